@@ -1,0 +1,13 @@
+#!/bin/sh
+# Runs a TypeScript file on the pinned Node. Installs the locked dependencies first where they are absent or older than the lock file.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+stamp="$root/node_modules/.installed-lock"
+if ! cmp -s "$root/package-lock.json" "$stamp" 2>/dev/null; then
+  echo "biosignal: installing the locked dependencies (once) ..." >&2
+  (cd "$root" && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund --loglevel=error >&2)
+  cp "$root/package-lock.json" "$stamp"
+fi
+script=$1
+shift
+exec "$root/node_modules/.bin/node" --disable-warning=ExperimentalWarning "$root/$script" "$@"

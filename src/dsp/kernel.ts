@@ -1,0 +1,22 @@
+/** What every streaming kernel of this folder promises: fed in order, cut anywhere, a pure function of the samples since its reset. */
+
+/** Beats found so far, as parallel growable columns; positions ascend. The engine drains it after every push. */
+export type FoundBeats = {
+  count: number;
+  /** Fractional sample index since reset (sub-sample refined); length >= count. */
+  position: Float64Array;
+  /** Beat SQI 0..1 as the detector sees it; length >= count. */
+  confidence: Float64Array;
+};
+
+/** Finds beats in one channel (or several fused leads of one rate).
+ *  push(a); push(b) finds exactly what push(a ++ b) finds. NaN marks a missing sample; bad data never throws. */
+export interface BeatDetector {
+  /** A beat at position p has been emitted once sample p + latencySec * fs was pushed; beats are final when emitted. */
+  readonly latencySec: number;
+  reset(): void;
+  /** @param leads one Float64Array per lead, physical units, any scale; rows [from, to) are new  @param out appended to */
+  push(leads: readonly Float64Array[], from: number, to: number, out: FoundBeats): void;
+  /** The data ends here: emit what is still undecided. */
+  flush(out: FoundBeats): void;
+}

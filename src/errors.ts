@@ -1,0 +1,91 @@
+/** The closed table of error codes: what each means on HTTP, on a socket, and to the person who reads it. */
+
+type ErrorRow = Readonly<{
+  /** HTTP status. */
+  status: number;
+  /** WebSocket close code; 4000-4499 reconnect, 4500-4999 do not. */
+  close: number;
+  /** May the client send the same again later? */
+  retry: boolean;
+  /** One sentence for the person who reads it. */
+  title: string;
+}>;
+
+const table = {
+  // who is calling
+  credential_missing: { status: 401, close: 4501, retry: false, title: 'This endpoint needs a credential.' },
+  credential_invalid: { status: 401, close: 4502, retry: false, title: 'The credential is malformed, unknown, expired or revoked.' },
+  credential_kind: { status: 401, close: 4503, retry: false, title: 'This kind of credential is not accepted here.' },
+  token_expired: { status: 401, close: 4001, retry: false, title: 'The user token has expired; obtain a new one and reconnect.' },
+  scope_missing: { status: 403, close: 4504, retry: false, title: 'The key lacks the scope that this endpoint needs.' },
+  origin_forbidden: { status: 403, close: 4505, retry: false, title: 'This origin is not registered for direct mode.' },
+  https_required: { status: 403, close: 4506, retry: false, title: 'Use HTTPS.' },
+  not_found: { status: 404, close: 4507, retry: false, title: 'No such record, or it belongs to somebody else.' },
+  // what was asked
+  bad_request: { status: 400, close: 4510, retry: false, title: 'The request is malformed.' },
+  validation_failed: { status: 422, close: 4511, retry: false, title: 'The request does not fit its schema.' },
+  method_not_allowed: { status: 405, close: 4512, retry: false, title: 'The path exists, the method does not.' },
+  not_acceptable: { status: 406, close: 4513, retry: false, title: 'None of the accepted media types can be produced.' },
+  unsupported_media_type: { status: 415, close: 4514, retry: false, title: 'The content type or encoding is not supported.' },
+  payload_too_large: { status: 413, close: 4515, retry: false, title: 'The body is larger than the limit.' },
+  headers_too_large: { status: 431, close: 4516, retry: false, title: 'The request headers are larger than the limit.' },
+  idempotency_mismatch: { status: 422, close: 4517, retry: false, title: 'The idempotency key was used with another body.' },
+  conflict: { status: 409, close: 4518, retry: false, title: 'The record exists with other content.' },
+  cursor_invalid: { status: 400, close: 4519, retry: false, title: 'The cursor is malformed or belongs to another query.' },
+  range_too_large: { status: 400, close: 4520, retry: false, title: 'The time range is larger than the limit.' },
+  request_timeout: { status: 408, close: 4002, retry: true, title: 'The request body did not arrive in time.' },
+  // packets
+  packet_malformed: { status: 400, close: 4530, retry: false, title: 'The packet is not a valid protocol buffer of the schema.' },
+  packet_too_large: { status: 413, close: 4531, retry: false, title: 'The packet is larger than the limit.' },
+  packet_schema_version: { status: 400, close: 4532, retry: false, title: 'The schema version is not supported.' },
+  packet_invalid: { status: 422, close: 4533, retry: false, title: 'A field of the packet is out of its range.' },
+  packet_clock: { status: 422, close: 4534, retry: false, title: 'The packet lies outside the accepted times.' },
+  packet_conflict: { status: 409, close: 4535, retry: false, title: 'A packet with this sequence number was stored with other bytes.' },
+  channel_limit: { status: 422, close: 4536, retry: false, title: 'The stream has too many channel configurations.' },
+  // load and health
+  rate_limited: { status: 429, close: 4010, retry: true, title: 'Too many requests; slow down.' },
+  busy: { status: 503, close: 4011, retry: true, title: 'The service is at its limit; nothing was kept, send it again.' },
+  unavailable: { status: 503, close: 4012, retry: true, title: 'A part of the service is away; nothing was kept, send it again.' },
+  shutting_down: { status: 503, close: 4013, retry: true, title: 'The service is restarting; reconnect.' },
+  slow_consumer: { status: 503, close: 4014, retry: true, title: 'The viewer read too slowly for too long.' },
+  replay_too_old: { status: 410, close: 4540, retry: false, title: 'The frames asked for are no longer held.' },
+  internal: { status: 500, close: 4015, retry: true, title: 'A fault of the service; it has been logged.' },
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof table;
+
+export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = table;
+
+/** A request that fails. Turned into a status or a close code in one place, from the table. */
+export class PipelineError extends Error {
+  override readonly name = 'PipelineError';
+  readonly code: ErrorCode;
+  readonly errors: readonly FieldError[];
+  /** Seconds after which to try again, for 429 and 503. */
+  readonly retryAfterSec: number | null;
+
+  constructor(
+    code: ErrorCode,
+    detail: string,
+    options: { cause?: unknown; errors?: readonly FieldError[]; retryAfterSec?: number } = {},
+  ) {
+    super(detail, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.errors = options.errors ?? [];
+    this.retryAfterSec = options.retryAfterSec ?? null;
+  }
+}
+
+/** One thing wrong with one field; `pointer` is a JSON pointer (RFC 6901). */
+export type FieldError = Readonly<{ pointer: string; code: string; detail: string }>;
+
+/** Bad data is a value, not an exception. */
+export type Rejected = Readonly<{ rejected: true; code: ErrorCode; detail: string }>;
+
+export function rejected(code: ErrorCode, detail: string): Rejected {
+  return { rejected: true, code, detail };
+}
+
+export function isRejected(value: object): value is Rejected {
+  return 'rejected' in value && value.rejected === true;
+}

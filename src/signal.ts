@@ -1,0 +1,74 @@
+/** The words that every unit shares: ids, time, channels, runs of samples. Types and small pure functions only. */
+
+export type Brand<T, Name extends string> = T & { readonly __brand: Name };
+
+/** Nanoseconds since the Unix epoch, or since a device's boot where the name says `device`. bigint: a number is wrong after 104 days. */
+export type Nanos = Brand<bigint, 'Nanos'>;
+/** Internal number of one recording of one device (one boot). The API shows the stream's uuid instead. */
+export type StreamId = Brand<number, 'StreamId'>;
+/** Position of a channel configuration within its stream, 0-based. A changed gain or rate is a new ChannelNo with the same code. */
+export type ChannelNo = Brand<number, 'ChannelNo'>;
+/** uuid of a user record (xuser). */
+export type SubjectId = Brand<string, 'SubjectId'>;
+export type OrgId = Brand<string, 'OrgId'>;
+export type ProjectId = Brand<string, 'ProjectId'>;
+
+export const channelKinds = ['ecg', 'ppg', 'eda', 'temp', 'resp', 'acc', 'gyro', 'other'] as const;
+export type ChannelKind = (typeof channelKinds)[number];
+
+/** Quality of a value. 0 good, 1 suspect, 2 bad: do not use the number. */
+export type QualityFlag = 0 | 1 | 2;
+export const GOOD = 0 satisfies QualityFlag;
+export const SUSPECT = 1 satisfies QualityFlag;
+export const BAD = 2 satisfies QualityFlag;
+
+/** What a device says about one channel. physical = (digital - baseline) / gain. */
+export type ChannelConfig = Readonly<{
+  /** e.g. `ecg.ii`, `ppg.ir`, `ppg.red`, `acc.x`, `eda`, `temp.skin`; lower case, at most 32 characters. */
+  code: string;
+  kind: ChannelKind;
+  /** Sampling rate in nano-hertz, an integer: 130.1 Hz is 130_100_000_000. */
+  rateNanoHz: number;
+  /** LSB per unit. */
+  gain: number;
+  /** ADC value of 0. */
+  baseline: number;
+  /** UCUM, e.g. `mV`, `uS`, `Cel`. */
+  unit: string;
+  /** Lead or body location, e.g. `II`, `wrist`; may be empty. */
+  lead: string;
+}>;
+
+/** Digital samples as the device sent them. Float32Array for the few devices that send physical floats (gain 1, baseline 0). */
+export type Samples = Int32Array | Float32Array;
+
+/** Consecutive samples of one channel on the stream's sample grid.
+ *  `k0` is the grid index of the first sample: sample k was taken at `gridTimeNs(k)` of the device clock. */
+export type SampleRun = Readonly<{
+  channelNo: ChannelNo;
+  k0: number;
+  samples: Samples;
+  /** Device-reported quality per sample, or null when all are good. */
+  qmask: Uint8Array | null;
+}>;
+
+const GRID = 1_000_000_000_000_000_000n; // ns per s * nano-hertz per hertz
+
+/** Index of the sample nearest to a device time: round(t * rate / 1e18).
+ *  A pure function of time and rate, so that one sample has one index however its packets were cut.
+ *  @param deviceNs device clock, ns, >= 0  @returns index < 2^53 (exact to 285,000 years at 1 kHz) */
+export function gridIndex(deviceNs: bigint, rateNanoHz: number): number {
+  return Number((deviceNs * BigInt(rateNanoHz) + GRID / 2n) / GRID);
+}
+
+/** Device time of grid sample k in ns, rounded to the nearest ns. */
+export function gridTimeNs(k: number, rateNanoHz: number): bigint {
+  const rate = BigInt(rateNanoHz);
+  return (BigInt(k) * GRID + rate / 2n) / rate;
+}
+
+/** Smallest grid index whose sample lies at or after a device time. */
+export function gridCeil(deviceNs: bigint, rateNanoHz: number): number {
+  const rate = BigInt(rateNanoHz);
+  return Number((deviceNs * rate + GRID - 1n) / GRID);
+}
