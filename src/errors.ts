@@ -64,11 +64,7 @@ export class PipelineError extends Error {
   /** Seconds after which to try again, for 429 and 503. */
   readonly retryAfterSec: number | null;
 
-  constructor(
-    code: ErrorCode,
-    detail: string,
-    options: { cause?: unknown; errors?: readonly FieldError[]; retryAfterSec?: number } = {},
-  ) {
+  constructor(code: ErrorCode, detail: string, options: { cause?: unknown; errors?: readonly FieldError[]; retryAfterSec?: number } = {}) {
     super(detail, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.errors = options.errors ?? [];

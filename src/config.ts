@@ -1,0 +1,129 @@
+/** All settings: one frozen object, read once from the environment. Every limit has a unit in its name and a default here. */
+import { PipelineError } from './errors.ts';
+
+type Setting<T> = Readonly<{ env: string; doc: string; fallback: T; parse: (text: string) => T }>;
+
+const text = (value: string): string => value;
+const list = (value: string): readonly string[] =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+const integer =
+  (min: number, max: number) =>
+  (value: string): number => {
+    const number = Number(value);
+    if (!Number.isInteger(number) || number < min || number > max) throw new RangeError(`an integer from ${min} to ${max}`);
+    return number;
+  };
+const flag = (value: string): boolean => {
+  if (value === '1' || value === 'true') return true;
+  if (value === '0' || value === 'false' || value === '') return false;
+  throw new RangeError('0 or 1');
+};
+const oneOf =
+  <T extends string>(...allowed: readonly T[]) =>
+  (value: string): T => {
+    const found = allowed.find((item) => item === value);
+    if (found === undefined) throw new RangeError(`one of ${allowed.join(', ')}`);
+    return found;
+  };
+
+const setting = <T>(env: string, fallback: T, parse: (text: string) => T, doc: string): Setting<T> => ({ env, doc, fallback, parse });
+
+const MiB = 1024 * 1024;
+
+/** The table of settings; `.env.example` and the docs are written from it. */
+export const settings = {
+  host: setting('BIO_HOST', '127.0.0.1', text, 'Address to listen on. Plain HTTP is served on loopback only.'),
+  port: setting('PORT', 8080, integer(0, 65_535), 'Port to listen on; 0 picks a free one.'),
+  databaseUrl: setting('DATABASE_URL', '', text, 'PostgreSQL or TimescaleDB to use. Empty: an embedded PostgreSQL in dataDir.'),
+  dataDir: setting('BIO_DATA_DIR', '.data', text, 'Folder of the embedded database and of generated keys.'),
+  tlsCert: setting('BIO_TLS_CERT', '', text, 'Path of the TLS certificate chain (PEM).'),
+  tlsKey: setting('BIO_TLS_KEY', '', text, 'Path of the TLS private key (PEM).'),
+  trustProxy: setting(
+    'BIO_TRUST_PROXY',
+    [] as readonly string[],
+    list,
+    'Addresses of proxies whose X-Forwarded-Proto and -For are believed, comma-separated.',
+  ),
+  allowedOrigins: setting(
+    'ALLOWED_ORIGINS',
+    [] as readonly string[],
+    list,
+    'Origins (scheme://host:port) from which direct mode is accepted, comma-separated.',
+  ),
+  publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
+  logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Least level that is logged.'),
+  dspWorkers: setting('BIO_DSP_WORKERS', 1, integer(1, 64), 'Worker threads for signal processing.'),
+  dspQueueBytesMax: setting(
+    'BIO_DSP_QUEUE_BYTES_MAX',
+    64 * MiB,
+    integer(MiB, 4096 * MiB),
+    'Samples waiting for the workers, bytes; above it packets are answered busy.',
+  ),
+  packetBytesMax: setting('BIO_PACKET_BYTES_MAX', 256 * 1024, integer(1024, 16 * MiB), 'One packet after decompression, bytes.'),
+  batchBytesMax: setting('BIO_BATCH_BYTES_MAX', 8 * MiB, integer(1024, 64 * MiB), 'One batch body after decompression, bytes.'),
+  journalQueueBytesMax: setting(
+    'BIO_JOURNAL_QUEUE_BYTES_MAX',
+    64 * MiB,
+    integer(MiB, 4096 * MiB),
+    'Packets waiting to become durable, bytes; above it devices are answered busy.',
+  ),
+  journalLingerMs: setting('BIO_JOURNAL_LINGER_MS', 10, integer(0, 200), 'How long a group commit waits for more packets, ms.'),
+  blockQueueBytesMax: setting('BIO_BLOCK_QUEUE_BYTES_MAX', 128 * MiB, integer(MiB, 4096 * MiB), 'Whole seconds waiting for COPY, bytes.'),
+  reorderWindowMs: setting(
+    'BIO_REORDER_WINDOW_MS',
+    10_000,
+    integer(0, 600_000),
+    'How late a packet may be and still count as live, ms of device time.',
+  ),
+  frameDeadlineMs: setting('BIO_FRAME_DEADLINE_MS', 250, integer(0, 10_000), 'How long a live frame waits for its slowest channel, ms.'),
+  viewerQueueBytesMax: setting(
+    'BIO_VIEWER_QUEUE_BYTES_MAX',
+    256 * 1024,
+    integer(4096, 64 * MiB),
+    'Unsent live frames of one viewer, bytes; above it frames are merged.',
+  ),
+  viewerSlowSecMax: setting(
+    'BIO_VIEWER_SLOW_SEC_MAX',
+    30,
+    integer(1, 3600),
+    'A viewer that stays above its bound this long is closed, seconds.',
+  ),
+  devicePacketsPerSecMax: setting(
+    'BIO_DEVICE_PACKETS_PER_SEC_MAX',
+    2000,
+    integer(1, 1_000_000),
+    'Packets of one ingest socket or key address, per second; above it 429.',
+  ),
+  requestsPerSecMax: setting(
+    'BIO_REQUESTS_PER_SEC_MAX',
+    100,
+    integer(1, 1_000_000),
+    'API requests of one credential, per second (burst of 4 s).',
+  ),
+  bodyTimeoutMs: setting('BIO_BODY_TIMEOUT_MS', 10_000, integer(100, 600_000), 'A request body must arrive within this time, ms.'),
+  stopTimeoutMs: setting('BIO_STOP_TIMEOUT_MS', 8000, integer(100, 600_000), 'An orderly stop takes at most this, ms.'),
+  metricsToken: setting('BIO_METRICS_TOKEN', '', text, 'Bearer token for /metrics from other machines; empty: loopback only.'),
+  demo: setting('BIO_DEMO', false, flag, 'Create a demo organization and stream a simulated device into it.'),
+} as const;
+
+export type Config = Readonly<{
+  [K in keyof typeof settings]: (typeof settings)[K]['fallback'] extends boolean ? boolean : (typeof settings)[K]['fallback'];
+}>;
+
+/** Reads the configuration. @throws PipelineError validation_failed naming the variable, its value's problem and its meaning */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const config: Record<string, unknown> = {};
+  for (const [name, row] of Object.entries(settings)) {
+    const value = env[row.env];
+    try {
+      config[name] = value === undefined || value === '' ? row.fallback : row.parse(value);
+    } catch (error) {
+      const need = error instanceof Error ? error.message : 'another value';
+      throw new PipelineError('validation_failed', `${row.env} must be ${need}. ${row.doc}`, { cause: error });
+    }
+  }
+  return Object.freeze(config) as Config;
+}

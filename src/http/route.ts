@@ -1,0 +1,121 @@
+/** One row of the route table: it validates requests, shapes responses, says who may call, and becomes the API description.
+ *  The table is the only place where an endpoint is declared; the router, /api-docs, the credential matrix test and the typed client read it. */
+import type { TSchema } from 'typebox';
+import type { ErrorCode } from '../errors.ts';
+
+/** Scopes of an organization key. */
+export const scopes = ['read', 'write', 'ingest', 'admin'] as const;
+export type Scope = (typeof scopes)[number];
+export const operatorRoles = ['viewer', 'editor', 'admin'] as const;
+export type OperatorRole = (typeof operatorRoles)[number];
+
+/** Who may call. A kind that is absent gets 401; a key without the scope 403; another's record is 404 (the handler's duty). */
+export type Access = Readonly<{
+  /** Anyone, no credential (health, docs, JWKS, widget bundle). Never under /api/v1. */
+  public?: true;
+  /** Scope that an organization key needs; absent = keys are refused. */
+  key?: Scope;
+  /** `own`: the user token's own records only. */
+  userToken?: 'own';
+  /** Direct mode: an organization key plus project key and xuser-id headers stands for one user (widget records). */
+  direct?: true;
+  /** Least role of an operator session. */
+  operator?: OperatorRole;
+}>;
+
+/** Who calls, as established by src/auth. */
+export type Caller =
+  | Readonly<{ kind: 'anonymous' }>
+  | Readonly<{ kind: 'key'; keyId: string; orgId: string; scopes: readonly Scope[]; projectId: string | null; subjectId: string | null }>
+  | Readonly<{ kind: 'user'; orgId: string; projectId: string; subjectId: string; jti: string; expiresAtMs: number }>
+  | Readonly<{ kind: 'operator'; operatorId: string; orgId: string; role: OperatorRole }>;
+
+export type RequestContext = Readonly<{
+  caller: Caller;
+  params: Readonly<Record<string, string>>;
+  /** Validated and coerced by the route's query schema. */
+  query: Readonly<Record<string, unknown>>;
+  /** Validated JSON value, or the raw (still encoded) bytes when `body` is 'binary', or null. */
+  body: unknown;
+  header: (lowerCaseName: string) => string;
+  requestId: string;
+  /** Aborted when the peer goes away. */
+  signal: AbortSignal;
+  remoteAddress: string;
+}>;
+
+export type Reply = Readonly<{
+  status: number;
+  headers?: Readonly<Record<string, string>>;
+  /** A value to be written as JSON (bigint becomes integer digits), bytes, text, or a stream of byte chunks. Absent: no body. */
+  json?: unknown;
+  bytes?: Uint8Array;
+  text?: string;
+  stream?: AsyncIterable<Uint8Array>;
+  contentType?: string;
+}>;
+
+export type ResponseSpec = Readonly<{ description: string; schema?: TSchema; contentType?: string; headers?: readonly string[] }>;
+
+export type Route = Readonly<{
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `/api/v1/streams/{streamId}/features` */
+  path: string;
+  operationId: string;
+  tag: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  params?: Readonly<Record<string, TSchema>>;
+  query?: Readonly<Record<string, TSchema>>;
+  /** JSON schema of the body, or 'binary' for raw bytes (then `bodyTypes` lists the content types). */
+  body?: TSchema | 'binary';
+  bodyTypes?: readonly string[];
+  bodyBytesMax?: number;
+  /** Success answers by status. */
+  responses: Readonly<Record<number, ResponseSpec>>;
+  /** Error codes that this route can answer besides those that every route can (auth, rate, validation, internal). */
+  errors?: readonly ErrorCode[];
+  /** POSTs that honour Idempotency-Key. */
+  idempotent?: true;
+  handler: (request: RequestContext) => Promise<Reply>;
+}>;
+
+/** A WebSocket endpoint. `open` is called after authentication; it answers handlers or a refusal. */
+export type SocketRoute = Readonly<{
+  path: string;
+  operationId: string;
+  tag: string;
+  summary: string;
+  access: Access;
+  query?: Readonly<Record<string, TSchema>>;
+  /** Subprotocol echoed to the client, e.g. `bio.v1`. */
+  protocol: string;
+  messageBytesMax: number;
+  /** Bytes of unsent output a socket may hold before uWS drops or closes. */
+  backpressureBytesMax: number;
+  open: (request: RequestContext, socket: PeerSocket) => SocketHandlers;
+}>;
+
+/** The thin view of a uWS socket that ingest and live see. */
+export type PeerSocket = Readonly<{
+  id: number;
+  /** 'sent' | 'buffered' (backpressure) | 'dropped' (over the bound). */
+  sendBinary: (bytes: Uint8Array) => 'sent' | 'buffered' | 'dropped';
+  sendText: (text: string) => 'sent' | 'buffered' | 'dropped';
+  /** Bytes buffered in user space. */
+  bufferedBytes: () => number;
+  subscribe: (topic: string) => void;
+  unsubscribe: (topic: string) => void;
+  close: (code: ErrorCode | 'normal', detail: string) => void;
+  /** Replaces the caller after an in-band `auth`; the socket closes with token_expired at `expiresAtMs`. */
+  authenticate: (token: string) => Promise<Caller>;
+}>;
+
+export type SocketHandlers = Readonly<{
+  /** bytes are the library's own memory: decode or copy before returning or awaiting. */
+  binary?: (bytes: Uint8Array) => void;
+  text?: (text: string) => void;
+  drain?: () => void;
+  closed: () => void;
+}>;
