@@ -1,0 +1,31 @@
+/** Names, units and buckets of everything that is measured. Counters are bumped per packet or batch, never per sample. */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** One registry per service: two services in one process (tests) do not share counts. */
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+  return {
+    registry,
+    packets: new Counter({ name: 'bio_packets_total', help: 'Packets by outcome: accepted, duplicate, rejected, busy.', labelNames: ['outcome'], registers }),
+    packetsRejected: new Counter({ name: 'bio_packets_rejected_total', help: 'Rejected packets by error code.', labelNames: ['code'], registers }),
+    samples: new Counter({ name: 'bio_samples_total', help: 'Admitted samples.', registers }),
+    ackSeconds: new Histogram({ name: 'bio_ack_seconds', help: 'Packet received to acknowledged (durable), s.', buckets: seconds, registers }),
+    frames: new Counter({ name: 'bio_live_frames_total', help: 'Live frames by outcome: built, delivered, merged.', labelNames: ['outcome'], registers }),
+    frameSeconds: new Histogram({ name: 'bio_live_frame_seconds', help: 'Last packet of a frame received to frame published, s.', buckets: seconds, registers }),
+    viewers: new Gauge({ name: 'bio_viewers', help: 'Open viewer sockets.', registers }),
+    ingestSockets: new Gauge({ name: 'bio_ingest_sockets', help: 'Open device sockets.', registers }),
+    openStreams: new Gauge({ name: 'bio_open_streams', help: 'Streams with data in the last minute.', registers }),
+    queueBytes: new Gauge({ name: 'bio_queue_bytes', help: 'Bytes waiting, by queue: journal, blocks, dsp.', labelNames: ['queue'], registers }),
+    features: new Counter({ name: 'bio_features_total', help: 'Feature values stored.', registers }),
+    beats: new Counter({ name: 'bio_beats_total', help: 'Beats stored.', registers }),
+    recomputes: new Counter({ name: 'bio_recomputes_total', help: 'Ranges recomputed, by reason: late, resume, reprocess, restart.', labelNames: ['reason'], registers }),
+    quarantined: new Counter({ name: 'bio_quarantined_batches_total', help: 'Batches set aside after three worker crashes.', registers }),
+    requests: new Counter({ name: 'bio_http_requests_total', help: 'API requests by operation and status.', labelNames: ['operation', 'status'], registers }),
+    requestSeconds: new Histogram({ name: 'bio_http_request_seconds', help: 'API request duration, s.', labelNames: ['operation'], buckets: seconds, registers }),
+    errors: new Counter({ name: 'bio_errors_total', help: 'Faults of the service by where they were noticed.', labelNames: ['where'], registers }),
+  };
+}
