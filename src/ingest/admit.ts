@@ -1,0 +1,178 @@
+/** Decides whether a decoded packet may be stored, and puts its samples on the stream's grid. Pure: bad data is a value with a code. */
+import type { Rejected } from '../errors.ts';
+import { rejected } from '../errors.ts';
+import type { Packet } from '../proto/packet-codec.ts';
+import type { ChannelConfig, ChannelNo, SampleRun } from '../signal.ts';
+import { gridIndex } from '../signal.ts';
+import type { Session } from './session.ts';
+import { sameChannel } from './session.ts';
+import type { Admitted } from './sink.ts';
+
+export type Duplicate = Readonly<{ kind: 'duplicate'; seq: number }>;
+
+export type AdmissionLimits = Readonly<{
+  /** Channel configurations of one stream. */
+  channelsMax: number;
+  /** Separate ranges of sequence numbers of one stream: bounds the memory that gaps cost. */
+  seqRangesMax: number;
+  /** A block may cover this much, seconds. */
+  blockSpanSecMax: number;
+  /** Offsets within a packet, seconds. */
+  offsetSecMax: number;
+  /** How far beyond now the corrected time may lie, seconds: room for a clock that runs fast since the stream was opened. */
+  futureSecMax: number;
+  /** How late a packet may be and still count as live, ms of device time. */
+  reorderWindowMs: number;
+}>;
+
+export const defaultAdmissionLimits: AdmissionLimits = {
+  channelsMax: 64,
+  seqRangesMax: 4096,
+  blockSpanSecMax: 3600,
+  offsetSecMax: 86_400,
+  futureSecMax: 600,
+  reorderWindowMs: 10_000,
+};
+
+/** Nano-hertz. */
+const RATE_MIN = 1_000_000; // 1 mHz
+const RATE_MAX = 1_000_000_000_000_000; // 1 MHz
+const DEVICE_NS_MAX = 1n << 62n; // 146 years: k stays below 2^53 at 1 MHz
+const TIME_MIN_NS = 946_684_800_000_000_000n; // 2000-01-01
+const CODE = /^[a-z0-9][a-z0-9._-]{0,31}$/;
+const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/;
+
+const noChannels: readonly ChannelConfig[] = [];
+
+/** Checks of the identity fields, before a stream is opened for them. */
+export function checkIdentity(packet: Packet): Rejected | null {
+  if (!PRINTABLE.test(packet.deviceId)) return rejected('packet_invalid', 'device_id must be 1 to 64 characters of printable ASCII');
+  if (packet.t0DeviceNs >= DEVICE_NS_MAX) return rejected('packet_invalid', `t0_device_ns ${packet.t0DeviceNs} is 2^62 or more`);
+  return null;
+}
+
+/** Device time of the end of the packet's newest data, ns; the packet's start when it has none. */
+export function packetEndNs(packet: Packet): bigint {
+  let end = 0;
+  for (const block of packet.blocks) {
+    const rate = block.channel.rateNanoHz;
+    if (rate > 0) end = Math.max(end, block.tOffsetNs + (block.samples.length / rate) * 1e18);
+  }
+  for (const item of packet.measurements) end = Math.max(end, item.tOffsetNs);
+  for (const item of packet.events) end = Math.max(end, item.tOffsetNs);
+  return packet.t0DeviceNs + BigInt(Math.round(end));
+}
+
+/** Changes nothing: `session.apply` enters the result. @param nowNs Unix ns */
+export function admitPacket(packet: Packet, session: Session, limits: AdmissionLimits, nowNs: bigint): Admitted | Duplicate | Rejected {
+  if (packet.subject !== session.subjectText) {
+    return rejected('packet_invalid', `subject changed within boot ${session.bootId}`);
+  }
+  const t0DeviceNs = packet.t0DeviceNs;
+  if (t0DeviceNs >= DEVICE_NS_MAX) return rejected('packet_invalid', `t0_device_ns ${t0DeviceNs} is 2^62 or more`);
+  const seq = packet.seq;
+  if (session.seqs.has(seq)) {
+    if (session.conflicts(seq, t0DeviceNs)) {
+      return rejected('packet_conflict', `seq ${seq} was received before with another t0_device_ns`);
+    }
+    return { kind: 'duplicate', seq };
+  }
+  if (session.seqs.rangeCount >= limits.seqRangesMax && session.seqs.opensRange(seq)) {
+    return rejected('packet_invalid', `seq ${seq} would make more than ${limits.seqRangesMax} gaps in the stream`);
+  }
+
+  const blocks = packet.blocks;
+  const t0 = Number(t0DeviceNs);
+  const small = t0 < 4_503_599_627_370_496; // 2^52, 52 days: t0 + offset is an exact number
+  const runs: SampleRun[] = [];
+  let newChannels = noChannels as ChannelConfig[];
+  let endOffsetNs = 0;
+  for (let i = 0; i < blocks.length; i++) {
+    const block = blocks[i]!;
+    const config = block.channel;
+    let channelNo = session.findChannel(config, i);
+    if (channelNo < 0) {
+      channelNo = newChannels.findIndex((other) => sameChannel(other, config));
+      if (channelNo < 0) {
+        const bad = checkChannel(config);
+        if (bad !== null) return rejected('packet_invalid', `block ${i}: ${bad}`);
+        if (session.channels.length + newChannels.length >= limits.channelsMax) {
+          return rejected('channel_limit', `block ${i}: more than ${limits.channelsMax} channel configurations in one stream`);
+        }
+        if (newChannels === noChannels) newChannels = [];
+        channelNo = newChannels.push(config) - 1;
+      }
+      channelNo += session.channels.length;
+    }
+    const offsetNs = block.tOffsetNs;
+    const n = block.samples.length;
+    const spanNs = (n / config.rateNanoHz) * 1e18;
+    // One sample of a very slow channel is no long block: it is its last sample that must lie near.
+    if (spanNs > limits.blockSpanSecMax * 1e9 && n > 1) {
+      return rejected('packet_invalid', `block ${i}: covers ${Math.round(spanNs / 1e9)} s, limit ${limits.blockSpanSecMax}`);
+    }
+    if (offsetNs > limits.offsetSecMax * 1e9) {
+      return rejected('packet_invalid', `block ${i}: t_offset_ns ${offsetNs}, limit ${limits.offsetSecMax} s`);
+    }
+    const lastNs = offsetNs + (n === 1 ? 0 : spanNs);
+    if (lastNs > endOffsetNs) endOffsetNs = lastNs;
+    const k0 = small ? gridIndexOf(t0 + offsetNs, config.rateNanoHz) : gridIndex(t0DeviceNs + BigInt(offsetNs), config.rateNanoHz);
+    runs.push({ channelNo: channelNo as ChannelNo, k0, samples: block.samples, qmask: block.qmask });
+  }
+  for (const item of packet.measurements) {
+    const bad = checkItem(item.code, item.tOffsetNs, limits);
+    if (bad !== null) return rejected('packet_invalid', `measurement ${bad}`);
+    if (!Number.isFinite(item.value)) return rejected('packet_invalid', `measurement ${item.code}: value ${item.value}`);
+    if (item.tOffsetNs > endOffsetNs) endOffsetNs = item.tOffsetNs;
+  }
+  for (const item of packet.events) {
+    const bad = checkItem(item.code, item.tOffsetNs, limits);
+    if (bad !== null) return rejected('packet_invalid', `event ${bad}`);
+    if (item.tOffsetNs > endOffsetNs) endOffsetNs = item.tOffsetNs;
+  }
+
+  const endDeviceNs = t0DeviceNs + BigInt(Math.round(endOffsetNs));
+  const aheadNs = session.epochNs + endDeviceNs - nowNs;
+  if (aheadNs > BigInt(limits.futureSecMax * 1e9)) {
+    return rejected('packet_clock', `ends ${Number(aheadNs) / 1e9} s in the future, limit ${limits.futureSecMax}`);
+  }
+  if (session.epochNs + t0DeviceNs < TIME_MIN_NS) return rejected('packet_clock', 'starts before the year 2000');
+  const backfill = session.headDeviceNs - endDeviceNs > BigInt(limits.reorderWindowMs * 1e6);
+  return {
+    kind: 'admitted',
+    seq,
+    runs,
+    newChannels,
+    measurements: packet.measurements,
+    events: packet.events,
+    t0DeviceNs,
+    endDeviceNs,
+    receivedNs: nowNs,
+    backfill,
+  };
+}
+
+/** gridIndex in plain numbers for whole hertz: the bigint division costs half a microsecond a block. Equal for 0 <= deviceNs < 2^53. */
+export function gridIndexOf(deviceNs: number, rateNanoHz: number): number {
+  if (rateNanoHz % 1e9 !== 0) return gridIndex(BigInt(deviceNs), rateNanoHz);
+  const fs = rateNanoHz / 1e9;
+  const sec = Math.floor(deviceNs / 1e9);
+  const ns = deviceNs - sec * 1e9;
+  return sec * fs + Math.floor((ns * fs + 5e8) / 1e9); // ns * fs <= 1e15: exact
+}
+
+function checkChannel(config: ChannelConfig): string | null {
+  if (!CODE.test(config.code)) return `channel code '${config.code}'`;
+  if (config.rateNanoHz < RATE_MIN || config.rateNanoHz > RATE_MAX) {
+    return `channel ${config.code}: rate ${config.rateNanoHz} nHz, need ${RATE_MIN} .. ${RATE_MAX}`;
+  }
+  if (!Number.isFinite(config.gain) || config.gain === 0) return `channel ${config.code}: gain ${config.gain}`;
+  if (!Number.isFinite(config.baseline)) return `channel ${config.code}: baseline ${config.baseline}`;
+  return null;
+}
+
+function checkItem(code: string, tOffsetNs: number, limits: AdmissionLimits): string | null {
+  if (!CODE.test(code)) return `code '${code}'`;
+  if (tOffsetNs > limits.offsetSecMax * 1e9) return `${code}: t_offset_ns ${tOffsetNs}, limit ${limits.offsetSecMax} s`;
+  return null;
+}

@@ -1,0 +1,137 @@
+/** How a device's clock runs against ours: offset, skew and scatter, from the times that its packets carry and the times they arrived.
+ *  Kept beside the data as information; sample times themselves are epochNs + device time and do not depend on it. */
+
+export type ClockFit = Readonly<{
+  /** Unix ns minus device ns at device time `atDeviceNs`, of the fastest path seen: a sample's true time is at most this late. */
+  offsetNs: bigint;
+  atDeviceNs: bigint;
+  /** Device clock against ours, parts per million; positive: the device is slow. */
+  skewPpm: number;
+  /** Scatter of the window minima about the line, ms (1.4826 * median absolute deviation). */
+  rmsMs: number;
+  /** Window minima that the line was fitted to. */
+  pairCount: number;
+}>;
+
+/** Window minima kept: 64 windows of 1 s at first, of 2 s once they are full, and so on. */
+const WINDOWS_MAX = 64;
+const FIRST_WINDOW_NS = 1_000_000_000;
+/** Fewer windows give no line. */
+const WINDOWS_MIN = 8;
+
+/** Collects (device time, receive time) pairs of one boot in constant memory.
+ *  Delays on the way only ever add, so of each window the pair with the least delay is kept, and the line is the median of slopes
+ *  (Theil 1950, Sen 1968): a third of the windows may be spoilt by congestion without moving it. */
+export class ClockFitter {
+  readonly #x = new Float64Array(WINDOWS_MAX); // device ns since the first pair
+  readonly #y = new Float64Array(WINDOWS_MAX); // (unix - device) ns, since the first pair's
+  #count = 0;
+  #windowNs = FIRST_WINDOW_NS;
+  #windowIndex = -1;
+  #firstDeviceNs = 0n;
+  #firstOffsetNs = 0n;
+  #started = false;
+
+  /** @param deviceNs device time of the packet's end  @param receivedNs Unix ns of its arrival */
+  add(deviceNs: bigint, receivedNs: bigint): void {
+    const offsetNs = receivedNs - deviceNs;
+    if (!this.#started) {
+      this.#started = true;
+      this.#firstDeviceNs = deviceNs;
+      this.#firstOffsetNs = offsetNs;
+    }
+    const x = Number(deviceNs - this.#firstDeviceNs);
+    const y = Number(offsetNs - this.#firstOffsetNs);
+    const window = Math.floor(x / this.#windowNs);
+    if (window < this.#windowIndex) return; // late: its delay is no minimum
+    const last = this.#count - 1;
+    if (window === this.#windowIndex) {
+      if (y < this.#y[last]!) {
+        this.#x[last] = x;
+        this.#y[last] = y;
+      }
+      return;
+    }
+    if (this.#count === WINDOWS_MAX) this.#halve();
+    this.#windowIndex = Math.floor(x / this.#windowNs);
+    this.#x[this.#count] = x;
+    this.#y[this.#count] = y;
+    this.#count++;
+  }
+
+  /** @returns null before enough windows were seen */
+  fit(): ClockFit | null {
+    const n = this.#count;
+    if (n < WINDOWS_MIN) return null;
+    const slopes: number[] = [];
+    for (let i = 0; i < n; i++) {
+      for (let j = i + 1; j < n; j++) {
+        const dx = this.#x[j]! - this.#x[i]!;
+        if (dx > 0) slopes.push((this.#y[j]! - this.#y[i]!) / dx);
+      }
+    }
+    if (slopes.length === 0) return null;
+    const slope = median(slopes);
+    const residuals = Array.from({ length: n }, (_, i) => this.#y[i]! - slope * this.#x[i]!);
+    const intercept = median(residuals);
+    const scatter = 1.4826 * median(residuals.map((r) => Math.abs(r - intercept)));
+    const atX = this.#x[n - 1]!;
+    return {
+      offsetNs: this.#firstOffsetNs + BigInt(Math.round(intercept + slope * atX)),
+      atDeviceNs: this.#firstDeviceNs + BigInt(Math.round(atX)),
+      skewPpm: slope * 1e6,
+      rmsMs: scatter / 1e6,
+      pairCount: n,
+    };
+  }
+
+  /** Joins windows two by two, keeping the lesser delay of each. */
+  #halve(): void {
+    this.#windowNs *= 2;
+    let kept = 0;
+    let index = -1;
+    for (let i = 0; i < this.#count; i++) {
+      const window = Math.floor(this.#x[i]! / this.#windowNs);
+      if (window === index) {
+        if (this.#y[i]! >= this.#y[kept - 1]!) continue;
+        kept--;
+      }
+      this.#x[kept] = this.#x[i]!;
+      this.#y[kept] = this.#y[i]!;
+      kept++;
+      index = window;
+    }
+    this.#count = kept;
+    this.#windowIndex = index;
+  }
+}
+
+function median(values: number[]): number {
+  values.sort((a, b) => a - b);
+  const middle = values.length >> 1;
+  return values.length % 2 === 1 ? values[middle]! : (values[middle - 1]! + values[middle]!) / 2;
+}
+
+const WALL_CLOCK_MIN_NS = 1_420_070_400_000_000_000n; // 2015-01-01: earlier is a clock that was never set
+const SYNCED_NS = 2_000_000_000n; // a device this close to us has a synchronised clock
+const AGE_MAX_NS = 10n * 365n * 86_400_000_000_000n;
+
+/** Decides the Unix time of device time 0 when a stream is opened. Once stored it never changes.
+ *  A synchronised wall clock is taken as it is; a wrong one still tells how old the packet is; without one the packet has just ended.
+ *  @param endDeviceNs device time of the end of the packet's newest sample */
+export function chooseEpochNs(
+  packet: Readonly<{ t0DeviceNs: bigint; t0UnixNs: bigint; sentUnixNs: bigint }>,
+  endDeviceNs: bigint,
+  receivedNs: bigint,
+): bigint {
+  const { t0DeviceNs, t0UnixNs, sentUnixNs } = packet;
+  if (t0UnixNs > 0n && sentUnixNs >= t0UnixNs) {
+    const off = receivedNs - sentUnixNs;
+    if (off > -SYNCED_NS && off < SYNCED_NS) return t0UnixNs - t0DeviceNs;
+    const age = sentUnixNs - t0UnixNs;
+    if (age <= AGE_MAX_NS) return receivedNs - age - t0DeviceNs;
+  } else if (t0UnixNs >= WALL_CLOCK_MIN_NS && t0UnixNs <= receivedNs + SYNCED_NS) {
+    return t0UnixNs - t0DeviceNs;
+  }
+  return receivedNs - endDeviceNs;
+}

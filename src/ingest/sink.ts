@@ -1,0 +1,75 @@
+/** What ingest asks of the rest of the service. The pipeline implements it; ingest knows neither storage nor DSP nor live. */
+import type { Rejected } from '../errors.ts';
+import type { Caller } from '../http/route.ts';
+import type { Event, Measurement } from '../proto/packet-codec.ts';
+import type { ChannelConfig, OrgId, ProjectId, SampleRun, StreamId, SubjectId } from '../signal.ts';
+import type { SeqRange } from './seq-set.ts';
+import type { Session } from './session.ts';
+
+/** The first packet of a boot that this process sees. */
+export type StreamRequest = Readonly<{
+  caller: Caller;
+  deviceId: string;
+  /** 32 hexadecimal digits. */
+  bootId: string;
+  /** xuser uuid or external id as the device wrote it; '' = as the credential or the device's record says. */
+  subject: string;
+  firmware: string;
+  /** What `epochNs` shall be if the stream does not exist yet: Unix ns of device time 0. */
+  epochNs: bigint;
+  /** Unix ns. */
+  receivedNs: bigint;
+}>;
+
+/** A stream as the database has it (existing or just created), with everything that is durable, packet_log included. */
+export type StreamRecord = Readonly<{
+  streamId: StreamId;
+  orgId: OrgId;
+  projectId: ProjectId;
+  subjectId: SubjectId;
+  /** Fixed when the stream was created. time = epochNs + device time. */
+  epochNs: bigint;
+  /** By ChannelNo. */
+  channels: readonly ChannelConfig[];
+  /** Sequence numbers that are durable. */
+  seqRanges: readonly SeqRange[];
+}>;
+
+/** A packet that may be stored: samples on the stream's grid. */
+export type Admitted = Readonly<{
+  kind: 'admitted';
+  seq: number;
+  /** In the order of the packet's blocks. `samples` may be views on memory shared with other packets: copy what is kept for long. */
+  runs: readonly SampleRun[];
+  /** Channel configurations first seen in this packet; their ChannelNo are the last of `session.channels`, in this order. */
+  newChannels: readonly ChannelConfig[];
+  measurements: readonly Measurement[];
+  events: readonly Event[];
+  /** Device clock, ns: start of the packet, and end of its newest sample or the latest of its measurements and events. */
+  t0DeviceNs: bigint;
+  endDeviceNs: bigint;
+  /** Unix ns when it was received. */
+  receivedNs: bigint;
+  /** Not the newest of the stream: older than the reorder window. */
+  backfill: boolean;
+}>;
+
+export interface PacketSink {
+  /** Finds or creates the stream of (organization, device, boot) and settles whom it records.
+   *  Called once per session, never concurrently for one (organization, device, boot).
+   *  Rejected with not_found when the caller may not write for that subject; rejects with PipelineError when the database is away. */
+  openStream(request: StreamRequest): Promise<StreamRecord | Rejected>;
+
+  /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit.
+   *  Promises of one session settle in the order of the calls. When it rejects, nothing was kept and ingest forgets the sequence number.
+   *  'busy': a queue is full, nothing was kept.
+   *  @param bytes the packet as received; valid only during the call: copy what is kept */
+  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy';
+
+  /** The session was idle and is dropped from memory; afterwards openStream must find all that is durable. */
+  closeStream(session: Session): Promise<void>;
+
+  /** Runs work of others that is due (frame deadlines). Called from within message handlers when one of them has held the loop for
+   *  some milliseconds, because a peer that never stops sending starves every timer. Must be cheap when nothing is due. */
+  tick(): void;
+}
