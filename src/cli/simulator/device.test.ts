@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import { createSimulatedDevice } from './device.ts';
+import type { SimulatedDeviceOptions, TruthBeat } from './device.ts';
+
+/** Runs a device for a while in steps, joined per channel. */
+function run(options: SimulatedDeviceOptions, durationMs: number, stepMs: (step: number) => number) {
+  const device = createSimulatedDevice(options);
+  const samples = device.channels.map((): number[] => []);
+  const beats: TruthBeat[] = [];
+  for (let at = 0, step = 0; at < durationMs; step++) {
+    const length = Math.min(stepMs(step), durationMs - at);
+    const span = device.next(length);
+    for (const { channelNo, k0, samples: run } of span.runs) {
+      expect(k0).toBe(samples[channelNo]!.length);
+      samples[channelNo]!.push(...run);
+    }
+    beats.push(...span.beats);
+    at += length;
+  }
+  return { device, samples, beats };
+}
+
+test('gives the same samples and beats however the time is cut', () => {
+  const options = {
+    seed: 7,
+    pvcPercent: 5,
+    activity: 'mixed',
+    channels: ['ecg.ii', 'ppg.ir', 'eda', 'temp.skin', 'acc.x', 'resp'],
+  } as const;
+  const whole = run(options, 90_000, () => 90_000);
+  const cut = run(options, 90_000, (step) => [100, 37, 1000, 4, 250][step % 5]!);
+  expect(cut.samples).toEqual(whole.samples);
+  expect(cut.beats).toEqual(whole.beats);
+});
+
+test('another seed is another person', () => {
+  const a = run({ seed: 1 }, 5000, () => 1000);
+  const b = run({ seed: 2 }, 5000, () => 1000);
+  expect(a.samples[0]).not.toEqual(b.samples[0]);
+});
+
+test('samples every channel at its rate', () => {
+  const { device, samples } = run({ seed: 3 }, 10_000, () => 100);
+  const byCode = Object.fromEntries(device.channels.map((channel, i) => [channel.code, samples[i]!.length]));
+  expect(byCode).toEqual({ 'ecg.ii': 2500, 'ppg.ir': 1000, eda: 40, 'temp.skin': 10, 'acc.x': 500, 'acc.y': 500, 'acc.z': 500 });
+});
+
+test('beats have the rate and variability of a healthy adult at rest', () => {
+  const { beats } = run({ seed: 11, heartRateBpm: 64, breathsPerMin: 14, channels: ['temp.skin'] }, 600_000, () => 10_000);
+  const rr = beats.slice(1).map((beat) => beat.rrMs);
+  const mean = rr.reduce((sum, value) => sum + value, 0) / rr.length;
+  const sdnn = Math.sqrt(rr.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (rr.length - 1));
+  const rmssd = Math.sqrt(rr.slice(1).reduce((sum, value, i) => sum + (value - rr[i]!) ** 2, 0) / (rr.length - 1));
+  expect(60_000 / mean).toBeCloseTo(64, -0.5);
+  expect(sdnn).toBeGreaterThan(25);
+  expect(sdnn).toBeLessThan(70);
+  expect(rmssd).toBeGreaterThan(15);
+  expect(rmssd).toBeLessThan(60);
+});
+
+test('the R wave of a clean ECG is highest at the true beat', () => {
+  const { samples, beats } = run({ seed: 5, noise: 0, channels: ['ecg.ii'] }, 30_000, () => 1000);
+  const ecg = samples[0]!;
+  const inside = beats.filter((beat) => beat.atSec > 0.5 && beat.atSec < 29.5);
+  expect(inside.length).toBeGreaterThan(20);
+  for (const beat of inside) {
+    const k = Math.round(beat.atSec * 250);
+    const window = ecg.slice(k - 60, k + 60);
+    expect(Math.abs(window.indexOf(Math.max(...window)) - 60)).toBeLessThanOrEqual(1);
+    expect(Math.max(...window)).toBeGreaterThan(900);
+  }
+});
+
+test('a ventricular beat comes early and is followed by a pause', () => {
+  const { beats } = run({ seed: 5, pvcPercent: 10, channels: ['temp.skin'] }, 300_000, () => 5000);
+  const early = beats.flatMap((beat, i) => (beat.kind === 'V' && i > 0 && i + 1 < beats.length ? [i] : []));
+  expect(early.length).toBeGreaterThan(10);
+  for (const i of early) {
+    expect(beats[i]!.rrMs).toBeLessThan(0.8 * beats[i + 1]!.rrMs);
+  }
+});
+
+test('running raises the heart rate and moves the wrist', () => {
+  const still = run({ seed: 9, channels: ['acc.z'] }, 240_000, () => 1000);
+  const running = run({ seed: 9, activity: 'run', channels: ['acc.z'] }, 240_000, () => 1000);
+  const lastMinute = (beats: readonly TruthBeat[]): number => beats.filter((beat) => beat.atSec >= 180).length;
+  expect(lastMinute(running.beats)).toBeGreaterThan(lastMinute(still.beats) + 40);
+  const range = (z: readonly number[]): number => Math.max(...z.slice(-500)) - Math.min(...z.slice(-500));
+  expect(range(running.samples[0]!)).toBeGreaterThan(4096);
+  expect(range(still.samples[0]!)).toBeLessThan(600);
+});

@@ -1,0 +1,226 @@
+/** A simulated device on a simulated person: digital samples of every channel, and the truth they were made from.
+ *  Pure and seeded: the same options give the same samples on every machine, however the time was cut into calls. */
+import { gridCeil } from '../../signal.ts';
+import type { ChannelConfig, ChannelNo, SampleRun } from '../../signal.ts';
+import { createBody } from './body.ts';
+import type { Activity, BeatKind, Body, Rhythm } from './body.ts';
+import { createNoise } from './noise.ts';
+import type { NoiseLevels, NoiseSource } from './noise.ts';
+import { addAcceleration, addEcg, addEda, addPpg, addPpgMotion, addTemperature, systolicPeakSec } from './waveforms.ts';
+
+export const simulatedChannels = ['ecg.ii', 'ppg.ir', 'eda', 'temp.skin', 'acc.x', 'acc.y', 'acc.z', 'resp'] as const;
+export type SimulatedChannel = (typeof simulatedChannels)[number];
+
+export type SimulatedDeviceOptions = Readonly<{
+  /** 32-bit seed: one person and one device. */
+  seed: number;
+  /** Channels in the order of their ChannelNo. Default: all but resp. */
+  channels?: readonly SimulatedChannel[];
+  /** Sampling rates in Hz that differ from the defaults (ECG 250, PPG 100, EDA 4, temperature 1, acceleration 50, respiration 25). */
+  rateHz?: Readonly<Partial<Record<SimulatedChannel, number>>>;
+  rhythm?: Rhythm;
+  /** Mean heart rate at rest, 1/min, 30..180. Default: by seed, 55..80. */
+  heartRateBpm?: number;
+  /** Ventricular premature beats per 100 beats. Default 0. */
+  pvcPercent?: number;
+  /** Default: by seed, 11..18. */
+  breathsPerMin?: number;
+  /** Default `rest`. */
+  activity?: Activity;
+  /** 0 clean, 1 a usual recording (default), 3 poor. */
+  noise?: number;
+}>;
+
+export type TruthBeat = Readonly<{
+  /** R peak on the device clock, s and ns since its zero. */
+  atSec: number;
+  deviceNs: bigint;
+  /** Interval to the beat before, ms. */
+  rrMs: number;
+  kind: BeatKind;
+  /** Systolic peak of this beat in the PPG, s. */
+  systolicSec: number;
+}>;
+
+export type SimulatedSpan = Readonly<{
+  /** Device time of the span, ns, [t0, t1). */
+  t0DeviceNs: bigint;
+  t1DeviceNs: bigint;
+  /** One run per channel that has a sample in the span. */
+  runs: readonly SampleRun[];
+  /** Truth: beats whose R peak lies in the span, in ascending order. */
+  beats: readonly TruthBeat[];
+  /** Truth: onsets of skin responses in the span, s. */
+  skinResponseSec: readonly number[];
+  /** Truth: starts of breaths in the span, s. */
+  breathSec: readonly number[];
+  /** Truth: steps per second at the end of the span; 0 when still. */
+  stepHz: number;
+}>;
+
+export type SimulatedDevice = Readonly<{
+  channels: readonly ChannelConfig[];
+  /** The next stretch of time. */
+  next: (durationMs: number) => SimulatedSpan;
+}>;
+
+type Model = Readonly<{
+  config: Omit<ChannelConfig, 'rateNanoHz'>;
+  rateHz: number;
+  noise: NoiseLevels;
+  digitalMin: number;
+  digitalMax: number;
+}>;
+
+const quiet = { white: 0, wander: 0, mains: 0, mainsHz: 50 };
+const accelerometer = (code: string, lead: string): Model => ({
+  config: { code, kind: 'acc', gain: 4096, baseline: 0, unit: '[g]', lead },
+  rateHz: 50,
+  noise: { ...quiet, white: 0.004 },
+  digitalMin: -32_768,
+  digitalMax: 32_767,
+});
+
+const models: Readonly<Record<SimulatedChannel, Model>> = {
+  'ecg.ii': {
+    config: { code: 'ecg.ii', kind: 'ecg', gain: 1000, baseline: 0, unit: 'mV', lead: 'II' },
+    rateHz: 250,
+    noise: { white: 0.012, wander: 0.06, mains: 0.008, mainsHz: 50 },
+    digitalMin: -32_768,
+    digitalMax: 32_767,
+  },
+  'ppg.ir': {
+    config: { code: 'ppg.ir', kind: 'ppg', gain: 2000, baseline: 100_000, unit: '1', lead: 'finger' },
+    rateHz: 100,
+    noise: { white: 0.01, wander: 0.12, mains: 0, mainsHz: 50 },
+    digitalMin: 0,
+    digitalMax: 262_143, // an 18-bit front end
+  },
+  eda: {
+    config: { code: 'eda', kind: 'eda', gain: 10_000, baseline: 0, unit: 'uS', lead: 'wrist' },
+    rateHz: 4,
+    noise: { ...quiet, white: 0.003 },
+    digitalMin: 0,
+    digitalMax: 1_000_000,
+  },
+  'temp.skin': {
+    config: { code: 'temp.skin', kind: 'temp', gain: 200, baseline: 0, unit: 'Cel', lead: 'wrist' },
+    rateHz: 1,
+    noise: { ...quiet, white: 0.004 },
+    digitalMin: -32_768,
+    digitalMax: 32_767,
+  },
+  'acc.x': accelerometer('acc.x', 'wrist'),
+  'acc.y': accelerometer('acc.y', 'wrist'),
+  'acc.z': accelerometer('acc.z', 'wrist'),
+  resp: {
+    config: { code: 'resp', kind: 'resp', gain: 1000, baseline: 0, unit: '1', lead: 'chest' },
+    rateHz: 25,
+    noise: { ...quiet, white: 0.02, wander: 0.05 },
+    digitalMin: -32_768,
+    digitalMax: 32_767,
+  },
+};
+
+const NS_PER_SEC = 1_000_000_000;
+
+export function createSimulatedDevice(options: SimulatedDeviceOptions): SimulatedDevice {
+  const { seed } = options;
+  const codes = options.channels ?? simulatedChannels.filter((code) => code !== 'resp');
+  const fibrillating = options.rhythm === 'atrial_fibrillation';
+  const body = createBody({
+    seed,
+    rhythm: options.rhythm ?? 'sinus',
+    heartRateBpm: options.heartRateBpm ?? 55 + ((Math.imul(seed, 7) >>> 0) % 26),
+    pvcPercent: options.pvcPercent ?? 0,
+    breathsPerMin: options.breathsPerMin ?? 11 + ((Math.imul(seed, 5) >>> 0) % 8),
+    activity: options.activity ?? 'rest',
+  });
+  const noiseScale = options.noise ?? 1;
+  const sensors = codes.map((code, index) => {
+    const model = models[code];
+    const rateHz = options.rateHz?.[code] ?? model.rateHz;
+    const { white, wander, mains, mainsHz } = model.noise;
+    const levels = { white: white * noiseScale, wander: wander * noiseScale, mains: mains * noiseScale, mainsHz };
+    return {
+      code,
+      model,
+      fs: rateHz,
+      channelNo: index as ChannelNo,
+      config: { ...model.config, rateNanoHz: Math.round(rateHz * NS_PER_SEC) },
+      noise: createNoise(seed, code, rateHz, levels),
+    };
+  });
+
+  let nowNs = 0n;
+  const next = (durationMs: number): SimulatedSpan => {
+    const t0DeviceNs = nowNs;
+    const t1DeviceNs = nowNs + BigInt(Math.round(durationMs * 1e6));
+    nowNs = t1DeviceNs;
+    const runs: SampleRun[] = [];
+    for (const sensor of sensors) {
+      const k0 = gridCeil(t0DeviceNs, sensor.config.rateNanoHz);
+      const n = gridCeil(t1DeviceNs, sensor.config.rateNanoHz) - k0;
+      if (n === 0) continue;
+      const samples = readSensor(body, sensor, fibrillating, noiseScale, k0, n);
+      runs.push({ channelNo: sensor.channelNo, k0, samples, qmask: null });
+    }
+    const t0 = Number(t0DeviceNs) / NS_PER_SEC;
+    const t1 = Number(t1DeviceNs) / NS_PER_SEC;
+    const beats = body.beats.between(t0, t1).map((beat) => ({
+      atSec: beat.atSec,
+      deviceNs: BigInt(Math.round(beat.atSec * NS_PER_SEC)),
+      rrMs: beat.rrSec * 1000,
+      kind: beat.kind,
+      systolicSec: systolicPeakSec(beat),
+    }));
+    const skinResponseSec = body.skinResponses.between(t0, t1).map((response) => response.atSec);
+    const breathSec = body.breaths.between(t0, t1).map((breath) => breath.atSec);
+    const stepHz = body.bouts.at(t1).stepHz;
+    for (const schedule of [body.beats, body.breaths, body.bouts, body.skinResponses]) schedule.forget(t1);
+    return { t0DeviceNs, t1DeviceNs, runs, beats, skinResponseSec, breathSec, stepHz };
+  };
+  return { channels: sensors.map((sensor) => sensor.config), next };
+}
+
+type Sensor = Readonly<{ code: SimulatedChannel; model: Model; fs: number; config: ChannelConfig; noise: NoiseSource }>;
+
+function readSensor(body: Body, sensor: Sensor, fibrillating: boolean, noiseScale: number, k0: number, n: number): Int32Array {
+  const { code, fs, model, config } = sensor;
+  const physical = new Float64Array(n);
+  switch (code) {
+    case 'ecg.ii':
+      addEcg(body, fibrillating, fs, k0, physical);
+      break;
+    case 'ppg.ir':
+      addPpg(body, fs, k0, physical);
+      if (noiseScale > 0) addPpgMotion(body, fs, k0, physical);
+      break;
+    case 'eda':
+      addEda(body, fs, k0, physical);
+      break;
+    case 'temp.skin':
+      addTemperature(fs, k0, physical);
+      break;
+    case 'acc.x':
+    case 'acc.y':
+    case 'acc.z':
+      addAcceleration(body, code === 'acc.x' ? 0 : code === 'acc.y' ? 1 : 2, fs, k0, physical);
+      break;
+    case 'resp':
+      for (let i = 0; i < n; i++) physical[i] = body.breathing((k0 + i) / fs);
+      break;
+    default: {
+      const never: never = code;
+      throw new RangeError(`no model for ${String(never)}`);
+    }
+  }
+  const electrode = code === 'ecg.ii' || code === 'ppg.ir';
+  sensor.noise(physical, k0, electrode ? (k) => body.bouts.at(k / fs).accG : () => 0);
+  const digital = new Int32Array(n);
+  for (let i = 0; i < n; i++) {
+    const lsb = Math.round(physical[i]! * config.gain + config.baseline);
+    digital[i] = Math.min(model.digitalMax, Math.max(model.digitalMin, lsb));
+  }
+  return digital;
+}
