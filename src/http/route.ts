@@ -30,6 +30,19 @@ export type Caller =
   | Readonly<{ kind: 'user'; orgId: string; projectId: string; subjectId: string; jti: string; expiresAtMs: number }>
   | Readonly<{ kind: 'operator'; operatorId: string; orgId: string; role: OperatorRole }>;
 
+/** What src/auth is shown of a request: enough to say who calls, nothing of the body. */
+export type AuthRequest = Readonly<{
+  /** The secret of `Authorization: Bearer` or of the subprotocol `bio.bearer.<base64url>`; null when none was sent. */
+  bearer: string | null;
+  header: (lowerCaseName: string) => string;
+  method: string;
+  access: Access;
+}>;
+
+/** Says who calls; `anonymous` when no credential was sent. Synchronous when the credential is in the cache.
+ *  @throws PipelineError credential_invalid, token_expired, not_found (direct mode: no such project or user) */
+export type Authenticate = (request: AuthRequest) => Caller | Promise<Caller>;
+
 export type RequestContext = Readonly<{
   caller: Caller;
   params: Readonly<Record<string, string>>;
@@ -78,6 +91,10 @@ export type Route = Readonly<{
   errors?: readonly ErrorCode[];
   /** POSTs that honour Idempotency-Key. */
   idempotent?: true;
+  /** Answers carry an ETag of their bytes, and If-None-Match is answered 304. */
+  etag?: true;
+  /** Which rate limit counts it: `api` (default) per credential, `ingest` per credential and address, `none`. */
+  limit?: 'api' | 'ingest' | 'none';
   handler: (request: RequestContext) => Promise<Reply>;
 }>;
 

@@ -1,0 +1,40 @@
+/** Decides whether a kind of caller may use a route: the access table of the API, in one function. */
+import { PipelineError } from '../errors.ts';
+import { operatorRoles } from './route.ts';
+import type { Access, Caller } from './route.ts';
+
+/** Passes or throws: a kind that is not listed is 401, a key without the scope or an operator below the role is 403.
+ *  Whose record it is, is the handler's question (404). */
+export function checkAccess(access: Access, caller: Caller): void {
+  if (access.public === true) return;
+  switch (caller.kind) {
+    case 'anonymous':
+      throw new PipelineError('credential_missing', 'Send Authorization: Bearer with a key or a user token.');
+    case 'key':
+      // A key that stands for one user (direct mode) is judged by the route's `direct`; any other key by its scope.
+      if (access.direct === true && caller.subjectId !== null) return;
+      if (access.key === undefined) {
+        throw new PipelineError('credential_kind', 'An organization key is not accepted here; use a user token.');
+      }
+      if (!caller.scopes.includes(access.key)) {
+        throw new PipelineError(
+          'scope_missing',
+          `The key has the scopes ${caller.scopes.join(', ') || '(none)'}; needed is ${access.key}.`,
+        );
+      }
+      return;
+    case 'user':
+      if (access.userToken === undefined) throw new PipelineError('credential_kind', 'A user token is not accepted here.');
+      return;
+    case 'operator':
+      if (access.operator === undefined) throw new PipelineError('credential_kind', 'An operator session is not accepted here.');
+      if (operatorRoles.indexOf(caller.role) < operatorRoles.indexOf(access.operator)) {
+        throw new PipelineError('scope_missing', `The role is ${caller.role}; needed is ${access.operator}.`);
+      }
+      return;
+    default: {
+      const never: never = caller;
+      throw new Error(`caller ${String(never)}`);
+    }
+  }
+}

@@ -1,0 +1,113 @@
+/** Reads a request body with a bound in bytes and a deadline, and gives the loop back between chunks of a fast sender. */
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, gunzipSync, zstdDecompress, zstdDecompressSync } from 'node:zlib';
+import { PipelineError } from '../errors.ts';
+import type { UwsResponse } from './uws.ts';
+
+const EMPTY = new Uint8Array(0);
+/** Bytes taken from one peer before others get a turn. */
+const TURN_BYTES = 1024 * 1024;
+
+export type BodyLimits = Readonly<{ bytesMax: number; timeoutMs: number }>;
+
+/** Collects the body. `onAborted` is the caller's to set; it calls `aborted`.
+ *  A declared length larger than the limit is refused before the first byte. */
+export function readBody(
+  res: UwsResponse,
+  declared: number | 'chunked',
+  limits: BodyLimits,
+  aborted: { readonly now: boolean; listen: (visit: () => void) => void },
+): Promise<Uint8Array> {
+  if (declared === 0) return Promise.resolve(EMPTY);
+  const { bytesMax, timeoutMs } = limits;
+  return new Promise((resolve, reject) => {
+    const tooLarge = (): PipelineError => new PipelineError('payload_too_large', `The body is larger than ${bytesMax} bytes.`);
+    if (declared !== 'chunked' && declared > bytesMax) {
+      reject(tooLarge());
+      return;
+    }
+    let parts: Buffer[] = [];
+    let size = 0;
+    let turnBytes = 0;
+    let settled = false;
+    const settle = (): void => {
+      settled = true;
+      parts = [];
+      clearTimeout(timer);
+    };
+    const timer = setTimeout(() => {
+      if (settled) return;
+      const got = size;
+      settle();
+      reject(new PipelineError('request_timeout', `The body did not arrive within ${timeoutMs} ms (${got} bytes did).`));
+    }, timeoutMs);
+    aborted.listen(() => {
+      if (settled) return;
+      settle();
+      reject(new PipelineError('bad_request', 'The peer went away.'));
+    });
+    res.onData((chunk, isLast) => {
+      if (settled) return;
+      size += chunk.byteLength;
+      if (size > bytesMax) {
+        settle();
+        reject(tooLarge());
+        return;
+      }
+      if (isLast && parts.length === 0) {
+        const whole = new Uint8Array(chunk.slice(0)); // uWS takes its buffer back when this returns
+        settle();
+        resolve(whole);
+        return;
+      }
+      parts.push(Buffer.from(chunk.slice(0)));
+      if (isLast) {
+        const whole = Buffer.concat(parts, size);
+        settle();
+        resolve(new Uint8Array(whole.buffer, whole.byteOffset, whole.byteLength));
+        return;
+      }
+      turnBytes += chunk.byteLength;
+      if (turnBytes > TURN_BYTES) {
+        turnBytes = 0;
+        res.pause();
+        setImmediate(() => {
+          if (!aborted.now && !settled) res.resume();
+        });
+      }
+    });
+  });
+}
+
+const gunzipLater = promisify(gunzip);
+const unzstdLater = promisify(zstdDecompress);
+const unbrotliLater = promisify(brotliDecompress);
+/** Below this many compressed bytes the thread pool's hand-over costs more than the work. */
+const SYNC_BYTES = 4096;
+
+/** Decodes a Content-Encoding with the limit counted after decompression.
+ *  @throws PipelineError payload_too_large, unsupported_media_type, bad_request (corrupt) */
+export async function decodeBody(bytes: Uint8Array, encoding: string, bytesMax: number): Promise<Uint8Array> {
+  const options = { maxOutputLength: bytesMax };
+  try {
+    switch (encoding.toLowerCase()) {
+      case '':
+      case 'identity':
+        return bytes;
+      case 'gzip':
+        return bytes.length < SYNC_BYTES ? gunzipSync(bytes, options) : await gunzipLater(bytes, options);
+      case 'zstd':
+        return bytes.length < SYNC_BYTES ? zstdDecompressSync(bytes, options) : await unzstdLater(bytes, options);
+      case 'br':
+        return await unbrotliLater(bytes, options);
+      default:
+        throw new PipelineError('unsupported_media_type', `Content-Encoding must be gzip, zstd or identity, not ${encoding.slice(0, 32)}.`);
+    }
+  } catch (error) {
+    if (error instanceof PipelineError) throw error;
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE') {
+      throw new PipelineError('payload_too_large', `The body is larger than ${bytesMax} bytes after decompression.`, { cause: error });
+    }
+    throw new PipelineError('bad_request', `The body is not valid ${encoding.slice(0, 32)}.`, { cause: error });
+  }
+}

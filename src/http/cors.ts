@@ -1,0 +1,48 @@
+/** Cross-origin rules. Token mode: any origin, no cookies. Direct mode: registered origins, enforced on the real request, because a
+ *  preflight carries no key. Operator sessions (cookies): the service's own origin only. */
+import { PipelineError } from '../errors.ts';
+import type { Caller } from './route.ts';
+import type { Headers } from './hygiene.ts';
+
+export type OriginAllowed = (caller: Caller & { kind: 'key' }, origin: string) => boolean | Promise<boolean>;
+
+const EXPOSED = 'link, etag, ratelimit, ratelimit-policy, retry-after, x-request-id, content-disposition, idempotency-replayed';
+const ACCEPTED =
+  'authorization, content-type, content-encoding, accept, idempotency-key, if-none-match, project-key, xuser-id, x-request-id';
+
+export function preflightHeaders(methods: readonly string[]): Readonly<Record<string, string>> {
+  return {
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': methods.join(', '),
+    'access-control-allow-headers': ACCEPTED,
+    'access-control-max-age': '600',
+  };
+}
+
+/** Headers of an actual answer. `*` also on errors, so that a page can read why. */
+export function corsHeaders(origin: string, caller: Caller): Readonly<Record<string, string>> {
+  if (origin === '' || caller.kind === 'operator') return {};
+  if (caller.kind === 'key') return { 'access-control-allow-origin': origin, vary: 'origin', 'access-control-expose-headers': EXPOSED };
+  return { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
+}
+
+/** @throws PipelineError origin_forbidden */
+export async function checkOrigin(origin: string, caller: Caller, headers: Headers, allowed: OriginAllowed): Promise<void> {
+  if (caller.kind === 'key' && !(await allowed(caller, origin))) {
+    throw new PipelineError(
+      'origin_forbidden',
+      `The origin ${origin.slice(0, 200)} is not registered (ALLOWED_ORIGINS or the project's list).`,
+    );
+  }
+  if (caller.kind === 'operator' && !sameHost(origin, headers.get('host') ?? '')) {
+    throw new PipelineError('origin_forbidden', 'An operator session is accepted from the service itself only.');
+  }
+}
+
+function sameHost(origin: string, host: string): boolean {
+  try {
+    return new URL(origin).host === host;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,38 @@
+/** Who is at the other end: the address behind trusted proxies, and whether the way to it is encrypted. */
+import { PipelineError } from '../errors.ts';
+import type { Headers } from './hygiene.ts';
+
+export type PeerRules = Readonly<{ tls: boolean; trustProxy: readonly string[] }>;
+export type Peer = Readonly<{ address: string; secure: boolean }>;
+
+/** uWS writes IPv6 in full and IPv4-mapped addresses as IPv6; both are brought to the usual form. */
+export function normalAddress(text: string): string {
+  const mapped = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/.exec(text);
+  if (mapped !== null)
+    return mapped
+      .slice(1)
+      .map((hex) => Number.parseInt(hex, 16))
+      .join('.');
+  if (text === '0000:0000:0000:0000:0000:0000:0000:0001') return '::1';
+  return text;
+}
+
+export function isLoopback(address: string): boolean {
+  return address === '::1' || address.startsWith('127.');
+}
+
+/** Plain HTTP is served on loopback only; elsewhere native TLS or a trusted proxy that says https.
+ *  A proxy's word counts only when its address is listed: anybody can send X-Forwarded-Proto.
+ *  @throws PipelineError https_required */
+export function peerOf(socketAddress: string, headers: Headers, rules: PeerRules): Peer {
+  const direct = normalAddress(socketAddress);
+  if (rules.trustProxy.includes(direct)) {
+    const secure = headers.get('x-forwarded-proto')?.toLowerCase() === 'https';
+    const forwarded = (headers.get('x-forwarded-for') ?? '').split(',').map((item) => item.trim());
+    const client = forwarded.findLast((item) => item !== '' && !rules.trustProxy.includes(item)) ?? direct;
+    if (!secure && !isLoopback(client)) throw new PipelineError('https_required', 'The proxy received this request over plain HTTP.');
+    return { address: client.slice(0, 64), secure };
+  }
+  if (!rules.tls && !isLoopback(direct)) throw new PipelineError('https_required', 'Plain HTTP is served on loopback only.');
+  return { address: direct, secure: rules.tls };
+}

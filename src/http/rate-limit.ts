@@ -1,0 +1,53 @@
+/** Rate limits by the generic cell rate algorithm: one number per caller, no timers, no windows to game.
+ *  A caller's `tat` (theoretical arrival time) advances by one interval per request; a request is refused when it would run further
+ *  ahead of the clock than the burst allows. */
+
+export type Verdict = Readonly<{ allowed: boolean; remaining: number; resetSec: number; retryAfterSec: number }>;
+
+/** Callers remembered; above it those whose allowance is full again are forgotten, which changes no verdict. */
+const CALLERS_MAX = 50_000;
+
+export class RateLimit {
+  readonly #intervalMs: number;
+  readonly #burstMs: number;
+  readonly #burst: number;
+  readonly #tat = new Map<string, number>();
+  /** For the RateLimit-Policy header. */
+  readonly policy: string;
+
+  /** @param perSec sustained requests per second  @param burstSec seconds of them that may come at once */
+  constructor(name: string, perSec: number, burstSec: number) {
+    this.#intervalMs = 1000 / perSec;
+    this.#burst = Math.max(1, Math.round(perSec * burstSec));
+    this.#burstMs = this.#burst * this.#intervalMs;
+    this.policy = `"${name}";q=${this.#burst};w=${Math.max(1, Math.round(burstSec))}`;
+  }
+
+  take(caller: string, nowMs: number): Verdict {
+    const tat = Math.max(this.#tat.get(caller) ?? 0, nowMs);
+    const next = tat + this.#intervalMs;
+    const room = nowMs + this.#burstMs - next;
+    const allowed = room >= -1e-6;
+    if (allowed) {
+      if (this.#tat.size >= CALLERS_MAX && !this.#tat.has(caller)) this.#forget(nowMs);
+      this.#tat.set(caller, next);
+    }
+    const held = allowed ? next : tat;
+    return {
+      allowed,
+      remaining: Math.max(0, Math.floor((nowMs + this.#burstMs - held) / this.#intervalMs + 1e-6)),
+      resetSec: Math.ceil((held - nowMs) / 1000),
+      retryAfterSec: allowed ? 0 : Math.max(1, Math.ceil(-room / 1000)),
+    };
+  }
+
+  /** Would one more be refused? Takes nothing: used for limits that count only failures. */
+  exhausted(caller: string, nowMs: number): boolean {
+    return Math.max(this.#tat.get(caller) ?? 0, nowMs) + this.#intervalMs > nowMs + this.#burstMs + 1e-6;
+  }
+
+  #forget(nowMs: number): void {
+    for (const [caller, tat] of this.#tat) if (tat <= nowMs) this.#tat.delete(caller);
+    if (this.#tat.size >= CALLERS_MAX) this.#tat.clear();
+  }
+}

@@ -1,0 +1,308 @@
+/** WebSocket endpoints: the handshake with its credential, the budget of each socket, and its end.
+ *
+ *  A socket is `live` from the upgrade until it closes. It closes with 4001 when its token expires, with 4502 when its credential is
+ *  revoked, with 4013 when the service stops, and with 4010 when its peer takes the event loop for itself: uWebSockets.js reads one socket
+ *  for as long as it has bytes, so within one turn of the loop a socket may use TURN_MS_MAX of handler time and TURN_BYTES_MAX of input. */
+import { errorTable, PipelineError } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
+import { checkAccess } from './access.ts';
+import { checkOrigin } from './cors.ts';
+import type { OriginAllowed } from './cors.ts';
+import { readHeaders } from './hygiene.ts';
+import type { Logger } from './logger.ts';
+import { peerOf } from './peer.ts';
+import type { PeerRules } from './peer.ts';
+import { problemReply } from './problem.ts';
+import { writeReply } from './reply.ts';
+import type { Wire } from './reply.ts';
+import type { Authenticate, Caller, PeerSocket, RequestContext, SocketHandlers, SocketRoute } from './route.ts';
+import { addressOf, bearerOf, newRequestId, requestIdOf } from './request.ts';
+import type { Ticks } from './ticks.ts';
+import type { Uws, UwsApp, UwsRequest, UwsResponse, UwsSocket, UwsUpgradeContext } from './uws.ts';
+import { compileQuery } from './validate.ts';
+
+/** Handler time and input of one socket within one turn of the event loop. */
+export const TURN_MS_MAX = 50;
+export const TURN_BYTES_MAX = 32 * 1024 * 1024;
+/** A peer that answers no ping for this long is gone. */
+const IDLE_SEC = 60;
+const REASON_BYTES_MAX = 123;
+const BEARER = 'bio.bearer.';
+
+export type SocketOptions = Readonly<{
+  sockets?: readonly SocketRoute[];
+  authenticate: Authenticate;
+  originAllowed: OriginAllowed;
+  peerRules: PeerRules;
+  logger: Logger;
+  ticks: Ticks;
+  isStopping: () => boolean;
+}>;
+
+type Data = {
+  readonly route: SocketRoute;
+  readonly context: Omit<RequestContext, 'caller'>;
+  caller: Caller;
+  live: Live | null;
+};
+
+export type Sockets = Readonly<{
+  count: () => number;
+  closeMatching: (match: (caller: Caller) => boolean, code: ErrorCode) => void;
+}>;
+
+/** Registers every socket route on the app. */
+export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions): Sockets {
+  const open = new Set<Live>();
+  for (const route of options.sockets ?? []) {
+    const readQuery = compileQuery(route.query ?? {});
+    app.ws<Data>(route.path, {
+      maxPayloadLength: route.messageBytesMax,
+      maxBackpressure: route.backpressureBytesMax,
+      closeOnBackpressureLimit: false,
+      idleTimeout: IDLE_SEC,
+      sendPingsAutomatically: true,
+      compression: uws.DISABLED, // permessage-deflate costs 7-12x per message
+      upgrade: (res, req, upgradeContext) => upgrade(res, req, upgradeContext, route, readQuery, options),
+      open: (ws) => {
+        const data = ws.getUserData();
+        const live = new Live(ws, data, options);
+        data.live = live;
+        open.add(live);
+        live.start();
+      },
+      message: (ws, message, isBinary) => ws.getUserData().live?.receive(message, isBinary),
+      drain: (ws) => ws.getUserData().live?.handlers?.drain?.(),
+      close: (ws) => {
+        const { live } = ws.getUserData();
+        if (live === null) return;
+        open.delete(live);
+        live.ended();
+      },
+    });
+  }
+  return {
+    count: () => open.size,
+    closeMatching: (match, code) => {
+      for (const live of open) if (match(live.caller)) live.close(code, errorTable[code].title);
+    },
+  };
+}
+
+function upgrade(
+  res: UwsResponse,
+  req: UwsRequest,
+  upgradeContext: UwsUpgradeContext,
+  route: SocketRoute,
+  readQuery: (text: string) => Readonly<Record<string, unknown>>,
+  options: SocketOptions,
+): void {
+  const wire: Wire = { res, head: false, aborted: false, replied: false };
+  const path = req.getUrl();
+  const queryText = req.getQuery() ?? '';
+  let requestId = newRequestId();
+  res.onAborted(() => {
+    wire.aborted = true;
+  });
+  const run = async (): Promise<void> => {
+    const headers = readHeaders(req);
+    requestId = requestIdOf(headers);
+    if (options.isStopping()) throw new PipelineError('shutting_down', 'The service is stopping.');
+    if (headers.get('sec-websocket-version') !== '13') throw new PipelineError('bad_request', 'Sec-WebSocket-Version must be 13.');
+    const peer = peerOf(addressOf(res), headers, options.peerRules);
+    const offered = (headers.get('sec-websocket-protocol') ?? '')
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+    const bearer = subprotocolBearer(offered) ?? bearerOf(headers);
+    const found = options.authenticate({ bearer, header: (name) => headers.get(name) ?? '', method: 'GET', access: route.access });
+    const caller = found instanceof Promise ? await found : found;
+    checkAccess(route.access, caller);
+    const origin = headers.get('origin') ?? '';
+    if (origin !== '' && caller.kind !== 'user') await checkOrigin(origin, caller, headers, options.originAllowed);
+    const query = readQuery(queryText);
+    if (offered.length > 0 && !offered.includes(route.protocol)) {
+      throw new PipelineError('bad_request', `Offer the subprotocol ${route.protocol}.`);
+    }
+    if (wire.aborted) return;
+    const context = {
+      params: {},
+      query,
+      body: null,
+      header: (name: string) => headers.get(name) ?? '',
+      requestId,
+      signal: new AbortController().signal,
+      remoteAddress: peer.address,
+    };
+    wire.replied = true;
+    res.cork(() => {
+      res.upgrade<Data>(
+        { route, context, caller, live: null },
+        headers.get('sec-websocket-key') ?? '',
+        offered.length > 0 ? route.protocol : '',
+        '',
+        upgradeContext,
+      );
+    });
+  };
+  run().catch((error: unknown) => {
+    if (!(error instanceof PipelineError)) options.logger.error({ err: error, requestId, path }, 'upgrade failed');
+    const reply = problemReply(error, path, requestId);
+    const headers = { ...reply.headers, 'content-type': reply.contentType ?? '', 'x-request-id': requestId };
+    writeReply(wire, reply.status, headers, Buffer.from(reply.text ?? ''), true);
+  });
+}
+
+/** The credential among the offered subprotocols: browsers cannot set headers on a WebSocket, and an address would end in logs. */
+function subprotocolBearer(offered: readonly string[]): string | null {
+  const found = offered.filter((item) => item.startsWith(BEARER));
+  if (found.length === 0) return null;
+  const secret = Buffer.from(found[0]?.slice(BEARER.length) ?? '', 'base64url').toString('latin1');
+  if (found.length > 1 || !/^[\x21-\x7e]{1,4096}$/.test(secret)) {
+    throw new PipelineError('credential_invalid', `Offer one ${BEARER}<base64url of the credential>.`);
+  }
+  return secret;
+}
+
+let turn = 0;
+let turnPlanned = false;
+let lastSocketId = 0;
+
+/** Number of the current turn of the event loop. */
+function currentTurn(): number {
+  if (!turnPlanned) {
+    turnPlanned = true;
+    setImmediate(() => {
+      turnPlanned = false;
+      turn += 1;
+    });
+  }
+  return turn;
+}
+
+class Live {
+  handlers: SocketHandlers | null = null;
+  readonly #ws: UwsSocket<Data>;
+  readonly #data: Data;
+  readonly #options: SocketOptions;
+  readonly #peer: PeerSocket;
+  #closed = false;
+  #expiry: NodeJS.Timeout | null = null;
+  #turn = -1;
+  #turnBytes = 0;
+  #turnStartMs = 0;
+
+  constructor(ws: UwsSocket<Data>, data: Data, options: SocketOptions) {
+    this.#ws = ws;
+    this.#data = data;
+    this.#options = options;
+    lastSocketId += 1;
+    this.#peer = {
+      id: lastSocketId,
+      sendBinary: (bytes) => this.#send(bytes, true),
+      sendText: (text) => this.#send(text, false),
+      bufferedBytes: () => (this.#closed ? 0 : this.#ws.getBufferedAmount()),
+      subscribe: (topic) => void (this.#closed || this.#ws.subscribe(topic)),
+      unsubscribe: (topic) => void (this.#closed || this.#ws.unsubscribe(topic)),
+      close: (code, detail) => this.close(code, detail),
+      authenticate: (token) => this.#authenticate(token),
+    };
+  }
+
+  get caller(): Caller {
+    return this.#data.caller;
+  }
+
+  start(): void {
+    this.#planExpiry();
+    try {
+      this.handlers = this.#data.route.open({ ...this.#data.context, caller: this.#data.caller }, this.#peer);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  receive(message: ArrayBuffer, isBinary: boolean): void {
+    if (this.#closed || this.handlers === null) return;
+    const nowMs = performance.now();
+    this.#options.ticks.runDue(nowMs);
+    if (this.#overBudget(message.byteLength, nowMs)) {
+      this.close('rate_limited', 'The socket sent without a pause for longer than one peer may.');
+      return;
+    }
+    try {
+      if (isBinary) {
+        if (this.handlers.binary === undefined) this.close('bad_request', 'Binary messages are not taken here.');
+        else this.handlers.binary(new Uint8Array(message));
+      } else if (this.handlers.text === undefined) this.close('bad_request', 'Text messages are not taken here.');
+      else this.handlers.text(Buffer.from(message).toString('utf8'));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  close(code: ErrorCode | 'normal', detail: string): void {
+    if (this.#closed) return;
+    this.#closed = true; // before end(): uWS calls `close` from inside it
+    let reason = code === 'normal' ? detail : `${code}: ${detail}`;
+    while (Buffer.byteLength(reason) > REASON_BYTES_MAX) reason = reason.slice(0, -1);
+    this.#ws.end(code === 'normal' ? 1000 : errorTable[code].close, reason);
+  }
+
+  ended(): void {
+    this.#closed = true;
+    if (this.#expiry !== null) clearTimeout(this.#expiry);
+    const { handlers } = this;
+    this.handlers = null;
+    handlers?.closed();
+  }
+
+  #overBudget(bytes: number, nowMs: number): boolean {
+    const now = currentTurn();
+    if (now !== this.#turn) {
+      this.#turn = now;
+      this.#turnBytes = 0;
+      this.#turnStartMs = nowMs;
+    }
+    this.#turnBytes += bytes;
+    return this.#turnBytes > TURN_BYTES_MAX || nowMs - this.#turnStartMs > TURN_MS_MAX;
+  }
+
+  #send(message: Uint8Array | string, isBinary: boolean): 'sent' | 'buffered' | 'dropped' {
+    if (this.#closed) return 'dropped';
+    const answer = this.#ws.send(message, isBinary, false);
+    return answer === 1 ? 'sent' : answer === 0 ? 'buffered' : 'dropped';
+  }
+
+  async #authenticate(token: string): Promise<Caller> {
+    const { route, context, caller: before } = this.#data;
+    const caller = await this.#options.authenticate({ bearer: token, header: context.header, method: 'GET', access: route.access });
+    checkAccess(route.access, caller);
+    // The socket was opened for one user: a token may renew that, never change it.
+    if (before.kind !== caller.kind || (before.kind === 'user' && caller.kind === 'user' && before.subjectId !== caller.subjectId)) {
+      throw new PipelineError('credential_kind', 'The new token is not of the user who opened the socket.');
+    }
+    this.#data.caller = caller;
+    this.#planExpiry();
+    return caller;
+  }
+
+  #planExpiry(): void {
+    if (this.#expiry !== null) clearTimeout(this.#expiry);
+    const { caller } = this.#data;
+    if (caller.kind !== 'user') return;
+    this.#expiry = setTimeout(
+      () => this.close('token_expired', 'Reconnect with a new token.'),
+      Math.max(0, caller.expiresAtMs - Date.now()),
+    );
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof PipelineError) {
+      this.close(error.code, error.message);
+      return;
+    }
+    this.#options.logger.error({ err: error, path: this.#data.route.path }, 'socket failed');
+    this.close('internal', errorTable.internal.title);
+  }
+}

@@ -1,0 +1,108 @@
+/** Serves files of a folder: the widget bundle, the dashboard, the API page. Read and compressed once at start, then from memory. */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { pickCoding } from './compress.ts';
+import type { Reply } from './route.ts';
+
+export type StaticMount = Readonly<{
+  /** Answers a path, or null when it is not of this mount. */
+  reply: (path: string, header: (lowerCaseName: string) => string) => Reply | null;
+}>;
+
+export type StaticOptions = Readonly<{
+  prefix: string;
+  folder: string;
+  /** Names (relative, `/`-separated) to serve; absent: all. */
+  only?: readonly string[];
+  csp: string;
+  /** `cdn` files may be used by any page; `page` files only by the service's own. */
+  audience: 'cdn' | 'page';
+  cacheControl?: string;
+}>;
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.map': 'application/json',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+  '.woff2': 'font/woff2',
+};
+
+type Held = Readonly<{ contentType: string; etag: string; raw: Uint8Array; br: Uint8Array | null; gzip: Uint8Array | null }>;
+
+/** Content security policy of a page that loads only its own scripts and styles. */
+export const PAGE_CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self' ws: wss:; " +
+  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/** Reads a folder. A folder that is not there serves nothing: the bundle is built by a step of its own. */
+export function staticFolder(options: StaticOptions): StaticMount {
+  const files = new Map<string, Held>();
+  for (const name of listFiles(options.folder)) {
+    if (options.only !== undefined && !options.only.includes(name)) continue;
+    files.set(name, hold(name, readFileSync(join(options.folder, name))));
+  }
+  const base = options.prefix.replace(/\/$/, '');
+  return {
+    reply: (path, header) => {
+      if (path !== base && !path.startsWith(`${base}/`)) return null;
+      const name = path.slice(base.length + 1);
+      const file = files.get(name === '' ? 'index.html' : name);
+      if (file === undefined) return null;
+      // Relative addresses of a page resolve against its folder, so the folder's address needs its slash.
+      if (path === base) return { status: 308, headers: { location: `${base}/` } };
+      return fileReply(file, options, header);
+    },
+  };
+}
+
+function fileReply(file: Held, options: StaticOptions, header: (name: string) => string): Reply {
+  const headers: Record<string, string> = {
+    etag: file.etag,
+    'cache-control': options.cacheControl ?? 'no-cache',
+    'content-security-policy': options.csp,
+    'referrer-policy': 'no-referrer',
+    'cross-origin-resource-policy': options.audience === 'cdn' ? 'cross-origin' : 'same-origin',
+    vary: 'accept-encoding',
+  };
+  if (options.audience === 'cdn') headers['access-control-allow-origin'] = '*';
+  if (header('if-none-match') === file.etag) return { status: 304, headers };
+  const coding = pickCoding(header('accept-encoding'));
+  const packed = coding === null ? null : file[coding];
+  if (coding !== null && packed !== null) headers['content-encoding'] = coding;
+  return { status: 200, headers, bytes: packed ?? file.raw, contentType: file.contentType };
+}
+
+function hold(name: string, raw: Buffer): Held {
+  const contentType = types[extname(name)] ?? 'application/octet-stream';
+  const packable = /text|json|javascript|svg/.test(contentType) && raw.length > 1024;
+  return {
+    contentType,
+    etag: `"${createHash('sha256').update(raw).digest('base64url').slice(0, 22)}"`,
+    raw,
+    // Quality 5: read once per start, and a start must not wait a second for the API page's 1.4 MB script.
+    br: packable ? brotliCompressSync(raw, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }) : null,
+    gzip: packable ? gzipSync(raw, { level: 6 }) : null,
+  };
+}
+
+function listFiles(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) =>
+        join(entry.parentPath, entry.name)
+          .slice(folder.length)
+          .replace(/^[/\\]/, '')
+          .replaceAll('\\', '/'),
+      );
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,122 @@
+/** Checks requests against the route's schemas; each schema is compiled once, when the table is read. */
+import { Compile } from 'typebox/compile';
+import type { TSchema } from 'typebox';
+import { PipelineError } from '../errors.ts';
+import type { FieldError } from '../errors.ts';
+
+const ERRORS_MAX = 20;
+
+export type Check = (value: unknown) => readonly FieldError[];
+
+/** Compiles a schema. The check answers what is wrong, an empty list when nothing is. */
+export function compileCheck(schema: TSchema, prefix = ''): Check {
+  const validator = Compile(schema);
+  return (value) => {
+    if (validator.Check(value)) return [];
+    const found: FieldError[] = [];
+    for (const error of validator.Errors(value)) {
+      if (error.keyword === 'boolean' || found.length >= ERRORS_MAX) continue;
+      const extra = error.keyword === 'additionalProperties' ? namesOf(error.params) : '';
+      found.push({ pointer: `${prefix}${error.instancePath}`, code: error.keyword, detail: `${error.message}${extra}` });
+    }
+    return found;
+  };
+}
+
+function namesOf(params: unknown): string {
+  if (typeof params !== 'object' || params === null || !('additionalProperties' in params)) return '';
+  const names = params.additionalProperties;
+  return Array.isArray(names) ? `: ${names.map(String).join(', ').slice(0, 200)}` : '';
+}
+
+/** Reads a query string into the types of its schemas.
+ *  A repeated parameter is refused unless its schema is an array (then repeats and commas both separate); an unknown one is refused,
+ *  so that a misspelt filter never silently widens a query, and no token can hide in an address. */
+export type QueryReader = (text: string) => Readonly<Record<string, unknown>>;
+
+export function compileQuery(schemas: Readonly<Record<string, TSchema>>): QueryReader {
+  const rows = Object.entries(schemas).map(([name, schema]) => ({
+    name,
+    schema: schema as SchemaShape,
+    required: !('~optional' in schema),
+    check: compileCheck(schema, `/query/${name}`),
+  }));
+  const known = new Set(rows.map((row) => row.name));
+  return (text) => {
+    const errors: FieldError[] = [];
+    const given = new URLSearchParams(text);
+    for (const name of new Set(given.keys())) {
+      if (!known.has(name)) errors.push({ pointer: `/query/${name.slice(0, 64)}`, code: 'unknown', detail: 'no such parameter' });
+    }
+    const query: Record<string, unknown> = {};
+    for (const { name, schema, required, check } of rows) {
+      const values = given.getAll(name);
+      if (values.length === 0) {
+        if (schema.default !== undefined) query[name] = schema.default;
+        else if (required) errors.push({ pointer: `/query/${name}`, code: 'required', detail: 'is required' });
+        continue;
+      }
+      if (values.some((value) => value.includes('\u0000'))) {
+        errors.push({ pointer: `/query/${name}`, code: 'format', detail: 'holds a NUL' });
+        continue;
+      }
+      if (schema.type !== 'array' && values.length > 1) {
+        errors.push({ pointer: `/query/${name}`, code: 'repeated', detail: 'was given more than once' });
+        continue;
+      }
+      const value =
+        schema.type === 'array'
+          ? values.flatMap((item) => item.split(',')).map((item) => coerce(item, schema.items))
+          : coerce(values[0] ?? '', schema);
+      const wrong = check(value);
+      if (wrong.length > 0) errors.push(...wrong);
+      else query[name] = value;
+    }
+    if (errors.length > 0) throw invalid(errors);
+    return query;
+  };
+}
+
+type SchemaShape = Readonly<{ type?: string; default?: unknown; items?: SchemaShape }>;
+
+function coerce(text: string, schema: SchemaShape | undefined): unknown {
+  switch (schema?.type) {
+    case 'integer':
+      return /^[+-]?\d{1,16}$/.test(text) ? Number(text) : text;
+    case 'number':
+      return text !== '' && /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : text;
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text;
+    default:
+      return text;
+  }
+}
+
+/** Reads a JSON body.
+ *  @throws PipelineError bad_request when it is not UTF-8 JSON, validation_failed when it does not fit */
+export function readJson(bytes: Uint8Array, check: Check): unknown {
+  let text: string;
+  let value: unknown;
+  try {
+    text = utf8.decode(bytes);
+    value = JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof SyntaxError ? error.message : 'it is not UTF-8';
+    throw new PipelineError('bad_request', `The body is not JSON: ${why.slice(0, 200)}.`, { cause: error });
+  }
+  // PostgreSQL text cannot hold NUL; refused here once instead of in every statement.
+  if (text.includes('\\u0000')) throw new PipelineError('bad_request', 'The body holds the character U+0000.');
+  const errors = check(value);
+  if (errors.length > 0) throw invalid(errors);
+  return value;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function invalid(errors: readonly FieldError[]): PipelineError {
+  const first = errors[0];
+  const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  return new PipelineError('validation_failed', `${first?.pointer || 'body'}: ${first?.detail ?? 'is wrong'}${rest}`, {
+    errors: errors.slice(0, ERRORS_MAX),
+  });
+}
