@@ -1,0 +1,43 @@
+-- The biosignals of the product. LOINC only where a code fits exactly; units are UCUM.
+
+insert into biosignal (id, abbreviation, name, unit, loinc_code, mdc_code, signal_type, role, source_type, feature, channel_kind, code) values
+  (1, 'ECG', 'Electrocardiogram', 'mV', '', '131328', 'waveform', 'measurement', 'device', null, 'ecg', null),
+  (2, 'PPG', 'Photoplethysmogram', '1', '', '150452', 'waveform', 'measurement', 'device', null, 'ppg', null),
+  (3, 'EDA', 'Electrodermal activity', 'uS', '', '', 'waveform', 'measurement', 'device', null, 'eda', null),
+  (4, 'TEMP', 'Temperature signal', 'Cel', '', '', 'waveform', 'measurement', 'device', null, 'temp', null),
+  (5, 'RESP-W', 'Respiration signal', '1', '', '', 'waveform', 'measurement', 'device', null, 'resp', null),
+  (6, 'ACC', 'Acceleration', '[g]', '', '', 'waveform', 'measurement', 'device', null, 'acc', null),
+  (7, 'GYRO', 'Angular velocity', 'deg/s', '', '', 'waveform', 'measurement', 'device', null, 'gyro', null),
+  (20, 'HR', 'Heart rate from ECG', '/min', '8867-4', '', 'scalar', 'calculation', 'derived', 'hr_ecg', null, null),
+  (21, 'HR-PPG', 'Heart rate from PPG', '/min', '8867-4', '', 'scalar', 'calculation', 'derived', 'hr_ppg', null, null),
+  (22, 'RMSSD', 'HRV RMSSD, 60 s', 'ms', '', '', 'scalar', 'calculation', 'derived', 'hrv_rmssd_60s', null, null),
+  (23, 'SDNN', 'HRV SDNN, 5 min', 'ms', '80404-7', '', 'scalar', 'calculation', 'derived', 'hrv_sdnn_300s', null, null),
+  (24, 'PNN50', 'HRV pNN50, 5 min', '1', '', '', 'scalar', 'calculation', 'derived', 'hrv_pnn50_300s', null, null),
+  (25, 'LF', 'HRV low-frequency power, 5 min', 'ms2', '', '', 'scalar', 'calculation', 'derived', 'hrv_lf_300s', null, null),
+  (26, 'HF', 'HRV high-frequency power, 5 min', 'ms2', '', '', 'scalar', 'calculation', 'derived', 'hrv_hf_300s', null, null),
+  (27, 'LF/HF', 'HRV LF/HF ratio, 5 min', '1', '', '', 'scalar', 'calculation', 'derived', 'hrv_lf_hf_300s', null, null),
+  (28, 'PRV-SDNN', 'PRV SDNN, 5 min', 'ms', '', '', 'scalar', 'calculation', 'derived', 'prv_sdnn_300s', null, null),
+  (29, 'PRV-RMSSD', 'PRV RMSSD, 60 s', 'ms', '', '', 'scalar', 'calculation', 'derived', 'prv_rmssd_60s', null, null),
+  (30, 'RESP', 'Respiratory rate', '/min', '9279-1', '', 'scalar', 'calculation', 'derived', 'resp_rate', null, null),
+  (31, 'SCL', 'Tonic skin conductance', 'uS', '', '', 'scalar', 'calculation', 'derived', 'eda_tonic', null, null),
+  (32, 'SCR', 'Skin conductance responses', '/min', '', '', 'scalar', 'calculation', 'derived', 'scr_rate', null, null),
+  (33, 'SKT', 'Skin temperature', 'Cel', '61008-9', '', 'scalar', 'calculation', 'derived', 'temp_mean', null, null),
+  (34, 'ACT', 'Physical activity', '[g]', '', '', 'scalar', 'calculation', 'derived', 'activity', null, null),
+  (35, 'STEPS-D', 'Steps from acceleration', '{steps}', '55423-8', '', 'scalar', 'calculation', 'derived', 'steps', null, null),
+  (36, 'SQI-ECG', 'Signal quality of the ECG', '1', '', '', 'scalar', 'calculation', 'derived', 'sqi_ecg', null, null),
+  (37, 'SQI-PPG', 'Signal quality of the PPG', '1', '', '', 'scalar', 'calculation', 'derived', 'sqi_ppg', null, null),
+  (60, 'STEPS', 'Steps', '{steps}', '55423-8', '', 'scalar', 'measurement', 'device', null, null, 'steps'),
+  (61, 'SPO2', 'Oxygen saturation by pulse oximetry', '%', '59408-5', '', 'scalar', 'measurement', 'device', null, null, 'spo2'),
+  (62, 'BT', 'Body temperature', 'Cel', '8310-5', '', 'scalar', 'measurement', 'device', null, null, 'body_temperature'),
+  (63, 'SLEEP', 'Sleep duration', 'h', '93832-4', '', 'scalar', 'measurement', 'device', null, null, 'sleep_duration'),
+  (64, 'STRESS', 'Stress score', '{score}', '', '', 'score', 'measurement', 'device', null, null, 'stress'),
+  (65, 'HR-R', 'Heart rate, as the device reports it', '/min', '8867-4', '', 'scalar', 'measurement', 'device', null, null, 'heart_rate'),
+  (80, 'MOOD', 'Mood', '{score}', '', '', 'score', 'measurement', 'self_report', null, null, 'mood'),
+  (81, 'PHQ-9', 'PHQ-9 total score', '{score}', '44261-6', '', 'score', 'measurement', 'self_report', null, null, 'phq9'),
+  (82, 'GAD-7', 'GAD-7 total score', '{score}', '70274-6', '', 'score', 'measurement', 'self_report', null, null, 'gad7');
+
+insert into device_profile (code, name, manufacturer, model, channels) values
+  ('simulator', 'Simulated chest patch and wristband', 'biosignal', 'simulator',
+   '[{"code":"ecg.ii","kind":"ecg","rate_hz":250,"unit":"mV","lead":"II"},{"code":"ppg.ir","kind":"ppg","rate_hz":125,"unit":"1","lead":"wrist"},{"code":"eda","kind":"eda","rate_hz":4,"unit":"uS","lead":"wrist"},{"code":"temp.skin","kind":"temp","rate_hz":4,"unit":"Cel","lead":"wrist"}]'),
+  ('wfdb', 'Recording in WFDB format', '', '', '[]'),
+  ('generic', 'Any device', '', '', '[]');

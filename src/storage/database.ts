@@ -1,0 +1,156 @@
+/** Opens the database and looks at what kind of server it is. */
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import { PipelineError } from '../errors.ts';
+import type { Tables } from './tables.ts';
+
+/** Found by looking at the server, never by a setting: TimescaleDB by its licence, or PostgreSQL without it. */
+export type ServerKind = 'timescale' | 'timescale_apache' | 'postgres';
+
+export type Database = Readonly<{
+  kind: ServerKind;
+  url: string;
+  pool: pg.Pool;
+  kysely: Kysely<Tables>;
+  /** One connection of its own, not from the pool: COPY, advisory locks, LISTEN. The caller ends it. */
+  connect(): Promise<pg.Client>;
+  /** Calls `onEvent` with the payload of every NOTIFY on the channel, and with null after a lost connection is back: then
+   *  notifications may have been missed. @returns how to stop */
+  listen(channel: string, onEvent: (payload: string | null) => void): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+}>;
+
+export type DatabaseOptions = Readonly<{
+  /** Connections of the pool. Default 10. */
+  poolSizeMax?: number;
+  /** A statement of the pool may run this long, ms; 0: for ever. Default 30,000. */
+  statementTimeoutMs?: number;
+  /** Shown in pg_stat_activity. Default `biosignal`. */
+  applicationName?: string;
+  /** Hears of connections that fail while idle. Default: ignored; the pool replaces them. */
+  onError?: (error: Error) => void;
+}>;
+
+const INT8 = 20;
+
+/** bigint columns are bigint in TypeScript: nanoseconds as number are wrong. Everything else as pg does it. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 && format !== 'binary'
+      ? (value: string) => BigInt(value)
+      : pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
+};
+
+/** @throws PipelineError unavailable when the server does not answer, internal when it is older than PostgreSQL 15 */
+export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
+  const onError = options.onError ?? (() => {});
+  const client: pg.ClientConfig = {
+    connectionString: url,
+    application_name: options.applicationName ?? 'biosignal',
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+    types,
+    options: '-c timezone=UTC -c jit=off',
+  };
+  const pool = new pg.Pool({ ...client, max: options.poolSizeMax ?? 10, statement_timeout: options.statementTimeoutMs ?? 30_000 });
+  pool.on('error', onError);
+  let kind: ServerKind;
+  try {
+    kind = await serverKind(pool);
+  } catch (error) {
+    await pool.end();
+    if (error instanceof PipelineError) throw error;
+    throw new PipelineError('unavailable', `the database at ${withoutPassword(url)} does not answer`, { cause: error });
+  }
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const connect = async (): Promise<pg.Client> => {
+    const connection = new pg.Client(client);
+    connection.on('error', onError);
+    await connection.connect();
+    return connection;
+  };
+  const listeners = new Set<() => Promise<void>>();
+  return {
+    kind,
+    url,
+    pool,
+    kysely,
+    connect,
+    async listen(channel, onEvent) {
+      const stop = await startListening(connect, channel, onEvent);
+      listeners.add(stop);
+      return async () => {
+        listeners.delete(stop);
+        await stop();
+      };
+    },
+    async close() {
+      for (const stop of listeners) await stop();
+      await kysely.destroy(); // ends the pool
+    },
+  };
+}
+
+/** The kind that the schema was made for; before the first migration, what the server offers. */
+async function serverKind(pool: pg.Pool): Promise<ServerKind> {
+  const { rows } = await pool.query<{ version: number; license: string | null; migrated: boolean }>(`
+    select
+      current_setting('server_version_num')::int as version,
+      case when exists (select from pg_extension where extname = 'timescaledb') then current_setting('timescaledb.license', true) end as license,
+      to_regclass('database_kind') is not null as migrated`);
+  const row = rows[0]!;
+  if (row.version < 150_000) throw new PipelineError('internal', `PostgreSQL 15 or newer is needed, the server is ${row.version}`);
+  if (row.migrated) {
+    const recorded = await pool.query<{ kind: ServerKind }>('select kind from database_kind');
+    if (recorded.rows[0] !== undefined) return recorded.rows[0].kind;
+  }
+  if (row.license === null) return 'postgres';
+  return row.license === 'timescale' ? 'timescale' : 'timescale_apache';
+}
+
+async function startListening(
+  connect: () => Promise<pg.Client>,
+  channel: string,
+  onEvent: (payload: string | null) => void,
+): Promise<() => Promise<void>> {
+  let stopped = false;
+  let client: pg.Client | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  const open = async (): Promise<void> => {
+    const next = await connect();
+    next.on('notification', (message) => onEvent(message.payload ?? ''));
+    let lost = false;
+    const onLost = (): void => {
+      if (lost) return;
+      lost = true;
+      if (client === next) client = null;
+      next.end().catch(() => {});
+      retry(100);
+    };
+    next.on('error', onLost);
+    next.on('end', onLost);
+    await next.query(`listen ${pg.escapeIdentifier(channel)}`);
+    client = next;
+    if (stopped) await next.end();
+  };
+  const retry = (delayMs: number): void => {
+    if (stopped) return;
+    timer = setTimeout(() => {
+      open().then(
+        () => onEvent(null),
+        () => retry(Math.min(delayMs * 2, 1000)),
+      );
+    }, delayMs);
+  };
+  await open();
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    await client?.end();
+  };
+}
+
+/** The address without its password, for messages. */
+export function withoutPassword(url: string): string {
+  return url.replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1@');
+}

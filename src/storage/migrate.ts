@@ -1,0 +1,161 @@
+/** Brings a database to the schema of this code: the numbered files of sql/, each once, each in its own transaction. */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import pg from 'pg';
+import { PipelineError } from '../errors.ts';
+import type { ServerKind } from './database.ts';
+
+/** What a file may ask for in a line `--! requires: …`. Without one it runs everywhere. */
+const requirements = {
+  /** TimescaleDB under either licence. */
+  timescaledb: ['timescale', 'timescale_apache'],
+  /** TimescaleDB under the community licence: columnstore, continuous aggregates, policies. */
+  timescale: ['timescale'],
+  /** No TimescaleDB. */
+  postgres: ['postgres'],
+  /** No continuous aggregates: plain PostgreSQL and the Apache licence. */
+  portable: ['timescale_apache', 'postgres'],
+} as const satisfies Record<string, readonly ServerKind[]>;
+
+type Migration = Readonly<{ id: number; name: string; text: string; checksum: string; kinds: readonly ServerKind[] | null }>;
+
+export type MigrateResult = Readonly<{
+  kind: ServerKind;
+  /** Names of the files that ran now, in order. */
+  applied: readonly string[];
+  /** Number of the newest file. */
+  version: number;
+}>;
+
+const LOCK = 8_031_447_120_943n; // pg_advisory_lock: one migration at a time per database, however many services start at once
+
+const sqlFolder = new URL('../../sql/', import.meta.url);
+
+/** Migrates. Fresh, again, from an older release, twenty at once, after a kill in the middle: all end in the same schema.
+ *  A new database becomes the best kind that the server offers, and stays that kind.
+ *  @throws PipelineError conflict when the database is newer than the code, when an applied file was changed since, or when the
+ *  server can no longer do what the schema was made for */
+export async function migrate(url: string, options: Readonly<{ folder?: URL }> = {}): Promise<MigrateResult> {
+  const migrations = await readMigrations(options.folder ?? sqlFolder);
+  const client = new pg.Client({ connectionString: url, application_name: 'biosignal migrate', options: '-c timezone=UTC' });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await client.query('select pg_advisory_lock($1)', [LOCK.toString()]);
+    const kind = await settleKind(client);
+    const done = await readLedger(client);
+    refuseUnknown(migrations, done);
+    const applied: string[] = [];
+    for (const migration of migrations) {
+      if (done.has(migration.id)) continue;
+      const runs = migration.kinds === null || migration.kinds.includes(kind);
+      await applyOne(client, migration, runs);
+      if (runs) applied.push(migration.name);
+    }
+    return { kind, applied, version: migrations.at(-1)?.id ?? 0 };
+  } finally {
+    await client.end();
+  }
+}
+
+/** The files of the folder in order, numbers ascending from 1 without a hole. */
+async function readMigrations(folder: URL): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => /^\d{6}-[a-z0-9-]+\.sql$/.test(name)).sort();
+  const migrations: Migration[] = [];
+  for (const name of names) {
+    const text = await readFile(new URL(name, folder), 'utf8');
+    const id = Number(name.slice(0, 6));
+    if (id !== migrations.length + 1) throw new PipelineError('internal', `${name}: number ${migrations.length + 1} was expected`);
+    migrations.push({ id, name, text, checksum: createHash('sha256').update(text).digest('hex'), kinds: requiredKinds(name, text) });
+  }
+  return migrations;
+}
+
+function requiredKinds(name: string, text: string): readonly ServerKind[] | null {
+  const marker = /^--! requires: *(\S+) *$/m.exec(text)?.[1];
+  if (marker === undefined) return null;
+  if (!(marker in requirements)) throw new PipelineError('internal', `${name}: unknown requirement ${marker}`);
+  return requirements[marker as keyof typeof requirements];
+}
+
+/** Reads the kind this database was made for, or settles it: creates the extension where the server has it. */
+async function settleKind(client: pg.Client): Promise<ServerKind> {
+  await client.query(`
+    create table if not exists migration (
+      id integer not null,
+      name text not null,
+      checksum text not null,
+      skipped boolean not null default false,
+      applied_at timestamptz not null default now(),
+      constraint migration_pkey primary key (id)
+    );
+    create table if not exists database_kind (
+      kind text not null,
+      one boolean not null default true,
+      constraint database_kind_pkey primary key (one),
+      constraint database_kind_one_check check (one)
+    );`);
+  const recorded = (await client.query<{ kind: ServerKind }>('select kind from database_kind')).rows[0]?.kind;
+  if (recorded !== undefined) {
+    const now = await offeredKind(client);
+    if (recorded !== 'postgres' && now !== recorded && !(recorded === 'timescale_apache' && now === 'timescale')) {
+      throw new PipelineError('conflict', `the database was made on a ${recorded} server and this one offers ${now}`);
+    }
+    return recorded;
+  }
+  const offered = await client.query("select from pg_available_extensions where name = 'timescaledb'");
+  if (offered.rowCount === 1) {
+    try {
+      await client.query('create extension if not exists timescaledb');
+    } catch (error) {
+      // Not preloaded, or this role may not: works without, with portable rollups. `biosignal doctor` says what is lost.
+      if (!['42501', '58P01', '0A000', 'F0000', 'XX000'].includes((error as pg.DatabaseError).code ?? '')) throw error;
+    }
+  }
+  const kind = await offeredKind(client);
+  await client.query('insert into database_kind (kind) values ($1)', [kind]);
+  return kind;
+}
+
+async function offeredKind(client: pg.Client): Promise<ServerKind> {
+  const { rows } = await client.query<{ license: string | null }>(`
+    select case when exists (select from pg_extension where extname = 'timescaledb') then current_setting('timescaledb.license', true) end as license`);
+  const license = rows[0]!.license;
+  if (license === null) return 'postgres';
+  return license === 'timescale' ? 'timescale' : 'timescale_apache';
+}
+
+async function readLedger(client: pg.Client): Promise<Map<number, Readonly<{ name: string; checksum: string }>>> {
+  const { rows } = await client.query<{ id: number; name: string; checksum: string }>('select id, name, checksum from migration');
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+function refuseUnknown(migrations: readonly Migration[], done: ReadonlyMap<number, Readonly<{ name: string; checksum: string }>>): void {
+  for (const [id, row] of done) {
+    const migration = migrations[id - 1];
+    if (migration === undefined) {
+      throw new PipelineError('conflict', `the database is newer than this code: it has ${row.name}; start the release that wrote it`);
+    }
+    if (migration.checksum !== row.checksum) {
+      throw new PipelineError('conflict', `${migration.name} is not what was applied to this database: files of sql/ are never edited`);
+    }
+  }
+}
+
+/** One file, one transaction; the ledger row goes first, so that two that run at once collide before any work. */
+async function applyOne(client: pg.Client, migration: Migration, runs: boolean): Promise<void> {
+  await client.query('begin');
+  try {
+    await client.query('insert into migration (id, name, checksum, skipped) values ($1, $2, $3, $4)', [
+      migration.id,
+      migration.name,
+      migration.checksum,
+      !runs,
+    ]);
+    if (runs) await client.query(migration.text);
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    throw new PipelineError('internal', `${migration.name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
