@@ -1,0 +1,219 @@
+/** One live channel as a sweeping trace. Used by bio-trend-chart and the live monitor; usable alone inside a bio-provider.
+ *
+ *  @tag bio-live-trace
+ *  @attr {string} channel - channel code (`ecg.ii`) or kind (`ecg`); the first that matches is shown. Default `ecg`
+ *  @attr {number} gain - millimetres per unit for ECG: 5, 10 or 20. Default 10; other kinds are fitted
+ *  @attr {string} lang
+ *  @attr {string} theme - light or dark
+ *  @csspart label - name, unit and scale
+ *  @csspart trace - the box of the canvases
+ *  @cssprop --bio-trace-height - height of the trace; default 220px
+ *  @cssprop --bio-color-trace
+ *  @fires bio:live-state - {state}: connecting, live, stale, offline, refused */
+import { BioElement, define, html, nothing } from '../shared/base.ts';
+import { formatNumber, unitLabel } from '../shared/format.ts';
+import type { LiveChannel, LiveFrame, LiveState } from '../shared/live-feed.ts';
+import { PlayClock } from '../shared/play-clock.ts';
+import { qualityMark } from '../shared/quality.ts';
+import { SweepTrace } from '../shared/sweep-trace.ts';
+import { tokenColor } from '../shared/theme.ts';
+import { TraceRing } from '../shared/trace-ring.ts';
+
+const RING_SECONDS = 40;
+/** The word beside the trace speaks of this stretch. */
+const QUALITY_WINDOW_MS = 2000;
+
+const css = `
+.bar { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; justify-content: space-between; margin-block-end: 4px; font-size: .8125rem; }
+.bar .lead { font-weight: 650; font-size: .9375rem; }
+.box { position: relative; block-size: var(--bio-trace-height, 220px); background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; overflow: hidden; direction: ltr; }
+canvas { position: absolute; inset: 0; inline-size: 100%; block-size: 100%; }
+.veil { position: absolute; inset: 0; display: grid; place-items: center; background: color-mix(in srgb, var(--_surface) 72%, transparent); font-weight: 600; }
+`;
+
+export class BioLiveTrace extends BioElement {
+  static override styles = css;
+  static observedAttributes = ['channel', 'gain', 'lang', 'theme'];
+  #trace: SweepTrace | null = null;
+  #ring: TraceRing | null = null;
+  #clock = new PlayClock();
+  #channel: LiveChannel | null = null;
+  #state: LiveState = 'connecting';
+  #flag = 2;
+  #leave: (() => void) | null = null;
+  #frameRequest = 0;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    const loop = (nowMs: number): void => {
+      this.#frameRequest = requestAnimationFrame(loop);
+      const timeMs = this.#clock.timeMs(nowMs);
+      if (timeMs !== null && this.#trace !== null) this.#trace.draw(timeMs);
+    };
+    this.#frameRequest = requestAnimationFrame(loop);
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    const forced = matchMedia('(forced-colors: active)');
+    const recolor = (): void => this.#recolor();
+    for (const query of [scheme, forced]) query.addEventListener('change', recolor);
+    this.during(() => {
+      cancelAnimationFrame(this.#frameRequest);
+      for (const query of [scheme, forced]) query.removeEventListener('change', recolor);
+    });
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#leave?.();
+    this.#leave = null;
+    this.#trace = null;
+  }
+
+  protected override linked(): void {
+    this.#leave?.();
+    this.#leave = null;
+    this.#forget();
+    const session = this.link?.session ?? null;
+    if (session !== null) {
+      this.#leave = session.live({
+        frame: (frame, nowMs) => this.#take(frame, nowMs),
+        state: (state) => {
+          this.#state = state;
+          if (state !== 'live') this.requestUpdate();
+          this.emit('bio:live-state', { state });
+        },
+      });
+    }
+    this.requestUpdate();
+  }
+
+  protected override changed(): void {
+    const wanted = this.getAttribute('channel') ?? 'ecg';
+    if (this.#channel !== null && !matches(this.#channel, wanted)) this.#forget();
+    this.#trace?.setScale(this.#scale());
+    this.#recolor();
+    this.requestUpdate();
+  }
+
+  #forget(): void {
+    this.#channel = null;
+    this.#ring = null;
+    this.#clock.reset();
+    this.#trace?.setRing(null);
+  }
+
+  #take(frame: LiveFrame, nowMs: number): void {
+    const wanted = this.getAttribute('channel') ?? 'ecg';
+    const t0Ms = Number(frame.t0Ns) / 1e6;
+    if (!frame.replayed) this.#clock.observe(t0Ms + frame.durationMs, nowMs);
+    const channel = frame.channels.find((item) => (this.#channel === null ? matches(item, wanted) : item.id === this.#channel.id));
+    if (channel === undefined || channel.rateHz <= 0) return;
+    if (this.#ring === null || this.#ring.rateHz !== channel.rateHz) {
+      this.#ring = new TraceRing(channel.rateHz, RING_SECONDS);
+      this.#channel = channel;
+      this.#trace?.setScale(this.#scale());
+      this.#trace?.setRing(this.#ring);
+      this.requestUpdate();
+    }
+    this.#ring.put(frame.t0Ns + BigInt(Math.round(channel.offsetNs)), channel.samples, channel.qmask);
+    const flag = this.#worstFlag(t0Ms + frame.durationMs);
+    if (flag !== this.#flag || this.#state !== 'live') {
+      this.#flag = flag;
+      if (!frame.replayed) this.#state = 'live';
+      this.requestUpdate();
+    }
+  }
+
+  /** Bad when less than half of the last two seconds is usable, suspect when a tenth is not good. */
+  #worstFlag(endMs: number): number {
+    const ring = this.#ring;
+    if (ring === null) return 2;
+    let notGood = 0;
+    let bad = 0;
+    let count = 0;
+    for (let i = Math.max(ring.start, ring.indexAt(endMs - QUALITY_WINDOW_MS)); i < ring.end; i++) {
+      count++;
+      const flag = ring.flag(i);
+      if (flag >= 1) notGood++;
+      if (flag >= 2) bad++;
+    }
+    if (count === 0 || bad * 2 > count) return 2;
+    return notGood * 10 > count ? 1 : 0;
+  }
+
+  #scale(): { kind: 'fixed'; mmPerUnit: number } | { kind: 'fit' } {
+    if (this.#channel !== null && this.#channel.kind !== 'ecg') return { kind: 'fit' };
+    const gain = Number(this.getAttribute('gain') ?? 10);
+    const perMillivolt = gain === 5 || gain === 20 ? gain : 10;
+    return { kind: 'fixed', mmPerUnit: this.#channel?.unit === 'uV' ? perMillivolt / 1000 : perMillivolt };
+  }
+
+  #recolor(): void {
+    if (this.#trace === null) return;
+    this.#trace.setColors(this.#colors());
+  }
+
+  #colors() {
+    const color = (token: string): string => tokenColor(this.root, token);
+    return {
+      trace: color('--_trace'),
+      suspect: color('--_suspect'),
+      bad: color('--_bad'),
+      gridMinor: color('--_grid-minor'),
+      gridMajor: color('--_grid-major'),
+    };
+  }
+
+  protected override rendered(): void {
+    if (this.#trace !== null) return;
+    const [grid, front] = this.root.querySelectorAll('canvas');
+    const box = this.root.querySelector('.box');
+    if (grid === undefined || front === undefined || box === null) return;
+    const trace = new SweepTrace(grid, front, this.#scale(), this.#colors(), () => this.requestUpdate());
+    this.#trace = trace;
+    trace.setRing(this.#ring);
+    const observer = new ResizeObserver(() => trace.resize(box.clientWidth, box.clientHeight, devicePixelRatio));
+    observer.observe(box);
+    this.during(() => observer.disconnect());
+  }
+
+  protected override template() {
+    const channel = this.#channel;
+    const name = channel === null ? (this.getAttribute('channel') ?? 'ecg').toUpperCase() : channelName(channel);
+    const words = {
+      connecting: 'connecting',
+      stale: 'signalLost',
+      offline: 'notConnected',
+      refused: 'refused',
+      closed: 'notConnected',
+    } as const;
+    const veil = this.#state === 'live' ? null : this.text(words[this.#state]);
+    return html`<div class="bar" part="label">
+        <span><span class="lead">${name}</span> <span class="muted">${this.#scaleLabel()}</span></span>
+        ${channel === null || veil !== null ? nothing : qualityMark(this.#flag, this.locale)}
+      </div>
+      <div class="box" part="trace" role="img" aria-label=${this.text('traceLabel', { name })}>
+        <canvas></canvas><canvas></canvas>${veil === null ? nothing : html`<div class="veil"><span role="status">${veil}</span></div>`}
+      </div>`;
+  }
+
+  #scaleLabel(): string {
+    const channel = this.#channel;
+    if (channel === null) return '';
+    const scale = this.#scale();
+    if (scale.kind === 'fixed') return `25 mm/s · ${Number(this.getAttribute('gain') ?? 10)} mm/mV`;
+    const perCm = this.#trace === null || this.#ring === null ? Number.NaN : this.#trace.unitsPerCm;
+    const unit = unitLabel(channel.unit);
+    return Number.isFinite(perCm) ? `25 mm/s · ${formatNumber(this.locale, perCm, 2)}${unit === '' ? '' : ` ${unit}`} / cm` : unit;
+  }
+}
+
+function matches(channel: LiveChannel, wanted: string): boolean {
+  return channel.code === wanted || channel.id === wanted || channel.kind === wanted;
+}
+
+function channelName(channel: LiveChannel): string {
+  const kind = channel.kind === 'other' ? channel.code : channel.kind.toUpperCase();
+  return channel.lead === '' ? kind : `${kind} ${channel.lead}`;
+}
+
+define('bio-live-trace', BioLiveTrace);

@@ -1,0 +1,65 @@
+/** Numbers, units and times as people of a locale write them. */
+
+const ucumToPrint: Readonly<Record<string, string>> = {
+  '/min': '/min',
+  '{beats}/min': '/min',
+  '{steps}': '',
+  '1': '',
+  Cel: '°C',
+  '[degF]': '°F',
+  uS: 'µS',
+  uV: 'µV',
+  ms2: 'ms²',
+};
+
+/** UCUM to what is printed: `Cel` is °C. */
+export function unitLabel(ucum: string): string {
+  return ucumToPrint[ucum] ?? ucum;
+}
+
+/** @param digits significant digits at most; whole numbers keep all of theirs */
+export function formatNumber(locale: string, value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return '–';
+  if (Math.abs(value) >= 10 ** (digits - 1)) return new Intl.NumberFormat(locale, { maximumFractionDigits: 0 }).format(value);
+  return new Intl.NumberFormat(locale, { maximumSignificantDigits: digits }).format(value);
+}
+
+/** Decimals that suit the unit: a heart rate has none, a temperature one. */
+export function formatValue(locale: string, value: number, unit: string): string {
+  if (!Number.isFinite(value)) return '–';
+  const decimals = unit === 'Cel' || unit === '[degF]' ? 1 : Math.abs(value) < 10 ? 1 : 0;
+  const exact = unit === '/min' || unit === 'ms' || unit === '{steps}' ? 0 : decimals;
+  return new Intl.NumberFormat(locale, { minimumFractionDigits: exact, maximumFractionDigits: exact }).format(value);
+}
+
+export function formatTime(locale: string, timeMs: number, timeZone: string | undefined, style: 'time' | 'date' | 'full' = 'full'): string {
+  const options: Intl.DateTimeFormatOptions =
+    style === 'time' ? { timeStyle: 'short' } : style === 'date' ? { dateStyle: 'medium' } : { dateStyle: 'medium', timeStyle: 'short' };
+  return new Intl.DateTimeFormat(locale, timeZone === undefined ? options : { ...options, timeZone }).format(timeMs);
+}
+
+const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+/** "5 minutes ago". */
+export function formatAge(locale: string, timeMs: number, nowMs: number): string {
+  const seconds = (timeMs - nowMs) / 1000;
+  const format = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
+  for (const [unit, size] of steps) if (Math.abs(seconds) >= size) return format.format(Math.round(seconds / size), unit);
+  return format.format(0, 'second');
+}
+
+/** ISO 8601 durations of days, hours, minutes and seconds, or the short forms `15m`, `24h`, `7d`. Milliseconds, or null. */
+export function parseDuration(text: string): number | null {
+  const short = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(text);
+  if (short !== null) return Number(short[1]) * { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 }[short[2] as 's' | 'm' | 'h' | 'd' | 'w'];
+  const iso = /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/.exec(text);
+  if (iso === null) return null;
+  const [, weeks, days, hours, minutes, seconds] = iso.map((part) => Number(part ?? 0));
+  const ms = weeks! * 6048e5 + days! * 864e5 + hours! * 36e5 + minutes! * 6e4 + seconds! * 1e3;
+  return ms > 0 ? ms : null;
+}

@@ -1,0 +1,146 @@
+/** One WebSocket to /ws?subject=, kept open.
+ *
+ *  Modes: `connecting` (socket opening, or waiting to try again), `live` (frames arrive), `stale` (open, but no frame for 3 s: the device is
+ *  away), `offline` (the browser has no network, or the socket broke and the next try is pending), `refused` (a close code of 4500 and above:
+ *  trying again cannot help; a new token starts over), `closed` (by us). A reconnect asks for the frames after the last one seen, so a blink
+ *  of the network leaves no gap; after a minute the service no longer holds them and the feed starts fresh. */
+
+export type LiveChannel = Readonly<{
+  /** Unique within the frame: the code, and the device where a subject wears several. */
+  id: string;
+  code: string;
+  kind: string;
+  unit: string;
+  lead: string;
+  rateHz: number;
+  /** Time of the first sample after the frame's t0. */
+  offsetNs: number;
+  samples: Float32Array;
+  /** One flag per sample, or null when all are good. */
+  qmask: Uint8Array | null;
+}>;
+export type LiveFeature = Readonly<{ name: string; timeMs: number; value: number; qmask: number }>;
+export type LiveFrame = Readonly<{
+  seq: number;
+  t0Ns: bigint;
+  durationMs: number;
+  channels: readonly LiveChannel[];
+  features: readonly LiveFeature[];
+  droppedFrames: number;
+  lagMs: number;
+  replayed: boolean;
+}>;
+
+export type LiveState = 'connecting' | 'live' | 'stale' | 'offline' | 'refused' | 'closed';
+
+export type LiveFeedOptions = Readonly<{
+  /** Service address, http(s)://host[:port]. */
+  baseUrl: string;
+  subjectId: string;
+  /** Read at every connect; never put in an address. */
+  token: () => string;
+  decode: (bytes: Uint8Array) => LiveFrame;
+  onFrame: (frame: LiveFrame, nowMs: number) => void;
+  onState: (state: LiveState, detail: string) => void;
+}>;
+
+export type LiveFeed = Readonly<{
+  /** A new token for the open socket: no reconnect. */
+  renew: () => void;
+  close: () => void;
+}>;
+
+const STALE_MS = 3000;
+const RETRY_MIN_MS = 400;
+const RETRY_MAX_MS = 10_000;
+const REPLAY_MAX_MS = 55_000;
+
+export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
+  let socket: WebSocket | null = null;
+  let state: LiveState = 'connecting';
+  let attempt = 0;
+  let lastSeq: number | null = null;
+  let lastFrameMs = 0;
+  let retryTimer: ReturnType<typeof setTimeout> | undefined;
+
+  const setState = (next: LiveState, detail = ''): void => {
+    if (state === 'closed') return;
+    if (next === state && detail === '') return;
+    state = next;
+    options.onState(next, detail);
+  };
+
+  const connect = (): void => {
+    clearTimeout(retryTimer);
+    if (state === 'closed') return;
+    const url = new URL('/ws', options.baseUrl);
+    url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+    url.searchParams.set('subject', options.subjectId);
+    if (lastSeq !== null && performance.now() - lastFrameMs < REPLAY_MAX_MS) url.searchParams.set('after', String(lastSeq));
+    setState('connecting');
+    const opened = new WebSocket(url, ['bio.v1', `bio.bearer.${base64url(options.token())}`]);
+    opened.binaryType = 'arraybuffer';
+    socket = opened;
+    opened.addEventListener('message', (event) => {
+      if (socket !== opened || typeof event.data === 'string') return;
+      let frame: LiveFrame;
+      try {
+        frame = options.decode(new Uint8Array(event.data as ArrayBuffer));
+      } catch {
+        return; // a frame of a newer schema: the next one may be readable
+      }
+      attempt = 0;
+      lastSeq = frame.seq;
+      lastFrameMs = performance.now();
+      if (!frame.replayed) setState('live');
+      options.onFrame(frame, lastFrameMs);
+    });
+    opened.addEventListener('close', (event) => {
+      if (socket !== opened) return;
+      socket = null;
+      if (event.code >= 4500 && event.code < 5000) {
+        lastSeq = event.code === 4540 ? null : lastSeq;
+        if (event.code !== 4540) {
+          setState('refused', event.reason);
+          return;
+        }
+      }
+      setState('offline', event.reason);
+      const waitMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** attempt++) * (0.7 + 0.6 * Math.random());
+      retryTimer = setTimeout(connect, waitMs);
+    });
+  };
+
+  const watch = setInterval(() => {
+    if (state === 'live' && performance.now() - lastFrameMs > STALE_MS) setState('stale');
+  }, 500);
+  const onOnline = (): void => {
+    attempt = 0;
+    if (socket === null && state !== 'refused') connect();
+  };
+  globalThis.addEventListener('online', onOnline);
+  connect();
+
+  return {
+    renew: () => {
+      if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: 'auth', token: options.token() }));
+      else if (socket === null) {
+        attempt = 0;
+        connect();
+      }
+    },
+    close: () => {
+      setState('closed');
+      clearTimeout(retryTimer);
+      clearInterval(watch);
+      globalThis.removeEventListener('online', onOnline);
+      const open = socket;
+      socket = null;
+      open?.close(1000);
+    },
+  };
+}
+
+function base64url(text: string): string {
+  return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
