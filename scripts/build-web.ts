@@ -1,0 +1,91 @@
+/** Builds what browsers load: the widget bundle under cdn/v1 and the dashboard. Called by `npm start`, by tests, and from the command line.
+ *
+ *  cdn/v1/bio-widgets.js, bio-core.js, bio-widgets.css      always the newest v1; short cache
+ *  cdn/v1/<version>-<hash>/...                               the same bytes for ever, with the integrity values of cdn/v1/manifest.json
+ *  dashboard/*.html, *.js, *.css                             pages of this version */
+import { createHash } from 'node:crypto';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
+import { build } from 'esbuild';
+import type { BuildOptions } from 'esbuild';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const dashboardPages = ['live'] as const;
+
+export type WebBuild = Readonly<{
+  version: string;
+  /** Folder of the immutable copies, e.g. `0.1.0-1f2e3d4c`. */
+  immutable: string;
+  files: Readonly<Record<string, { integrity: string; bytes: number; brotliBytes: number }>>;
+}>;
+
+/** @param outDir receives `cdn/` and `dashboard/`; existing immutable versions in it are kept */
+export async function buildWeb(outDir: string): Promise<WebBuild> {
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+  const common = {
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    write: false,
+    target: 'es2022',
+    legalComments: 'none',
+    logLevel: 'silent',
+  } as const satisfies BuildOptions;
+  const [widgets, dashboard] = await Promise.all([
+    build({
+      ...common,
+      format: 'iife',
+      entryPoints: ['widgets/bio-widgets.ts', 'widgets/bio-core.ts', 'widgets/bio-widgets.css'],
+      outdir: join(outDir, 'cdn', 'v1'),
+    }),
+    build({
+      ...common,
+      format: 'esm',
+      entryPoints: dashboardPages.flatMap((page) => [`dashboard/${page}.ts`, `dashboard/${page}.css`]),
+      outdir: join(outDir, 'dashboard'),
+    }),
+  ]);
+
+  const outputs = widgets.outputFiles.map((file) => {
+    const name = file.path.slice(file.path.lastIndexOf('/') + 1);
+    return { name, bytes: name.endsWith('.js') ? onlyOnce(file.text) : file.contents };
+  });
+  const hash = createHash('sha256');
+  for (const output of outputs) hash.update(output.name).update(output.bytes);
+  const immutable = `${manifest.version}-${hash.digest('hex').slice(0, 8)}`;
+  const files: Record<string, { integrity: string; bytes: number; brotliBytes: number }> = {};
+  const cdn = join(outDir, 'cdn', 'v1');
+  await mkdir(join(cdn, immutable), { recursive: true });
+  await mkdir(join(outDir, 'dashboard'), { recursive: true });
+  await Promise.all([
+    ...outputs.map(async ({ name, bytes }) => {
+      const integrity = `sha384-${createHash('sha384').update(bytes).digest('base64')}`;
+      files[name] = { integrity, bytes: bytes.length, brotliBytes: brotliCompressSync(bytes).length };
+      await writeFile(join(cdn, name), bytes);
+      await writeFile(join(cdn, immutable, name), bytes);
+    }),
+    ...dashboard.outputFiles.map((file) => writeFile(file.path, file.contents)),
+    ...dashboardPages.map((page) => copyFile(join(root, 'dashboard', `${page}.html`), join(outDir, 'dashboard', `${page}.html`))),
+  ]);
+  const result: WebBuild = { version: manifest.version, immutable, files };
+  await writeFile(join(cdn, 'manifest.json'), `${JSON.stringify(result, null, 2)}\n`);
+  return result;
+}
+
+/** The script may be on a page twice (two tags, two teams): the second copy does nothing. Without the guard lit-html would create its Trusted
+ *  Types policy a second time, which a strict policy refuses with an exception. */
+function onlyOnce(script: string): Uint8Array {
+  const guard = 'if(!(globalThis.customElements&&customElements.get("bio-provider"))){';
+  return new TextEncoder().encode(`${guard}${script.trimEnd().replace(/^"use strict";/, '')}}\n`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const startedMs = performance.now();
+  const { files, immutable } = await buildWeb(process.argv[2] ?? join(root, 'dist'));
+  for (const [name, { bytes, brotliBytes }] of Object.entries(files)) {
+    process.stdout.write(`${name.padEnd(16)} ${String(bytes).padStart(7)} bytes, ${String(brotliBytes).padStart(6)} brotli\n`);
+  }
+  process.stdout.write(`${immutable} in ${Math.round(performance.now() - startedMs)} ms\n`);
+}
