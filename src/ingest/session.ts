@@ -30,10 +30,12 @@ export class Session {
   lastUsedMs = 0;
   /** Dropped from memory: whoever still holds it must open the stream again. */
   closed = false;
-  /** The last accepted packet's way to durability; packets of one session settle in order. */
-  pending: Promise<void> | null = null;
-  /** Accepted packets that are not settled yet. */
-  unsettledCount = 0;
+  /** When the clock fit last took a pair, ms of a monotonic clock. */
+  lastClockMs = -Infinity;
+  /** Accepted packets on their way to durability, by number. A repeat of one waits for the same promise. */
+  readonly unsettled = new Map<number, Promise<void>>();
+  /** Highest number that is durable; 0 when none is. */
+  durableHigh: number;
   readonly #recentT0 = new Float64Array(RECENT).fill(-1);
 
   constructor(key: string, deviceId: string, bootId: string, subjectText: string, record: StreamRecord) {
@@ -48,6 +50,7 @@ export class Session {
     this.epochNs = record.epochNs;
     this.channels = [...record.channels];
     this.seqs = SeqSet.from(record.seqRanges);
+    this.durableHigh = Math.max(0, this.seqs.high);
   }
 
   /** Position of a channel configuration, or -1 when it is new. The usual case is one identity comparison: the decoder interns. */
@@ -79,9 +82,20 @@ export class Session {
     this.#recentT0[admitted.seq % RECENT] = -1;
   }
 
-  /** A packet that was accepted did not become durable. Its channels stay: they may be in use by packets that did. */
-  forget(seq: number): void {
-    this.seqs.delete(seq);
+  /** Follows an accepted packet to its end. One that did not become durable is forgotten, so that it may come again;
+   *  its channels stay: they may be in use by packets that did. */
+  expect(seq: number, durable: Promise<void>): void {
+    this.unsettled.set(seq, durable);
+    durable.then(
+      () => {
+        this.unsettled.delete(seq);
+        if (seq > this.durableHigh) this.durableHigh = seq;
+      },
+      () => {
+        this.unsettled.delete(seq);
+        this.seqs.delete(seq);
+      },
+    );
   }
 
   /** Was this number used for another packet? Known for the newest packets only; older ones are taken for repeats. */

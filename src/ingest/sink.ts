@@ -61,15 +61,11 @@ export interface PacketSink {
   openStream(request: StreamRequest): Promise<StreamRecord | Rejected>;
 
   /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit.
-   *  Promises of one session settle in the order of the calls. When it rejects, nothing was kept and ingest forgets the sequence number.
+   *  When it rejects, nothing of that packet was kept and ingest forgets its sequence number.
    *  'busy': a queue is full, nothing was kept.
    *  @param bytes the packet as received; valid only during the call: copy what is kept */
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy';
 
   /** The session was idle and is dropped from memory; afterwards openStream must find all that is durable. */
   closeStream(session: Session): Promise<void>;
-
-  /** Runs work of others that is due (frame deadlines). Called from within message handlers when one of them has held the loop for
-   *  some milliseconds, because a peer that never stops sending starves every timer. Must be cheap when nothing is due. */
-  tick(): void;
 }

@@ -1,0 +1,443 @@
+/** WebSocket /ingest/stream: packets in as binary messages, acknowledgements out.
+ *
+ *  Messages of a socket are numbered from 0 as they arrive. Each is settled once: durable, a duplicate, or rejected; an acknowledgement says
+ *  how many leading messages are settled. Backpressure is the withheld acknowledgement: a client keeps at most `window` messages unsettled.
+ *
+ *  Modes of a socket
+ *  - taking: a message is decoded, admitted and offered as it arrives.
+ *  - waiting: a stream is being opened, the sink is busy, or the packet budget is used up. Messages are copied into a queue; when the cause is
+ *    gone the queue is worked off in order, and the socket is taking again. A queue over its bounds closes the socket as rate_limited:
+ *    the client sent more than its window.
+ *  - draining: the service stops. New messages are ignored (unsettled, so the client sends them again elsewhere); when all earlier ones are
+ *    settled the socket closes with shutting_down. */
+import type { Rejected } from '../errors.ts';
+import { isRejected, PipelineError } from '../errors.ts';
+import type { Caller, PeerSocket, SocketHandlers, SocketRoute } from '../http/route.ts';
+import type { Packet } from '../proto/packet-codec.ts';
+import type { Rejection } from '../proto/reply-codec.ts';
+import { encodeReply } from '../proto/reply-codec.ts';
+import type { Ingest } from './ingest.ts';
+import { unixNowNs } from './ingest.ts';
+import type { Session } from './session.ts';
+
+/** Unsettled messages that a client may have. */
+export const WINDOW = 256;
+/** What is tolerated: the client may not have read the window yet. Messages in the queue, and messages taken but not settled. */
+const QUEUE_MESSAGES_MAX = 2 * WINDOW;
+const UNSETTLED_MAX = 4 * WINDOW;
+const QUEUE_BYTES_MAX = 4 * 1024 * 1024;
+const BUSY_RETRY_MS = 20;
+/** Messages worked off from a queue before others get a turn. */
+const TURN_MESSAGES = 64;
+/** Seconds of the sustained rate that may come at once. */
+const BURST_SEC = 4;
+
+/** Consecutive messages that settle together. */
+type Group = {
+  session: Session | null;
+  durable: Promise<void> | null;
+  /** Number of the first message. */
+  firstIndex: number;
+  accepted: number;
+  duplicates: number;
+  rejections: Rejection[] | null;
+  receivedMs: number;
+  settled: boolean;
+};
+
+export class IngestSockets {
+  readonly #ingest: Ingest;
+  readonly #open = new Set<IngestSocket>();
+  #ackDue: IngestSocket[] = [];
+  #draining = false;
+
+  constructor(ingest: Ingest) {
+    this.#ingest = ingest;
+  }
+
+  get count(): number {
+    return this.#open.size;
+  }
+
+  route(): SocketRoute {
+    return {
+      path: '/ingest/stream',
+      operationId: 'ingestStream',
+      tag: 'ingest',
+      summary: 'Send packets of a device over a WebSocket',
+      access: { key: 'ingest', userToken: 'own' },
+      protocol: 'bio.v1',
+      messageBytesMax: this.#ingest.config.packetBytesMax,
+      backpressureBytesMax: 64 * 1024,
+      open: (request, peer) => {
+        const socket = new IngestSocket(this.#ingest, peer, request.caller, this);
+        this.#open.add(socket);
+        this.#ingest.countSockets(1);
+        if (this.#draining) socket.stop();
+        return socket;
+      },
+    };
+  }
+
+  /** One acknowledgement per socket and turn of the loop, however many messages settled in it. */
+  planAck(socket: IngestSocket): void {
+    if (this.#ackDue.length === 0) setImmediate(() => this.#sendAcks());
+    this.#ackDue.push(socket);
+  }
+
+  #sendAcks(): void {
+    const due = this.#ackDue;
+    this.#ackDue = [];
+    for (const socket of due) socket.sendAck();
+  }
+
+  closed(socket: IngestSocket): void {
+    if (this.#open.delete(socket)) this.#ingest.countSockets(-1);
+  }
+
+  /** Takes no new message, waits until everything taken is settled and acknowledged, then closes the sockets with shutting_down. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#draining = true;
+    for (const socket of this.#open) socket.stop();
+    while (this.#open.size > 0 && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 5));
+    for (const socket of this.#open) socket.end();
+  }
+}
+
+class IngestSocket implements SocketHandlers {
+  readonly #ingest: Ingest;
+  readonly #peer: PeerSocket;
+  readonly #owner: IngestSockets;
+  #caller: Caller;
+  #session: Session | null = null;
+  /** Why the stream of the message at the head of the queue could not be opened. */
+  #refusal: Rejected | null = null;
+  /** Messages received, and the number of leading ones that are settled. */
+  #received = 0;
+  #settled = 0;
+  /** Groups not yet settled, and those settled behind one that is not. */
+  readonly #groups: Group[] = [];
+  /** Not yet told. */
+  #accepted = 0;
+  #duplicates = 0;
+  #rejections: Rejection[] = [];
+  #highSeq = 0;
+  #ackPlanned = false;
+  #greeted = false;
+  /** Waiting messages, oldest first, from #queueHead on; null while taking. */
+  #queue: Uint8Array[] | null = null;
+  #queueHead = 0;
+  #queueBytes = 0;
+  #draining = false;
+  #closed = false;
+  #tokens: number;
+  #tokensMs = performance.now();
+
+  constructor(ingest: Ingest, peer: PeerSocket, caller: Caller, owner: IngestSockets) {
+    this.#ingest = ingest;
+    this.#peer = peer;
+    this.#caller = caller;
+    this.#owner = owner;
+    this.#tokens = ingest.config.devicePacketsPerSecMax * BURST_SEC;
+    this.#planAck(); // tells the window
+  }
+
+  // ------------------------------------------------------------------------------------------------ handlers
+
+  /** @param bytes the library's memory: copied when the message has to wait */
+  binary = (bytes: Uint8Array): void => {
+    if (this.#closed || this.#draining) return;
+    if (this.#received - this.#settled >= UNSETTLED_MAX) {
+      this.#peer.close('rate_limited', `${UNSETTLED_MAX} messages are unsettled: keep to the window.`);
+      return;
+    }
+    if (this.#queue !== null) {
+      this.#enqueue(bytes);
+      return;
+    }
+    const cause = this.#take(bytes);
+    if (cause === null) return;
+    this.#queue = [];
+    this.#queueHead = 0;
+    this.#queueBytes = 0;
+    this.#enqueue(bytes);
+    this.#resumeAfter(cause);
+  };
+
+  text = (text: string): void => {
+    let message: unknown;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      this.#peer.close('bad_request', 'Text messages are JSON.');
+      return;
+    }
+    const { type, token } = (message ?? {}) as { type?: unknown; token?: unknown };
+    if (type === 'ping') this.#peer.sendText(JSON.stringify({ type: 'pong', time_ms: Date.now() }));
+    else if (type === 'auth' && typeof token === 'string') {
+      this.#peer.authenticate(token).then(
+        (caller) => {
+          this.#caller = caller;
+          this.#peer.sendText('{"type":"auth"}');
+        },
+        (error: unknown) => this.#fail(error),
+      );
+    } else this.#peer.close('bad_request', 'Text messages are {"type":"auth","token":…} and {"type":"ping"}.');
+  };
+
+  drain = (): void => {
+    if (this.#ackPlanned) return;
+    if (this.#accepted + this.#duplicates + this.#rejections.length > 0) this.#planAck();
+  };
+
+  closed = (): void => {
+    this.#closed = true;
+    this.#queue = null;
+    this.#owner.closed(this);
+  };
+
+  // ------------------------------------------------------------------------------------------------ messages
+
+  /** Takes the next message, or says what has to happen first. */
+  #take(bytes: Uint8Array): Promise<unknown> | null {
+    const nowMs = performance.now();
+    const waitMs = this.#budget(nowMs);
+    if (waitMs > 0) return delay(waitMs);
+    const packet = this.#ingest.decode(bytes);
+    if (isRejected(packet)) {
+      this.#reject(packet, nowMs);
+      return null;
+    }
+    const receivedNs = unixNowNs();
+    let session = this.#session;
+    if (session === null || session.deviceId !== packet.deviceId || session.bootId !== packet.bootId || session.closed) {
+      const found = this.#refusal ?? this.#ingest.find(this.#caller, packet, receivedNs);
+      this.#refusal = null;
+      if (found instanceof Promise) {
+        return found.then((opened) => {
+          if (isRejected(opened)) this.#refusal = opened;
+        });
+      }
+      if (isRejected(found)) {
+        this.#ingest.countRejected(found);
+        this.#reject(found, nowMs);
+        return null;
+      }
+      session = found;
+      this.#session = found;
+    }
+    return this.#offer(session, packet, bytes, receivedNs, nowMs);
+  }
+
+  #offer(session: Session, packet: Packet, bytes: Uint8Array, receivedNs: bigint, nowMs: number): Promise<unknown> | null {
+    const offered = this.#ingest.offer(session, packet, bytes, receivedNs);
+    if (isRejected(offered)) {
+      this.#reject(offered, nowMs);
+      return null;
+    }
+    if (offered.kind === 'busy') return delay(BUSY_RETRY_MS);
+    this.#tokens--;
+    const group = this.#groupFor(session, offered.durable, nowMs);
+    if (offered.kind === 'accepted') group.accepted++;
+    else group.duplicates++;
+    this.#received++;
+    if (group.durable === null) this.#advance();
+    return null;
+  }
+
+  /** The group that the next message joins: the newest when it waits for the same commit, or needs no wait behind one that does. */
+  #groupFor(session: Session | null, durable: Promise<void> | null, nowMs: number): Group {
+    const newest = this.#groups.at(-1);
+    if (newest !== undefined && !newest.settled && (durable === newest.durable || durable === null)) {
+      newest.session = session ?? newest.session;
+      return newest;
+    }
+    const group: Group = {
+      session,
+      durable,
+      firstIndex: this.#received,
+      accepted: 0,
+      duplicates: 0,
+      rejections: null,
+      receivedMs: nowMs,
+      settled: durable === null,
+    };
+    this.#groups.push(group);
+    if (durable !== null) {
+      durable.then(
+        () => {
+          group.settled = true;
+          this.#advance();
+        },
+        (error: unknown) => {
+          this.#groupFailed(group, error);
+          this.#advance();
+        },
+      );
+    }
+    return group;
+  }
+
+  #reject(why: Rejected, nowMs: number): void {
+    this.#tokens--;
+    const group = this.#groupFor(null, null, nowMs);
+    (group.rejections ??= []).push({ index: this.#received, code: why.code, detail: why.detail });
+    this.#received++;
+    if (group.durable === null) this.#advance();
+  }
+
+  /** Nothing of the group was kept: all its messages are to be sent again. */
+  #groupFailed(group: Group, error: unknown): void {
+    const code = error instanceof PipelineError ? error.code : 'unavailable';
+    const detail = error instanceof PipelineError ? error.message : 'The packets could not be stored.';
+    const rejections = group.rejections ?? [];
+    const known = new Set(rejections.map((item) => item.index));
+    const count = group.accepted + group.duplicates + rejections.length;
+    for (let i = 0; i < count; i++) {
+      const index = group.firstIndex + i;
+      if (!known.has(index)) rejections.push({ index, code, detail });
+    }
+    rejections.sort((a, b) => a.index - b.index);
+    group.accepted = 0;
+    group.duplicates = 0;
+    group.rejections = rejections;
+    group.settled = true;
+  }
+
+  /** Moves the settled groups at the front into the next acknowledgement. */
+  #advance(): void {
+    const groups = this.#groups;
+    let done = 0;
+    while (done < groups.length && groups[done]!.settled) {
+      const group = groups[done]!;
+      done++;
+      this.#accepted += group.accepted;
+      this.#duplicates += group.duplicates;
+      this.#settled += group.accepted + group.duplicates + (group.rejections?.length ?? 0);
+      if (group.rejections !== null) for (const item of group.rejections) this.#rejections.push(item);
+      if (group.session !== null) this.#highSeq = group.session.durableHigh;
+      if (group.accepted > 0) this.#ingest.observeAck((performance.now() - group.receivedMs) / 1000);
+    }
+    if (done === 0) return;
+    if (done === groups.length) groups.length = 0;
+    else groups.splice(0, done);
+    if (!this.#ackPlanned) this.#planAck();
+  }
+
+  // ------------------------------------------------------------------------------------------------ acknowledgements
+
+  #planAck(): void {
+    this.#ackPlanned = true;
+    this.#owner.planAck(this);
+  }
+
+  sendAck(): void {
+    this.#ackPlanned = false;
+    if (this.#closed) return;
+    if (this.#accepted + this.#duplicates + this.#rejections.length > 0 || !this.#greeted) {
+      const sent = this.#peer.sendBinary(
+        encodeReply({
+          accepted: this.#accepted,
+          duplicates: this.#duplicates,
+          rejected: this.#rejections,
+          highSeq: this.#highSeq,
+          serverTimeNs: unixNowNs(),
+          settled: this.#settled,
+          window: WINDOW,
+        }),
+      );
+      if (sent === 'dropped') {
+        // The device does not read. The counts wait for the next one, after drain.
+        if (this.#rejections.length > UNSETTLED_MAX) this.#peer.close('slow_consumer', 'Acknowledgements were not read.');
+        return;
+      }
+      this.#greeted = true;
+      this.#accepted = 0;
+      this.#duplicates = 0;
+      if (this.#rejections.length > 0) this.#rejections = [];
+    }
+    if (this.#draining && this.#groups.length === 0 && this.#queue === null) this.end();
+  }
+
+  // ------------------------------------------------------------------------------------------------ waiting
+
+  #enqueue(bytes: Uint8Array): void {
+    const queue = this.#queue;
+    if (queue === null) return;
+    this.#queueBytes += bytes.length;
+    if (queue.length - this.#queueHead >= QUEUE_MESSAGES_MAX || this.#queueBytes > QUEUE_BYTES_MAX) {
+      this.#peer.close(
+        'rate_limited',
+        `More than ${QUEUE_MESSAGES_MAX} messages or ${QUEUE_BYTES_MAX} bytes were waiting: keep to the window.`,
+      );
+      return;
+    }
+    queue.push(bytes.slice());
+  }
+
+  #resumeAfter(cause: Promise<unknown>): void {
+    cause.then(
+      () => this.#workOff(),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #workOff(): void {
+    const queue = this.#queue;
+    if (this.#closed || queue === null) return;
+    for (let n = 0; this.#queueHead < queue.length; n++) {
+      if (n === TURN_MESSAGES) {
+        this.#resumeAfter(new Promise((resolve) => setImmediate(resolve)));
+        return;
+      }
+      const bytes = queue[this.#queueHead]!;
+      const cause = this.#take(bytes);
+      if (cause !== null) {
+        if (this.#queueHead > WINDOW) {
+          queue.splice(0, this.#queueHead);
+          this.#queueHead = 0;
+        }
+        this.#resumeAfter(cause);
+        return;
+      }
+      this.#queueHead++;
+      this.#queueBytes -= bytes.length;
+    }
+    this.#queue = null;
+    if (this.#draining) this.#endIfSettled();
+  }
+
+  /** Token bucket of the packet rate. @returns ms to wait, 0 when a packet may be taken */
+  #budget(nowMs: number): number {
+    if (this.#tokens >= 1) return 0;
+    const rate = this.#ingest.config.devicePacketsPerSecMax;
+    this.#tokens = Math.min(rate * BURST_SEC, this.#tokens + ((nowMs - this.#tokensMs) / 1000) * rate);
+    this.#tokensMs = nowMs;
+    return this.#tokens >= 1 ? 0 : Math.max(5, (1000 * (1 - this.#tokens)) / rate);
+  }
+
+  // ------------------------------------------------------------------------------------------------ the end
+
+  stop(): void {
+    this.#draining = true;
+    this.#endIfSettled();
+  }
+
+  #endIfSettled(): void {
+    if (this.#groups.length === 0 && this.#queue === null && !this.#ackPlanned) this.#planAck();
+  }
+
+  end(): void {
+    this.#peer.close('shutting_down', 'Reconnect and send again what was not acknowledged.');
+  }
+
+  #fail(error: unknown): void {
+    if (this.#closed) return;
+    if (error instanceof PipelineError) this.#peer.close(error.code, error.message);
+    else this.#peer.close('unavailable', 'The stream could not be opened.');
+  }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,137 @@
+/** The way of a packet up to the sink: decode, find its session, admit, hand over. Shared by the HTTP route and the sockets. */
+import type { Config } from '../config.ts';
+import type { Rejected } from '../errors.ts';
+import { isRejected } from '../errors.ts';
+import type { Caller } from '../http/route.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Packet, PacketLimits } from '../proto/packet-codec.ts';
+import { decodePacket, defaultPacketLimits } from '../proto/packet-codec.ts';
+import type { AdmissionLimits } from './admit.ts';
+import { admitPacket, defaultAdmissionLimits } from './admit.ts';
+import { SessionTable } from './session-table.ts';
+import type { Session } from './session.ts';
+import type { PacketSink } from './sink.ts';
+
+/** A session without packets for this long is dropped from memory. */
+const SESSION_IDLE_MS = 10 * 60_000;
+/** Streams in memory: 12 kB each. */
+const SESSIONS_MAX = 200_000;
+/** The clock fit takes a pair this often. */
+const CLOCK_PAIR_MS = 200;
+
+export type IngestConfig = Pick<Config, 'packetBytesMax' | 'batchBytesMax' | 'reorderWindowMs' | 'devicePacketsPerSecMax'>;
+
+/** What became of one packet. `durable` resolves when an acknowledgement is true; null when it is already. */
+export type Offered =
+  | Readonly<{ kind: 'accepted'; durable: Promise<void> }>
+  | Readonly<{ kind: 'duplicate'; durable: Promise<void> | null }>
+  | Readonly<{ kind: 'busy' }>
+  | Rejected;
+
+const BUSY: Offered = { kind: 'busy' };
+const DUPLICATE: Offered = { kind: 'duplicate', durable: null };
+
+export class Ingest {
+  readonly sessions: SessionTable;
+  readonly packetLimits: PacketLimits;
+  readonly admissionLimits: AdmissionLimits;
+  readonly config: IngestConfig;
+  readonly #sink: PacketSink;
+  readonly #metrics: Metrics | null;
+  #acceptedCount: Counter;
+  #duplicateCount: Counter;
+  #busyCount: Counter;
+  #rejectedCount: Counter;
+
+  constructor(sink: PacketSink, config: IngestConfig, metrics: Metrics | null = null) {
+    this.#sink = sink;
+    this.#metrics = metrics;
+    this.config = config;
+    this.packetLimits = { ...defaultPacketLimits, packetBytesMax: config.packetBytesMax };
+    this.admissionLimits = { ...defaultAdmissionLimits, reorderWindowMs: config.reorderWindowMs };
+    this.sessions = new SessionTable(sink, SESSIONS_MAX);
+    this.#acceptedCount = counter(metrics, 'accepted');
+    this.#duplicateCount = counter(metrics, 'duplicate');
+    this.#busyCount = counter(metrics, 'busy');
+    this.#rejectedCount = counter(metrics, 'rejected');
+  }
+
+  /** Bad bytes are a value with a code. */
+  decode(bytes: Uint8Array): Packet | Rejected {
+    const packet = decodePacket(bytes, this.packetLimits);
+    if (isRejected(packet)) this.countRejected(packet);
+    return packet;
+  }
+
+  find(caller: Caller, packet: Packet, receivedNs: bigint): Session | Rejected | Promise<Session | Rejected> {
+    return this.sessions.find(caller, packet, receivedNs);
+  }
+
+  /** Admits a packet to its session and hands it to the sink. @param bytes the packet as received; not kept by this call */
+  offer(session: Session, packet: Packet, bytes: Uint8Array, receivedNs: bigint): Offered {
+    const nowMs = performance.now();
+    session.lastUsedMs = nowMs;
+    const admitted = admitPacket(packet, session, this.admissionLimits, receivedNs);
+    if (isRejected(admitted)) {
+      this.countRejected(admitted);
+      return admitted;
+    }
+    if (admitted.kind === 'duplicate') {
+      this.#duplicateCount.inc();
+      const firstCopy = session.unsettled.get(admitted.seq);
+      return firstCopy === undefined ? DUPLICATE : { kind: 'duplicate', durable: firstCopy };
+    }
+    session.apply(admitted);
+    let durable: Promise<void> | 'busy';
+    try {
+      durable = this.#sink.accept(session, admitted, bytes);
+    } catch (error) {
+      session.revert(admitted);
+      throw error;
+    }
+    if (durable === 'busy') {
+      session.revert(admitted);
+      this.#busyCount.inc();
+      return BUSY;
+    }
+    this.#acceptedCount.inc();
+    if (nowMs - session.lastClockMs >= CLOCK_PAIR_MS) {
+      session.lastClockMs = nowMs;
+      session.clock.add(admitted.endDeviceNs, receivedNs);
+    }
+    session.expect(admitted.seq, durable);
+    return { kind: 'accepted', durable };
+  }
+
+  countRejected(why: Rejected): void {
+    this.#rejectedCount.inc();
+    this.#metrics?.packetsRejected.inc({ code: why.code });
+  }
+
+  observeAck(seconds: number): void {
+    this.#metrics?.ackSeconds.observe(seconds);
+  }
+
+  countSockets(delta: 1 | -1): void {
+    this.#metrics?.ingestSockets.inc(delta);
+  }
+
+  /** Call every second or so. */
+  sweep(): void {
+    this.sessions.sweep(performance.now(), SESSION_IDLE_MS);
+  }
+}
+
+type Counter = Readonly<{ inc: () => void }>;
+
+/** A counter with its label bound once: looking a label up costs more than admitting a packet. */
+function counter(metrics: Metrics | null, outcome: string): Counter {
+  if (metrics === null) return { inc: () => undefined };
+  const bound = metrics.packets.labels({ outcome });
+  return { inc: () => bound.inc() };
+}
+
+/** Wall clock, Unix ns, with the resolution of a millisecond. */
+export function unixNowNs(): bigint {
+  return BigInt(Date.now()) * 1_000_000n;
+}

@@ -1,0 +1,209 @@
+/** POST /ingest/raw-packet: one packet or a length-delimited batch; answered when everything accepted is durable. */
+import { Type } from 'typebox';
+import type { ErrorCode, Rejected } from '../errors.ts';
+import { errorTable, isRejected, PipelineError, rejected } from '../errors.ts';
+import { decodeBody } from '../http/body.ts';
+import type { Caller, Reply, RequestContext, Route } from '../http/route.ts';
+import type { Packet } from '../proto/packet-codec.ts';
+import { splitBatch } from '../proto/packet-codec.ts';
+import type { IngestReply, Rejection } from '../proto/reply-codec.ts';
+import { encodeReply } from '../proto/reply-codec.ts';
+import type { Ingest } from './ingest.ts';
+import { unixNowNs } from './ingest.ts';
+import type { Session } from './session.ts';
+
+const TYPES = ['application/x-protobuf', 'application/protobuf'];
+/** Packets of one batch. */
+const BATCH_PACKETS_MAX = 16_384;
+/** A long batch gives the loop back this often. */
+const TURN_MS = 5;
+const RETRY_AFTER_SEC = 1;
+
+const replySchema = Type.Object({
+  accepted: Type.Integer({ description: 'Packets that this request made durable.' }),
+  duplicates: Type.Integer({ description: 'Packets that were durable before.' }),
+  rejected: Type.Array(
+    Type.Object({
+      index: Type.Integer({ description: 'Position in the batch, 0-based.' }),
+      code: Type.String(),
+      detail: Type.String(),
+    }),
+    { description: 'Packets that were not kept. Send again those whose code may be retried.' },
+  ),
+  high_seq: Type.Integer({ description: 'Highest durable sequence number in the stream of the last packet.' }),
+  server_time_ns: Type.Integer({ description: 'Unix ns.' }),
+});
+
+export function postRawPacket(ingest: Ingest): Route {
+  return {
+    method: 'POST',
+    path: '/ingest/raw-packet',
+    operationId: 'postRawPacket',
+    tag: 'ingest',
+    summary: 'Send packets of a device',
+    description:
+      'The body is one Packet of proto/biosignal.proto, or, with `Content-Type: application/x-protobuf; encoding=delimited`, packets with ' +
+      'a varint length before each. `Content-Encoding: gzip` and `zstd` are understood. The answer comes after the packets are durable: ' +
+      'JSON, or an IngestReply with `Accept: application/x-protobuf`. A packet sent again is counted in `duplicates` and stored once.',
+    access: { key: 'ingest', userToken: 'own' },
+    limit: 'ingest',
+    body: 'binary',
+    bodyTypes: TYPES,
+    bodyBytesMax: ingest.config.batchBytesMax,
+    responses: { 202: { description: 'Durable, or listed in `rejected`.', schema: replySchema } },
+    errors: [
+      ...(['packet_malformed', 'packet_too_large', 'packet_schema_version', 'packet_invalid', 'packet_clock'] as const),
+      ...(['packet_conflict', 'channel_limit', 'not_found', 'busy', 'unavailable', 'unsupported_media_type'] as const),
+    ],
+    handler: (request) => handle(ingest, request),
+  };
+}
+
+async function handle(ingest: Ingest, request: RequestContext): Promise<Reply> {
+  const receivedMs = performance.now();
+  const raw = request.body;
+  if (!(raw instanceof Uint8Array)) throw new PipelineError('bad_request', 'The body is missing.');
+  const delimited = isDelimited(request.header('content-type'));
+  const bytesMax = delimited ? ingest.config.batchBytesMax : ingest.config.packetBytesMax;
+  const body = await decodeBody(raw, request.header('content-encoding'), bytesMax);
+  const asProtobuf = acceptsProtobuf(request.header('accept'));
+  const reply = delimited ? await takeBatch(ingest, request.caller, body) : await takeOne(ingest, request.caller, body);
+  ingest.observeAck((performance.now() - receivedMs) / 1000);
+  if (asProtobuf) return { status: 202, bytes: encodeReply(reply), contentType: 'application/x-protobuf' };
+  return {
+    status: 202,
+    json: {
+      accepted: reply.accepted,
+      duplicates: reply.duplicates,
+      rejected: reply.rejected,
+      high_seq: reply.highSeq,
+      server_time_ns: reply.serverTimeNs,
+    },
+  };
+}
+
+function isDelimited(contentType: string): boolean {
+  for (const parameter of contentType.split(';').slice(1)) {
+    const [name, value] = parameter.split('=').map((part) => part.trim().toLowerCase());
+    if (name !== 'encoding') continue;
+    if (value === 'delimited' || value === '"delimited"') return true;
+    throw new PipelineError('unsupported_media_type', `Content-Type encoding must be delimited, not ${value?.slice(0, 32) ?? 'empty'}.`);
+  }
+  return false;
+}
+
+function acceptsProtobuf(accept: string): boolean {
+  const types = accept
+    .toLowerCase()
+    .split(',')
+    .map((item) => item.split(';')[0]!.trim());
+  if (types.includes('application/json') || types.includes('*/*') || accept === '') return false;
+  if (types.some((type) => TYPES.includes(type))) return true;
+  if (types.includes('application/*')) return false;
+  throw new PipelineError('not_acceptable', 'The reply is application/json or application/x-protobuf.');
+}
+
+/** One packet: what is wrong with it is the answer's status. */
+async function takeOne(ingest: Ingest, caller: Caller, body: Uint8Array): Promise<IngestReply> {
+  const receivedNs = unixNowNs();
+  const packet = ingest.decode(body);
+  if (isRejected(packet)) throw failure(packet);
+  const found = ingest.find(caller, packet, receivedNs);
+  const session = found instanceof Promise ? await found : found;
+  if (isRejected(session)) throw failure(session);
+  const offered = ingest.offer(session, packet, body, receivedNs);
+  if (isRejected(offered)) throw failure(offered);
+  if (offered.kind === 'busy') throw failure(rejected('busy', 'The queues are full.'));
+  await settle(offered.durable);
+  const duplicates = offered.kind === 'duplicate' ? 1 : 0;
+  return replyOf(1 - duplicates, duplicates, [], session.durableHigh);
+}
+
+/** A batch: its framing is all or nothing, its packets stand each for themselves. */
+async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Promise<IngestReply> {
+  const receivedNs = unixNowNs();
+  const parts = splitBatch(body, ingest.packetLimits.packetBytesMax, BATCH_PACKETS_MAX);
+  if (isRejected(parts)) throw failure(parts);
+  const rejections: Rejection[] = [];
+  const waits = new Map<Promise<void>, number[]>();
+  let accepted = 0;
+  let duplicates = 0;
+  let last: Session | null = null;
+  let turnStartMs = performance.now();
+  for (let index = 0; index < parts.length; index++) {
+    const bytes = parts[index]!;
+    if (performance.now() - turnStartMs > TURN_MS) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turnStartMs = performance.now();
+    }
+    const packet = ingest.decode(bytes);
+    const offered = isRejected(packet) ? packet : await offerOne(ingest, caller, packet, bytes, receivedNs);
+    if (isRejected(offered)) {
+      rejections.push({ index, code: offered.code, detail: offered.detail });
+      continue;
+    }
+    last = offered.session;
+    if (offered.accepted) accepted++;
+    else duplicates++;
+    if (offered.durable === null) continue;
+    const waiting = waits.get(offered.durable);
+    // Negative: an accepted packet; otherwise a duplicate of one that is on its way.
+    const entry = offered.accepted ? -1 - index : index;
+    if (waiting === undefined) waits.set(offered.durable, [entry]);
+    else waiting.push(entry);
+  }
+  let failed: PipelineError | null = null;
+  for (const [durable, entries] of waits) {
+    try {
+      await settle(durable);
+    } catch (error) {
+      if (!(error instanceof PipelineError)) throw error;
+      failed = error;
+      for (const entry of entries) {
+        const index = entry < 0 ? -1 - entry : entry;
+        if (entry < 0) accepted--;
+        else duplicates--;
+        rejections.push({ index, code: error.code, detail: error.message });
+      }
+    }
+  }
+  // Nothing was kept and everything may be sent again: the status says so, for clients that look at nothing else.
+  if (accepted + duplicates === 0 && rejections.length > 0) {
+    if (failed !== null) throw failed;
+    const first = rejections[0]!;
+    if (rejections.every((item) => errorTable[item.code as ErrorCode].retry))
+      throw failure(rejected(first.code as ErrorCode, first.detail));
+  }
+  rejections.sort((a, b) => a.index - b.index);
+  return replyOf(accepted, duplicates, rejections, last?.durableHigh ?? 0);
+}
+
+type Taken = Readonly<{ session: Session; accepted: boolean; durable: Promise<void> | null }>;
+
+async function offerOne(ingest: Ingest, caller: Caller, packet: Packet, bytes: Uint8Array, receivedNs: bigint): Promise<Taken | Rejected> {
+  const found = ingest.find(caller, packet, receivedNs);
+  const session = found instanceof Promise ? await found : found;
+  if (isRejected(session)) return session;
+  const offered = ingest.offer(session, packet, bytes, receivedNs);
+  if (isRejected(offered)) return offered;
+  if (offered.kind === 'busy') return rejected('busy', 'The queues are full.');
+  return { session, accepted: offered.kind === 'accepted', durable: offered.durable };
+}
+
+async function settle(durable: Promise<void> | null): Promise<void> {
+  try {
+    await durable;
+  } catch (error) {
+    if (error instanceof PipelineError) throw error;
+    throw new PipelineError('unavailable', 'The packets could not be stored.', { cause: error, retryAfterSec: RETRY_AFTER_SEC });
+  }
+}
+
+function replyOf(accepted: number, duplicates: number, rejections: readonly Rejection[], highSeq: number): IngestReply {
+  return { accepted, duplicates, rejected: rejections, highSeq, serverTimeNs: unixNowNs(), settled: 0, window: 0 };
+}
+
+function failure(why: Rejected): PipelineError {
+  const { code, detail } = why;
+  return new PipelineError(code, detail, errorTable[code].retry ? { retryAfterSec: RETRY_AFTER_SEC } : {});
+}

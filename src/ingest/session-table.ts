@@ -1,0 +1,99 @@
+/** Finds the session of a packet: from memory, or by opening its stream once however many packets ask for it. */
+import type { Rejected } from '../errors.ts';
+import { isRejected, rejected } from '../errors.ts';
+import type { Caller } from '../http/route.ts';
+import type { Packet } from '../proto/packet-codec.ts';
+import { checkIdentity, packetEndNs } from './admit.ts';
+import { chooseEpochNs } from './clock-fit.ts';
+import { Session } from './session.ts';
+import type { PacketSink } from './sink.ts';
+
+export class SessionTable {
+  readonly #sink: PacketSink;
+  readonly #sessionsMax: number;
+  readonly #sessions = new Map<string, Session>();
+  /** Streams being opened or closed: whoever comes meanwhile waits. */
+  readonly #opening = new Map<string, Promise<Session | Rejected>>();
+  readonly #closing = new Map<string, Promise<void>>();
+
+  /** @param sessionsMax streams in memory; above it new ones are answered busy */
+  constructor(sink: PacketSink, sessionsMax: number) {
+    this.#sink = sink;
+    this.#sessionsMax = sessionsMax;
+  }
+
+  get count(): number {
+    return this.#sessions.size;
+  }
+
+  values(): IterableIterator<Session> {
+    return this.#sessions.values();
+  }
+
+  /** @returns the session at once when it is in memory; Rejected when the caller may not write to it
+   *  @throws PipelineError (rejected promise) when the database is away */
+  find(caller: Caller, packet: Packet, receivedNs: bigint): Session | Rejected | Promise<Session | Rejected> {
+    if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
+    const key = `${caller.orgId}/${packet.bootId}/${packet.deviceId}`;
+    const session = this.#sessions.get(key);
+    if (session !== undefined) return mayWrite(caller, session) ?? session;
+    return this.#open(key, caller, packet, receivedNs).then((opened) =>
+      isRejected(opened) ? opened : (mayWrite(caller, opened) ?? opened),
+    );
+  }
+
+  #open(key: string, caller: Caller, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
+    const under = this.#opening.get(key);
+    if (under !== undefined) return under;
+    const opened = this.#openNow(key, caller, packet, receivedNs).finally(() => this.#opening.delete(key));
+    this.#opening.set(key, opened);
+    return opened;
+  }
+
+  async #openNow(key: string, caller: Caller, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
+    const bad = checkIdentity(packet);
+    if (bad !== null) return bad;
+    await this.#closing.get(key);
+    if (this.#sessions.size + this.#opening.size >= this.#sessionsMax) {
+      return rejected('busy', `${this.#sessions.size} streams are open, limit ${this.#sessionsMax}`);
+    }
+    const endNs = packetEndNs(packet);
+    const record = await this.#sink.openStream({
+      caller,
+      deviceId: packet.deviceId,
+      bootId: packet.bootId,
+      subject: packet.subject,
+      firmware: packet.firmware,
+      epochNs: chooseEpochNs(packet, endNs, receivedNs),
+      receivedNs,
+    });
+    if (isRejected(record)) return record;
+    const session = new Session(key, packet.deviceId, packet.bootId, packet.subject, record);
+    session.lastUsedMs = performance.now();
+    this.#sessions.set(key, session);
+    return session;
+  }
+
+  /** Drops sessions that were idle for `idleMs`. @param nowMs performance.now() */
+  sweep(nowMs: number, idleMs: number): void {
+    for (const [key, session] of this.#sessions) {
+      if (session.unsettled.size > 0 || nowMs - session.lastUsedMs < idleMs) continue;
+      session.closed = true;
+      this.#sessions.delete(key);
+      const closed = this.#sink.closeStream(session).finally(() => this.#closing.delete(key));
+      this.#closing.set(key, closed);
+      closed.catch(() => undefined); // whoever opens it next meets the error
+    }
+  }
+}
+
+/** May this caller send for the session's subject? Somebody else's stream answers like one that does not exist. */
+export function mayWrite(caller: Caller, session: Session): Rejected | null {
+  const own =
+    caller.kind === 'user'
+      ? caller.subjectId === session.subjectId
+      : caller.kind === 'key' &&
+        (caller.projectId === null || caller.projectId === session.projectId) &&
+        (caller.subjectId === null || caller.subjectId === session.subjectId);
+  return own ? null : rejected('not_found', 'no such stream, or it belongs to somebody else');
+}

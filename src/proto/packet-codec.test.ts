@@ -1,0 +1,277 @@
+/** Both directions against protobufjs' static code, every truncation, and mutated bytes. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isRejected } from '../errors.ts';
+import type { ChannelConfig } from '../signal.ts';
+import { channelKinds } from '../signal.ts';
+import { biosignal } from './generated.js';
+import type { Block, Packet } from './packet-codec.ts';
+import { decodePacket, defaultPacketLimits, encodeBatch, encodePacket, splitBatch } from './packet-codec.ts';
+import { WireWriter } from './wire-writer.ts';
+
+const Reference = biosignal.v1.Packet;
+const limits = defaultPacketLimits;
+
+const text = (bytesMax: number): fc.Arbitrary<string> =>
+  fc.string({ unit: 'grapheme', maxLength: bytesMax / 4 }).filter((s) => new TextEncoder().encode(s).length <= bytesMax);
+const offset = fc.maxSafeNat();
+const channel: fc.Arbitrary<ChannelConfig> = fc.record({
+  code: text(32),
+  kind: fc.constantFrom(...channelKinds),
+  rateNanoHz: fc.maxSafeNat(),
+  gain: fc.double({ noNaN: true }).filter((x) => x !== 0),
+  baseline: fc.double({ noNaN: true }),
+  unit: text(16),
+  lead: text(32),
+});
+const block: fc.Arbitrary<Block> = fc
+  .record({
+    channel,
+    tOffsetNs: offset,
+    samples: fc.oneof(
+      fc.int32Array({ minLength: 1, maxLength: 60 }),
+      fc.int32Array({ minLength: 1, maxLength: 60, min: -300, max: 300 }),
+      fc.float32Array({ minLength: 1, maxLength: 60 }),
+    ),
+    flags: fc.option(fc.uint8Array({ minLength: 60, maxLength: 60, max: 2 }), { nil: null }),
+  })
+  .map(({ flags, ...rest }) => {
+    const qmask = flags === null ? null : flags.slice(0, rest.samples.length);
+    return { ...rest, qmask: qmask === null || qmask.every((flag) => flag === 0) ? null : qmask };
+  });
+const packet: fc.Arbitrary<Packet> = fc.record({
+  schemaVersion: fc.constant(1),
+  deviceId: text(64).filter((s) => s !== ''),
+  bootId: fc.uint8Array({ minLength: 16, maxLength: 16 }).map((b) => Buffer.from(b).toString('hex')),
+  seq: fc.maxSafeNat(),
+  t0DeviceNs: fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }),
+  t0UnixNs: fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }),
+  sentUnixNs: fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }),
+  subject: text(256),
+  firmware: text(64),
+  blocks: fc.array(block, { maxLength: 6 }),
+  measurements: fc.array(
+    fc.record({
+      code: text(32).filter((s) => s !== ''),
+      tOffsetNs: offset,
+      value: fc.double(),
+      unit: text(16),
+      quality: fc.constantFrom(0, 1, 2),
+    }),
+    { maxLength: 3 },
+  ),
+  events: fc.array(fc.record({ code: text(32).filter((s) => s !== ''), tOffsetNs: offset, text: text(256) }), { maxLength: 3 }),
+});
+
+const long = (value: { toString(): string }): bigint => BigInt(value.toString());
+
+/** What protobufjs read, in our words. */
+function fromReference(p: biosignal.v1.Packet): Packet {
+  return {
+    schemaVersion: p.schemaVersion,
+    deviceId: p.deviceId,
+    bootId: Buffer.from(p.bootId).toString('hex'),
+    seq: Number(long(p.seq)),
+    t0DeviceNs: long(p.t0DeviceNs),
+    t0UnixNs: long(p.t0UnixNs),
+    sentUnixNs: long(p.sentUnixNs),
+    subject: p.subject,
+    firmware: p.firmware,
+    blocks: p.blocks.map((b) => {
+      const c = b.channel!;
+      const deltas = b.deltas ?? [];
+      let sum = 0;
+      const ints = Int32Array.from(deltas, (delta) => (sum = (sum + delta) | 0));
+      const samples = (b.float32?.length ?? 0) > 0 ? Float32Array.from(b.float32!) : ints;
+      const qmask = new Uint8Array(samples.length);
+      let at = 0;
+      for (const run of b.qmaskRuns ?? []) {
+        qmask.fill(run % 4, at, at + (run >>> 2));
+        at += run >>> 2;
+      }
+      return {
+        channel: {
+          code: c.code ?? '',
+          kind: channelKinds[(c.kind ?? 0) - 1] ?? 'other',
+          rateNanoHz: Number(long(c.rateNanoHz ?? 0)),
+          gain: c.gain ?? 0,
+          baseline: c.baseline ?? 0,
+          unit: c.unit ?? '',
+          lead: c.lead ?? '',
+        },
+        tOffsetNs: Number(long(b.tOffsetNs ?? 0)),
+        samples,
+        qmask: qmask.every((flag) => flag === 0) ? null : qmask,
+      };
+    }),
+    measurements: p.measurements.map((m) => ({
+      code: m.code ?? '',
+      tOffsetNs: Number(long(m.tOffsetNs ?? 0)),
+      value: m.value ?? 0,
+      unit: m.unit ?? '',
+      quality: (m.quality ?? 0) as 0 | 1 | 2,
+    })),
+    events: p.events.map((e) => ({ code: e.code ?? '', tOffsetNs: Number(long(e.tOffsetNs ?? 0)), text: e.text ?? '' })),
+  };
+}
+
+/** A packet of the usual size, for the byte-wise tests. */
+function usualPacket(): Packet {
+  const one = (code: string, kind: ChannelConfig['kind']): Block => ({
+    channel: { code, kind, rateNanoHz: 250_000_000_000, gain: 200, baseline: -3, unit: 'mV', lead: 'II' },
+    tOffsetNs: 1_000,
+    samples: Int32Array.from({ length: 25 }, (_, i) => Math.round(300 * Math.sin(i))),
+    qmask: Uint8Array.from({ length: 25 }, (_, i) => (i > 20 ? 2 : 0)),
+  });
+  return {
+    schemaVersion: 1,
+    deviceId: 'strap-7',
+    bootId: '00112233445566778899aabbccddeeff',
+    seq: 300,
+    t0DeviceNs: 12_345_678_901n,
+    t0UnixNs: 1_790_000_000_000_000_000n,
+    sentUnixNs: 1_790_000_000_100_000_000n,
+    subject: 'Müller',
+    firmware: '1.2.3',
+    blocks: [one('ecg.ii', 'ecg'), { ...one('temp', 'temp'), samples: Float32Array.from({ length: 25 }, (_, i) => i / 3) }],
+    measurements: [{ code: 'steps', tOffsetNs: 5, value: 12, unit: '1', quality: 1 }],
+    events: [{ code: 'button', tOffsetNs: 7, text: 'pressed' }],
+  };
+}
+
+function decoded(bytes: Uint8Array): Packet {
+  const result = decodePacket(bytes, limits);
+  if (isRejected(result)) throw new Error(result.detail);
+  return result;
+}
+
+describe('packet codec', () => {
+  it('reads what it wrote, and protobufjs reads the same', () => {
+    fc.assert(
+      fc.property(packet, (p) => {
+        const bytes = encodePacket(p);
+        expect(decoded(bytes)).toEqual(p);
+        expect(fromReference(Reference.decode(bytes))).toEqual(p);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('reads what protobufjs wrote', () => {
+    fc.assert(
+      fc.property(packet, (p) => {
+        const bytes = Reference.encode(Reference.decode(encodePacket(p))).finish();
+        expect(decoded(bytes)).toEqual(p);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('writes int16 and int24 where asked, and refuses samples that do not fit', () => {
+    const p = usualPacket();
+    const ints: Packet = { ...p, blocks: [{ ...p.blocks[0]!, samples: Int32Array.of(-32_768, -1, 0, 1, 32_767), qmask: null }] };
+    expect(decoded(encodePacket(ints, 'int16'))).toEqual(ints);
+    const wide: Packet = { ...p, blocks: [{ ...p.blocks[0]!, samples: Int32Array.of(-8_388_608, -1, 0, 8_388_607), qmask: null }] };
+    expect(decoded(encodePacket(wide, 'int24'))).toEqual(wide);
+    expect(() => encodePacket(wide, 'int16')).toThrow(RangeError);
+  });
+
+  it('answers Rejected with an offset for every truncation that cuts something off, and never throws', () => {
+    const bytes = encodePacket(usualPacket());
+    const whole: number[] = [];
+    for (let length = 0; length < bytes.length; length++) {
+      const result = decodePacket(bytes.subarray(0, length), limits);
+      if (!isRejected(result)) {
+        // Cut between two fields: a shorter packet that is whole.
+        expect(() => Reference.decode(bytes.subarray(0, length))).not.toThrow();
+        whole.push(length);
+      } else if (result.code === 'packet_malformed') expect(result.detail).toMatch(/^byte \d+: /);
+      else expect(result.code).toBe('packet_schema_version');
+    }
+    expect(whole.length).toBeLessThan(12);
+  });
+
+  it('never throws on mutated bytes, and reads what it accepts as protobufjs does', () => {
+    const seed = Number(process.env['BIO_FUZZ_SEED'] ?? 20_261_121);
+    const rounds = Number(process.env['BIO_FUZZ_ROUNDS'] ?? 100_000);
+    let state = seed >>> 0;
+    const random = (below: number): number => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return Math.floor((state / 2 ** 32) * below);
+    };
+    const bases = [encodePacket(usualPacket()), encodePacket({ ...usualPacket(), blocks: usualPacket().blocks.slice(0, 1) }, 'int16')];
+    let acceptedCount = 0;
+    for (let round = 0; round < rounds; round++) {
+      const bytes = bases[round % bases.length]!.slice();
+      for (let i = random(4); i >= 0; i--) {
+        const at = random(bytes.length);
+        if (random(3) === 0) bytes.copyWithin(at, random(bytes.length), random(bytes.length));
+        else bytes[at] = random(4) === 0 ? 0xff : random(256);
+      }
+      const result = decodePacket(bytes, limits);
+      if (isRejected(result)) continue;
+      acceptedCount++;
+      if (acceptedCount % 16 !== 0) continue; // the reference is slow
+      const expected = Reference.decode(bytes);
+      expect(result.seq, `seed ${seed} round ${round}`).toBe(Number(long(expected.seq)));
+      expect(result.blocks.length).toBe(expected.blocks.length);
+    }
+    expect(acceptedCount).toBeGreaterThan(rounds / 100);
+  });
+
+  it('checks counts before it allocates', () => {
+    const w = new WireWriter(64);
+    w.raw(encodePacket({ ...usualPacket(), blocks: [], measurements: [], events: [] }));
+    const head = w.take();
+    const channelBytes = [0x0a, 3, 0x0a, 1, 0x65];
+    const withBlock = (...fields: number[]): Uint8Array =>
+      Uint8Array.from([...head, 0x52, channelBytes.length + fields.length, ...channelBytes, ...fields]);
+    expect(decodePacket(withBlock(0x1a, 2, 2, 2), limits)).toMatchObject({ blocks: [{ samples: Int32Array.of(1, 2) }] });
+    // A quality run of 2^30 samples over two.
+    expect(decodePacket(withBlock(0x1a, 2, 2, 2, 0x3a, 5, 0x80, 0x80, 0x80, 0x80, 0x10), limits)).toMatchObject({
+      code: 'packet_malformed',
+    });
+    expect(decodePacket(withBlock(0x1a, 2, 2, 2), { ...limits, samplesMax: 1 })).toMatchObject({ code: 'packet_malformed' });
+    expect(decodePacket(withBlock(0x1a, 2, 2, 2), { ...limits, packetBytesMax: 8 })).toMatchObject({ code: 'packet_too_large' });
+    // Samples in two encodings, none, an unpacked delta, a delta of 33 bits, a known field with another wire type.
+    expect(decodePacket(withBlock(0x1a, 1, 2, 0x22, 2, 0, 0), limits)).toMatchObject({ code: 'packet_malformed' });
+    expect(decodePacket(withBlock(), limits)).toMatchObject({ code: 'packet_malformed' });
+    expect(decodePacket(withBlock(0x18, 2), limits)).toMatchObject({ code: 'packet_malformed' });
+    expect(decodePacket(withBlock(0x1a, 5, 0xff, 0xff, 0xff, 0xff, 0x1f), limits)).toMatchObject({ code: 'packet_malformed' });
+    expect(decodePacket(withBlock(0x1a, 1, 2, 0x15, 0, 0, 0, 0), limits)).toMatchObject({ code: 'packet_malformed' });
+    const empties = new Uint8Array(limits.packetBytesMax);
+    empties.set(head);
+    for (let i = head.length; i + 1 < empties.length; i += 2) empties[i] = 0x62; // events of no bytes
+    expect(decodePacket(empties, limits)).toMatchObject({ code: 'packet_malformed' });
+  });
+
+  it('steps over fields of a newer schema', () => {
+    const p = usualPacket();
+    const extra = Uint8Array.from([0xa0, 0x06, 1, 0xa1, 0x06, 1, 2, 3, 4, 5, 6, 7, 8, 0xa2, 0x06, 1, 9, 0xa5, 0x06, 1, 2, 3, 4]);
+    expect(decoded(Buffer.concat([encodePacket(p), extra]))).toEqual(p);
+    expect(decodePacket(Buffer.concat([encodePacket(p), Uint8Array.of(0xa3, 0x06)]), limits)).toMatchObject({ code: 'packet_malformed' });
+    expect(decodePacket(encodePacket({ ...p, schemaVersion: 2 }), limits)).toMatchObject({ code: 'packet_schema_version' });
+  });
+
+  it('derives an unspecified kind from the code', () => {
+    const bytes = Reference.encode({
+      schemaVersion: 1,
+      deviceId: 'd',
+      bootId: new Uint8Array(16),
+      blocks: [
+        { channel: { code: 'ppg.ir', kind: 0 }, deltas: [1] },
+        { channel: { code: 'lactate', kind: 99 }, deltas: [1] },
+      ],
+    } as unknown as biosignal.v1.Packet).finish();
+    expect(decoded(bytes).blocks.map((b) => b.channel.kind)).toEqual(['ppg', 'other']);
+  });
+
+  it('cuts a batch into the packets that were joined', () => {
+    const one = encodePacket(usualPacket());
+    const batch = encodeBatch([one, one, one]);
+    expect(splitBatch(batch, 10_000, 10)).toEqual([one, one, one]);
+    expect(splitBatch(batch.subarray(0, batch.length - 1), 10_000, 10)).toMatchObject({ code: 'packet_malformed' });
+    expect(splitBatch(batch, one.length - 1, 10)).toMatchObject({ code: 'packet_too_large' });
+    expect(splitBatch(batch, 10_000, 2)).toMatchObject({ code: 'packet_too_large' });
+  });
+});
