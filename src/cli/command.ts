@@ -1,0 +1,248 @@
+/** What a command of the `biosignal` binary is: its options are declared once, for parsing, for --help and for the documents. */
+import { parseArgs } from 'node:util';
+import { PipelineError } from '../errors.ts';
+
+export type OptionSpec = Readonly<{
+  type: 'string' | 'boolean';
+  /** What stands for the value in the help, e.g. `URL`. */
+  value?: string;
+  short?: string;
+  multiple?: true;
+  /** Shown in the help and used when the option is absent. */
+  fallback?: string;
+  /** Environment variable read when the option is absent; for secrets that should not stand in a process list. */
+  env?: string;
+  doc: string;
+}>;
+
+export type Console = Readonly<{
+  /** One line of result. */
+  out: (line: string) => void;
+  /** One line of progress or complaint. */
+  err: (line: string) => void;
+  /** Raw progress text, only where a person looks on. */
+  progress: ((text: string) => void) | null;
+  env: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+  /** Aborted at the first Ctrl-C. */
+  signal: AbortSignal;
+}>;
+
+export type Invocation = Readonly<{
+  console: Console;
+  options: Options;
+  positionals: readonly string[];
+  /** --json: results as one JSON value (or one per line where said) on standard output, nothing else there. */
+  json: boolean;
+}>;
+
+export type Command = Readonly<{
+  name: string;
+  summary: string;
+  /** e.g. `RECORD...` */
+  positionals?: string;
+  /** Paragraphs between usage and options. */
+  description?: string;
+  options: Readonly<Record<string, OptionSpec>>;
+  examples?: readonly string[];
+  /** @returns exit code */
+  run: (invocation: Invocation) => Promise<number>;
+}>;
+
+/** Exit codes of every command. */
+export const EXIT_OK = 0;
+/** The command ran and the answer is no: data differ, a check failed, something was refused. */
+export const EXIT_FAILED = 1;
+/** Wrong usage; nothing was done. */
+export const EXIT_USAGE = 2;
+/** The service or database is away or busy; the same command may work later. */
+export const EXIT_UNAVAILABLE = 3;
+/** Ended by Ctrl-C. */
+export const EXIT_INTERRUPTED = 130;
+
+/** Wrong usage, said to the person at the terminal. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** The options of one call, with their fallbacks, read by kind. */
+export class Options {
+  readonly #values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+  readonly #specs: Readonly<Record<string, OptionSpec>>;
+  readonly #env: Readonly<Record<string, string | undefined>>;
+
+  constructor(
+    values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>,
+    specs: Readonly<Record<string, OptionSpec>>,
+    env: Readonly<Record<string, string | undefined>>,
+  ) {
+    this.#values = values;
+    this.#specs = specs;
+    this.#env = env;
+  }
+
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  /** '' when absent and without fallback. */
+  text(name: string): string {
+    const value = this.#values[name];
+    if (typeof value === 'string') return value;
+    const spec = this.#specs[name];
+    const fromEnv = spec?.env === undefined ? undefined : this.#env[spec.env];
+    return fromEnv !== undefined && fromEnv !== '' ? fromEnv : (spec?.fallback ?? '');
+  }
+
+  /** @throws UsageError when it is absent */
+  required(name: string): string {
+    const value = this.text(name);
+    if (value !== '') return value;
+    const env = this.#specs[name]?.env;
+    throw new UsageError(`--${name} is needed${env === undefined ? '' : ` (or ${env} in the environment)`}`);
+  }
+
+  list(name: string): string[] {
+    const value = this.#values[name];
+    if (Array.isArray(value)) return value.filter((item) => typeof item === 'string');
+    const text = this.text(name);
+    return text === '' ? [] : [text];
+  }
+
+  number(name: string, min: number, max: number): number {
+    const text = this.text(name);
+    const value = Number(text);
+    if (text === '' || !Number.isFinite(value) || value < min || value > max) {
+      throw new UsageError(`--${name} must be a number from ${min} to ${max}, not '${text}'`);
+    }
+    return value;
+  }
+
+  integer(name: string, min: number, max: number): number {
+    const value = this.number(name, min, max);
+    if (!Number.isInteger(value)) throw new UsageError(`--${name} must be an integer, not '${value}'`);
+    return value;
+  }
+
+  oneOf<T extends string>(name: string, allowed: readonly T[]): T {
+    const text = this.text(name);
+    const found = allowed.find((item) => item === text);
+    if (found === undefined) throw new UsageError(`--${name} must be one of ${allowed.join(', ')}, not '${text}'`);
+    return found;
+  }
+
+  /** An ISO 8601 time with offset as Unix ns, or null when absent. */
+  time(name: string): bigint | null {
+    const text = this.text(name);
+    if (text === '') return null;
+    const ms = Date.parse(text);
+    if (Number.isNaN(ms) || !/(Z|[+-]\d\d:?\d\d)$/.test(text)) {
+      throw new UsageError(`--${name} must be an ISO 8601 time with offset, e.g. 2026-01-31T08:00:00Z, not '${text}'`);
+    }
+    return BigInt(ms) * 1_000_000n;
+  }
+}
+
+const everywhere = {
+  json: { type: 'boolean', doc: 'Print the result as JSON.' },
+  help: { type: 'boolean', short: 'h', doc: 'Show this help.' },
+} as const satisfies Record<string, OptionSpec>;
+
+/** Parses and runs one command; errors become a line and an exit code. */
+export async function runCommand(command: Command, args: readonly string[], console: Console): Promise<number> {
+  try {
+    const specs: Readonly<Record<string, OptionSpec>> = { ...command.options, ...everywhere };
+    const parsed = parse(specs, args);
+    if (parsed.values['help'] === true) {
+      console.out(helpText(command));
+      return EXIT_OK;
+    }
+    if (command.positionals === undefined && parsed.positionals.length > 0) {
+      throw new UsageError(`unexpected '${parsed.positionals[0]}'`);
+    }
+    const options = new Options(parsed.values, specs, console.env);
+    return await command.run({ console, options, positionals: parsed.positionals, json: options.flag('json') });
+  } catch (error) {
+    return explain(command.name, error, console);
+  }
+}
+
+function parse(specs: Readonly<Record<string, OptionSpec>>, args: readonly string[]) {
+  const options = Object.fromEntries(
+    Object.entries(specs).map(([name, spec]) => [
+      name,
+      { type: spec.type, ...(spec.short === undefined ? {} : { short: spec.short }), ...(spec.multiple ? { multiple: true } : {}) },
+    ]),
+  );
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function explain(name: string, error: unknown, console: Console): number {
+  if (error instanceof UsageError) {
+    console.err(`biosignal ${name}: ${error.message}`);
+    console.err(`Try 'biosignal ${name} --help'.`);
+    return EXIT_USAGE;
+  }
+  if (console.signal.aborted) {
+    console.err(`biosignal ${name}: interrupted`);
+    return EXIT_INTERRUPTED;
+  }
+  if (error instanceof PipelineError) {
+    console.err(`biosignal ${name}: ${error.message} (${error.code})`);
+    return ['busy', 'unavailable', 'shutting_down', 'rate_limited'].includes(error.code) ? EXIT_UNAVAILABLE : EXIT_FAILED;
+  }
+  const code = systemCode(error);
+  const message = error instanceof Error ? error.message : String(error);
+  console.err(`biosignal ${name}: ${message === '' ? (code ?? 'failed') : message}`);
+  if (code === null && console.env['BIO_LOG_LEVEL'] === 'debug' && error instanceof Error) console.err(error.stack ?? '');
+  return code !== null && awayCodes.has(code) ? EXIT_UNAVAILABLE : EXIT_FAILED;
+}
+
+const awayCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET', '57P03', '53300']);
+
+/** The system's or server's code of an error or of its cause, e.g. ECONNREFUSED. */
+export function systemCode(error: unknown): string | null {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    if ('code' in at && typeof at.code === 'string') return at.code;
+  }
+  return null;
+}
+
+/** The text of --help. */
+export function helpText(command: Command): string {
+  const usage = `Usage: biosignal ${command.name} [options]${command.positionals === undefined ? '' : ` ${command.positionals}`}`;
+  const lines = [command.summary, '', usage];
+  if (command.description !== undefined) lines.push('', command.description);
+  lines.push('', 'Options:');
+  const rows = Object.entries({ ...command.options, ...everywhere }).map(([name, spec]: [string, OptionSpec]) => {
+    const short = spec.short === undefined ? '    ' : `-${spec.short}, `;
+    const value = spec.type === 'boolean' ? '' : ` ${spec.value ?? 'TEXT'}`;
+    const notes = [spec.fallback === undefined ? '' : `default ${spec.fallback}`, spec.env === undefined ? '' : `or ${spec.env}`];
+    const note = notes.filter((part) => part !== '').join(', ');
+    return [`  ${short}--${name}${value}`, `${spec.doc}${note === '' ? '' : ` [${note}]`}`] as const;
+  });
+  const width = Math.min(34, Math.max(...rows.map(([left]) => left.length)) + 2);
+  for (const [left, right] of rows) {
+    const [first = '', ...rest] = wrap(right, 110 - width);
+    lines.push(left.length < width ? `${left.padEnd(width)}${first}` : `${left}\n${' '.repeat(width)}${first}`);
+    for (const line of rest) lines.push(`${' '.repeat(width)}${line}`);
+  }
+  if (command.examples !== undefined) lines.push('', 'Examples:', ...command.examples.map((example) => `  ${example}`));
+  return lines.join('\n');
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

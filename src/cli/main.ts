@@ -1,0 +1,70 @@
+/** The `biosignal` binary: finds the command, hands it the console, turns its answer into the exit code. */
+import { readFileSync } from 'node:fs';
+import { EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, runCommand } from './command.ts';
+import type { Console } from './command.ts';
+import { commands } from './commands.ts';
+
+function overview(): string {
+  const width = Math.max(...Object.keys(commands).map((name) => name.length)) + 3;
+  const rows = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}${summary}`);
+  return [
+    'biosignal: a self-hosted biosignal service',
+    '',
+    'Usage: biosignal COMMAND [options]',
+    '',
+    'Commands:',
+    ...rows,
+    '',
+    "'biosignal COMMAND --help' explains one. Settings come from the environment: 'biosignal config print'.",
+    'Exit codes: 0 done, 1 failed or found a difference, 2 wrong usage, 3 service or database away or busy (try again), 130 interrupted.',
+  ].join('\n');
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  const { version: number } = JSON.parse(text) as { version: string };
+  return number;
+}
+
+async function main(args: readonly string[], console: Console): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    const topic = commands[rest[0] ?? ''];
+    if (topic === undefined) console.out(overview());
+    else await runCommand(await topic.load(), ['--help'], console);
+    return name === undefined ? EXIT_USAGE : EXIT_OK;
+  }
+  if (name === '--version' || name === 'version') {
+    console.out(version());
+    return EXIT_OK;
+  }
+  const found = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (found === undefined) {
+    console.err(`biosignal: no command '${name}'. Try 'biosignal --help'.`);
+    return EXIT_USAGE;
+  }
+  return await runCommand(await found.load(), rest, console);
+}
+
+// The first Ctrl-C asks the command to finish what it is in the middle of; the second ends it.
+const abort = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(name, () => {
+    if (abort.signal.aborted) process.exit(EXIT_INTERRUPTED);
+    abort.abort();
+  });
+}
+// A reader that has had enough (`| head`) is no fault.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT_OK);
+  throw error;
+});
+
+process.exitCode = await main(process.argv.slice(2), {
+  out: (line) => void process.stdout.write(`${line}\n`),
+  err: (line) => void process.stderr.write(`${line}\n`),
+  progress: process.stderr.isTTY ? (text) => void process.stderr.write(text) : null,
+  env: process.env,
+  cwd: process.cwd(),
+  signal: abort.signal,
+});

@@ -1,0 +1,204 @@
+/** Opens a recording of any layout that the service knows as channels of one device: digital samples, gains, rates, start times. */
+import { existsSync, statSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
+import { PipelineError } from '../errors.ts';
+import { listE4, readBidmc, readE4, readSpc } from '../formats/recordings.ts';
+import type { E4Signal } from '../formats/recordings.ts';
+import { MISSING_SAMPLE, readRecord } from '../formats/wfdb.ts';
+import type { WfdbLead } from '../formats/wfdb.ts';
+import type { ChannelConfig, ChannelKind } from '../signal.ts';
+
+/** Stands for a missing sample in integer channels (as in the WFDB reader); NaN in float channels. */
+export const MISSING = MISSING_SAMPLE;
+
+export type RecordedChannel = Readonly<{
+  config: ChannelConfig;
+  /** Device time of sample 0, s. */
+  startSec: number;
+  samples: Int32Array | Float32Array;
+}>;
+
+export type Recording = Readonly<{
+  name: string;
+  /** File or folder it was read from. */
+  path: string;
+  channels: readonly RecordedChannel[];
+  durationSec: number;
+  /** When it was recorded, if the files say so. */
+  startUnixSec: number | null;
+  /** Path of a reference annotation file beside it (.atr), or null. */
+  annotationPath: string | null;
+}>;
+
+/** Recordings that a file or folder names: WFDB `.hea`, BIDMC `_Signals.csv.gz`, IEEE SPC `.csv.gz`, Empatica E4 folders.
+ *  @returns paths for openRecording, ascending */
+export async function listRecordings(path: string): Promise<string[]> {
+  if (!existsSync(path)) throw new PipelineError('not_found', `no file or folder ${path}`);
+  if (!statSync(path).isDirectory()) return [path];
+  if (existsSync(join(path, 'BVP.csv.gz'))) return [path];
+  const files = (await readdir(path)).toSorted();
+  const found = files.filter((file) => file.endsWith('.hea') || isBidmc(file) || isSpc(file, files)).map((file) => join(path, file));
+  found.push(...listE4(path).map((name) => join(path, name)));
+  if (found.length === 0) throw new PipelineError('not_found', `no recordings in ${path}`);
+  return found;
+}
+
+export async function openRecording(path: string): Promise<Recording> {
+  const file = basename(path);
+  if (existsSync(join(path, 'BVP.csv.gz'))) return openE4(path);
+  if (isBidmc(file)) return openBidmc(path);
+  if (file.endsWith('.csv.gz')) return openSpc(path);
+  if (extname(file) === '.hea' || existsSync(`${path}.hea`)) return await openWfdb(path);
+  throw new PipelineError('unsupported_media_type', `${path}: not a WFDB header, BIDMC or SPC table, or Empatica folder`);
+}
+
+const isBidmc = (file: string): boolean => file.endsWith('_Signals.csv.gz');
+const isSpc = (file: string, files: readonly string[]): boolean =>
+  file.endsWith('.csv.gz') && files.includes(file.replace(/\.csv\.gz$/, '.bpm.csv'));
+
+// ---- WFDB
+
+async function openWfdb(path: string): Promise<Recording> {
+  const record = await readRecord(path);
+  const base = path.replace(/\.hea$/, '');
+  const codes = new Set<string>();
+  const channels = record.leads.map((lead) => ({ config: wfdbChannel(lead, codes), startSec: 0, samples: lead.samples }));
+  const annotationPath = existsSync(`${base}.atr`) ? `${base}.atr` : null;
+  return finish(record.name, path, channels, null, annotationPath);
+}
+
+const ecgLeads = /^(ML?|MOD\.?)?(I|II|III|AVR|AVL|AVF|V[1-9]R?|V|MCL1|CM[2-5]|CC5|D[34])$/i;
+
+function wfdbChannel(lead: WfdbLead, codes: Set<string>): ChannelConfig {
+  const kind = kindOfName(lead.name, lead.unit);
+  return {
+    code: uniqueCode(kind, lead.name, codes),
+    kind,
+    rateNanoHz: lead.rateNanoHz,
+    gain: lead.gain,
+    baseline: lead.baseline,
+    unit: lead.unit === '' ? 'mV' : ucum(lead.unit),
+    lead: lead.name.slice(0, 32),
+  };
+}
+
+/** What a signal measures, by the names that PhysioNet's and EDF's recorders use. */
+export function kindOfName(name: string, unit: string): ChannelKind {
+  const text = name.trim().toLowerCase();
+  if (ecgLeads.test(name.trim()) || /ecg|ekg/.test(text)) return 'ecg';
+  if (/pleth|ppg|bvp/.test(text)) return 'ppg';
+  if (/resp|thor|abdo/.test(text)) return 'resp';
+  if (/eda|gsr/.test(text)) return 'eda';
+  if (/temp/.test(text)) return 'temp';
+  if (/acc/.test(text)) return 'acc';
+  if (/gyr/.test(text)) return 'gyro';
+  if (/^signal \d+$/.test(text) && /^m?v$/i.test(unit)) return 'ecg';
+  return 'other';
+}
+
+/** A channel code of the service's own spelling: kind and the name's letters and digits, unique within the recording. */
+export function uniqueCode(kind: ChannelKind, name: string, taken: Set<string>): string {
+  const tail = name
+    .toLowerCase()
+    .replace(kind === 'ecg' ? /^ml?(?=ii+$)|ecg|ekg/g : /(?!)/, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '');
+  const base = (tail === '' || tail === kind ? kind : `${kind}.${tail}`).slice(0, 29);
+  let code = base;
+  for (let i = 2; taken.has(code); i++) code = `${base}-${i}`;
+  taken.add(code);
+  return code;
+}
+
+function ucum(unit: string): string {
+  const known: Readonly<Record<string, string>> = { bpm: '/min', degc: 'Cel', 'deg c': 'Cel', mmhg: 'mm[Hg]', nu: '1', adu: '1', us: 'uS' };
+  return known[unit.toLowerCase()] ?? unit.slice(0, 16);
+}
+
+// ---- tables of physical values
+
+/** 16 bits over the range that occurs would lose the CSV's digits; 1e-6 of a unit loses nothing that these files have. */
+function digitize(values: Float64Array, gain: number): Int32Array {
+  const out = new Int32Array(values.length);
+  for (let i = 0; i < out.length; i++) {
+    const value = values[i]!;
+    out[i] = Number.isNaN(value) ? MISSING : Math.round(Math.max(-2_147_483_647, Math.min(2_147_483_647, value * gain)));
+  }
+  return out;
+}
+
+type Physical = Readonly<{
+  code: string;
+  kind: ChannelKind;
+  fs: number;
+  unit: string;
+  lead: string;
+  gain: number;
+  values: Float64Array;
+  startSec?: number;
+}>;
+
+function channelOf(from: Physical): RecordedChannel {
+  const { code, kind, fs, unit, lead, gain, values } = from;
+  const config = { code, kind, rateNanoHz: Math.round(fs * 1e9), gain, baseline: 0, unit, lead };
+  return { config, startSec: from.startSec ?? 0, samples: digitize(values, gain) };
+}
+
+function openBidmc(path: string): Recording {
+  const name = basename(path).slice(0, -'_Signals.csv.gz'.length);
+  const { fs, signals } = readBidmc(dirname(path), name);
+  const codes = new Set<string>();
+  const channels = [...signals].map(([lead, values]) => {
+    const kind = kindOfName(lead, '');
+    // The files hold values scaled by their writer, without a unit: ECG is close to mV.
+    return channelOf({ code: uniqueCode(kind, lead, codes), kind, fs, unit: kind === 'ecg' ? 'mV' : '1', lead, gain: 10_000, values });
+  });
+  return finish(name, path, channels, null, null);
+}
+
+function openSpc(path: string): Recording {
+  const name = basename(path).slice(0, -'.csv.gz'.length);
+  const { fs, ecg, ppg, acc } = readSpc(dirname(path), name);
+  const channels = [
+    channelOf({ code: 'ecg', kind: 'ecg', fs, unit: '1', lead: 'chest', gain: 10, values: ecg }),
+    ...ppg.map((values, i) => channelOf({ code: `ppg.green${i + 1}`, kind: 'ppg', fs, unit: '1', lead: 'wrist', gain: 10, values })),
+    ...acc.map((values, i) => channelOf({ code: `acc.${'xyz'[i]}`, kind: 'acc', fs, unit: '[g]', lead: 'wrist', gain: 10_000, values })),
+  ];
+  return finish(name, path, channels, null, null);
+}
+
+function openE4(path: string): Recording {
+  const name = basename(path);
+  const { bvp, eda, acc, temp } = readE4(dirname(path), name);
+  const start = Math.min(bvp.startUnixSec, eda.startUnixSec, acc.startUnixSec, temp.startUnixSec);
+  const one = (code: string, kind: ChannelKind, unit: string, gain: number, signal: E4Signal, column = 0): RecordedChannel =>
+    channelOf({
+      code,
+      kind,
+      fs: signal.fs,
+      unit,
+      lead: 'wrist',
+      gain,
+      values: signal.columns[column] ?? new Float64Array(0),
+      startSec: signal.startUnixSec - start,
+    });
+  const channels = [
+    one('ppg.green', 'ppg', '1', 100, bvp),
+    one('eda', 'eda', 'uS', 1_000_000, eda),
+    one('temp.skin', 'temp', 'Cel', 100, temp),
+    ...['x', 'y', 'z'].map((axis, i) => one(`acc.${axis}`, 'acc', '[g]', 64, acc, i)),
+  ];
+  return finish(name, path, channels, start, null);
+}
+
+function finish(
+  name: string,
+  path: string,
+  channels: readonly RecordedChannel[],
+  startUnixSec: number | null,
+  annotationPath: string | null,
+): Recording {
+  const ends = channels.map(({ config, startSec, samples }) => startSec + (samples.length / config.rateNanoHz) * 1e9);
+  return { name, path, channels, durationSec: Math.max(0, ...ends), startUnixSec, annotationPath };
+}
