@@ -71,14 +71,13 @@ const stateWords = {
 function draw(): void {
   const nowMs = performance.now();
   const traces = [...channels.values()].filter((channel) => channel.kind !== 'acc' && channel.kind !== 'gyro').slice(0, 8);
-  const subject = location.hash.slice(1);
   render(
     html`<header class="top">
         <div class="brand">
           <svg viewBox="0 0 32 20" aria-hidden="true"><path d="M1 11h7l2-5 4 13 4-18 3 10h10" /></svg>biosignal
         </div>
         <h1>Live monitor</h1>
-        <p class="who">${subject === '' ? 'Demo subject' : subject}</p>
+        <p class="who">Demo subject</p>
         <p class="link ${state}" role="status"><span class="dot" aria-hidden="true"></span>${textFor(locale, stateWords[state])}</p>
         <p class="lag">
           ${state === 'live' ? textFor(locale, 'delay', { seconds: (lagMs / 1000).toFixed(1) }) : ''}
@@ -139,7 +138,7 @@ function drawTile(tile: (typeof tiles)[number], nowMs: number) {
 async function renewDemo(): Promise<void> {
   const session = await fetchDemoSession().catch(() => null);
   if (session === null) {
-    problem = 'This service does not run the demo. Sign in to the dashboard to watch a subject.';
+    problem = 'Open the address that the service printed when it started.';
     queueDraw();
     return;
   }

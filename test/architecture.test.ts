@@ -32,6 +32,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/live',
   ],
   'src/server.ts': everything,
+  'src/demo.ts': everything,
   'src/cli': everything,
   widgets: ['widgets', 'sdk', 'src/signal.ts'],
   dashboard: ['dashboard', 'widgets', 'sdk'],
