@@ -1,0 +1,117 @@
+// Migrations on a real server: the run's own, or the one named by BIO_TEST_DATABASE_URL.
+import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import pg from 'pg';
+import { afterEach, expect, test } from 'vitest';
+import { migrate } from '../src/storage/migrate.ts';
+import { emptyDatabase } from './helpers/database.ts';
+
+const drops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const drop of drops.splice(0)) await drop();
+});
+
+async function empty(): Promise<string> {
+  const { url, drop } = await emptyDatabase();
+  drops.push(drop);
+  return url;
+}
+
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** Everything a schema consists of, as text. */
+async function schemaOf(url: string): Promise<unknown> {
+  return {
+    columns: await query(
+      url,
+      `select table_name, column_name, data_type, is_nullable, column_default from information_schema.columns where table_schema = 'public' order by 1, 2`,
+    ),
+    constraints: await query(
+      url,
+      `select conrelid::regclass::text as t, conname, pg_get_constraintdef(oid) as def from pg_constraint where connamespace = 'public'::regnamespace order by 1, 2`,
+    ),
+    indexes: await query(url, `select indexname, indexdef from pg_indexes where schemaname = 'public' order by 1`),
+  };
+}
+
+async function folderWith(change: (folder: string) => Promise<void>): Promise<URL> {
+  const folder = await mkdtemp(join(tmpdir(), 'bio-sql-'));
+  drops.push(() => rm(folder, { recursive: true }));
+  await cp(new URL('../sql/', import.meta.url), folder, { recursive: true });
+  await change(folder);
+  return pathToFileURL(`${folder}/`);
+}
+
+test('a fresh database gets the schema, a second run changes nothing', async () => {
+  const url = await empty();
+  const first = await migrate(url);
+  expect(first.applied.length).toBeGreaterThan(3);
+  const schema = await schemaOf(url);
+  expect(await migrate(url)).toEqual({ ...first, applied: [] });
+  expect(await schemaOf(url)).toEqual(schema);
+});
+
+test('twenty at once: each file runs once', async () => {
+  const url = await empty();
+  const results = await Promise.all(Array.from({ length: 20 }, () => migrate(url)));
+  expect(results.filter((result) => result.applied.length > 0)).toHaveLength(1);
+  const reference = await empty();
+  await migrate(reference);
+  expect(await schemaOf(url)).toEqual(await schemaOf(reference));
+});
+
+test('a migration that is killed is taken up where it stopped', async () => {
+  const url = await empty();
+  const reference = await empty();
+  await migrate(reference);
+  const files = (await readdir(new URL('../sql/', import.meta.url))).filter((name) => name.endsWith('.sql')).length;
+  for (let round = 0; round < 2 * files; round++) {
+    const attempt = migrate(url).catch((error: unknown) => error);
+    await new Promise((done) => setTimeout(done, 8 * round));
+    await query(
+      url,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'biosignal migrate'`,
+    );
+    await attempt;
+  }
+  await migrate(url);
+  expect(await schemaOf(url)).toEqual(await schemaOf(reference));
+});
+
+test('a statement that fails leaves nothing of its file behind', async () => {
+  const url = await empty();
+  const before = await migrate(url);
+  const next = String(before.version + 1).padStart(6, '0');
+  const broken = await folderWith((folder) =>
+    writeFile(join(folder, `${next}-broken.sql`), 'create table half (id integer); select 1 / 0;'),
+  );
+  await expect(migrate(url, { folder: broken })).rejects.toThrow(/broken\.sql: division by zero/);
+  expect(await query(url, `select to_regclass('half') as half`)).toEqual([{ half: null }]);
+  expect((await migrate(url)).applied).toEqual([]);
+});
+
+test('the next release adds its file; then the older code refuses the newer database', async () => {
+  const url = await empty();
+  const before = await migrate(url);
+  const next = String(before.version + 1).padStart(6, '0');
+  const newer = await folderWith((folder) => writeFile(join(folder, `${next}-later.sql`), 'create table later (id integer);'));
+  expect((await migrate(url, { folder: newer })).applied).toEqual([`${next}-later.sql`]);
+  await expect(migrate(url)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining(`${next}-later.sql`) as string });
+});
+
+test('a file that was edited after it ran is refused', async () => {
+  const url = await empty();
+  await migrate(url);
+  const edited = await folderWith((folder) => writeFile(join(folder, '000002-biosignal-catalog.sql'), '-- other\n'));
+  await expect(migrate(url, { folder: edited })).rejects.toMatchObject({ code: 'conflict' });
+});
