@@ -21,13 +21,17 @@ const LOW_PASS_HZ = 8;
 const RISE_SEC = 0.17;
 /** Width of the steepness measure. */
 const STEEP_SEC = 0.07;
+/** The foot of an upstroke is looked for this far before its top. */
+const FOOT_SEC = 0.35;
+/** The fall after the top is looked for this far. */
+const FALL_SEC = 0.3;
 /** Two maxima of the slope sum closer than this are one. */
 const MERGE_SEC = 0.12;
 /** Level and period are taken from [t - BACK_SEC, t + AHEAD_SEC]. */
-const AHEAD_SEC = 2;
+const AHEAD_SEC = 1;
 const BACK_SEC = 4;
 /** A path is final this long after its beat entered it. */
-const LAG_SEC = 2;
+const LAG_SEC = 1;
 /** Missing samples up to this are held at the last value; a longer gap ends the path and starts afresh. */
 const HOLD_SEC = 0.05;
 const BLOCK_SEC = 0.5;
@@ -36,24 +40,27 @@ const TICK_SEC = 0.1;
 /** Weights of the path, tuned on 27 BIDMC and 6 IEEE SPC recordings together; see README.md for the split-half check. */
 const weights = {
   /** log of the height over the level at which a candidate is worth nothing. */
-  logTheta: Math.log(0.169),
-  /** Share of steepness (against height) in the logarithm of size. */
-  steepShare: 0.744,
-  rewardMin: -1.46,
-  rewardMax: 1.18,
+  logTheta: -1.82,
+  /** Size of a candidate: weighted logarithms of the height and steepness of the rise, and of the fall within FALL_SEC after it. */
+  height: 0.23,
+  steep: 0.313,
+  fall: 0.557,
+  fallFloor: 0.0785,
+  rewardMin: -1.6,
+  rewardMax: 1.02,
   /** Interval against period: weight, least autocorrelation that counts, share for long intervals, cap. */
-  period: 2.252,
-  periodicityMin: 0.792,
-  longShare: 0.279,
-  periodMax: 2.67,
+  period: 0.468,
+  periodicityMin: 0.812,
+  longShare: 0.357,
+  periodMax: 3.08,
   /** Interval against the one before. */
-  change: 0.271,
+  change: 0.418,
   /** Low after high within dicroticSec. */
-  dicrotic: 0.568,
-  dicroticSec: 0.489,
+  dicrotic: 1.89,
+  dicroticSec: 0.508,
   /** Foot above the previous foot, in levels. */
-  foot: 0.3,
-  footFree: 0.329,
+  foot: 0.195,
+  footFree: 0.213,
 } as const;
 
 /** Shortest interval between two beats (207/min) and the longest step of a path. */
@@ -80,7 +87,7 @@ const WAITING_MASK = WAITING - 1;
  *  their rises are summed, each over its own level. Tested at 125 Hz and, resampled, 25 to 500 Hz.
  *  Latency: `latencySec` = look-ahead + lag + merging and tick. */
 export class PpgBeatDetector implements BeatDetector {
-  readonly latencySec = AHEAD_SEC + LAG_SEC + MERGE_SEC + TICK_SEC + RISE_SEC + 0.3;
+  readonly latencySec = AHEAD_SEC + LAG_SEC + TICK_SEC + FOOT_SEC + 0.05;
   readonly #fs: number;
   readonly #leads: readonly Lead[];
   readonly #ahead: number;
@@ -303,9 +310,6 @@ export class PpgBeatDetector implements BeatDetector {
     const level = this.#level.value();
     const steepLevel = this.#steepLevel.value();
     if (!(level > 0) || !(steepLevel > 0)) return;
-    const size =
-      (1 - weights.steepShare) * Math.log(this.#waitRise[w]! / level + 1e-3) +
-      weights.steepShare * Math.log(this.#waitSteep[w]! / steepLevel + 1e-3);
     let lead = this.#leads[0]!;
     for (const other of this.#leads) if (other.riseAt(at, this.#newest) > lead.riseAt(at, this.#newest)) lead = other;
     this.#period.update();
@@ -315,10 +319,14 @@ export class PpgBeatDetector implements BeatDetector {
     const id = this.#nodeEnd++;
     const slot = id & NODE_MASK;
     this.#at[slot] = at;
-    this.#size[slot] = size;
     lead.locate(at, this.#newest);
+    const unit = this.#leads.length === 1 ? level : level * lead.scale;
+    this.#size[slot] =
+      weights.height * Math.log(this.#waitRise[w]! / level + 0.01) +
+      weights.steep * Math.log(this.#waitSteep[w]! / steepLevel + 0.01) +
+      weights.fall * Math.log(lead.fall / unit + weights.fallFloor);
     this.#position[slot] = lead.crossing;
-    this.#foot[slot] = lead.foot / (this.#leads.length === 1 ? level : level * lead.scale);
+    this.#foot[slot] = lead.foot / unit;
     this.#trust[slot] = periodic;
     this.#link(id, periodSamples, weights.period * periodic * periodic);
   }
@@ -438,10 +446,12 @@ class Lead {
   /** Results of locate. */
   crossing = 0;
   foot = 0;
+  fall = 0;
   readonly #ring: Float64Array;
   readonly #mask: number;
   readonly #riseSamples: number;
   readonly #footSamples: number;
+  readonly #fallSamples: number;
   readonly #delay: number;
   readonly #hb: readonly [number, number];
   readonly #ha: readonly [number, number];
@@ -462,7 +472,8 @@ class Lead {
     this.#ring = new Float64Array(ring);
     this.#mask = ring - 1;
     this.#riseSamples = Math.round(RISE_SEC * fs);
-    this.#footSamples = Math.round(0.35 * fs);
+    this.#footSamples = Math.round(FOOT_SEC * fs);
+    this.#fallSamples = Math.round(FALL_SEC * fs);
     // group delay of a Butterworth pair at low frequency: sqrt(2) / (2 pi f)
     const lowPassHz = Math.min(LOW_PASS_HZ, 0.4 * fs);
     this.#delay = (Math.SQRT2 / (2 * Math.PI * lowPassHz)) * fs;
@@ -541,6 +552,10 @@ class Lead {
     const above = ring[i & mask]!;
     const fraction = i > foot && above > below ? (above - middle) / (above - below) : 0;
     this.foot = low;
+    let bottom = high;
+    const bottomEnd = Math.min(last, top + this.#fallSamples);
+    for (let i = top; i <= bottomEnd; i++) if (ring[i & mask]! < bottom) bottom = ring[i & mask]!;
+    this.fall = high - bottom;
     this.#offset = high - low;
     this.crossing = i - fraction - shift - this.#delay;
   }
