@@ -4,6 +4,12 @@ import type { Command } from './command.ts';
 type Entry = Readonly<{ summary: string; load: () => Promise<Command> }>;
 
 export const commands: Readonly<Record<string, Entry>> = {
+  migrate: { summary: 'Bring the database to the schema of this release.', load: async () => (await import('./migrate.ts')).migrate },
+  config: { summary: 'Check or print the settings.', load: async () => (await import('./config.ts')).config },
+  org: { summary: 'Create and list organizations.', load: async () => (await import('./organizations.ts')).org },
+  project: { summary: 'Create and list projects.', load: async () => (await import('./organizations.ts')).project },
+  key: { summary: 'Create, list, rotate and revoke organization keys.', load: async () => (await import('./organizations.ts')).key },
+  token: { summary: 'Mint a user token.', load: async () => (await import('./token.ts')).token },
   replay: { summary: 'Stream recordings into a service as if a device sent them.', load: async () => (await import('./replay.ts')).replay },
   simulate: { summary: 'Stream simulated devices, with faults if wanted.', load: async () => (await import('./simulate.ts')).simulate },
 };

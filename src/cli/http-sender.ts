@@ -130,7 +130,7 @@ export class HttpSender {
         method: 'POST',
         headers: {
           authorization: `Bearer ${this.#options.credential}`,
-          'content-type': 'application/x-protobuf; delimited=true',
+          'content-type': 'application/x-protobuf; encoding=delimited',
           accept: 'application/json',
         },
         body,

@@ -1,0 +1,27 @@
+/** `biosignal migrate`: brings the database to the schema of this release. */
+import { migrate as migrateDatabase } from '../storage/migrate.ts';
+import type { Command } from './command.ts';
+import { EXIT_OK } from './command.ts';
+import { locateDatabase } from './open-database.ts';
+
+export const migrate: Command = {
+  name: 'migrate',
+  summary: 'Bring the database to the schema of this release.',
+  description: `Runs the files of sql/ that this database has not seen, each in its own transaction. Safe to run again and at the same time from
+several nodes. 'biosignal start' does the same first.`,
+  options: {},
+  run: async ({ console, json }) => {
+    const address = await locateDatabase(console);
+    try {
+      const result = await migrateDatabase(address.url);
+      if (json) console.out(JSON.stringify(result, null, 2));
+      else {
+        for (const name of result.applied) console.out(`applied ${name}`);
+        console.out(`schema version ${result.version} on ${result.kind}${result.applied.length === 0 ? ', nothing to do' : ''}`);
+      }
+      return EXIT_OK;
+    } finally {
+      await address.stop();
+    }
+  },
+};

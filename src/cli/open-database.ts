@@ -1,0 +1,60 @@
+/** The database of a command: DATABASE_URL, else the embedded one, joined where it runs or started for the time of the command. */
+import { existsSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import { readConfig } from '../config.ts';
+import type { Config } from '../config.ts';
+import { openDatabase } from '../storage/database.ts';
+import type { Database } from '../storage/database.ts';
+import { startEmbeddedPostgres } from '../storage/embedded-postgres.ts';
+import type { Console } from './command.ts';
+
+export type DatabaseAddress = Readonly<{ url: string; where: string; stop: () => Promise<void> }>;
+
+/** Finds or starts the database. Call stop() last. */
+export async function locateDatabase(console: Console, config: Config = readConfig(console.env)): Promise<DatabaseAddress> {
+  if (config.databaseUrl !== '') return { url: config.databaseUrl, where: 'DATABASE_URL', stop: async () => undefined };
+  const running = runningEmbedded(config);
+  if (running !== null) return { url: running, where: `embedded database of ${config.dataDir}, running`, stop: async () => undefined };
+  const server = await startEmbeddedPostgres({
+    dataDir: embeddedFolder(config),
+    onProgress: (message) => console.err(`biosignal: ${message}`),
+  });
+  return { url: server.url, where: `embedded database of ${config.dataDir}, started for this command`, stop: () => server.stop() };
+}
+
+/** Opens the database, hands it to `use`, closes everything whatever happens. */
+export async function withDatabase<T>(console: Console, use: (database: Database) => Promise<T>): Promise<T> {
+  const address = await locateDatabase(console);
+  try {
+    const database = await openDatabase(address.url, { applicationName: 'biosignal cli', poolSizeMax: 4, statementTimeoutMs: 0 });
+    try {
+      return await use(database);
+    } finally {
+      await database.close();
+    }
+  } finally {
+    await address.stop();
+  }
+}
+
+/** Folder of the embedded cluster. */
+export function embeddedFolder(config: Pick<Config, 'dataDir'>): string {
+  return resolve(config.dataDir, 'postgres');
+}
+
+/** Address of an embedded server that is running for the same folder, e.g. under `npm start`; null when there is none. */
+function runningEmbedded(config: Config): string | null {
+  const wanted = embeddedFolder(config);
+  // Started as root below a folder that its account cannot enter, the cluster lives elsewhere (see embedded-postgres.ts).
+  const elsewhere = join('/var/lib/biosignal', `data-${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}`);
+  for (const folder of [wanted, elsewhere]) {
+    const pidFile = join(folder, 'pgdata', 'postmaster.pid');
+    if (!existsSync(pidFile)) continue;
+    const [pid = '', , , port = ''] = readFileSync(pidFile, 'utf8').split('\n');
+    if (!existsSync(`/proc/${pid.trim()}`) || !/^\d+$/.test(port.trim())) continue;
+    const password = readFileSync(join(folder, 'password'), 'utf8').trim();
+    return `postgres://biosignal:${password}@127.0.0.1:${port.trim()}/biosignal`;
+  }
+  return null;
+}

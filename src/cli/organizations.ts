@@ -1,0 +1,176 @@
+/** `biosignal org`, `project` and `key`: who there is and which keys they hold. They speak to the database, not to the service:
+ *  whoever may run them may do everything anyway. */
+import type { Pool } from 'pg';
+import { createApiKey, listApiKeys, OVERLAP_SEC, revokeApiKey, rotateApiKey } from '../auth/api-keys.ts';
+import { createOrganization, createProject } from '../auth/organizations.ts';
+import { PipelineError } from '../errors.ts';
+import { scopes } from '../http/route.ts';
+import type { Scope } from '../http/route.ts';
+import type { Command, Console } from './command.ts';
+import { EXIT_OK, UsageError } from './command.ts';
+import { withDatabase } from './open-database.ts';
+import { formatTable } from './table.ts';
+
+const orgOption = { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' } as const;
+
+export const org: Command = {
+  name: 'org',
+  summary: 'Create and list organizations.',
+  positionals: 'create NAME | list',
+  description: 'create makes the organization, its first project and a first key with every scope, and prints the key: it is shown once.',
+  options: { project: { type: 'string', value: 'NAME', doc: 'Name of the first project. Default: as the organization.' } },
+  examples: ['biosignal org create "Sleep Lab" --project Pilot'],
+  run: ({ console, options, positionals, json }) =>
+    withDatabase(console, async ({ pool }) => {
+      if (positionals[0] === 'list') {
+        const { rows } = await pool.query<{ id: string; name: string; projects: number }>(
+          `select id, name, (select count(*)::int from project where organization_id = organization.id) as projects
+           from organization order by created_at`,
+        );
+        return show(console, json, rows);
+      }
+      const name = argument(positionals, 'create', 'NAME');
+      const projectName = options.text('project');
+      const made = await createOrganization(pool, name, projectName === '' ? {} : { projectName });
+      const { orgId, projectId, projectKey, sdkKey, apiKey } = made;
+      return showOne(console, json, {
+        org_id: orgId,
+        project_id: projectId,
+        project_key: projectKey,
+        sdk_key: sdkKey,
+        api_key: apiKey.key,
+      });
+    }),
+};
+
+export const project: Command = {
+  name: 'project',
+  summary: 'Create and list projects.',
+  positionals: 'create NAME | list',
+  options: { org: orgOption },
+  run: ({ console, options, positionals, json }) =>
+    withDatabase(console, async ({ pool }) => {
+      const orgId = await findOrganization(pool, options.text('org'));
+      if (positionals[0] === 'list') {
+        const { rows } = await pool.query<{ id: string; name: string; project_key: string; sdk_key: string | null; users: number }>(
+          `select id, name, project_key,
+             (select sdk_key from sdk_key where project_id = project.id and revoked_at is null order by created_at limit 1) as sdk_key,
+             (select count(*)::int from xuser where project_id = project.id) as users
+           from project where organization_id = $1 order by created_at`,
+          [orgId],
+        );
+        return show(console, json, rows);
+      }
+      const made = await createProject(pool, orgId, argument(positionals, 'create', 'NAME'));
+      return showOne(console, json, { project_id: made.projectId, project_key: made.projectKey, sdk_key: made.sdkKey });
+    }),
+};
+
+export const key: Command = {
+  name: 'key',
+  summary: 'Create, list, rotate and revoke organization keys.',
+  positionals: 'create NAME | list | rotate ID | revoke ID',
+  description: 'A key is shown once, when it is made; the database holds its hash. A rotated key works on for --overlap seconds.',
+  options: {
+    org: orgOption,
+    scopes: { type: 'string', value: 'LIST', fallback: 'read', doc: `Comma-separated, of ${scopes.join(', ')}.` },
+    project: { type: 'string', value: 'PROJECT', doc: 'Id or project key; limits the key to one project.' },
+    env: { type: 'string', value: 'ENV', fallback: 'live', doc: 'live or test.' },
+    expires: { type: 'string', value: 'TIME', doc: 'End of its life. Default: none.' },
+    overlap: { type: 'string', value: 'SEC', fallback: String(OVERLAP_SEC), doc: 'rotate: how long the old key still works.' },
+  },
+  examples: ['biosignal key create "ward 3 gateway" --scopes ingest', 'biosignal key rotate 0195… --overlap 3600'],
+  run: ({ console, options, positionals, json }) =>
+    withDatabase(console, async ({ pool }) => {
+      const orgId = await findOrganization(pool, options.text('org'));
+      const [verb] = positionals;
+      if (verb === 'list') {
+        const keys = await listApiKeys(pool, orgId);
+        const state = (row: (typeof keys)[number]): string => {
+          if (row.revoked_at !== null) return 'revoked';
+          if (row.expires_at === null) return 'active';
+          return Date.parse(row.expires_at) < Date.now() ? 'expired' : `until ${row.expires_at}`;
+        };
+        const rows = keys.map((row) => ({
+          id: row.id,
+          name: row.name,
+          key: row.hint,
+          scopes: row.scopes.join(','),
+          state: state(row),
+          last_used: row.last_used_at,
+        }));
+        return show(console, json, rows);
+      }
+      if (verb === 'rotate') {
+        const made = await rotateApiKey(
+          pool,
+          orgId,
+          argument(positionals, 'rotate', 'ID'),
+          options.integer('overlap', 0, 31_536_000),
+          null,
+        );
+        return showOne(console, json, { id: made.record.id, api_key: made.key });
+      }
+      if (verb === 'revoke') {
+        const revoked = await revokeApiKey(pool, orgId, argument(positionals, 'revoke', 'ID'));
+        return showOne(console, json, { id: revoked.id, revoked_at: revoked.revoked_at ?? '' });
+      }
+      const expires = options.time('expires');
+      const made = await createApiKey(pool, {
+        orgId,
+        name: argument(positionals, 'create', 'NAME'),
+        scopes: readScopes(options.text('scopes')),
+        env: options.oneOf('env', ['live', 'test']),
+        projectId: options.text('project') === '' ? null : await findProject(pool, orgId, options.text('project')),
+        expiresAt: expires === null ? null : new Date(Number(expires / 1_000_000n)).toISOString(),
+      });
+      return showOne(console, json, { id: made.record.id, api_key: made.key });
+    }),
+};
+
+function argument(positionals: readonly string[], verb: string, name: string): string {
+  const [given, value] = positionals;
+  if (given !== verb) throw new UsageError(given === undefined ? `say what to do, e.g. ${verb}` : `cannot '${given}'`);
+  if (value === undefined || value === '') throw new UsageError(`${verb} needs ${name}`);
+  return value;
+}
+
+function readScopes(text: string): Scope[] {
+  return text.split(',').map((item) => {
+    const found = scopes.find((scope) => scope === item.trim());
+    if (found === undefined) throw new UsageError(`--scopes: no '${item}'; there are ${scopes.join(', ')}`);
+    return found;
+  });
+}
+
+/** The organization of an id or name; the only one for ''. */
+export async function findOrganization(pool: Pool, wanted: string): Promise<string> {
+  const { rows } = await pool.query<{ id: string }>(`select id from organization where $1 = '' or id::text = $1 or name = $1 limit 2`, [
+    wanted,
+  ]);
+  const [only, another] = rows;
+  if (only === undefined) throw new PipelineError('not_found', wanted === '' ? 'there is no organization yet: biosignal org create NAME' : `no organization '${wanted}'`); // prettier-ignore
+  if (another !== undefined) throw new UsageError(wanted === '' ? 'there are several organizations: say --org' : `several organizations are called '${wanted}': give the id`); // prettier-ignore
+  return only.id;
+}
+
+async function findProject(pool: Pool, orgId: string, wanted: string): Promise<string> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from project where organization_id = $1 and (id::text = $2 or project_key = $2 or name = $2) limit 2`,
+    [orgId, wanted],
+  );
+  if (rows.length !== 1) throw new PipelineError('not_found', `no single project '${wanted}' in this organization`);
+  return rows[0]!.id;
+}
+
+function show(console: Console, json: boolean, rows: readonly Readonly<Record<string, string | number | null>>[]): number {
+  if (json) console.out(JSON.stringify(rows, null, 2));
+  else for (const line of formatTable(rows)) console.out(line);
+  return EXIT_OK;
+}
+
+function showOne(console: Console, json: boolean, row: Readonly<Record<string, string>>): number {
+  if (json) console.out(JSON.stringify(row, null, 2));
+  else for (const [name, value] of Object.entries(row)) console.out(`${name}: ${value}`);
+  return EXIT_OK;
+}
