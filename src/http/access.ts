@@ -5,23 +5,13 @@ import type { Access, Caller } from './route.ts';
 
 /** Passes or throws: a kind that is not listed is 401, a key without the scope or an operator below the role is 403.
  *  Whose record it is, is the handler's question (404). */
-export function checkAccess(access: Access, caller: Caller): void {
+export function checkAccess(access: Access, caller: Caller, method: string): void {
   if (access.public === true) return;
   switch (caller.kind) {
     case 'anonymous':
       throw new PipelineError('credential_missing', 'Send Authorization: Bearer with a key or a user token.');
     case 'key':
-      // A key that stands for one user (direct mode) is judged by the route's `direct`; any other key by its scope.
-      if (access.direct === true && caller.subjectId !== null) return;
-      if (access.key === undefined) {
-        throw new PipelineError('credential_kind', 'An organization key is not accepted here; use a user token.');
-      }
-      if (!caller.scopes.includes(access.key)) {
-        throw new PipelineError(
-          'scope_missing',
-          `The key has the scopes ${caller.scopes.join(', ') || '(none)'}; needed is ${access.key}.`,
-        );
-      }
+      checkScope(access, caller, method);
       return;
     case 'user':
       if (access.userToken === undefined) throw new PipelineError('credential_kind', 'A user token is not accepted here.');
@@ -36,5 +26,15 @@ export function checkAccess(access: Access, caller: Caller): void {
       const never: never = caller;
       throw new Error(`caller ${String(never)}`);
     }
+  }
+}
+
+/** A key that stands for one user (direct mode) reads with `read` and changes with `write`; any other key needs the route's scope. */
+function checkScope(access: Access, caller: Caller & { kind: 'key' }, method: string): void {
+  let needed = access.key;
+  if (access.direct === true && caller.subjectId !== null) needed ??= method === 'GET' || method === 'HEAD' ? 'read' : 'write';
+  if (needed === undefined) throw new PipelineError('credential_kind', 'An organization key is not accepted here; use a user token.');
+  if (!caller.scopes.includes(needed)) {
+    throw new PipelineError('scope_missing', `The key has the scopes ${caller.scopes.join(', ')}; needed is ${needed}.`);
   }
 }

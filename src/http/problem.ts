@@ -20,7 +20,7 @@ export type Problem = Readonly<{
 
 /** Turns whatever was thrown into a problem; anything but a PipelineError is `internal`, and its message stays in the log. */
 export function problemOf(error: unknown, path: string, requestId: string): Problem {
-  const known = error instanceof PipelineError ? error : new PipelineError('internal', 'The request failed for a reason that was logged.');
+  const known = knownError(error);
   const row = errorTable[known.code];
   return {
     type: `/api-docs/errors#${known.code}`,
@@ -39,7 +39,7 @@ export function problemReply(error: unknown, path: string, requestId: string): R
   const problem = problemOf(error, path, requestId);
   const headers: Record<string, string> = { 'cache-control': 'no-store' };
   if (problem.status === 401) headers['www-authenticate'] = wwwAuthenticate(problem.code);
-  const retryAfterSec = error instanceof PipelineError ? error.retryAfterSec : null;
+  const { retryAfterSec } = knownError(error);
   if (problem.status === 429 || problem.status === 503) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfterSec ?? 1)));
   return { status: problem.status, headers, text: writeJson(problem), contentType: PROBLEM_TYPE };
 }
@@ -47,4 +47,17 @@ export function problemReply(error: unknown, path: string, requestId: string): R
 /** RFC 6750: a request without a credential gets the bare challenge, a bad one gets the error. */
 function wwwAuthenticate(code: ErrorCode): string {
   return code === 'credential_missing' ? 'Bearer realm="biosignal"' : 'Bearer realm="biosignal", error="invalid_token"';
+}
+
+/** A database that is away, restarting or out of connections (SQLSTATE classes 08, 53, 57P; socket errors) is `unavailable`: the client may
+ *  send the same again. Anything else that is not ours is a fault. */
+export function knownError(error: unknown): PipelineError {
+  if (error instanceof PipelineError) return error;
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const lost =
+    error instanceof Error && /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered)/.test(error.message);
+  if (lost || /^(08...|53...|57P..|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/.test(code)) {
+    return new PipelineError('unavailable', 'The database does not answer at the moment.', { cause: error, retryAfterSec: 1 });
+  }
+  return new PipelineError('internal', 'The request failed for a reason that was logged.', { cause: error });
 }

@@ -68,7 +68,15 @@ export type Reply = Readonly<{
   contentType?: string;
 }>;
 
-export type ResponseSpec = Readonly<{ description: string; schema?: TSchema; contentType?: string; headers?: readonly string[] }>;
+export type ResponseSpec = Readonly<{
+  description: string;
+  schema?: TSchema;
+  /** Default: application/json when there is a schema. */
+  contentType?: string;
+  /** Other media types that Accept can ask for, with the schema of those that are JSON. */
+  alternatives?: Readonly<Record<string, TSchema | null>>;
+  headers?: readonly string[];
+}>;
 
 export type Route = Readonly<{
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

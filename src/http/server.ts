@@ -80,6 +80,8 @@ export type HttpServer = Readonly<{
   /** Sends one message to every subscriber of a topic, encoded once. */
   publish: (topic: string, bytes: Uint8Array, isBinary: boolean) => void;
   subscriberCount: (topic: string) => number;
+  /** Callers of the open sockets, one per socket. */
+  callers: () => readonly Caller[];
   /** Closes sockets whose caller matches: revoked keys, deleted users. */
   closeSockets: (match: (caller: Caller) => boolean, code: 'credential_invalid' | 'shutting_down') => void;
   ticks: Ticks;
@@ -226,7 +228,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
             access: route.access,
           });
           caller = found instanceof Promise ? await found : found;
-          checkAccess(route.access, caller);
+          checkAccess(route.access, caller, method);
         } catch (error) {
           if (error instanceof PipelineError && error.code === 'credential_invalid') authFailures.take(peer.address, now);
           throw error;
@@ -303,6 +305,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     port,
     publish: (topic, bytes, isBinary) => void app.publish(topic, bytes, isBinary, false),
     subscriberCount: (topic) => app.numSubscribers(topic),
+    callers: sockets.callers,
     closeSockets: sockets.closeMatching,
     ticks,
     stop: async () => {

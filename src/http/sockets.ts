@@ -48,6 +48,7 @@ type Data = {
 
 export type Sockets = Readonly<{
   count: () => number;
+  callers: () => readonly Caller[];
   closeMatching: (match: (caller: Caller) => boolean, code: ErrorCode) => void;
 }>;
 
@@ -83,6 +84,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions): So
   }
   return {
     count: () => open.size,
+    callers: () => Array.from(open, (live) => live.caller),
     closeMatching: (match, code) => {
       for (const live of open) if (match(live.caller)) live.close(code, errorTable[code].title);
     },
@@ -117,7 +119,7 @@ function upgrade(
     const bearer = subprotocolBearer(offered) ?? bearerOf(headers);
     const found = options.authenticate({ bearer, header: (name) => headers.get(name) ?? '', method: 'GET', access: route.access });
     const caller = found instanceof Promise ? await found : found;
-    checkAccess(route.access, caller);
+    checkAccess(route.access, caller, 'GET');
     const origin = headers.get('origin') ?? '';
     if (origin !== '' && caller.kind !== 'user') await checkOrigin(origin, caller, headers, options.originAllowed);
     const query = readQuery(queryText);
@@ -277,7 +279,7 @@ class Live {
   async #authenticate(token: string): Promise<Caller> {
     const { route, context, caller: before } = this.#data;
     const caller = await this.#options.authenticate({ bearer: token, header: context.header, method: 'GET', access: route.access });
-    checkAccess(route.access, caller);
+    checkAccess(route.access, caller, 'GET');
     // The socket was opened for one user: a token may renew that, never change it.
     if (before.kind !== caller.kind || (before.kind === 'user' && caller.kind === 'user' && before.subjectId !== caller.subjectId)) {
       throw new PipelineError('credential_kind', 'The new token is not of the user who opened the socket.');

@@ -1,0 +1,332 @@
+/** Says who calls. The one place where a credential becomes a Caller.
+ *
+ *  What was verified is remembered for CACHE_MS at most, by the SHA-256 of the credential, and forgotten at once when the database says
+ *  that something changed (channel bio_auth). A token's signature is checked once; whether its user, project and organization still stand
+ *  is asked again when the second is over. So a revocation takes effect within one second on every node, also on one whose listening
+ *  connection is broken. */
+import { createHash, hash, timingSafeEqual } from 'node:crypto';
+import type { Pool } from 'pg';
+import { PipelineError } from '../errors.ts';
+import type { AuthRequest, Authenticate, Caller, OperatorRole, Scope } from '../http/route.ts';
+import type { Database } from '../storage/database.ts';
+import { hashKey } from './api-keys.ts';
+import { parseKey } from './key-format.ts';
+import { SigningKeys } from './signing-keys.ts';
+import { mintUserToken, verifyUserToken } from './user-tokens.ts';
+import type { TokenClaims, TokenSubject } from './user-tokens.ts';
+
+/** A verified credential is believed this long without asking the database. */
+export const CACHE_MS = 1000;
+/** Credentials remembered; the oldest go first. */
+const CACHE_ENTRIES_MAX = 20_000;
+const LAST_USED_MS = 10_000;
+export const SESSION_COOKIE = 'bio_session';
+
+type KeyCaller = Caller & { kind: 'key' };
+type Entry = { caller: Caller; checkedMs: number; claims: TokenClaims | null };
+
+/** A row that changed: `api_key:<id>`, `xuser:<id>`, `project:<id>` …; an empty table: any of them may have. */
+export type AuthChange = Readonly<{ table: string; id: string }>;
+
+export type AuthOptions = Readonly<{
+  database: Pick<Database, 'pool' | 'listen'>;
+  /** Issuer of user tokens. */
+  issuer: string;
+  /** Origins for direct mode from the environment; those of each project are in the database. */
+  allowedOrigins: readonly string[];
+}>;
+
+export class Auth {
+  readonly signingKeys: SigningKeys;
+  readonly #pool: Pool;
+  readonly #options: AuthOptions;
+  readonly #cache = new Map<string, Entry>();
+  readonly #pending = new Map<string, Promise<Caller>>();
+  readonly #subjects = new Map<string, { value: Promise<{ projectId: string; subjectId: string | null }>; untilMs: number }>();
+  readonly #origins = new Map<string, { allowed: boolean; untilMs: number }>();
+  readonly #keyExpiryMs = new Map<string, number>();
+  readonly #used = new Set<string>();
+  readonly #listeners = new Set<(change: AuthChange) => void>();
+  #stopListening: (() => Promise<void>) | null = null;
+  #generation = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: AuthOptions) {
+    this.#options = options;
+    this.#pool = options.database.pool;
+    this.signingKeys = new SigningKeys(options.database.pool);
+  }
+
+  async start(): Promise<void> {
+    await this.signingKeys.start();
+    this.#stopListening = await this.#options.database.listen('bio_auth', this.#notified);
+    this.#timer = setInterval(() => void this.flushLastUsed().catch(() => undefined), LAST_USED_MS);
+    this.#timer.unref();
+  }
+
+  async stop(): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    await this.flushLastUsed().catch(() => undefined);
+    await this.#stopListening?.();
+  }
+
+  /** Hears of every change that can take a right away. */
+  onChange(listener: (change: AuthChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  readonly authenticate: Authenticate = (request) => {
+    const { bearer } = request;
+    const secret = bearer ?? sessionOf(request);
+    if (secret === null) return { kind: 'anonymous' };
+    const id = hash('sha256', bearer === null ? `session ${secret}` : secret, 'base64url');
+    const entry = this.#cache.get(id);
+    if (entry !== undefined && performance.now() - entry.checkedMs < CACHE_MS) {
+      if (entry.caller.kind === 'user' && entry.caller.expiresAtMs <= Date.now()) throw expired();
+      if (entry.caller.kind !== 'key') return entry.caller;
+      this.#used.add(entry.caller.keyId);
+      return this.#narrow(entry.caller, request);
+    }
+    return this.#check(id, secret, bearer === null, entry ?? null).then((caller) =>
+      caller.kind === 'key' ? this.#narrow(caller, request) : caller,
+    );
+  };
+
+  /** Does this caller still stand? For sockets, which outlive the request that opened them. */
+  async isValid(caller: Caller): Promise<boolean> {
+    switch (caller.kind) {
+      case 'anonymous':
+        return true;
+      case 'key': {
+        const { rows } = await this.#pool.query(
+          `select 1 from api_key where id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
+          [caller.keyId],
+        );
+        return rows.length > 0;
+      }
+      case 'user':
+        return await this.#userStands(caller);
+      case 'operator': {
+        const { rows } = await this.#pool.query(
+          `select 1 from operator_account a where a.id = $1 and a.disabled_at is null
+           and exists (select 1 from operator_session s where s.operator_id = a.id and s.revoked_at is null and s.expires_at > now())`,
+          [caller.operatorId],
+        );
+        return rows.length > 0;
+      }
+      default: {
+        const never: never = caller;
+        throw new Error(`caller ${String(never)}`);
+      }
+    }
+  }
+
+  /** Has the key behind this caller passed its expiry? Nothing is written at that moment, so nothing notifies. */
+  isExpired(caller: Caller): boolean {
+    return caller.kind === 'key' && (this.#keyExpiryMs.get(caller.keyId) ?? Infinity) <= Date.now();
+  }
+
+  async mint(subject: TokenSubject): Promise<string> {
+    return await mintUserToken(this.signingKeys, this.#options.issuer, subject);
+  }
+
+  /** Is this origin registered for direct mode: in the environment, or on a project that the key reaches? */
+  readonly originAllowed = async (caller: KeyCaller, origin: string): Promise<boolean> => {
+    if (this.#options.allowedOrigins.includes(origin)) return true;
+    const id = `${caller.orgId} ${caller.projectId ?? ''} ${origin}`;
+    const known = this.#origins.get(id);
+    const now = performance.now();
+    if (known !== undefined && known.untilMs > now) return known.allowed;
+    const { rows } = await this.#pool.query(
+      `select 1 from allowed_origin o join project p on p.id = o.project_id
+       where p.organization_id = $1 and ($2::uuid is null or p.id = $2) and o.origin = $3 and p.archived_at is null limit 1`,
+      [caller.orgId, caller.projectId, origin],
+    );
+    if (this.#origins.size > CACHE_ENTRIES_MAX) this.#origins.clear();
+    this.#origins.set(id, { allowed: rows.length > 0, untilMs: now + CACHE_MS });
+    return rows.length > 0;
+  };
+
+  /** Writes last_used_at of the keys that were used since the last time: one statement for all of them, not one per request. */
+  async flushLastUsed(): Promise<void> {
+    if (this.#used.size === 0) return;
+    const ids = [...this.#used];
+    this.#used.clear();
+    await this.#pool.query('update api_key set last_used_at = now() where id = any($1::uuid[])', [ids]);
+  }
+
+  /** Verifies a credential; concurrent requests with the same one share the work. */
+  #check(id: string, secret: string, isSession: boolean, entry: Entry | null): Promise<Caller> {
+    let pending = this.#pending.get(id);
+    if (pending === undefined) {
+      pending = this.#verify(id, secret, isSession, entry).finally(() => this.#pending.delete(id));
+      this.#pending.set(id, pending);
+    }
+    return pending;
+  }
+
+  async #verify(id: string, secret: string, isSession: boolean, entry: Entry | null): Promise<Caller> {
+    const generation = this.#generation;
+    const startedMs = performance.now();
+    this.#cache.delete(id);
+    const { caller, claims } = isSession
+      ? { caller: await this.#session(secret), claims: null }
+      : secret.includes('.')
+        ? await this.#token(secret, entry)
+        : { caller: await this.#key(secret), claims: null };
+    // A change that arrived meanwhile may be about this credential: use the answer once, do not remember it.
+    if (generation === this.#generation) {
+      if (this.#cache.size >= CACHE_ENTRIES_MAX) {
+        const oldest = this.#cache.keys().next().value;
+        if (oldest !== undefined) this.#cache.delete(oldest);
+      }
+      this.#cache.set(id, { caller, checkedMs: startedMs, claims });
+    }
+    return caller;
+  }
+
+  async #key(text: string): Promise<Caller> {
+    const parsed = parseKey(text);
+    if (parsed === null || parsed.kind === 'malformed') throw new PipelineError('credential_invalid', 'The credential is malformed.');
+    if (parsed.kind !== 'org') {
+      throw new PipelineError('credential_kind', `A ${parsed.kind}_ key is a public identifier: it grants no access.`);
+    }
+    const { rows } = await this.#pool.query<{
+      id: string;
+      organization_id: string;
+      project_id: string | null;
+      scopes: Scope[];
+      secret_hash: Buffer;
+      active: boolean;
+      expires_ms: number | null;
+    }>(
+      `select k.id, k.organization_id, k.project_id, k.scopes, k.secret_hash,
+         k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) and p.archived_at is null as active,
+         (extract(epoch from k.expires_at) * 1000)::float8 as expires_ms
+       from api_key k left join project p on p.id = k.project_id where k.public_id = $1`,
+      [parsed.publicId],
+    );
+    const row = rows[0];
+    const given = hashKey(text);
+    // Compared also when there is no such key, so that the time tells nothing about which public ids exist.
+    const same = timingSafeEqual(given, row?.secret_hash ?? createHash('sha256').digest());
+    if (row === undefined || !same) throw new PipelineError('credential_invalid', 'The key is unknown.');
+    if (!row.active) throw new PipelineError('credential_invalid', 'The key is revoked or has expired.');
+    if (row.expires_ms !== null) this.#keyExpiryMs.set(row.id, row.expires_ms);
+    this.#used.add(row.id);
+    return { kind: 'key', keyId: row.id, orgId: row.organization_id, scopes: row.scopes, projectId: row.project_id, subjectId: null };
+  }
+
+  async #token(token: string, entry: Entry | null): Promise<{ caller: Caller; claims: TokenClaims }> {
+    const claims = entry?.claims ?? (await verifyUserToken(this.signingKeys, this.#options.issuer, token));
+    const expiresAtMs = claims.expiresAtSec * 1000;
+    if (expiresAtMs <= Date.now()) throw expired();
+    const { orgId, projectId, subjectId, jti } = claims;
+    if (!(await this.#userStands(claims))) throw new PipelineError('credential_invalid', 'The user of this token is disabled or deleted.');
+    return { caller: { kind: 'user', orgId, projectId, subjectId, jti, expiresAtMs }, claims };
+  }
+
+  /** User, project and organization belong together and none of them was taken away. */
+  async #userStands(who: Readonly<{ orgId: string; projectId: string; subjectId: string }>): Promise<boolean> {
+    const { rows } = await this.#pool.query(
+      `select 1 from xuser x join project p on p.id = x.project_id
+       where x.id = $1 and x.project_id = $2 and x.organization_id = $3 and x.disabled_at is null and p.archived_at is null`,
+      [who.subjectId, who.projectId, who.orgId],
+    );
+    return rows.length > 0;
+  }
+
+  async #session(token: string): Promise<Caller> {
+    const { rows } = await this.#pool.query<{ operator_id: string; organization_id: string; role: string }>(
+      `update operator_session s set last_seen_at = now() from operator_account a
+       where s.token_hash = $1 and a.id = s.operator_id and s.revoked_at is null and s.expires_at > now() and a.disabled_at is null
+       returning a.id as operator_id, a.organization_id, a.role`,
+      [hashKey(token)],
+    );
+    const row = rows[0];
+    if (row === undefined) throw new PipelineError('credential_invalid', 'The session has ended; sign in again.');
+    return { kind: 'operator', operatorId: row.operator_id, orgId: row.organization_id, role: operatorRoleOf(row.role) };
+  }
+
+  /** Direct mode: the headers project-key and xuser-id narrow a key to one project and one user. */
+  #narrow(caller: KeyCaller, request: AuthRequest): Caller | Promise<Caller> {
+    const projectKey = request.header('project-key');
+    if (projectKey === '') return caller;
+    const externalId = request.access.direct === true ? request.header('xuser-id') : '';
+    const id = `${caller.keyId}\n${projectKey}\n${externalId}`;
+    const now = performance.now();
+    let known = this.#subjects.get(id);
+    if (known === undefined || known.untilMs <= now) {
+      if (this.#subjects.size > CACHE_ENTRIES_MAX) this.#subjects.clear();
+      known = { value: this.#directSubject(caller, projectKey, externalId), untilMs: now + CACHE_MS };
+      known.value.catch(() => this.#subjects.delete(id));
+      this.#subjects.set(id, known);
+    }
+    return known.value.then(({ projectId, subjectId }) => ({ ...caller, projectId, subjectId }));
+  }
+
+  async #directSubject(
+    caller: KeyCaller,
+    projectKey: string,
+    externalId: string,
+  ): Promise<{ projectId: string; subjectId: string | null }> {
+    const { rows } = await this.#pool.query<{ id: string; subject_id: string | null }>(
+      `select p.id, x.id as subject_id from project p
+       left join xuser x on x.project_id = p.id and x.external_id = $4 and x.disabled_at is null
+       where p.project_key = $1 and p.organization_id = $2 and ($3::uuid is null or p.id = $3) and p.archived_at is null`,
+      [projectKey, caller.orgId, caller.projectId, externalId],
+    );
+    const row = rows[0];
+    if (row === undefined) throw new PipelineError('credential_invalid', 'The project key is not of the organization of the key.');
+    if (externalId !== '' && row.subject_id === null) {
+      throw new PipelineError('not_found', 'There is no such user; create it with POST /api/v1/xusers.');
+    }
+    return { projectId: row.id, subjectId: row.subject_id };
+  }
+
+  /** null: the listening connection was lost and is back; meanwhile anything may have changed. */
+  readonly #notified = (payload: string | null): void => {
+    if (payload === null) {
+      this.#changed({ table: '', id: '' });
+      return;
+    }
+    const [table = '', ...id] = payload.split(':');
+    this.#changed({ table, id: id.join(':') });
+  };
+
+  #changed(change: AuthChange): void {
+    this.#forget();
+    if (change.table === 'signing_key' || change.table === '') void this.signingKeys.reload().catch(() => undefined);
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  /** Everything is asked again at its next use; a verified signature stays verified, because what it says is asked again too. */
+  #forget(): void {
+    this.#generation += 1;
+    this.#subjects.clear();
+    this.#origins.clear();
+    for (const entry of this.#cache.values()) entry.checkedMs = -Infinity;
+  }
+}
+
+function expired(): PipelineError {
+  return new PipelineError('token_expired', 'The user token has expired.');
+}
+
+/** Roles of the database by what they may do through the API. */
+export function operatorRoleOf(role: string): OperatorRole {
+  if (role === 'owner' || role === 'admin') return 'admin';
+  return role === 'clinician' ? 'editor' : 'viewer';
+}
+
+function sessionOf(request: AuthRequest): string | null {
+  if (request.access.operator === undefined) return null;
+  const cookies = request.header('cookie');
+  if (cookies === '') return null;
+  for (const part of cookies.split(';')) {
+    const [name, value] = part.trim().split('=');
+    if (name === SESSION_COOKIE && value !== undefined && /^[0-9A-Za-z_-]{20,100}$/.test(value)) return value;
+  }
+  return null;
+}

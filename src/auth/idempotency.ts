@@ -1,0 +1,82 @@
+/** Idempotency-Key: the first answer of a POST is kept for 24 hours and given again to the same caller, route and key. */
+import { createHash } from 'node:crypto';
+import { PipelineError } from '../errors.ts';
+import { writeJson } from '../http/json.ts';
+import { callerKey } from '../http/request.ts';
+import type { Reply } from '../http/route.ts';
+import type { Idempotency } from '../http/server.ts';
+import type { Db } from './api-keys.ts';
+
+const KEPT = '24 hours';
+/** A first request that never finished (a crash) blocks its key this long. */
+const UNFINISHED = '60 seconds';
+
+type Row = Readonly<{
+  body_hash: Buffer;
+  status: number | null;
+  response_headers: Record<string, string> | null;
+  response_body: Buffer | null;
+  stale: boolean;
+}>;
+
+/** Keeps answers in the table `idempotency`. Only successes are kept: a refused request may be repeated when its cause is gone. */
+export function idempotencyStore(db: Db): Idempotency {
+  return async ({ caller, route, key, fingerprint }, work) => {
+    if (caller.kind === 'anonymous') return await work();
+    const scope = [caller.orgId, route, `${callerKey(caller)} ${key}`];
+    const bodyHash = createHash('sha256').update(fingerprint).digest();
+    const claimed = await claim(db, scope, bodyHash);
+    if (claimed !== null) return claimed;
+    try {
+      const reply = await work();
+      const body = reply.json === undefined ? (reply.text ?? '') : writeJson(reply.json);
+      await db.query(
+        `update idempotency set status = $4, response_headers = $5, response_body = $6
+         where organization_id = $1 and operation = $2 and idempotency_key = $3`,
+        [
+          ...scope,
+          reply.status,
+          JSON.stringify({ ...reply.headers, 'content-type': reply.contentType ?? 'application/json' }),
+          Buffer.from(body),
+        ],
+      );
+      return reply;
+    } catch (error) {
+      await db.query(
+        'delete from idempotency where organization_id = $1 and operation = $2 and idempotency_key = $3 and status is null',
+        scope,
+      );
+      throw error;
+    }
+  };
+}
+
+/** Takes the key, or answers what is known of it. @throws PipelineError idempotency_mismatch, conflict (still being answered) */
+async function claim(db: Db, scope: readonly string[], bodyHash: Buffer): Promise<Reply | null> {
+  const { rowCount } = await db.query(
+    `insert into idempotency (organization_id, operation, idempotency_key, body_hash) values ($1, $2, $3, $4)
+     on conflict (organization_id, operation, idempotency_key) do update set body_hash = excluded.body_hash, status = null, created_at = now()
+       where idempotency.created_at < now() - interval '${KEPT}'
+          or (idempotency.status is null and idempotency.created_at < now() - interval '${UNFINISHED}')`,
+    [...scope, bodyHash],
+  );
+  if (rowCount === 1) return null;
+  const { rows } = await db.query<Row>(
+    `select body_hash, status, response_headers, response_body from idempotency
+     where organization_id = $1 and operation = $2 and idempotency_key = $3`,
+    [...scope],
+  );
+  const row = rows[0];
+  if (row !== undefined && !row.body_hash.equals(bodyHash)) {
+    throw new PipelineError('idempotency_mismatch', 'The Idempotency-Key was used with another request.');
+  }
+  if (row === undefined || row.status === null)
+    throw new PipelineError('conflict', 'The first request with this Idempotency-Key is still being answered.');
+  const { 'content-type': contentType = 'application/json', ...headers } = row.response_headers ?? {};
+  return {
+    status: row.status,
+    headers: { ...headers, 'idempotency-replayed': 'true' },
+    text: row.response_body?.toString('utf8') ?? '',
+    contentType,
+  };
+}

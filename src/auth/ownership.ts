@@ -1,0 +1,105 @@
+/** Whose record is it? Every reader of one person's data asks here first. Somebody else's record and one that does not exist get the same
+ *  answer (404), so that ids cannot be probed. */
+import { PipelineError } from '../errors.ts';
+import type { Caller } from '../http/route.ts';
+import type { SubjectId } from '../signal.ts';
+import type { Db } from './api-keys.ts';
+
+export type Subject = Readonly<{ id: SubjectId; externalId: string; orgId: string; projectId: string; timeZone: string }>;
+export type OwnedStream = Readonly<{ id: number; uuid: string; subjectId: SubjectId; orgId: string; projectId: string; deviceId: string }>;
+export type OwnedProject = Readonly<{ id: string; orgId: string; projectKey: string; timeZone: string }>;
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}
+
+/** Organization of a caller. @throws PipelineError credential_missing */
+export function orgOf(caller: Caller): string {
+  if (caller.kind === 'anonymous') throw new PipelineError('credential_missing', 'This needs a credential.');
+  return caller.orgId;
+}
+
+/** Project that a caller is confined to, or null when it may use every project of its organization. */
+export function projectOf(caller: Caller): string | null {
+  return caller.kind === 'user' || caller.kind === 'key' ? caller.projectId : null;
+}
+
+/** The user whom a caller is confined to, or null. */
+export function ownSubjectOf(caller: Caller): string | null {
+  return caller.kind === 'user' || caller.kind === 'key' ? caller.subjectId : null;
+}
+
+/** Finds the user that a request is about. A user token (and direct mode) implies its own user and refuses any other.
+ *  @param requested uuid of the user; for a caller confined to a project also the external id; '' when the request names nobody
+ *  @throws PipelineError not_found, validation_failed (nobody named) */
+export async function ownSubject(db: Db, caller: Caller, requested: string): Promise<Subject> {
+  const own = ownSubjectOf(caller);
+  const project = projectOf(caller);
+  const wanted = requested === '' ? own : requested;
+  if (wanted === null) {
+    throw new PipelineError('validation_failed', 'subject_id is required with an organization key.', {
+      errors: [{ pointer: '/query/subject_id', code: 'required', detail: 'is required with an organization key' }],
+    });
+  }
+  const byId = uuid.test(wanted);
+  if (byId || project !== null) {
+    const { rows } = await db.query<{ id: SubjectId; external_id: string; organization_id: string; project_id: string; time_zone: string }>(
+      `select x.id, x.external_id, x.organization_id, x.project_id, coalesce(x.time_zone, p.time_zone) as time_zone
+       from xuser x join project p on p.id = x.project_id
+       where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3::uuid is null or x.id = $3)
+         and ${byId ? 'x.id = $4::uuid' : 'x.external_id = $4'} and p.archived_at is null`,
+      [orgOf(caller), project, own, wanted],
+    );
+    const row = rows[0];
+    if (row !== undefined) {
+      return { id: row.id, externalId: row.external_id, orgId: row.organization_id, projectId: row.project_id, timeZone: row.time_zone };
+    }
+  }
+  throw new PipelineError('not_found', 'There is no such user.');
+}
+
+/** Finds a stream by its uuid. @throws PipelineError not_found */
+export async function ownStream(db: Db, caller: Caller, streamId: string): Promise<OwnedStream> {
+  if (uuid.test(streamId)) {
+    const { rows } = await db.query<{
+      id: number;
+      uuid: string;
+      xuser_id: SubjectId;
+      organization_id: string;
+      project_id: string;
+      device_id: string;
+    }>(
+      `select s.id, s.uuid, s.xuser_id, s.organization_id, s.project_id, d.external_id as device_id
+       from stream s join device d on d.id = s.device_id
+       where s.uuid = $1 and s.organization_id = $2 and ($3::uuid is null or s.project_id = $3) and ($4::uuid is null or s.xuser_id = $4)`,
+      [streamId, orgOf(caller), projectOf(caller), ownSubjectOf(caller)],
+    );
+    const row = rows[0];
+    if (row !== undefined) {
+      return {
+        id: row.id,
+        uuid: row.uuid,
+        subjectId: row.xuser_id,
+        orgId: row.organization_id,
+        projectId: row.project_id,
+        deviceId: row.device_id,
+      };
+    }
+  }
+  throw new PipelineError('not_found', 'There is no such stream.');
+}
+
+/** Finds a project by uuid or by its public key. @throws PipelineError not_found */
+export async function ownProject(db: Db, caller: Caller, project: string): Promise<OwnedProject> {
+  const { rows } = await db.query<{ id: string; organization_id: string; project_key: string; time_zone: string }>(
+    `select id, organization_id, project_key, time_zone from project
+     where ${uuid.test(project) ? 'id = $1::uuid' : 'project_key = $1'} and organization_id = $2 and ($3::uuid is null or id = $3)
+       and archived_at is null`,
+    [project, orgOf(caller), projectOf(caller)],
+  );
+  const row = rows[0];
+  if (row === undefined) throw new PipelineError('not_found', 'There is no such project.');
+  return { id: row.id, orgId: row.organization_id, projectKey: row.project_key, timeZone: row.time_zone };
+}

@@ -1,0 +1,44 @@
+/** Closes the sockets of callers who lost their right, within a second. */
+import type { Caller } from '../http/route.ts';
+import type { HttpServer } from '../http/server.ts';
+import type { Auth, AuthChange } from './auth.ts';
+
+const EXPIRY_CHECK_MS = 500;
+
+/** Connects what the database says to the open sockets: a change re-checks the callers it may concern, and a key that reached its expiry
+ *  closes its sockets. @returns how to stop */
+export function connectRevocation(auth: Auth, http: Pick<HttpServer, 'callers' | 'closeSockets'>): () => void {
+  const recheck = async (caller: Caller): Promise<void> => {
+    if (!(await auth.isValid(caller))) http.closeSockets((other) => other === caller, 'credential_invalid');
+  };
+  const stop = auth.onChange((change) => {
+    for (const caller of http.callers()) {
+      // A database that is away answers nothing: the reconnect notifies again.
+      if (concerns(change, caller)) recheck(caller).catch(() => undefined);
+    }
+  });
+  const timer = setInterval(() => http.closeSockets((caller) => auth.isExpired(caller), 'credential_invalid'), EXPIRY_CHECK_MS);
+  timer.unref();
+  return () => {
+    stop();
+    clearInterval(timer);
+  };
+}
+
+function concerns(change: AuthChange, caller: Caller): boolean {
+  if (caller.kind === 'anonymous') return false;
+  const { table, id } = change;
+  if (table === '' || id === caller.orgId) return true;
+  switch (caller.kind) {
+    case 'key':
+      return id === caller.keyId || id === caller.projectId;
+    case 'user':
+      return id === caller.subjectId || id === caller.projectId;
+    case 'operator':
+      return id === caller.operatorId || table === 'operator_session';
+    default: {
+      const never: never = caller;
+      throw new Error(`caller ${String(never)}`);
+    }
+  }
+}

@@ -1,0 +1,161 @@
+/** Keys that sign user tokens: RS256 with 3072-bit RSA, held in the database, so that every node signs and verifies with the same ones.
+ *
+ *  A key is `published` from its creation (in the JWKS, verifies), `signing` from not_before to retire_at, `retired` until expires_at (still
+ *  verifies what it signed), then gone. Rotation publishes the new key PUBLISH_SEC before it signs, so that no verifier with a cached JWKS
+ *  meets an unknown kid. */
+import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { Pool } from 'pg';
+import type { Db } from './api-keys.ts';
+
+const MODULUS_BITS = 3072;
+/** JWKS may be cached this long, so a key is published this long before it signs. */
+export const PUBLISH_SEC = 300;
+/** A retired key verifies for the life of the last token it signed, and a minute of clock difference. */
+const RETIRED_SEC = 3600 + 60;
+/** An unknown kid asks the database at most this often: random kids must not become queries. */
+const RELOAD_MS = 1000;
+
+type Row = Readonly<{
+  kid: string;
+  private_pem: string;
+  public_jwk: Record<string, string>;
+  not_before_ms: number;
+  retire_at_ms: number | null;
+  expires_at_ms: number | null;
+}>;
+type Held = Readonly<{ row: Row; privateKey: KeyObject; publicKey: KeyObject }>;
+
+const makePair = promisify(generateKeyPair);
+
+export class SigningKeys {
+  readonly #pool: Pool;
+  #held = new Map<string, Held>();
+  #loadedMs = -Infinity;
+  #loading: Promise<void> | null = null;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Loads the keys; makes the first one when there is none. Racing nodes agree on one through an advisory lock. */
+  async start(): Promise<void> {
+    await this.reload();
+    if (this.#signer(Date.now()) !== null) return;
+    const client = await this.#pool.connect();
+    try {
+      await client.query('begin');
+      await client.query(`select pg_advisory_xact_lock(hashtextextended('biosignal signing key', 0))`);
+      const { rows } = await client.query(
+        `select 1 from signing_key where not_before <= now() and (retire_at is null or retire_at > now()) limit 1`,
+      );
+      if (rows.length === 0) await insertKey(client, 0);
+      await client.query('commit');
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      throw error;
+    } finally {
+      client.release();
+    }
+    await this.reload();
+  }
+
+  /** Publishes a new key that takes over after PUBLISH_SEC; the old ones verify until their last token has expired. */
+  async rotate(): Promise<string> {
+    const client = await this.#pool.connect();
+    try {
+      await client.query('begin');
+      await client.query(`select pg_advisory_xact_lock(hashtextextended('biosignal signing key', 0))`);
+      await client.query(
+        `update signing_key set
+           retire_at = now() + make_interval(secs => $1::integer),
+           expires_at = now() + make_interval(secs => $1::integer + $2::integer)
+         where retire_at is null`,
+        [PUBLISH_SEC, RETIRED_SEC],
+      );
+      const kid = await insertKey(client, PUBLISH_SEC);
+      await client.query('delete from signing_key where expires_at < now()');
+      await client.query('commit');
+      await this.reload();
+      return kid;
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      throw error;
+    } finally {
+      client.release();
+    }
+  }
+
+  /** The key that signs now. */
+  async signer(): Promise<Readonly<{ kid: string; key: KeyObject }>> {
+    let held = this.#signer(Date.now());
+    if (held === null) {
+      await this.reload();
+      held = this.#signer(Date.now());
+    }
+    if (held === null) throw new Error('there is no signing key');
+    return { kid: held.row.kid, key: held.privateKey };
+  }
+
+  /** The key that verifies a kid; null when there is none. */
+  async verifier(kid: string): Promise<KeyObject | null> {
+    if (!this.#held.has(kid) && performance.now() - this.#loadedMs > RELOAD_MS) await this.reload();
+    const held = this.#held.get(kid);
+    if (held === undefined) return null;
+    const expiresMs = held.row.expires_at_ms;
+    return expiresMs !== null && expiresMs <= Date.now() ? null : held.publicKey;
+  }
+
+  /** The key set as /.well-known/jwks.json shows it. */
+  jwks(): Readonly<{ keys: readonly Record<string, string>[] }> {
+    const now = Date.now();
+    const live = [...this.#held.values()].filter(({ row }) => row.expires_at_ms === null || row.expires_at_ms > now);
+    return { keys: live.map(({ row }) => ({ ...row.public_jwk, kid: row.kid, alg: 'RS256', use: 'sig' })) };
+  }
+
+  /** Reads the table. Concurrent calls share one query. */
+  reload(): Promise<void> {
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = null;
+    });
+    return this.#loading;
+  }
+
+  async #load(): Promise<void> {
+    const { rows } = await this.#pool.query<Row>(
+      `select kid, private_pem, public_jwk,
+         (extract(epoch from not_before) * 1000)::float8 as not_before_ms,
+         (extract(epoch from retire_at) * 1000)::float8 as retire_at_ms,
+         (extract(epoch from expires_at) * 1000)::float8 as expires_at_ms
+       from signing_key where expires_at is null or expires_at > now() order by not_before`,
+    );
+    const held = new Map<string, Held>();
+    for (const row of rows) {
+      const before = this.#held.get(row.kid);
+      const privateKey = before?.privateKey ?? createPrivateKey(row.private_pem);
+      held.set(row.kid, { row, privateKey, publicKey: before?.publicKey ?? createPublicKey(privateKey) });
+    }
+    this.#held = held;
+    this.#loadedMs = performance.now();
+  }
+
+  #signer(nowMs: number): Held | null {
+    let newest: Held | null = null;
+    for (const held of this.#held.values()) {
+      const { not_before_ms: from, retire_at_ms: until } = held.row;
+      if (from <= nowMs && (until === null || until > nowMs)) newest = held;
+    }
+    return newest;
+  }
+}
+
+async function insertKey(db: Db, delaySec: number): Promise<string> {
+  const { privateKey, publicKey } = await makePair('rsa', { modulusLength: MODULUS_BITS });
+  const kid = randomBytes(9).toString('base64url');
+  await db.query(
+    `insert into signing_key (kid, private_pem, public_jwk, not_before) values ($1, $2, $3, now() + make_interval(secs => $4::integer))`,
+    [kid, privateKey.export({ type: 'pkcs8', format: 'pem' }), publicKey.export({ format: 'jwk' }), delaySec],
+  );
+  return kid;
+}

@@ -1,0 +1,78 @@
+/** POST /api/v1/sdk/token and the key set that verifies what it mints. */
+import { Type } from 'typebox';
+import { PipelineError } from '../errors.ts';
+import type { Route } from '../http/route.ts';
+import { exactly, Uuid } from '../http/schemas.ts';
+import type { Auth } from './auth.ts';
+import type { Db } from './api-keys.ts';
+import { ownProject } from './ownership.ts';
+import { TOKEN_SEC } from './user-tokens.ts';
+import { resolveXuser } from './xusers.ts';
+
+export const ExternalId = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[^\\u0000-\\u001f\\u007f]+$',
+  description: "The calling application's own id of the user, at most 255 characters; compared exactly as it is.",
+});
+export const ProjectKey = Type.String({ minLength: 1, maxLength: 64, description: 'The public key of the project, proj_…' });
+
+const TokenRequest = exactly({ external_id: ExternalId, project_key: ProjectKey });
+export const TokenResponse = exactly({
+  xuser_token: Type.String({ description: 'The user token: a JWT signed with RS256.' }),
+  xuser_id: Uuid,
+  expires_in: Type.Integer({ const: TOKEN_SEC, description: 'Lifetime in seconds.' }),
+});
+
+export function tokenRoutes(deps: Readonly<{ db: Db; auth: Auth }>): readonly Route[] {
+  const { db, auth } = deps;
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/sdk/token',
+      operationId: 'createUserToken',
+      tag: 'Tokens',
+      summary: 'Mint a token for one user',
+      description: 'Called by the backend of an application for its signed-in user. Creates the user record when there is none yet.',
+      access: { key: 'write' },
+      body: TokenRequest,
+      bodyBytesMax: 16 * 1024,
+      responses: { 200: { description: 'The token.', schema: TokenResponse } },
+      errors: ['not_found', 'conflict'],
+      handler: async ({ caller, body }) => {
+        const { external_id: externalId, project_key: projectKey } = body as { external_id: string; project_key: string };
+        const project = await ownProject(db, caller, projectKey);
+        const { xuser } = await resolveXuser(db, project.orgId, project.id, externalId);
+        if (xuser.disabled) throw new PipelineError('conflict', 'The user is disabled.');
+        const token = await auth.mint({ subjectId: xuser.xuser_id, orgId: project.orgId, projectId: project.id });
+        return { status: 200, json: { xuser_token: token, xuser_id: xuser.xuser_id, expires_in: TOKEN_SEC } };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/.well-known/jwks.json',
+      operationId: 'getJwks',
+      tag: 'Tokens',
+      summary: 'Keys that verify user tokens',
+      access: { public: true },
+      responses: {
+        200: {
+          description: 'A JSON Web Key Set (RFC 7517).',
+          schema: exactly({
+            keys: Type.Array(
+              exactly({
+                kty: Type.Literal('RSA'),
+                kid: Type.String(),
+                alg: Type.Literal('RS256'),
+                use: Type.Literal('sig'),
+                n: Type.String(),
+                e: Type.String(),
+              }),
+            ),
+          }),
+        },
+      },
+      handler: async () => ({ status: 200, json: auth.signingKeys.jwks(), headers: { 'cache-control': 'public, max-age=300' } }),
+    },
+  ];
+}

@@ -1,0 +1,212 @@
+/** User records: resolve or create, list, read, disable. */
+import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { PipelineError } from '../errors.ts';
+import { nextLink } from '../http/cursor.ts';
+import type { Cursors } from '../http/cursor.ts';
+import type { Caller, Route } from '../http/route.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
+import type { Db } from './api-keys.ts';
+import { orgOf, ownProject, ownSubject, ownSubjectOf, projectOf } from './ownership.ts';
+import type { OwnedProject } from './ownership.ts';
+import { ExternalId, ProjectKey } from './token-routes.ts';
+import { resolveXuser, xuserColumns } from './xusers.ts';
+import type { Xuser } from './xusers.ts';
+
+export const XuserSchema = exactly({
+  xuser_id: Uuid,
+  external_id: Type.String(),
+  project_id: Uuid,
+  display_name: Type.String(),
+  time_zone: nullable(Type.String({ description: 'IANA time zone; null: that of the project.' })),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  disabled: Type.Boolean({ description: 'A disabled user gets no tokens, and those it has stop working.' }),
+});
+
+const TimeZone = Type.String({ minLength: 1, maxLength: 64 });
+
+export function xuserRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): readonly Route[] {
+  const { db, cursors } = deps;
+  const query: Record<string, TSchema> = {
+    project_id: Type.Optional(Uuid),
+    external_id: Type.Optional(ExternalId),
+    limit: LimitQuery(100, 1000),
+    cursor: CursorQuery,
+  };
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/xusers',
+      operationId: 'resolveUser',
+      tag: 'Users',
+      summary: 'Resolve or create the user of an external id',
+      description:
+        'Called by the provider in direct mode. The project is that of project_key (or of the project-key header), or the only one that the ' +
+        'key may use. A user token resolves its own user and no other.',
+      access: { key: 'write', userToken: 'own', operator: 'editor' },
+      body: exactly({
+        xuser_id: Type.Optional(ExternalId),
+        external_id: Type.Optional(ExternalId),
+        project_key: Type.Optional(ProjectKey),
+        display_name: Type.Optional(Type.String({ maxLength: 200 })),
+        time_zone: Type.Optional(TimeZone),
+      }),
+      bodyBytesMax: 16 * 1024,
+      idempotent: true,
+      responses: {
+        200: { description: 'The user existed.', schema: XuserSchema },
+        201: { description: 'The user was created.', schema: XuserSchema },
+      },
+      errors: ['not_found'],
+      handler: async ({ caller, body }) => {
+        const input = body as { xuser_id?: string; external_id?: string; project_key?: string; display_name?: string; time_zone?: string };
+        const externalId = input.external_id ?? input.xuser_id;
+        if (externalId === undefined) throw missing('/external_id');
+        checkTimeZone(input.time_zone);
+        if (caller.kind === 'user') {
+          const own = await ownSubject(db, caller, '');
+          if (own.externalId !== externalId && own.id !== externalId) throw new PipelineError('not_found', 'There is no such user.');
+          return { status: 200, json: await readXuser(db, own.id) };
+        }
+        const project = await projectFor(db, caller, input.project_key);
+        const { xuser, created } = await resolveXuser(db, project.orgId, project.id, externalId);
+        if (input.display_name === undefined && input.time_zone === undefined) return { status: created ? 201 : 200, json: xuser };
+        const { rows } = await db.query<Xuser>(
+          `update xuser set display_name = coalesce($2, display_name), time_zone = coalesce($3, time_zone), updated_at = now()
+           where id = $1 returning ${xuserColumns}`,
+          [xuser.xuser_id, input.display_name ?? null, input.time_zone ?? null],
+        );
+        return { status: created ? 201 : 200, json: rows[0] };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/xusers',
+      operationId: 'listUsers',
+      tag: 'Users',
+      summary: 'List users',
+      description: 'Newest first. A user token lists its own record.',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      query,
+      responses: { 200: { description: 'Users.', schema: Type.Array(XuserSchema), headers: ['Link'] } },
+      errors: ['cursor_invalid', 'not_found'],
+      handler: async ({ caller, query: given }) => {
+        const {
+          project_id: projectId,
+          external_id: externalId,
+          limit,
+          cursor,
+        } = given as {
+          project_id?: string;
+          external_id?: string;
+          limit: number;
+          cursor?: string;
+        };
+        const project = projectOf(caller) ?? projectId ?? null;
+        if (projectId !== undefined && projectId !== project) throw new PipelineError('not_found', 'There is no such project.');
+        const scope = ['xusers', orgOf(caller), project, ownSubjectOf(caller), externalId ?? ''].join(' ');
+        const [beforeTime, beforeId] = cursor === undefined ? [null, null] : cursors.open(scope, cursor);
+        const { rows } = await db.query<Xuser>(
+          `select ${xuserColumns} from xuser
+           where organization_id = $1 and ($2::uuid is null or project_id = $2) and ($3::uuid is null or id = $3)
+             and ($4::text is null or external_id = $4)
+             and ($5::timestamptz is null or (xuser.created_at, id) < ($5::timestamptz, $6::uuid))
+           order by xuser.created_at desc, id desc limit $7`,
+          [orgOf(caller), project, ownSubjectOf(caller), externalId ?? null, beforeTime, beforeId, limit + 1],
+        );
+        const page = rows.slice(0, limit);
+        const last = page.at(-1);
+        const headers: Record<string, string> = {};
+        if (rows.length > limit && last !== undefined) {
+          headers['link'] = nextLink('/api/v1/xusers', given, cursors.seal(scope, [last.created_at, last.xuser_id]));
+        }
+        return { status: 200, json: page, headers };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/xusers/{xuserId}',
+      operationId: 'getUser',
+      tag: 'Users',
+      summary: 'Read one user',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      params: { xuserId: Uuid },
+      responses: { 200: { description: 'The user.', schema: XuserSchema } },
+      errors: ['not_found'],
+      handler: async ({ caller, params }) => {
+        const subject = await ownSubject(db, caller, params['xuserId'] ?? '');
+        return { status: 200, json: await readXuser(db, subject.id) };
+      },
+    },
+    {
+      method: 'PATCH',
+      path: '/api/v1/xusers/{xuserId}',
+      operationId: 'updateUser',
+      tag: 'Users',
+      summary: 'Change or disable a user',
+      access: { key: 'write', operator: 'editor' },
+      params: { xuserId: Uuid },
+      body: exactly({
+        display_name: Type.Optional(Type.String({ maxLength: 200 })),
+        time_zone: Type.Optional(nullable(TimeZone)),
+        disabled: Type.Optional(Type.Boolean()),
+      }),
+      responses: { 200: { description: 'The user as it is now.', schema: XuserSchema } },
+      errors: ['not_found'],
+      handler: async ({ caller, params, body }) => {
+        const subject = await ownSubject(db, caller, params['xuserId'] ?? '');
+        const input = body as { display_name?: string; time_zone?: string | null; disabled?: boolean };
+        checkTimeZone(input.time_zone ?? undefined);
+        const { rows } = await db.query<Xuser>(
+          `update xuser set
+             display_name = coalesce($2, display_name),
+             time_zone = case when $3 then $4 else time_zone end,
+             disabled_at = case when $5::boolean is null then disabled_at when $5 then coalesce(disabled_at, now()) end,
+             updated_at = now()
+           where id = $1 returning ${xuserColumns}`,
+          [subject.id, input.display_name ?? null, input.time_zone !== undefined, input.time_zone ?? null, input.disabled ?? null],
+        );
+        return { status: 200, json: rows[0] };
+      },
+    },
+  ];
+}
+
+async function readXuser(db: Db, id: string): Promise<Xuser> {
+  const { rows } = await db.query<Xuser>(`select ${xuserColumns} from xuser where id = $1`, [id]);
+  const row = rows[0];
+  if (row === undefined) throw new PipelineError('not_found', 'There is no such user.');
+  return row;
+}
+
+/** The project named by a key, or the only one there is for this caller. */
+export async function projectFor(db: Db, caller: Caller, projectKey: string | undefined): Promise<OwnedProject> {
+  if (projectKey !== undefined) return await ownProject(db, caller, projectKey);
+  const confined = projectOf(caller);
+  if (confined !== null) return await ownProject(db, caller, confined);
+  const { rows } = await db.query<{ id: string }>('select id from project where organization_id = $1 and archived_at is null limit 2', [
+    orgOf(caller),
+  ]);
+  const only = rows[0];
+  if (rows.length !== 1 || only === undefined) throw missing('/project_key');
+  return await ownProject(db, caller, only.id);
+}
+
+function missing(pointer: string): PipelineError {
+  return new PipelineError('validation_failed', `${pointer}: is required`, {
+    errors: [{ pointer, code: 'required', detail: 'is required' }],
+  });
+}
+
+function checkTimeZone(zone: string | undefined): void {
+  if (zone === undefined) return;
+  try {
+    Intl.DateTimeFormat('en', { timeZone: zone });
+  } catch (cause) {
+    throw new PipelineError('validation_failed', '/time_zone: is not an IANA time zone', {
+      cause,
+      errors: [{ pointer: '/time_zone', code: 'format', detail: 'is not an IANA time zone' }],
+    });
+  }
+}

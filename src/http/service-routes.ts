@@ -1,0 +1,84 @@
+/** Health, readiness and metrics. */
+import { timingSafeEqual } from 'node:crypto';
+import { Type } from 'typebox';
+import { PipelineError } from '../errors.ts';
+import { isLoopback } from './peer.ts';
+import type { Route } from './route.ts';
+import { exactly } from './schemas.ts';
+
+/** One part that must work for the service to take traffic. */
+export type Part = Readonly<{ name: string; ok: boolean; detail: string }>;
+
+export type ServiceDeps = Readonly<{
+  version: string;
+  parts: () => Promise<readonly Part[]>;
+  /** Text in the Prometheus exposition format. */
+  metrics: () => Promise<string>;
+  /** Bearer token for /metrics from other machines; empty: loopback only. */
+  metricsToken: string;
+}>;
+
+const Health = exactly({ status: Type.Literal('ok'), version: Type.String() });
+const Readiness = exactly({
+  status: Type.Enum(['ready', 'not_ready'], { type: 'string' }),
+  parts: Type.Array(exactly({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })),
+});
+
+export function serviceRoutes(deps: ServiceDeps): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/healthz',
+      operationId: 'getHealth',
+      tag: 'Service',
+      summary: 'Is the process alive?',
+      access: { public: true },
+      responses: { 200: { description: 'It is.', schema: Health } },
+      handler: async () => ({ status: 200, json: { status: 'ok', version: deps.version } }),
+    },
+    {
+      method: 'GET',
+      path: '/readyz',
+      operationId: 'getReadiness',
+      tag: 'Service',
+      summary: 'Can it take traffic?',
+      access: { public: true },
+      responses: {
+        200: { description: 'Every part works.', schema: Readiness },
+        503: { description: 'A part does not.', schema: Readiness },
+      },
+      handler: async () => {
+        const parts = await deps.parts();
+        const ready = parts.every((part) => part.ok);
+        return { status: ready ? 200 : 503, json: { status: ready ? 'ready' : 'not_ready', parts } };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/metrics',
+      operationId: 'getMetrics',
+      tag: 'Service',
+      summary: 'Metrics for Prometheus',
+      description: 'From loopback, or with the bearer token BIO_METRICS_TOKEN.',
+      access: { public: true },
+      responses: { 200: { description: 'Prometheus text format.', contentType: 'text/plain; version=0.0.4; charset=utf-8' } },
+      errors: ['credential_missing', 'credential_invalid'],
+      handler: async ({ header, remoteAddress }) => {
+        const given = header('authorization');
+        if (!(given === '' && isLoopback(remoteAddress)) && !sameToken(given, deps.metricsToken)) {
+          throw new PipelineError(
+            given === '' ? 'credential_missing' : 'credential_invalid',
+            'Send Authorization: Bearer with the metrics token.',
+          );
+        }
+        return { status: 200, text: await deps.metrics(), contentType: 'text/plain; version=0.0.4; charset=utf-8' };
+      },
+    },
+  ];
+}
+
+function sameToken(header: string, token: string): boolean {
+  const given = Buffer.from(header);
+  const expected = Buffer.from(`Bearer ${token}`);
+  return token !== '' && given.length === expected.length && timingSafeEqual(given, expected);
+}

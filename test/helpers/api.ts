@@ -1,0 +1,107 @@
+/** The API on a real database and real sockets, with the contract check on every answer. */
+import { expect } from 'vitest';
+import { Auth } from '../../src/auth/auth.ts';
+import { connectRevocation } from '../../src/auth/revocation.ts';
+import { createOrganization } from '../../src/auth/organizations.ts';
+import type { NewOrganization } from '../../src/auth/organizations.ts';
+import { idempotencyStore } from '../../src/auth/idempotency.ts';
+import { readConfig } from '../../src/config.ts';
+import type { Route, SocketRoute } from '../../src/http/route.ts';
+import { startHttp } from '../../src/http/server.ts';
+import type { HttpServer } from '../../src/http/server.ts';
+import { contractBreaches } from './contract.ts';
+import { testDatabase } from './database.ts';
+import type { TestDatabase } from './database.ts';
+
+export type Api = Readonly<{
+  base: string;
+  http: HttpServer;
+  auth: Auth;
+  database: TestDatabase;
+  org: NewOrganization;
+  routes: readonly Route[];
+  /** Sends a request with a credential ('' for none); a body becomes JSON. */
+  send: (method: string, path: string, options?: SendOptions) => Promise<Response>;
+  /** The same, reading the answer as JSON and expecting a status. */
+  json: <T = unknown>(method: string, path: string, options?: SendOptions & { status?: number }) => Promise<T>;
+  token: (externalId: string) => Promise<{ token: string; id: string }>;
+  breaches: readonly string[];
+  close: () => Promise<void>;
+}>;
+
+export type SendOptions = Readonly<{ as?: string; body?: unknown; headers?: Readonly<Record<string, string>> }>;
+export type ApiParts = Readonly<{ database: TestDatabase; auth: Auth }>;
+
+/** Starts the API with the routes that `makeRoutes` gives. */
+export async function startApi(
+  makeRoutes: (parts: ApiParts) => { routes: readonly Route[]; sockets?: readonly SocketRoute[] },
+  env: Readonly<Record<string, string>> = {},
+): Promise<Api> {
+  const database = await testDatabase();
+  const config = readConfig({ PORT: '0', BIO_REQUESTS_PER_SEC_MAX: '10000', ...env });
+  const auth = new Auth({ database, issuer: 'http://test', allowedOrigins: config.allowedOrigins });
+  await auth.start();
+  const org = await createOrganization(database.pool, 'Test');
+  const { routes, sockets = [] } = makeRoutes({ database, auth });
+  const breaches: string[] = [];
+  const errors: string[] = [];
+  const silent = (): void => undefined;
+  const http = await startHttp({
+    config,
+    routes,
+    sockets,
+    authenticate: auth.authenticate,
+    originAllowed: auth.originAllowed,
+    idempotency: idempotencyStore(database.pool),
+    logger: {
+      debug: silent,
+      info: silent,
+      warn: silent,
+      error: (fields, message) => void errors.push(`${message} ${String((fields as { err?: Error }).err?.stack)}`),
+    },
+    observe: (exchange) => void breaches.push(...contractBreaches(exchange)),
+  });
+  const disconnect = connectRevocation(auth, http);
+  const base = `http://127.0.0.1:${http.port}`;
+  const send: Api['send'] = (method, path, { as = org.apiKey.key, body, headers } = {}) =>
+    fetch(base + path, {
+      method,
+      headers: {
+        ...(as === '' ? {} : { authorization: `Bearer ${as}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const json: Api['json'] = async (method, path, options = {}) => {
+    const response = await send(method, path, options);
+    const text = await response.text();
+    expect(response.status, text).toBe(options.status ?? 200);
+    return JSON.parse(text) as never;
+  };
+  return {
+    base,
+    http,
+    auth,
+    database,
+    org,
+    routes,
+    send,
+    json,
+    breaches,
+    token: async (externalId) => {
+      const made = await json<{ xuser_token: string; xuser_id: string }>('POST', '/api/v1/sdk/token', {
+        body: { external_id: externalId, project_key: org.projectKey },
+      });
+      return { token: made.xuser_token, id: made.xuser_id };
+    },
+    close: async () => {
+      disconnect();
+      await http.stop();
+      await auth.stop();
+      await database.close();
+      expect(errors).toEqual([]);
+      expect(breaches).toEqual([]);
+    },
+  };
+}
