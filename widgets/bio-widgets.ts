@@ -1,3 +1,3 @@
 /** The script /cdn/v1/bio-widgets.js: the provider and every widget. */
-import './provider/provider.ts';
-import './live-trace/live-trace.ts';
+import './bio-core.ts';
+import './trend-chart/trend-chart.ts';

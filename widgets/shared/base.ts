@@ -143,3 +143,4 @@ export function define(tag: string, element: CustomElementConstructor): void {
 }
 
 export { html, nothing };
+export type { TemplateResult };

@@ -24,6 +24,12 @@ export function formatNumber(locale: string, value: number, digits = 3): string 
   return new Intl.NumberFormat(locale, { maximumSignificantDigits: digits }).format(value);
 }
 
+/** Temperatures in the units that people of the page use. Other biosignals have one unit everywhere. */
+export function convertUnit<S extends Readonly<{ unit: string; values: readonly (number | null)[] }>>(series: S, units: string | null): S {
+  if (units !== 'us' || series.unit !== 'Cel') return series;
+  return { ...series, unit: '[degF]', values: series.values.map((value) => (value === null ? null : value * 1.8 + 32)) };
+}
+
 /** Decimals that suit the unit: a heart rate has none, a temperature one. */
 export function formatValue(locale: string, value: number, unit: string): string {
   if (!Number.isFinite(value)) return '–';

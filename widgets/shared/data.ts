@@ -1,0 +1,179 @@
+/** What widgets ask the service for: the catalog (once per session), chart series, the newest observation. */
+import type { Session } from './session.ts';
+
+export type Biosignal = Readonly<{
+  id: number;
+  name: string;
+  abbreviation: string;
+  unit: string;
+  loinc_code: string;
+  signal_type: string;
+  source_type: string;
+  is_flowing: boolean;
+}>;
+
+export type Observation = Readonly<{
+  id: string;
+  biosignal_id: number;
+  value: number;
+  unit: string;
+  effective_time: string;
+  device_id: string;
+  method_code: string;
+  /** Absent means good: only usable values become observations. */
+  qmask?: number;
+}>;
+
+/** One column of a chart. `values[i]` is null where there is nothing usable; `flags[i]` says how far to trust the rest. */
+export type Series = Readonly<{
+  name: string;
+  key: string;
+  unit: string;
+  timesMs: readonly number[];
+  values: readonly (number | null)[];
+  flags: readonly number[];
+  /** Bucket width; a longer silence is a gap. */
+  stepMs: number;
+}>;
+
+const catalogs = new WeakMap<Session, Promise<readonly Biosignal[]>>();
+
+export async function catalog(session: Session): Promise<readonly Biosignal[]> {
+  let known = catalogs.get(session);
+  if (known === undefined) {
+    known = session.identity().then(async ({ projectId }) => {
+      const answer = await session.get(`/api/v1/projects/${encodeURIComponent(projectId)}/biosignals`);
+      return Array.isArray(answer) ? (answer as Biosignal[]) : [];
+    });
+    catalogs.set(session, known);
+    known.catch(() => catalogs.delete(session));
+  }
+  return known;
+}
+
+/** What an attribute means by `HR`, `8867-4`, `17` or `hrv_rmssd_60s`: a biosignal of the catalog by abbreviation, LOINC code, id or name. */
+export function findBiosignal(list: readonly Biosignal[], wanted: string): Biosignal | undefined {
+  const lower = wanted.toLowerCase();
+  return (
+    list.find((item) => item.abbreviation.toLowerCase() === lower) ??
+    list.find((item) => item.loinc_code === wanted || String(item.id) === wanted) ??
+    list.find((item) => item.name.toLowerCase() === lower)
+  );
+}
+
+export type ChartRequest = Readonly<{
+  series: readonly string[];
+  rangeMs: number;
+  maxPoints: number;
+  resolution?: string | null;
+  tz?: string | undefined;
+  agg?: string;
+}>;
+
+type ChartAnswer = Readonly<{
+  resolution?: string | number;
+  values?: readonly Readonly<{ name?: string; unit?: string }>[];
+  data?: readonly (readonly (number | null)[])[];
+  qmask?: readonly (readonly number[])[];
+}>;
+
+/** Series over the last `rangeMs`, at most `maxPoints` values each. */
+export async function queryChart(session: Session, request: ChartRequest, signal?: AbortSignal): Promise<Series[]> {
+  const [list, { subjectId }] = await Promise.all([catalog(session), session.identity()]);
+  const columns = request.series.map((wanted) => ({ wanted, biosignal: findBiosignal(list, wanted) }));
+  const toMs = Date.now();
+  const body = {
+    subject_id: subjectId,
+    series: columns.map(({ wanted, biosignal }) => ({
+      ...(biosignal === undefined ? { feature: wanted } : { biosignal_id: biosignal.id }),
+      agg: request.agg ?? 'mean',
+    })),
+    range: { from: new Date(toMs - request.rangeMs).toISOString(), to: new Date(toMs).toISOString() },
+    max_points: request.maxPoints,
+    ...(request.resolution === null || request.resolution === undefined ? {} : { resolution: request.resolution }),
+    ...(request.tz === undefined ? {} : { tz: request.tz }),
+  };
+  const answer = (await session.post('/api/v1/charts/query', body, signal === undefined ? {} : { signal })) as ChartAnswer;
+  const rows = answer.data ?? [];
+  const timesMs = rows.map((row) => Number(row[0]));
+  const stepMs = medianStep(timesMs);
+  return columns.map(({ wanted, biosignal }, column) => ({
+    name: biosignal?.name ?? answer.values?.[column]?.name ?? wanted,
+    key: wanted,
+    unit: biosignal?.unit ?? answer.values?.[column]?.unit ?? '',
+    timesMs,
+    stepMs,
+    values: rows.map((row, i) => {
+      const value = row[column + 1] ?? null;
+      return value === null || !Number.isFinite(value) || (answer.qmask?.[i]?.[column] ?? 0) >= 2 ? null : value;
+    }),
+    flags: rows.map((row, i) => answer.qmask?.[i]?.[column] ?? (row[column + 1] === null ? 2 : 0)),
+  }));
+}
+
+/** The newest observation of the last `withinMs`, or null. */
+export async function latestObservation(
+  session: Session,
+  biosignal: Biosignal,
+  withinMs: number,
+  signal?: AbortSignal,
+): Promise<Observation | null> {
+  const { subjectId } = await session.identity();
+  const query = new URLSearchParams({
+    biosignal_id: String(biosignal.id),
+    subject_id: subjectId,
+    since: new Date(Date.now() - withinMs).toISOString(),
+    order: 'desc',
+    limit: '1',
+  });
+  const answer = await session.get(`/api/v1/observations?${query.toString()}`, signal);
+  return Array.isArray(answer) ? ((answer[0] as Observation | undefined) ?? null) : null;
+}
+
+function medianStep(timesMs: readonly number[]): number {
+  const steps = timesMs.slice(1).map((time, i) => time - timesMs[i]!);
+  steps.sort((a, b) => a - b);
+  return steps[Math.floor(steps.length / 2)] ?? 60_000;
+}
+
+export type Summary = Readonly<{
+  latest: number;
+  latestMs: number;
+  latestFlag: number;
+  min: number;
+  max: number;
+  mean: number;
+  goodShare: number;
+}>;
+
+/** null when the series holds no usable value. */
+export function summarize(series: Series): Summary | null {
+  let last = -1;
+  let min = Infinity;
+  let max = -Infinity;
+  let sum = 0;
+  let count = 0;
+  let good = 0;
+  let known = 0;
+  for (let i = 0; i < series.values.length; i++) {
+    const value = series.values[i]!;
+    if (value !== null || series.flags[i]! > 0) known++;
+    if (value === null) continue;
+    last = i;
+    min = Math.min(min, value);
+    max = Math.max(max, value);
+    sum += value;
+    count++;
+    if (series.flags[i] === 0) good++;
+  }
+  if (last < 0) return null;
+  return {
+    latest: series.values[last]!,
+    latestMs: series.timesMs[last]!,
+    latestFlag: series.flags[last]!,
+    min,
+    max,
+    mean: sum / count,
+    goodShare: good / known,
+  };
+}

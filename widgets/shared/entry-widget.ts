@@ -1,0 +1,78 @@
+/** A widget in which a person enters something: a form that always works, and below it what was entered before, the unsent first. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { DataWidget } from './data-widget.ts';
+import { Outbox } from './outbox.ts';
+
+export abstract class EntryWidget<T> extends DataWidget<T> {
+  /** Names this widget's entries in the outbox. */
+  protected abstract readonly kind: string;
+  #outbox: Outbox | null = null;
+  #said: 'saved' | 'savedOffline' | null = null;
+
+  protected abstract form(): TemplateResult | typeof nothing;
+
+  protected override linked(): void {
+    super.linked();
+    const session = this.link?.session ?? null;
+    if (session === null || this.#outbox !== null) return;
+    let waitingBefore = 0;
+    this.#outbox = new Outbox(session, this.kind, () => {
+      const waiting = this.#outbox?.waiting.length ?? 0;
+      if (waiting < waitingBefore) this.reload();
+      waitingBefore = waiting;
+      this.requestUpdate();
+    });
+    this.during(() => this.#closeOutbox());
+  }
+
+  protected override reset(): void {
+    this.#closeOutbox();
+    this.#said = null;
+  }
+
+  #closeOutbox(): void {
+    this.#outbox?.close();
+    this.#outbox = null;
+  }
+
+  /** Keeps an entry on this device and sends it as soon as it can be sent.
+   *  @returns the service's answer, or null when the entry waits */
+  protected async keep(path: string, body: unknown): Promise<unknown> {
+    const answer = (await this.#outbox?.add(path, body)) ?? null;
+    this.#said = answer === null ? 'savedOffline' : 'saved';
+    if (answer !== null) this.reload();
+    this.requestUpdate();
+    return answer;
+  }
+
+  /** Bodies that the service does not have yet, newest first. */
+  protected unsent<B>(): (B & { id: string })[] {
+    const entries = this.#outbox?.waiting ?? [];
+    return entries.map((entry) => ({ ...(entry.body as B), id: entry.id })).toReversed();
+  }
+
+  protected override template(): TemplateResult {
+    const signedIn = this.link?.session !== null && this.link?.session !== undefined && this.state !== 'unauthorized';
+    const waiting = this.#outbox?.waiting ?? [];
+    const failed = waiting.filter((entry) => entry.failed).length;
+    return html`<section class="card" part="card" aria-label=${this.heading()} aria-busy=${this.state === 'loading' ? 'true' : 'false'}>
+      <div class="head" part="head">
+        <h2 class="title" part="title">${this.heading()}</h2>
+        ${this.headEnd()}
+      </div>
+      ${signedIn && !this.hasAttribute('readonly') ? this.form() : nothing}
+      <div role="status" class="said">
+        ${
+          this.#said === null || !signedIn
+            ? nothing
+            : html`<p class="note ${this.#said === 'saved' ? '' : 'warn'}" part="note">${this.text(this.#said)}</p>`
+        }
+        ${waiting.length - failed > 0 && signedIn ? html`<p class="muted">${this.text('waiting', { count: waiting.length - failed })}</p>` : nothing}
+        ${failed > 0 && signedIn ? html`<p class="note err" part="note">${this.text('notSent', { count: failed })}</p>` : nothing}
+      </div>
+      <div role="status">${this.note()}</div>
+      ${this.data !== null ? this.content(this.data) : this.state === 'loading' ? html`<div class="stack" aria-hidden="true">${this.placeholder()}</div>` : nothing}
+    </section>`;
+  }
+}

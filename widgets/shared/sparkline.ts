@@ -1,0 +1,54 @@
+/** A small line without axes, as SVG. Bad and missing values are gaps; suspect stretches are dashed and of another colour. */
+import { html, nothing, svg } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import type { Series } from './data.ts';
+
+const WIDTH = 300;
+const HEIGHT = 56;
+const PAD = 5;
+
+export const sparklineCss = `
+.spark { display: block; inline-size: 100%; block-size: 56px; overflow: visible; direction: ltr; }
+.spark path { fill: none; stroke: var(--_trace); stroke-width: 2; vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
+.spark path.suspect { stroke: var(--_suspect); stroke-dasharray: 3 4; }
+.spark .band { fill: var(--_good); opacity: .12; }
+`;
+
+/** @param reference low and high of a reference range, drawn as a band where it lies within the picture */
+export function sparkline(series: Series, reference: Readonly<{ low: number; high: number }> | null): TemplateResult {
+  const { timesMs, values, flags, stepMs } = series;
+  const usable = values.filter((value) => value !== null);
+  if (usable.length === 0) return html`${nothing}`;
+  const min = Math.min(...usable);
+  const max = Math.max(...usable);
+  const span = max - min || Math.abs(max) * 0.1 || 1;
+  const from = timesMs[0]!;
+  const width = Math.max(1, timesMs.at(-1)! - from);
+  const x = (timeMs: number): number => PAD + ((timeMs - from) / width) * (WIDTH - 2 * PAD);
+  const y = (value: number): number => HEIGHT - PAD - ((value - min) / span) * (HEIGHT - 2 * PAD);
+  let good = '';
+  let suspect = '';
+  let before: { at: string; timeMs: number; flag: number } | null = null;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value === null) {
+      before = null;
+      continue;
+    }
+    const timeMs = timesMs[i]!;
+    const at = `${x(timeMs).toFixed(1)} ${y(value).toFixed(1)}`;
+    const flag = flags[i]!;
+    const joined: { at: string; timeMs: number; flag: number } | null =
+      before !== null && timeMs - before.timeMs <= stepMs * 1.9 ? before : null;
+    const part = joined === null ? `M${at}h.01` : `M${joined.at}L${at}`;
+    if (flag >= 1 || (joined?.flag ?? 0) >= 1) suspect += part;
+    else good += joined === null || joined.flag >= 1 || good === '' ? part : `L${at}`;
+    before = { at, timeMs, flag };
+  }
+  const bandTop = reference === null ? 0 : Math.max(0, Math.min(HEIGHT, y(reference.high)));
+  const bandEnd = reference === null ? 0 : Math.max(0, Math.min(HEIGHT, y(reference.low)));
+  return html`<svg class="spark" part="sparkline" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
+    ${reference === null ? nothing : svg`<rect class="band" x="0" width=${WIDTH} y=${bandTop} height=${Math.max(0, bandEnd - bandTop)} />`}
+    ${svg`<path d=${good} /><path class="suspect" d=${suspect} />`}
+  </svg>`;
+}

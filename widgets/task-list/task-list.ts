@@ -1,0 +1,113 @@
+/** What a person has to do today, to be marked done or skipped.
+ *
+ *  @tag bio-task-list
+ *  @attr {string} heading
+ *  @attr {boolean} readonly - shows the tasks only
+ *  @attr {string} refresh - how often to fetch, e.g. `30s`; `0` never. Default `60s`
+ *  @attr {string} lang
+ *  @attr {string} tz
+ *  @attr {string} theme
+ *  @prop {string} state - loading, ready, empty, stale, offline, error or unauthorized (read only)
+ *  @csspart card
+ *  @csspart head
+ *  @csspart title
+ *  @csspart task
+ *  @csspart note
+ *  @csspart button
+ *  @fires bio:state - {state} whenever the state changes
+ *  @fires bio:task - {id, status} when a task was marked */
+import { define, html, nothing } from '../shared/base.ts';
+import { EntryWidget } from '../shared/entry-widget.ts';
+import { formatTime } from '../shared/format.ts';
+import type { Session } from '../shared/session.ts';
+
+const css = `
+.tasks li { display: grid; grid-template-columns: 1fr auto; gap: 4px 12px; align-items: center; padding: 10px 0; border-block-start: 1px solid var(--_line); }
+.tasks h3 { font-size: 1rem; font-weight: 500; overflow-wrap: anywhere; }
+.tasks p { overflow-wrap: anywhere; }
+.late { color: var(--_suspect); }
+.closed h3 { color: var(--_muted); text-decoration: line-through; }
+@container (max-width: 340px) { .tasks li { grid-template-columns: 1fr; } }
+`;
+
+type Task = Readonly<{ id: string; title: string; description?: string | null; due?: string | null; status: 'due' | 'done' | 'skipped' }>;
+type Mark = Readonly<{ status: Task['status'] }>;
+
+export class BioTaskList extends EntryWidget<readonly Task[]> {
+  static override styles = css;
+  static observedAttributes = ['heading', 'readonly', 'refresh', 'lang', 'tz', 'theme'];
+  protected override readonly kind = 'task';
+  /** Marks that are on their way, by task. */
+  #marked = new Map<string, Task['status']>();
+
+  protected override heading(): string {
+    return this.getAttribute('heading') ?? this.text('tasks');
+  }
+
+  protected override emptyText(): string {
+    return this.text('tasksEmpty');
+  }
+
+  protected override form(): typeof nothing {
+    return nothing;
+  }
+
+  protected override async load(session: Session, signal: AbortSignal): Promise<readonly Task[] | null> {
+    const answer = await session.get('/api/v1/tasks', signal);
+    return Array.isArray(answer) && answer.length > 0 ? (answer as Task[]) : null;
+  }
+
+  protected override reset(): void {
+    super.reset();
+    this.#marked.clear();
+  }
+
+  async #mark(task: Task, status: Task['status']): Promise<void> {
+    this.#marked.set(task.id, status);
+    this.requestUpdate();
+    const mark: Mark & { time: string } = { status, time: new Date().toISOString() };
+    const answer = await this.keep(`/api/v1/tasks/${encodeURIComponent(task.id)}/status`, mark);
+    if (answer !== null) this.#marked.delete(task.id);
+    this.emit('bio:task', { id: task.id, status });
+  }
+
+  protected override content(tasks: readonly Task[]) {
+    return html`<ul class="tasks">
+      ${tasks.map((task) => this.#task(task, this.#marked.get(task.id) ?? task.status))}
+    </ul>`;
+  }
+
+  #task(task: Task, status: Task['status']) {
+    const dueMs = task.due ? Date.parse(task.due) : Number.NaN;
+    const late = status === 'due' && dueMs < Date.now();
+    const when = Number.isNaN(dueMs) ? '' : formatTime(this.locale, dueMs, this.timeZone);
+    const button = (key: 'done' | 'skip' | 'undo', next: Task['status'], primary = false) =>
+      html`<button type="button" part="button" class=${primary ? 'primary' : ''} @click=${() => void this.#mark(task, next)}>
+        ${this.text(key)}<span class="vh">: ${task.title}</span>
+      </button>`;
+    return html`<li part="task" class=${status === 'due' ? '' : 'closed'}>
+      <div>
+        <h3>${task.title}</h3>
+        ${task.description ? html`<p class="muted">${task.description}</p>` : nothing}
+        <p class=${late ? 'late muted' : 'muted'}>
+          ${
+            status === 'due'
+              ? when === ''
+                ? nothing
+                : html`${late ? '▲ ' : ''}${this.text(late ? 'overdue' : 'due', { time: when })}`
+              : this.text(status === 'done' ? 'done' : 'skipped')
+          }
+        </p>
+      </div>
+      ${
+        this.hasAttribute('readonly')
+          ? nothing
+          : html`<div class="row">
+              ${status === 'due' ? [button('done', 'done', true), button('skip', 'skipped')] : button('undo', 'due')}
+            </div>`
+      }
+    </li>`;
+  }
+}
+
+define('bio-task-list', BioTaskList);

@@ -1,0 +1,241 @@
+/** One uPlot: the series of one unit over time. Bad values are gaps, suspect ones are hollow triangles and a hatched ribbon below the plot. */
+import UPlot from 'uplot';
+import type { Series } from '../shared/data.ts';
+import { formatNumber } from '../shared/format.ts';
+import type { ReferenceRange } from '../shared/reference-range.ts';
+
+export type PlotColors = Readonly<{
+  ink: string;
+  muted: string;
+  line: string;
+  surface: string;
+  suspect: string;
+  bad: string;
+  good: string;
+  /** One for each series; dashes tell them apart without colour. */
+  series: readonly string[];
+}>;
+
+export type PlotOptions = Readonly<{
+  series: readonly Series[];
+  fromMs: number;
+  toMs: number;
+  heightPx: number;
+  widthPx: number;
+  locale: string;
+  timeZone: string | undefined;
+  reference: ReferenceRange | null;
+  colors: PlotColors;
+  font: string;
+  onCursor: (index: number | null) => void;
+}>;
+
+/** uPlot's own stylesheet, as far as it is needed without its legend. */
+export const plotCss = `
+.uplot, .uplot *, .uplot *::before, .uplot *::after { box-sizing: border-box; }
+.uplot { direction: ltr; position: relative; inline-size: 100%; }
+.u-wrap { position: relative; user-select: none; }
+.u-over, .u-under { position: absolute; }
+.u-under { overflow: hidden; }
+.uplot canvas { display: block; position: relative; inline-size: 100%; block-size: 100%; }
+.u-axis { position: absolute; }
+.u-cursor-x, .u-cursor-y { position: absolute; left: 0; top: 0; pointer-events: none; }
+.u-cursor-x { block-size: 100%; border-inline-start: 1px dashed var(--_muted); }
+.u-cursor-y { display: none; }
+.u-cursor-pt { position: absolute; top: 0; left: 0; border-radius: 50%; border: 2px solid; pointer-events: none; }
+.u-select, .u-legend, .u-hide, .u-off { display: none; }
+`;
+
+const dashes: readonly number[][] = [[], [8, 4], [2, 4], [12, 4, 2, 4]];
+const RIBBON_PX = 5;
+
+/** Rows for uPlot: times in seconds, and an explicit hole wherever a bucket is missing. */
+export function withHoles(series: readonly Series[]): { timesSec: number[]; columns: (number | null)[][]; rowOf: number[] } {
+  const first = series[0]!;
+  const timesSec: number[] = [];
+  const rowOf: number[] = [];
+  const columns: (number | null)[][] = series.map(() => []);
+  for (let i = 0; i < first.timesMs.length; i++) {
+    const timeMs = first.timesMs[i]!;
+    const beforeMs = first.timesMs[i - 1];
+    if (beforeMs !== undefined && timeMs - beforeMs > first.stepMs * 1.9) {
+      timesSec.push((beforeMs + first.stepMs) / 1000);
+      rowOf.push(-1);
+      for (const column of columns) column.push(null);
+    }
+    timesSec.push(timeMs / 1000);
+    rowOf.push(i);
+    series.forEach((item, column) => columns[column]!.push(item.values[i] ?? null));
+  }
+  return { timesSec, columns, rowOf };
+}
+
+export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
+  const { series, colors, locale } = options;
+  const { timesSec, columns, rowOf } = withHoles(series);
+  const time = new Intl.DateTimeFormat(locale, zoned({ hour: '2-digit', minute: '2-digit' }, options.timeZone));
+  const seconds = new Intl.DateTimeFormat(locale, zoned({ hour: '2-digit', minute: '2-digit', second: '2-digit' }, options.timeZone));
+  const day = new Intl.DateTimeFormat(locale, zoned({ day: 'numeric', month: 'short' }, options.timeZone));
+  const axis = {
+    stroke: colors.muted,
+    font: `12px ${options.font}`,
+    grid: { stroke: colors.line, width: 1 },
+    ticks: { stroke: colors.line, width: 1, size: 4 },
+  };
+  const plot = new UPlot(
+    {
+      width: options.widthPx,
+      height: options.heightPx,
+      legend: { show: false },
+      cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 8 } },
+      padding: [10, 12, 0, 0],
+      scales: {
+        x: { time: false, range: [options.fromMs / 1000, options.toMs / 1000] },
+        y: { range: (_, min, max) => honestRange(min, max, options.reference) },
+      },
+      axes: [
+        {
+          ...axis,
+          space: 70,
+          size: 30,
+          incrs: timeSteps,
+          values: (_, splits, _axis, _space, step) =>
+            splits.map((split) => {
+              if (step >= 86_400) return day.format(split * 1000);
+              const text = (step < 60 ? seconds : time).format(split * 1000);
+              return options.toMs - options.fromMs > 36 * 36e5 && /^(00|24|12):00/.test(text) ? day.format(split * 1000) : text;
+            }),
+        },
+        { ...axis, size: 52, space: 28, values: (_, splits) => splits.map((split) => formatNumber(locale, split, 4)) },
+      ],
+      series: [
+        {},
+        ...series.map((_, i): UPlot.Series => {
+          const points = { size: 4, space: 12, fill: colors.series[i % colors.series.length]! };
+          return { stroke: colors.series[i % colors.series.length]!, width: 2, dash: dashes[i % dashes.length]!, spanGaps: false, points };
+        }),
+      ],
+      hooks: {
+        drawAxes: [(self) => drawReference(self, options.reference, colors)],
+        draw: [(self) => drawQuality(self, series, rowOf, colors)],
+        setCursor: [
+          (self) => {
+            const index = self.cursor.idx;
+            const row = index === null || index === undefined ? undefined : rowOf[index];
+            options.onCursor(row === undefined || row < 0 ? null : row);
+          },
+        ],
+      },
+    },
+    [timesSec, ...columns],
+    target,
+  );
+  return plot;
+}
+
+const timeSteps = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000];
+
+function zoned(options: Intl.DateTimeFormatOptions, timeZone: string | undefined): Intl.DateTimeFormatOptions {
+  return timeZone === undefined ? { ...options, hourCycle: 'h23' } : { ...options, hourCycle: 'h23', timeZone };
+}
+
+/** At least a tenth of the value from top to bottom, or a still line would look like a storm; the reference range is kept in view when near. */
+function honestRange(min: number | null, max: number | null, reference: ReferenceRange | null): [number, number] {
+  if (min === null || max === null) return [0, 1];
+  let low = min;
+  let high = max;
+  const span = Math.max(high - low, Math.abs(high) * 0.1, 1e-9);
+  if (reference !== null) {
+    if (Number.isFinite(reference.low) && reference.low > low - span) low = Math.min(low, reference.low);
+    if (Number.isFinite(reference.high) && reference.high < high + span) high = Math.max(high, reference.high);
+  }
+  const extra = Math.max(0, span - (high - low)) / 2 + span * 0.08;
+  return [min >= 0 ? Math.max(0, low - extra) : low - extra, high + extra];
+}
+
+function drawReference(plot: UPlot, reference: ReferenceRange | null, colors: PlotColors): void {
+  if (reference === null) return;
+  const { ctx, bbox } = plot;
+  const clamp = (y: number): number => Math.min(bbox.top + bbox.height, Math.max(bbox.top, y));
+  const top = Number.isFinite(reference.high) ? clamp(plot.valToPos(reference.high, 'y', true)) : bbox.top;
+  const bottom = Number.isFinite(reference.low) ? clamp(plot.valToPos(reference.low, 'y', true)) : bbox.top + bbox.height;
+  ctx.save();
+  ctx.globalAlpha = 0.1;
+  ctx.fillStyle = colors.good;
+  ctx.fillRect(bbox.left, top, bbox.width, bottom - top);
+  ctx.globalAlpha = 0.7;
+  ctx.strokeStyle = colors.good;
+  ctx.setLineDash([4, 4]);
+  ctx.beginPath();
+  for (const y of [top, bottom]) {
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+  }
+  ctx.stroke();
+  ctx.restore();
+}
+
+/** Triangles on suspect values; below the plot a ribbon: hatched where a bucket is suspect, solid where nothing was usable. */
+function drawQuality(plot: UPlot, series: readonly Series[], rowOf: readonly number[], colors: PlotColors): void {
+  const { ctx, bbox } = plot;
+  const times = plot.data[0];
+  const dpr = UPlot.pxRatio;
+  const stepSec = series[0]!.stepMs / 1000;
+  const right = bbox.left + bbox.width;
+  const top = bbox.top + bbox.height - RIBBON_PX * dpr;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  let lastTriangle = -Infinity;
+  for (let i = 0; i < times.length; i++) {
+    const row = rowOf[i]!;
+    if (row < 0) continue;
+    const worst = Math.max(...series.map((item) => item.flags[row] ?? 0));
+    if (worst === 0) continue;
+    const x = plot.valToPos(times[i]!, 'x', true);
+    const end = Math.min(right, plot.valToPos(times[i]! + stepSec, 'x', true));
+    const missing = series.every((item) => item.values[row] === null);
+    if (missing) {
+      ctx.fillStyle = colors.bad;
+      ctx.fillRect(x, top, Math.max(dpr, end - x), RIBBON_PX * dpr);
+      continue;
+    }
+    hatch(ctx, x, end, top, RIBBON_PX * dpr, dpr, colors.suspect);
+    if (x - lastTriangle < 10 * dpr) continue;
+    for (const item of series) {
+      const value = item.values[row];
+      if (item.flags[row] !== 1 || value === null || value === undefined) continue;
+      triangle(ctx, x, plot.valToPos(value, 'y', true), 4.5 * dpr, dpr, colors);
+      lastTriangle = x;
+    }
+  }
+  ctx.restore();
+}
+
+function hatch(ctx: CanvasRenderingContext2D, from: number, to: number, top: number, height: number, dpr: number, color: string): void {
+  const period = 5 * dpr;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1.5 * dpr;
+  ctx.setLineDash([]);
+  ctx.beginPath();
+  for (let x = Math.ceil(from / period) * period; x < Math.max(to, from + period); x += period) {
+    ctx.moveTo(x, top + height);
+    ctx.lineTo(x + height, top);
+  }
+  ctx.stroke();
+}
+
+function triangle(ctx: CanvasRenderingContext2D, x: number, y: number, radius: number, dpr: number, colors: PlotColors): void {
+  ctx.beginPath();
+  ctx.moveTo(x, y - radius);
+  ctx.lineTo(x + radius, y + radius * 0.8);
+  ctx.lineTo(x - radius, y + radius * 0.8);
+  ctx.closePath();
+  ctx.fillStyle = colors.surface;
+  ctx.fill();
+  ctx.strokeStyle = colors.suspect;
+  ctx.lineWidth = 1.6 * dpr;
+  ctx.setLineDash([]);
+  ctx.stroke();
+}
