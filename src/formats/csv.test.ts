@@ -1,0 +1,91 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { isRejected } from '../errors.ts';
+import type { CsvTable } from './csv.ts';
+import { parseCsv, writeCsv } from './csv.ts';
+
+const MISSING = -2_147_483_648;
+const options = { missing: MISSING };
+
+function read(text: string, more = {}): CsvTable {
+  const table = parseCsv(text, { ...options, ...more });
+  if (isRejected(table)) throw new Error(table.detail);
+  return table;
+}
+
+test('what is written reads back to the same digital samples, gaps included', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof({ weight: 9, arbitrary: fc.integer({ min: -8_000_000, max: 8_000_000 }) }, { weight: 1, arbitrary: fc.constant(MISSING) }), { minLength: 1, maxLength: 80 }), // prettier-ignore
+      fc.constantFrom(1, 200, 1000, 333.25, 1e6, 0.1),
+      fc.integer({ min: -5000, max: 5000 }),
+      fc.constantFrom(250e9, 130.1e9, 64e9, 1e9, 333_333_333_333),
+      (values, gain, baseline, rateNanoHz) => {
+        const config = { code: 'ecg.ii', kind: 'ecg', rateNanoHz, gain, baseline, unit: 'mV', lead: 'II' } as const;
+        const startUnixNs = 1_700_000_000_123_456_789n;
+        const text = [...writeCsv({ startUnixNs, missing: MISSING, channels: [{ config, samples: Int32Array.from(values) }] })].join('');
+        const table = parseCsv(text, options);
+        if (isRejected(table)) throw new Error(table.detail);
+        if (values.every((value) => value === MISSING)) return;
+        const first = values.findIndex((value) => value !== MISSING);
+        const last = values.findLastIndex((value) => value !== MISSING);
+        expect(table.channels[0]!.config).toEqual(config);
+        expect([...table.channels[0]!.samples]).toEqual(values.slice(first, last + 1));
+        if (first === 0) expect(table.startUnixNs).toBe(startUnixNs);
+      },
+    ),
+    { seed: 20_261_121 },
+  );
+});
+
+test('reads other programs tables: separators, units in names, times in seconds', () => {
+  const table = read('t [s];ECG [mV];Pulse\n0.000;0.125;1\n0.004;-0.5;\n0.008;1e-3;3\n0.012;0;4\n');
+  expect(table.rateNanoHz).toBe(250e9);
+  expect(table.startUnixNs).toBeNull();
+  expect(table.channels.map(({ config }) => [config.code, config.unit, config.gain])).toEqual([
+    ['ECG', 'mV', 1000],
+    ['Pulse', '1', 1],
+  ]);
+  expect([...table.channels[0]!.samples]).toEqual([125, -500, 1, 0]);
+  expect([...table.channels[1]!.samples]).toEqual([1, MISSING, 3, 4]);
+});
+
+test('reads a table without times at a stated rate', () => {
+  const table = read('ecg\n1\n2\n3\n', { rateNanoHz: 100e9 });
+  expect(table.rateNanoHz).toBe(100e9);
+  expect([...table.channels[0]!.samples]).toEqual([1, 2, 3]);
+});
+
+test('left-out rows are gaps', () => {
+  const table = read('time_ms,x\n0,1\n10,2\n20,3\n50,6\n60,7\n70,8\n80,9\n90,10\n100,11\n110,12\n120,13\n130,14\n');
+  expect([...table.channels[0]!.samples.subarray(0, 7)]).toEqual([1, 2, 3, MISSING, MISSING, 6, 7]);
+});
+
+test.each([
+  ['', 'no header'],
+  ['1,2\n3,4\n', 'a header is needed'],
+  ['time_s,x\n0,1\n1\n', 'fields'],
+  ['time_s,x\n0,1\nx,2\n', 'time'],
+  ['time_s,x\n0,1\n1,abc\n', 'no number'],
+  ['time_s,x\n0,1\n5,1\n6,1\n60,1\n61,9\n300,2\n', 'evenly'],
+  ['x\n1\n', 'state the rate'],
+  ['# channel a {"kind":"nonsense"}\ntime_s,a\n0,1\n', 'kind'],
+])('refuses %j and says why', (text, why) => {
+  const table = parseCsv(text, options);
+  expect(isRejected(table) ? table.detail : 'read').toContain(why);
+});
+
+test('mutated tables are read or refused, never a throw', () => {
+  const config = { code: 'a', kind: 'ecg', rateNanoHz: 100e9, gain: 10, baseline: 0, unit: 'mV', lead: '' } as const;
+  const text = [...writeCsv({ startUnixNs: 1_700_000_000_000_000_000n, missing: MISSING, channels: [{ config, samples: Int32Array.from({ length: 40 }, (_, i) => i) }] })].join(''); // prettier-ignore
+  let seed = 3;
+  const random = (n: number): number => {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+    return (seed >>> 8) % n;
+  };
+  for (let round = 0; round < 3000; round++) {
+    const characters = [...text];
+    for (let i = 0; i < 1 + random(4); i++) characters[random(characters.length)] = String.fromCharCode(random(128));
+    parseCsv(characters.join(''), options);
+  }
+});

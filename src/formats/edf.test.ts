@@ -1,0 +1,140 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { isRejected } from '../errors.ts';
+import type { EdfFile, EdfToWrite } from './edf.ts';
+import { parseEdf, writeEdf } from './edf.ts';
+
+const MISSING = -2_147_483_648;
+
+function read(bytes: Uint8Array): EdfFile {
+  const file = parseEdf(bytes);
+  if (isRejected(file)) throw new Error(file.detail);
+  return file;
+}
+
+const wave = (n: number, scale: number): Int32Array => Int32Array.from({ length: n }, (_, i) => Math.round(scale * Math.sin(i / 7)));
+
+const example = (more: Partial<EdfToWrite> = {}): EdfToWrite => ({
+  startUnixSec: Date.UTC(2026, 10, 21, 3, 4, 5) / 1000,
+  missing: MISSING,
+  signals: [
+    { label: 'ECG II', unit: 'mV', rateNanoHz: 360e9, gain: 200, baseline: 0, samples: wave(3600, 1000) },
+    { label: 'Temp', unit: 'Cel', rateNanoHz: 1e9, gain: 200, baseline: 0, samples: wave(10, 30) },
+  ],
+  annotations: [
+    { onsetSec: 2.5, durationSec: Number.NaN, text: 'button' },
+    { onsetSec: 4, durationSec: 1.25, text: 'Lagewechsel ä' },
+  ],
+  ...more,
+});
+
+test('what is written reads back sample by sample, with times, scales and annotations', () => {
+  const source = example();
+  const { bytes, rescaled, gainError } = writeEdf(source);
+  const file = read(bytes);
+  expect(file.variant).toBe('edf+c');
+  expect(file.startUnixSec).toBe(source.startUnixSec);
+  expect(file.recording).toContain('Startdate 21-NOV-2026');
+  expect(file.signals.map(({ label, unit, fs }) => [label, unit, fs])).toEqual([
+    ['ECG II', 'mV', 360],
+    ['Temp', 'Cel', 1],
+  ]);
+  source.signals.forEach((signal, i) => {
+    expect([...file.signals[i]!.samples]).toEqual([...signal.samples]);
+    expect(file.signals[i]!.gain).toBeCloseTo(signal.gain, 9);
+    expect(file.signals[i]!.baseline).toBeCloseTo(signal.baseline, 6);
+  });
+  expect(file.annotations).toEqual(source.annotations);
+  expect(rescaled).toEqual([]);
+  expect(gainError).toBe(0);
+});
+
+test('any samples and scales come back as the same physical values', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: -30_000, max: 30_000 }), { minLength: 1, maxLength: 300 }),
+      fc.constantFrom(1, 200, 1000, 4096, 10_000, 333.25, 0.5),
+      fc.integer({ min: -2000, max: 2000 }),
+      (values, gain, baseline) => {
+        const samples = Int32Array.from(values);
+        const { bytes, gainError } = writeEdf(
+          example({ signals: [{ label: 'x', unit: '1', rateNanoHz: 100e9, gain, baseline, samples }] }),
+        );
+        const signal = read(bytes).signals[0]!;
+        expect([...signal.samples.subarray(0, samples.length)]).toEqual(values);
+        expect(gainError).toBeLessThan(1e-4);
+        const lsb = Math.abs(signal.baseline - baseline);
+        expect(lsb).toBeLessThan(Math.max(0.5, gain * 5e-4));
+      },
+    ),
+    { seed: 20_261_121 },
+  );
+});
+
+test('values beyond 16 bits are moved, and divided only when their range is too wide', () => {
+  const moved = writeEdf(example({ signals: [{ label: 'ppg', unit: '1', rateNanoHz: 100e9, gain: 1, baseline: 0, samples: Int32Array.of(100_000, 120_001, 90_000) }] })); // prettier-ignore
+  expect(moved.rescaled).toEqual([]);
+  const signal = read(moved.bytes).signals[0]!;
+  const physical = [...signal.samples.subarray(0, 3)].map((value) => (value - signal.baseline) / signal.gain);
+  physical.forEach((value, i) => expect(value).toBeCloseTo([100_000, 120_001, 90_000][i]!, 2));
+  const wide = writeEdf(
+    example({ signals: [{ label: 'w', unit: '1', rateNanoHz: 1e9, gain: 1, baseline: 0, samples: Int32Array.of(0, 600_000) }] }),
+  );
+  expect(wide.rescaled).toEqual([{ label: 'w', by: 10 }]);
+});
+
+test('whole missing records make the file discontinuous, shorter gaps are named by an annotation', () => {
+  const samples = wave(1000, 500);
+  samples.fill(MISSING, 300, 600);
+  samples.fill(MISSING, 820, 850);
+  const { bytes } = writeEdf(
+    example({ annotations: [], signals: [{ label: 'e', unit: 'mV', rateNanoHz: 100e9, gain: 200, baseline: 0, samples }] }),
+  );
+  const file = read(bytes);
+  expect(file.variant).toBe('edf+d');
+  expect([...file.recordStartSec]).toEqual([0, 1, 2, 6, 7, 8, 9]);
+  expect(file.annotations).toEqual([{ onsetSec: 8.2, durationSec: 0.3, text: 'missing e' }]);
+  expect([...file.signals[0]!.samples.subarray(300, 400)]).toEqual([...samples.subarray(600, 700)]);
+});
+
+test('records as long as fractional rates need', () => {
+  const file = read(
+    writeEdf(example({ signals: [{ label: 'r', unit: '1', rateNanoHz: 130.1e9, gain: 1, baseline: 0, samples: wave(1301, 9) }] })).bytes,
+  );
+  expect(file.recordDurationSec).toBe(10);
+  expect(file.signals[0]!.rateNanoHz).toBe(130.1e9);
+});
+
+test('a file that is cut off anywhere is refused or read as far as it goes, and never throws', () => {
+  const { bytes } = writeEdf(example());
+  for (let end = 0; end < bytes.length; end += end < 1100 ? 1 : 97) {
+    const file = parseEdf(bytes.subarray(0, end));
+    if (!isRejected(file)) expect(file.signals[0]!.samples.length).toBeLessThanOrEqual(3600);
+  }
+});
+
+test('mutated files are refused or read, quickly and without throwing', () => {
+  const { bytes } = writeEdf(example());
+  let seed = 7;
+  const random = (n: number): number => {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+    return (seed >>> 8) % n;
+  };
+  for (let round = 0; round < 3000; round++) {
+    const copy = bytes.slice();
+    for (let i = 0; i < 1 + random(6); i++) copy[random(random(2) === 0 ? 1024 : copy.length)] = random(256);
+    const file = parseEdf(copy);
+    if (!isRejected(file)) expect(file.signals.length).toBeLessThanOrEqual(3);
+  }
+});
+
+test('says which field is wrong', () => {
+  const { bytes } = writeEdf(example());
+  const wrong = bytes.slice();
+  wrong.set(new TextEncoder().encode('99999999'), 256 + 3 * 216);
+  expect(parseEdf(wrong)).toMatchObject({ rejected: true, detail: expect.stringContaining('samples per record') as string });
+  expect(parseEdf(new Uint8Array(10))).toMatchObject({ rejected: true });
+  const bdf = bytes.slice();
+  bdf[0] = 0xff;
+  expect(parseEdf(bdf)).toMatchObject({ detail: expect.stringContaining('BDF') as string });
+});
