@@ -40,7 +40,7 @@ export async function withDatabase<T>(console: Console, use: (database: Database
 
 /** Folder of the embedded cluster. */
 export function embeddedFolder(config: Pick<Config, 'dataDir'>): string {
-  return resolve(config.dataDir, 'postgres');
+  return resolve(config.dataDir);
 }
 
 /** Address of an embedded server that is running for the same folder, e.g. under `npm start`; null when there is none. */

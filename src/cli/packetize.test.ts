@@ -19,7 +19,15 @@ function recordingOf(rateHz: number, samples: Int32Array, startSec = 0): Recordi
     lead: 'II',
   } as const;
   const durationSec = startSec + samples.length / rateHz;
-  return { name: 'r', path: 'r', channels: [{ config, startSec, samples }], durationSec, startUnixSec: null, annotationPath: null };
+  return {
+    name: 'r',
+    path: 'r',
+    channels: [{ config, startSec, samples }],
+    durationSec,
+    startUnixSec: null,
+    annotationPath: null,
+    events: [],
+  };
 }
 
 /** What a service puts together from the packets: grid index -> value. */

@@ -1,8 +1,11 @@
 /** Opens a recording of any layout that the service knows as channels of one device: digital samples, gains, rates, start times. */
 import { existsSync, statSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { PipelineError } from '../errors.ts';
+import { isRejected, PipelineError } from '../errors.ts';
+import { parseCsv } from '../formats/csv.ts';
+import { parseEdf } from '../formats/edf.ts';
+import type { EdfFile, EdfSignal } from '../formats/edf.ts';
 import { listE4, readBidmc, readE4, readSpc } from '../formats/recordings.ts';
 import type { E4Signal } from '../formats/recordings.ts';
 import { MISSING_SAMPLE, readRecord } from '../formats/wfdb.ts';
@@ -29,16 +32,23 @@ export type Recording = Readonly<{
   startUnixSec: number | null;
   /** Path of a reference annotation file beside it (.atr), or null. */
   annotationPath: string | null;
+  /** What the file says happened, s after the start. */
+  events: readonly Readonly<{ atSec: number; text: string }>[];
 }>;
 
-/** Recordings that a file or folder names: WFDB `.hea`, BIDMC `_Signals.csv.gz`, IEEE SPC `.csv.gz`, Empatica E4 folders.
+const FILE_BYTES_MAX = 1024 * 1024 * 1024;
+
+/** Recordings that a file or folder names: WFDB `.hea`, BIDMC `_Signals.csv.gz`, IEEE SPC `.csv.gz`, Empatica E4 folders, EDF,
+ *  single CSV tables (not searched for in folders).
  *  @returns paths for openRecording, ascending */
 export async function listRecordings(path: string): Promise<string[]> {
   if (!existsSync(path)) throw new PipelineError('not_found', `no file or folder ${path}`);
   if (!statSync(path).isDirectory()) return [path];
   if (existsSync(join(path, 'BVP.csv.gz'))) return [path];
   const files = (await readdir(path)).toSorted();
-  const found = files.filter((file) => file.endsWith('.hea') || isBidmc(file) || isSpc(file, files)).map((file) => join(path, file));
+  const found = files
+    .filter((file) => file.endsWith('.hea') || /\.edf$/i.test(file) || isBidmc(file) || isSpc(file, files))
+    .map((file) => join(path, file));
   found.push(...listE4(path).map((name) => join(path, name)));
   if (found.length === 0) throw new PipelineError('not_found', `no recordings in ${path}`);
   return found;
@@ -49,8 +59,10 @@ export async function openRecording(path: string): Promise<Recording> {
   if (existsSync(join(path, 'BVP.csv.gz'))) return openE4(path);
   if (isBidmc(file)) return openBidmc(path);
   if (file.endsWith('.csv.gz')) return openSpc(path);
+  if (/\.edf$/i.test(file)) return await openEdf(path);
+  if (/\.(csv|tsv|txt)$/i.test(file)) return await openCsv(path);
   if (extname(file) === '.hea' || existsSync(`${path}.hea`)) return await openWfdb(path);
-  throw new PipelineError('unsupported_media_type', `${path}: not a WFDB header, BIDMC or SPC table, or Empatica folder`);
+  throw new PipelineError('unsupported_media_type', `${path}: not a WFDB header, EDF, CSV, BIDMC or SPC table, or Empatica folder`);
 }
 
 const isBidmc = (file: string): boolean => file.endsWith('_Signals.csv.gz');
@@ -114,6 +126,69 @@ export function uniqueCode(kind: ChannelKind, name: string, taken: Set<string>):
 function ucum(unit: string): string {
   const known: Readonly<Record<string, string>> = { bpm: '/min', degc: 'Cel', 'deg c': 'Cel', mmhg: 'mm[Hg]', nu: '1', adu: '1', us: 'uS' };
   return known[unit.toLowerCase()] ?? unit.slice(0, 16);
+}
+
+// ---- EDF
+
+async function openEdf(path: string): Promise<Recording> {
+  const file = parseEdf(await readBounded(path));
+  if (isRejected(file)) throw new PipelineError(file.code, `${path}: ${file.detail}`);
+  const codes = new Set<string>();
+  const channels = file.signals.flatMap((signal) => edfChannels(file, signal, codes));
+  const events = file.annotations.map(({ onsetSec, text }) => ({ atSec: onsetSec, text }));
+  const name = basename(path).replace(/\.edf$/i, '');
+  return { ...finish(name, path, channels, Number.isNaN(file.startUnixSec) ? null : file.startUnixSec, null), events };
+}
+
+/** One recorded channel per stretch without a gap: an EDF+D file has several. */
+function edfChannels(file: EdfFile, signal: EdfSignal, codes: Set<string>): RecordedChannel[] {
+  const { recordStartSec, recordDurationSec } = file;
+  const { label, samplesPerRecord, samples, rateNanoHz, gain, baseline, unit } = signal;
+  const kind = kindOfName(label, unit);
+  const code = uniqueCode(kind, label.replace(/^(ECG|EKG|EEG|EMG|Resp)\s+/i, ''), codes);
+  const config = { code, kind, rateNanoHz, gain, baseline: Math.round(baseline * 1e6) / 1e6, unit: ucum(unit), lead: label };
+  const channels: RecordedChannel[] = [];
+  for (let first = 0; first < recordStartSec.length;) {
+    let end = first + 1;
+    while (end < recordStartSec.length && Math.abs(recordStartSec[end]! - recordStartSec[end - 1]! - recordDurationSec) < 1e-6) end++;
+    const piece = Int32Array.from(samples.subarray(first * samplesPerRecord, end * samplesPerRecord));
+    for (const { onsetSec, durationSec, text } of file.annotations) {
+      if (text === `missing ${label}`) maskMissing(piece, onsetSec - recordStartSec[first]!, durationSec, rateNanoHz);
+    }
+    channels.push({ config, startSec: recordStartSec[first]!, samples: piece });
+    first = end;
+  }
+  return channels;
+}
+
+/** Our own EDF writer names samples that it had to make up (see writeEdf). */
+function maskMissing(samples: Int32Array, fromSec: number, durationSec: number, rateNanoHz: number): void {
+  const from = Math.round((fromSec * rateNanoHz) / 1e9);
+  const to = from + Math.round((durationSec * rateNanoHz) / 1e9);
+  if (to > from) samples.fill(MISSING, Math.max(0, from), Math.max(0, Math.min(samples.length, to)));
+}
+
+// ---- CSV
+
+async function openCsv(path: string): Promise<Recording> {
+  const table = parseCsv((await readBounded(path)).toString('utf8'), { missing: MISSING, kindOf: kindOfName });
+  if (isRejected(table)) throw new PipelineError(table.code, `${path}: ${table.detail}`);
+  const codes = new Set<string>();
+  const channels = table.channels.map(({ config, samples }) => {
+    const known = /^[a-z0-9][a-z0-9._-]{0,31}$/.test(config.code) && !codes.has(config.code);
+    const code = known ? config.code : uniqueCode(config.kind, config.code, codes);
+    codes.add(code);
+    return { config: { ...config, code, unit: ucum(config.unit), lead: config.lead }, startSec: 0, samples };
+  });
+  const name = basename(path).replace(/\.(csv|tsv|txt)$/i, '');
+  const { startUnixNs } = table;
+  return finish(name, path, channels, startUnixNs === null ? null : Number(startUnixNs) / 1e9, null);
+}
+
+async function readBounded(path: string): Promise<Buffer> {
+  const { size } = await stat(path);
+  if (size > FILE_BYTES_MAX) throw new PipelineError('payload_too_large', `${path}: ${size} bytes (limit ${FILE_BYTES_MAX})`);
+  return await readFile(path);
 }
 
 // ---- tables of physical values
@@ -200,5 +275,5 @@ function finish(
   annotationPath: string | null,
 ): Recording {
   const ends = channels.map(({ config, startSec, samples }) => startSec + (samples.length / config.rateNanoHz) * 1e9);
-  return { name, path, channels, durationSec: Math.max(0, ...ends), startUnixSec, annotationPath };
+  return { name, path, channels, durationSec: Math.max(0, ...ends), startUnixSec, annotationPath, events: [] };
 }
