@@ -145,7 +145,7 @@ class IngestSocket implements SocketHandlers {
   // ------------------------------------------------------------------------------------------------ handlers
 
   /** @param bytes the library's memory: copied when the message has to wait */
-  binary = (bytes: Uint8Array): void => {
+  binary(bytes: Uint8Array): void {
     if (this.#closed || this.#draining) return;
     if (this.#received - this.#settled >= UNSETTLED_MAX) {
       this.#peer.close('rate_limited', `${UNSETTLED_MAX} messages are unsettled: keep to the window.`);
@@ -162,9 +162,9 @@ class IngestSocket implements SocketHandlers {
     this.#queueBytes = 0;
     this.#enqueue(bytes);
     this.#resumeAfter(cause);
-  };
+  }
 
-  text = (text: string): void => {
+  text(text: string): void {
     let message: unknown;
     try {
       message = JSON.parse(text);
@@ -175,26 +175,25 @@ class IngestSocket implements SocketHandlers {
     const { type, token } = (message ?? {}) as { type?: unknown; token?: unknown };
     if (type === 'ping') this.#peer.sendText(JSON.stringify({ type: 'pong', time_ms: Date.now() }));
     else if (type === 'auth' && typeof token === 'string') {
-      this.#peer.authenticate(token).then(
-        (caller) => {
-          this.#caller = caller;
-          this.#peer.sendText('{"type":"auth"}');
-        },
-        (error: unknown) => this.#fail(error),
-      );
+      this.#authenticate(token).catch((error: unknown) => this.#fail(error));
     } else this.#peer.close('bad_request', 'Text messages are {"type":"auth","token":…} and {"type":"ping"}.');
-  };
+  }
 
-  drain = (): void => {
+  async #authenticate(token: string): Promise<void> {
+    this.#caller = await this.#peer.authenticate(token);
+    this.#peer.sendText('{"type":"auth"}');
+  }
+
+  drain(): void {
     if (this.#ackPlanned) return;
     if (this.#accepted + this.#duplicates + this.#rejections.length > 0) this.#planAck();
-  };
+  }
 
-  closed = (): void => {
+  closed(): void {
     this.#closed = true;
     this.#queue = null;
     this.#owner.closed(this);
-  };
+  }
 
   // ------------------------------------------------------------------------------------------------ messages
 
@@ -214,9 +213,7 @@ class IngestSocket implements SocketHandlers {
       const found = this.#refusal ?? this.#ingest.find(this.#caller, packet, receivedNs);
       this.#refusal = null;
       if (found instanceof Promise) {
-        return found.then((opened) => {
-          if (isRejected(opened)) this.#refusal = opened;
-        });
+        return this.#awaitSession(found);
       }
       if (isRejected(found)) {
         this.#ingest.countRejected(found);
@@ -227,6 +224,11 @@ class IngestSocket implements SocketHandlers {
       this.#session = found;
     }
     return this.#offer(session, packet, bytes, receivedNs, nowMs);
+  }
+
+  async #awaitSession(opening: Promise<Session | Rejected>): Promise<void> {
+    const opened = await opening;
+    if (isRejected(opened)) this.#refusal = opened;
   }
 
   #offer(session: Session, packet: Packet, bytes: Uint8Array, receivedNs: bigint, nowMs: number): Promise<unknown> | null {
@@ -265,14 +267,8 @@ class IngestSocket implements SocketHandlers {
     this.#groups.push(group);
     if (durable !== null) {
       durable.then(
-        () => {
-          group.settled = true;
-          this.#advance();
-        },
-        (error: unknown) => {
-          this.#groupFailed(group, error);
-          this.#advance();
-        },
+        () => this.#groupDone(group),
+        (error: unknown) => this.#groupFailed(group, error),
       );
     }
     return group;
@@ -284,6 +280,11 @@ class IngestSocket implements SocketHandlers {
     (group.rejections ??= []).push({ index: this.#received, code: why.code, detail: why.detail });
     this.#received++;
     if (group.durable === null) this.#advance();
+  }
+
+  #groupDone(group: Group): void {
+    group.settled = true;
+    this.#advance();
   }
 
   /** Nothing of the group was kept: all its messages are to be sent again. */
@@ -302,6 +303,7 @@ class IngestSocket implements SocketHandlers {
     group.duplicates = 0;
     group.rejections = rejections;
     group.settled = true;
+    this.#advance();
   }
 
   /** Moves the settled groups at the front into the next acknowledgement. */

@@ -87,15 +87,19 @@ export class Session {
   expect(seq: number, durable: Promise<void>): void {
     this.unsettled.set(seq, durable);
     durable.then(
-      () => {
-        this.unsettled.delete(seq);
-        if (seq > this.durableHigh) this.durableHigh = seq;
-      },
-      () => {
-        this.unsettled.delete(seq);
-        this.seqs.delete(seq);
-      },
+      () => this.#stored(seq),
+      () => this.#lost(seq),
     );
+  }
+
+  #stored(seq: number): void {
+    this.unsettled.delete(seq);
+    if (seq > this.durableHigh) this.durableHigh = seq;
+  }
+
+  #lost(seq: number): void {
+    this.unsettled.delete(seq);
+    this.seqs.delete(seq);
   }
 
   /** Was this number used for another packet? Known for the newest packets only; older ones are taken for repeats. */

@@ -1,5 +1,5 @@
 /** Both directions against protobufjs' static code, every truncation, and mutated bytes. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isRejected } from '../errors.ts';
 import type { ChannelConfig } from '../signal.ts';

@@ -25,6 +25,15 @@ export class WireWriter {
     return out;
   }
 
+  /** What was written, in the writer's own memory: valid until it writes again. */
+  view(): Uint8Array<ArrayBuffer> {
+    return this.#buf.subarray(0, this.#pos);
+  }
+
+  get length(): number {
+    return this.#pos;
+  }
+
   #reserve(bytes: number): void {
     if (this.#pos + bytes <= this.#buf.length) return;
     const larger = new Uint8Array(Math.max(2 * this.#buf.length, this.#pos + bytes));

@@ -1,0 +1,213 @@
+/** Live frames: samples and features in from the pipeline, encoded frames out to every viewer of the subject.
+ *  A feed exists while somebody watches its subject and for a minute after, so that a viewer who lost the connection can be replayed to;
+ *  the samples of everybody else cost one look-up. */
+import type { Config } from '../config.ts';
+import type { Metrics } from '../metrics.ts';
+import type { LiveFeature } from '../proto/frame-codec.ts';
+import type { SampleRun, SubjectId } from '../signal.ts';
+import { FrameClock, WINDOW_MS } from './frame-clock.ts';
+import type { LiveStream } from './frame-clock.ts';
+import type { Selects } from './group.ts';
+import { Group } from './group.ts';
+import type { Outbox } from './outbox.ts';
+import { encodeWindow } from './window-encoder.ts';
+
+/** A viewer may come back within this time and miss nothing. */
+const RING_MS = 60_000;
+/** All rings together, bytes: 60 s of 180 subjects with four channels of 250 Hz. Above it each feed gets its share. */
+const RINGS_BYTES_MAX = 64 * 1024 * 1024;
+const RING_BYTES_MIN = 4096;
+const FEATURES_MAX = 64;
+const SWEEP_MS = 1000;
+/** Slow viewers are looked at this often even when their socket says nothing. */
+const BEHIND_CHECK_MS = 100;
+/** Every nth frame is timed. */
+const TIMED_EVERY = 16;
+
+export type HubConfig = Pick<Config, 'frameDeadlineMs' | 'viewerQueueBytesMax' | 'viewerSlowSecMax'>;
+
+export type SubjectStream = LiveStream & Readonly<{ subjectId: SubjectId }>;
+
+type Feed = {
+  readonly subjectId: SubjectId;
+  readonly groups: Map<string, Group>;
+  clock: FrameClock | null;
+  features: LiveFeature[];
+};
+
+export class Hub {
+  readonly #config: HubConfig;
+  readonly #publish: (topic: string, bytes: Uint8Array) => void;
+  readonly #metrics: Metrics | null;
+  readonly #feeds = new Map<SubjectId, Feed>();
+  /** Viewers that are behind or being replayed to, with their group. */
+  readonly #lagging = new Map<Outbox, Group>();
+  #sweepAtMs = 0;
+  #laggingAtMs = 0;
+  #groupCount = 0;
+  #frameCount = 0;
+  readonly #built: Counter;
+  readonly #delivered: Counter;
+  readonly #merged: Counter;
+
+  /** @param publish sends to a uWS topic */
+  constructor(config: HubConfig, publish: (topic: string, bytes: Uint8Array) => void, metrics: Metrics | null = null) {
+    this.#config = config;
+    this.#publish = publish;
+    this.#metrics = metrics;
+    this.#built = counter(metrics, 'built');
+    this.#delivered = counter(metrics, 'delivered');
+    this.#merged = counter(metrics, 'merged');
+  }
+
+  get feedCount(): number {
+    return this.#feeds.size;
+  }
+
+  /** Is anybody watching? Lets the pipeline spare work for nobody. */
+  watched(subjectId: SubjectId): boolean {
+    return this.#feeds.has(subjectId);
+  }
+
+  /** Samples that were just received. `runs` are kept until their window has left: they must not be overwritten. */
+  push(stream: SubjectStream, runs: readonly SampleRun[]): void {
+    const feed = this.#feeds.get(stream.subjectId);
+    if (feed === undefined) return;
+    const nowMs = performance.now();
+    feed.clock ??= new FrameClock(this.#config.frameDeadlineMs);
+    feed.clock.push(stream, runs, nowMs, Date.now());
+    this.#advance(feed, nowMs);
+  }
+
+  /** Values that became known; they travel with the next frame. */
+  features(subjectId: SubjectId, rows: readonly LiveFeature[]): void {
+    const feed = this.#feeds.get(subjectId);
+    if (feed === undefined) return;
+    feed.features.push(...rows.slice(-FEATURES_MAX));
+    if (feed.features.length > FEATURES_MAX) feed.features.splice(0, feed.features.length - FEATURES_MAX);
+  }
+
+  /** Emits overdue frames, looks after slow viewers, forgets what nobody watches. Call every 10 ms. */
+  tick(nowMs: number): void {
+    for (const feed of this.#feeds.values()) if (feed.clock !== null && feed.clock.dueMs <= nowMs) this.#advance(feed, nowMs);
+    if (nowMs >= this.#laggingAtMs) {
+      this.#laggingAtMs = nowMs + BEHIND_CHECK_MS;
+      for (const [viewer, group] of this.#lagging) this.resume(viewer, group, nowMs);
+    }
+    if (nowMs >= this.#sweepAtMs) {
+      this.#sweepAtMs = nowMs + SWEEP_MS;
+      this.#sweep(nowMs);
+    }
+  }
+
+  #advance(feed: Feed, nowMs: number): void {
+    const clock = feed.clock!;
+    clock.advance(nowMs, (incomplete) => this.#emit(feed, clock, incomplete, nowMs));
+  }
+
+  #emit(feed: Feed, clock: FrameClock, incomplete: boolean, nowMs: number): void {
+    const ringBytesMax = Math.max(RING_BYTES_MIN, RINGS_BYTES_MAX / Math.max(1, this.#groupCount));
+    const seq = clock.window;
+    const endUnixMs = (seq + 1) * WINDOW_MS + clock.phaseNs / 1e6;
+    for (const group of feed.groups.values()) {
+      const bytes = encodeWindow(clock, feed.subjectId, incomplete, feed.features, group.selects);
+      this.#built.inc(1);
+      const sent = group.emit(seq, endUnixMs, bytes, nowMs, ringBytesMax, RING_MS);
+      this.#delivered.inc(sent);
+      if (group.fallen.length > 0) {
+        for (const viewer of group.fallen) this.#lagging.set(viewer, group);
+        group.fallen.length = 0;
+      }
+    }
+    if (feed.features.length > 0) feed.features = [];
+    this.#frameCount++;
+    if (this.#frameCount % TIMED_EVERY === 0) this.#metrics?.frameSeconds.observe((nowMs - clock.receivedMs) / 1000);
+  }
+
+  // ------------------------------------------------------------------------------------------------ viewers
+
+  /** Adds a viewer. @param selection canonical list of channel codes and kinds, '' = all  @param intervalMs 0 = every frame */
+  join(subjectId: SubjectId, viewer: Outbox, selection: string, intervalMs: number): Group {
+    let feed = this.#feeds.get(subjectId);
+    if (feed === undefined) {
+      feed = { subjectId, groups: new Map(), clock: null, features: [] };
+      this.#feeds.set(subjectId, feed);
+    }
+    let group = feed.groups.get(selection);
+    if (group === undefined) {
+      const topic = `live/${subjectId}/${selection}`;
+      group = new Group(selection, topic, selects(selection), this.#publish, this.#config.viewerQueueBytesMax);
+      feed.groups.set(selection, group);
+      this.#groupCount++;
+    }
+    viewer.join(group, intervalMs);
+    group.add(viewer);
+    return group;
+  }
+
+  leave(viewer: Outbox, group: Group): void {
+    group.remove(viewer, performance.now());
+    this.#lagging.delete(viewer);
+  }
+
+  /** How many frames after `seq` are held; null when the next one no longer is. */
+  replayable(group: Group, seq: number): number | null {
+    const held = group.ring.count === 0 ? group.lastSeq > 0 && seq >= group.lastSeq : seq >= group.ring.oldestSeq - 1;
+    return held ? group.ring.countAfter(seq) : null;
+  }
+
+  /** Sends the held frames after `seq` again, then goes on with new ones. */
+  replay(viewer: Outbox, group: Group, seq: number): void {
+    group.pauses(viewer);
+    if (viewer.replay(group, seq, performance.now()) >= 0) group.flows(viewer);
+    else this.#lagging.set(viewer, group);
+  }
+
+  /** The viewer's socket takes bytes again. */
+  resume(viewer: Outbox, group: Group, nowMs: number): void {
+    if (!this.#lagging.has(viewer)) return;
+    const dropped = viewer.resume(group, nowMs);
+    if (dropped >= 0) {
+      this.#lagging.delete(viewer);
+      this.#merged.inc(dropped);
+      group.flows(viewer);
+    } else if (viewer.slowMs(nowMs) > this.#config.viewerSlowSecMax * 1000) {
+      this.#lagging.delete(viewer);
+      viewer.peer.close('slow_consumer', `Too slow for ${this.#config.viewerSlowSecMax} s.`);
+    }
+  }
+
+  #sweep(nowMs: number): void {
+    for (const [subjectId, feed] of this.#feeds) {
+      for (const [key, group] of feed.groups) {
+        const left = group.viewers.size === 0 && (group.ring.count === 0 || nowMs - group.emptySinceMs > RING_MS);
+        if (!left) {
+          for (const viewer of group.viewers) {
+            if (viewer.mode === 'sampled' && viewer.slowMs(nowMs) > this.#config.viewerSlowSecMax * 1000) {
+              viewer.peer.close('slow_consumer', `Too slow for ${this.#config.viewerSlowSecMax} s.`);
+            }
+          }
+          continue;
+        }
+        feed.groups.delete(key);
+        this.#groupCount--;
+      }
+      if (feed.groups.size === 0) this.#feeds.delete(subjectId);
+    }
+  }
+}
+
+type Counter = Readonly<{ inc: (by: number) => void }>;
+
+function counter(metrics: Metrics | null, outcome: string): Counter {
+  if (metrics === null) return { inc: () => undefined };
+  const bound = metrics.frames.labels({ outcome });
+  return { inc: (by) => void (by > 0 && bound.inc(by)) };
+}
+
+/** `ecg.ii,ppg`: a channel is in when its code or its kind is named. */
+function selects(selection: string): Selects | null {
+  if (selection === '') return null;
+  const names = new Set(selection.split(','));
+  return (code, kind) => names.has(code) || names.has(kind);
+}

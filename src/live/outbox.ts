@@ -1,0 +1,140 @@
+/** What one viewer is sent, and what is left out when its connection is slow.
+ *
+ *  Modes of a viewer
+ *  - flowing: every frame of its group goes to it, from the group's topic or one by one.
+ *  - replaying: it is sent frames of the ring, oldest first, as fast as its connection takes them; new frames wait in the ring.
+ *    When it has caught up it is flowing.
+ *  - behind: more than `enterBytes` were unsent. It is sent nothing; the ring holds the latest frame. When fewer than a quarter are unsent it gets
+ *    that frame, with the number of frames left out and its age, and is flowing again. Behind for too long: closed as slow.
+ *  - sampled: it asked for fewer frames than there are; it gets the newest one when its interval has passed and it is not behind.
+ *  Bytes are bounded by what uWebSockets.js holds for the socket: nothing is queued here. */
+import type { PeerSocket } from '../http/route.ts';
+import type { FrameSuffix } from '../proto/frame-codec.ts';
+import { writeSuffix } from '../proto/frame-codec.ts';
+import { WireWriter } from '../proto/wire-writer.ts';
+import type { Group } from './group.ts';
+
+export type OutboxMode = 'flowing' | 'replaying' | 'behind' | 'sampled';
+
+const withSuffix = new WireWriter(64 * 1024);
+
+/** A frame's shared bytes with the fields of one viewer behind them. */
+function personal(bytes: Uint8Array, suffix: FrameSuffix): Uint8Array {
+  withSuffix.reset();
+  withSuffix.raw(bytes);
+  writeSuffix(withSuffix, suffix);
+  return withSuffix.view();
+}
+
+export class Outbox {
+  readonly peer: PeerSocket;
+  readonly #enterBytes: number;
+  mode: OutboxMode = 'flowing';
+  /** Last frame sent one by one; while replaying, where the next one is looked for. */
+  lastSeq = 0;
+  /** Frames that the group had emitted when this viewer was last sent everything. */
+  #seenCount = 0;
+  behindSinceMs = 0;
+  /** Subscribed to its group's topic; the group's to change. */
+  inTopic = false;
+  #intervalMs = 0;
+  #sentAtMs = -Infinity;
+
+  constructor(peer: PeerSocket, enterBytes: number) {
+    this.peer = peer;
+    this.#enterBytes = enterBytes;
+  }
+
+  /** Starts with the group's next frame. @param intervalMs at most one frame in this time; 0 = every frame */
+  join(group: Group, intervalMs: number): void {
+    this.#intervalMs = intervalMs;
+    this.#seenCount = group.emittedCount;
+    this.mode = intervalMs > 0 ? 'sampled' : 'flowing';
+  }
+
+  /** Is more unsent than a viewer may have? */
+  isFull(): boolean {
+    return this.peer.bufferedBytes() > this.#enterBytes;
+  }
+
+  fallBehind(group: Group, nowMs: number): void {
+    if (this.mode === 'behind') return;
+    this.mode = 'behind';
+    this.behindSinceMs = nowMs;
+    this.#seenCount = group.emittedCount;
+  }
+
+  /** Sends a frame that was just emitted. @returns 'sent', or what became of it */
+  offer(group: Group, bytes: Uint8Array, nowMs: number): 'sent' | 'skipped' | 'behind' {
+    if (this.mode === 'sampled') {
+      if (nowMs - this.#sentAtMs < this.#intervalMs - WINDOW_SLACK_MS) return 'skipped';
+      if (this.isFull()) {
+        if (this.behindSinceMs === 0) this.behindSinceMs = nowMs;
+        return 'skipped';
+      }
+      this.behindSinceMs = 0;
+      this.#sentAtMs = nowMs;
+      return this.peer.sendBinary(bytes) === 'dropped' ? 'skipped' : 'sent';
+    }
+    if (this.mode !== 'flowing') return 'skipped';
+    const result = this.peer.sendBinary(bytes);
+    if (result === 'sent') return 'sent';
+    if (result === 'dropped') {
+      this.fallBehind(group, nowMs);
+      this.#seenCount--; // this frame was not sent
+      return 'behind';
+    }
+    if (!this.isFull()) return 'sent';
+    this.fallBehind(group, nowMs);
+    return 'behind';
+  }
+
+  /** The connection takes bytes again, or time has passed. @returns frames left out when the viewer is flowing again, -1 when it is not */
+  resume(group: Group, nowMs: number): number {
+    if (this.mode === 'replaying') return this.#continueReplay(group, nowMs);
+    if (this.mode !== 'behind' || this.peer.bufferedBytes() > this.#enterBytes / 4) return -1;
+    const missed = group.emittedCount - this.#seenCount;
+    if (missed > 0) {
+      const latest = group.ring.after(group.lastSeq - 1);
+      if (latest !== null) {
+        this.peer.sendBinary(personal(latest.bytes, { droppedFrames: missed - 1, lagMs: group.lagMs(), replayed: false }));
+      }
+    }
+    this.mode = this.#intervalMs > 0 ? 'sampled' : 'flowing';
+    this.#seenCount = group.emittedCount;
+    return Math.max(0, missed - 1);
+  }
+
+  /** Sends the ring's frames after `seq` first. @returns as resume() */
+  replay(group: Group, seq: number, nowMs: number): number {
+    this.mode = 'replaying';
+    this.lastSeq = seq;
+    this.behindSinceMs = nowMs;
+    return this.#continueReplay(group, nowMs);
+  }
+
+  #continueReplay(group: Group, nowMs: number): number {
+    let unsent = this.peer.bufferedBytes();
+    while (unsent <= this.#enterBytes / 2) {
+      const frame = group.ring.after(this.lastSeq);
+      if (frame === null) {
+        this.join(group, this.#intervalMs);
+        return 0;
+      }
+      if (this.peer.sendBinary(personal(frame.bytes, { droppedFrames: 0, lagMs: 0, replayed: true })) === 'dropped') return -1;
+      this.lastSeq = frame.seq;
+      this.behindSinceMs = nowMs; // it moves: not slow
+      unsent = this.peer.bufferedBytes();
+    }
+    return -1;
+  }
+
+  /** Time since when it has been too slow, ms; 0 when it is not. */
+  slowMs(nowMs: number): number {
+    if (this.mode === 'behind' || this.mode === 'replaying') return nowMs - this.behindSinceMs;
+    return this.mode === 'sampled' && this.behindSinceMs > 0 ? nowMs - this.behindSinceMs : 0;
+  }
+}
+
+/** Frames leave at uneven times: half a window's earliness still counts as the interval's frame. */
+const WINDOW_SLACK_MS = 50;
