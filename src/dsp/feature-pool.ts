@@ -1,16 +1,23 @@
-/** The main thread's side of the DSP: batches runs to worker threads, hands their rows back, survives their deaths. */
+/** The main thread's side of the DSP: puts runs in order, batches them to worker threads, hands rows back, survives the threads' deaths. */
 import type { ChannelConfig, ChannelNo, SampleRun, StreamId } from '../signal.ts';
 import type { FeatureOutput } from './feature-rows.ts';
+import { FeatureLane, handlesOf } from './feature-lane.ts';
+import type { Batch, EngineOutput } from './feature-wire.ts';
+import { recordOp, recordWidth, toFeatureOutput } from './feature-wire.ts';
+import type { RangeUs } from './segment-grid.ts';
+import { rowsTouchedBy, samplesNeededFor, segmentIndexAt, segmentSec } from './segment-grid.ts';
+import { Segmenter, segmenterDefaults } from './segmenter.ts';
+import type { SegmenterOptions } from './segmenter.ts';
 
 /** Everything stored or accepted of one channel in [fromNs, toNs) of the device clock, in any order, overlaps allowed.
  *  Must contain every sample that was handed to push() before the call, whether it is in a table yet or not. */
 export type LoadRuns = (streamId: StreamId, channelNo: ChannelNo, fromNs: bigint, toNs: bigint) => Promise<readonly SampleRun[]>;
 
 export type QuarantinedBatch = Readonly<{
-  /** The batch as it was sent to the worker, for study. */
-  bytes: Uint8Array;
-  streamIds: readonly StreamId[];
-  /** Message of the last crash. */
+  streamId: StreamId;
+  /** The stream's runs in the batch that killed the worker, for study; they are left out from now on. */
+  runs: readonly SampleRun[];
+  /** What the last crash said. */
   reason: string;
 }>;
 
@@ -20,7 +27,7 @@ export type FeaturePoolOptions = Readonly<{
   onOutput: (output: FeatureOutput) => void;
   /** Reads samples back: late data, resumed streams, lost workers. */
   loadRuns: LoadRuns;
-  /** A batch that killed its worker three times; its streams go on without it. */
+  /** Runs that killed a worker three times; their stream goes on without them. */
   onQuarantine?: (batch: QuarantinedBatch) => void;
   /** Faults that were survived: crashes, time-outs, failed loads. */
   onFault?: (message: string, cause: unknown) => void;
@@ -32,12 +39,21 @@ export type FeaturePoolOptions = Readonly<{
   lingerMs?: number;
   /** A worker that answers nothing for this long is stopped and rebuilt, ms. Default 30,000. */
   taskTimeoutMs?: number;
-  /** A stream without data for this long is flushed: holes become gaps, the last beats come out, ms of wall time. Default 20,000. */
+  /** Holes of a stream that nothing comes for become gaps after this wall time, ms. Default 2,000. */
+  holeWaitMs?: number;
+  /** A stream without data for this long is flushed: its last beats come out, ms of wall time. Default 20,000. */
   idleFlushMs?: number;
+  /** Late data is computed when none came for this long (at most ten times as long after the first), ms. Default 1,000. */
+  lateWaitMs?: number;
+  segmenter?: SegmenterOptions;
+  /** For tests of failing workers. */
+  workerUrl?: string;
 }>;
 
 export type FeaturePoolStats = Readonly<{
   streamCount: number;
+  /** Streams whose samples are being read back. */
+  loadingCount: number;
   queueBytes: number;
   /** Age of the oldest run that no worker has finished, ms; 0 when idle. */
   lagMs: number;
@@ -48,47 +64,600 @@ export type FeaturePoolStats = Readonly<{
   recomputeCount: number;
 }>;
 
+const secondUs = 1_000_000;
+/** Samples read back at once: two seconds of work for nobody, 64 kB a channel at 250 Hz. */
+const loadChunkUs = 256 * secondUs;
+/** After a crash: what is quarantined in the end is at most this long. */
+const suspectChunkUs = 8 * secondUs;
+const loadsAtOnce = 4;
+const loadTries = 4;
+/** Rows gathered while a stream is read back, before a part of them is given out. */
+const gatheredMax = 20_000;
+const crashesMax = 3;
+/** A flush is right when the data goes on this much later: a little over the context. */
+const flushGapUs = 17 * secondUs;
+/** Late data reaching further back than this is computed beside the live engine, not by rebuilding it. */
+const rebuildBackUs = 900 * secondUs;
+
+type Poison = Readonly<{ channelNo: number; fromK: number; toK: number }>;
+
+/** Modes: live (runs go through the segmenter to the engine `handle`), loading (the engine is being rebuilt from stored samples, new runs
+ *  wait in `backlog`), broken (kills workers whatever is left out; takes and ignores). A crash of the lane, late data near the live edge and
+ *  data after a flush move live to loading; the end of the load moves it back. */
+type Stream = {
+  readonly id: StreamId;
+  readonly lane: FeatureLane;
+  channels: readonly ChannelConfig[];
+  mode: 'live' | 'loading' | 'broken';
+  handle: number;
+  segmenter: Segmenter;
+  /** Rows before it are out, µs; Infinity before the first samples. */
+  finalUs: number;
+  /** Newest row given out, µs. */
+  newestRowUs: number;
+  /** Start of the oldest and end of the newest run taken, µs. */
+  firstUs: number;
+  newestUs: number;
+  backlog: SampleRun[];
+  backlogBytes: number;
+  lastPushMs: number;
+  released: boolean;
+  flushed: boolean;
+  late: (RangeUs & { sinceMs: number; lastMs: number }) | null;
+  lateFailures: number;
+  /** Rows of the engine being loaded, given out as one replacement. */
+  gathered: { fromUs: number; outputs: EngineOutput[]; rowCount: number } | null;
+  loads: number;
+  crashes: number;
+  quarantines: number;
+  poison: Poison[];
+};
+
 export class FeaturePool {
+  readonly #options: FeaturePoolOptions;
+  readonly #lanes: readonly FeatureLane[];
+  readonly #streams = new Map<StreamId, Stream>();
+  /** What an engine's rows are for. */
+  readonly #owners = new Map<number, (output: EngineOutput) => void>();
+  readonly #lost = new Map<number, (batch: Batch | null, cause: unknown) => void>();
+  readonly #waiting: (() => void)[] = [];
+  readonly #jobs = new Set<Promise<void>>();
+  readonly #ticker: NodeJS.Timeout;
+  #loads = 0;
+  #handles = 0;
+  #backlogBytes = 0;
+  #crashCount = 0;
+  #quarantineCount = 0;
+  #recomputeCount = 0;
+  #closed = false;
+
   constructor(options: FeaturePoolOptions) {
-    void options;
-    throw new Error('being built');
+    if (!(options.workerCount >= 1)) throw new RangeError(`${options.workerCount} workers`);
+    this.#options = options;
+    this.#lanes = Array.from({ length: options.workerCount }, () => this.#newLane());
+    this.#ticker = setInterval(() => this.#tick(), 250);
+    this.#ticker.unref();
   }
 
   /** Opens a stream, or adds channels to an open one: `channels[i]` is channelNo i, known ones unchanged.
-   *  @param resumeFromNs a stream that was seen before this process started: rows from here on are computed again from loadRuns
-   *  (as one replaced range) before anything new. Take the time of the last stored beat or feature less 128 s, at least 0. */
-  openStream(streamId: StreamId, channels: readonly ChannelConfig[], resumeFromNs?: bigint): void {
-    void [streamId, channels, resumeFromNs];
+   *  @param resume a stream that was seen before this process started: its rows from fromNs on are computed again from loadRuns, as one
+   *  replacement. fromNs: time of its last stored beat or feature less 128 s, at least 0; toNs: end of its stored samples */
+  openStream(streamId: StreamId, channels: readonly ChannelConfig[], resume?: Readonly<{ fromNs: bigint; toNs: bigint }>): void {
+    const open = this.#streams.get(streamId);
+    if (open !== undefined) {
+      if (channels.length <= open.channels.length) return;
+      open.channels = channels;
+      // a new lead may join a group: the engine is rebuilt with it, from what is not final yet
+      if (open.newestUs >= 0) this.#rebuild(open, notFinalUs(open), open.newestUs);
+      else this.#startEngine(open, 0);
+      return;
+    }
+    const stream: Stream = {
+      id: streamId,
+      lane: this.#lanes[streamId % this.#lanes.length]!,
+      channels,
+      mode: 'live',
+      handle: -1,
+      segmenter: new Segmenter(channels, { run() {}, pass() {}, late() {} }),
+      finalUs: Number.POSITIVE_INFINITY,
+      newestRowUs: -1,
+      firstUs: Number.POSITIVE_INFINITY,
+      newestUs: -1,
+      backlog: [],
+      backlogBytes: 0,
+      lastPushMs: performance.now(),
+      released: false,
+      flushed: false,
+      late: null,
+      lateFailures: 0,
+      gathered: null,
+      loads: 0,
+      crashes: 0,
+      quarantines: 0,
+      poison: [],
+    };
+    this.#streams.set(streamId, stream);
+    if (resume === undefined) this.#startEngine(stream, 0);
+    else {
+      stream.newestUs = Number(resume.toNs / 1000n);
+      this.#rebuild(stream, Number(resume.fromNs / 1000n), stream.newestUs);
+    }
   }
 
   /** Hands over accepted runs, in any order. Takes ownership of their arrays.
-   *  @returns 'busy' when the queue is full: nothing was kept, hand the same runs over later (samples are stored, so recompute()
-   *  also heals what was never pushed) */
+   *  @returns 'busy' when the queue is full: nothing was kept, hand the same runs over later
+   *  @throws RangeError for a stream or channel that was not opened: a programmer's error */
   push(streamId: StreamId, runs: readonly SampleRun[]): 'accepted' | 'busy' {
-    void [streamId, runs];
-    return 'busy';
+    const stream = this.#known(streamId);
+    if (this.#queueBytes() >= (this.#options.queueBytesMax ?? 64 << 20)) return 'busy';
+    if (stream.mode === 'broken') return 'accepted';
+    stream.lastPushMs = performance.now();
+    stream.released = false;
+    let firstUs = Number.POSITIVE_INFINITY;
+    for (const run of runs) {
+      const usPerSample = 1e15 / stream.channels[run.channelNo]!.rateNanoHz;
+      firstUs = Math.min(firstUs, run.k0 * usPerSample);
+      stream.newestUs = Math.max(stream.newestUs, (run.k0 + run.samples.length) * usPerSample);
+    }
+    stream.firstUs = Math.min(stream.firstUs, firstUs);
+    if (stream.flushed && stream.mode === 'live') {
+      stream.flushed = false;
+      if (firstUs < stream.segmenter.newestUs + flushGapUs) this.#rebuild(stream, notFinalUs(stream), stream.segmenter.newestUs);
+    }
+    for (const run of runs) {
+      if (stream.mode === 'loading') this.#keep(stream, run);
+      else stream.segmenter.push(run);
+    }
+    return 'accepted';
   }
 
-  /** Computes a range again from stored samples and replaces its rows, including the rows after it that depend on it.
+  /** Computes the rows that samples of [fromNs, toNs) touch again from stored samples, and replaces them.
    *  @returns when the last output was handed to onOutput */
-  async recompute(streamId: StreamId, fromNs: bigint, toNs: bigint, loadRuns?: LoadRuns): Promise<void> {
-    void [streamId, fromNs, toNs, loadRuns];
+  async recompute(streamId: StreamId, fromNs: bigint, toNs: bigint, loadRuns: LoadRuns = this.#options.loadRuns): Promise<void> {
+    await this.#heal(this.#known(streamId), { fromUs: Number(fromNs / 1000n), toUs: Number(toNs / 1000n) }, loadRuns);
   }
 
-  /** Flushes streams without data since idleFlushMs; runs on a timer, exposed for shutdown (0 flushes all). Resolves when the rows are out. */
-  async idleFlush(idleMs?: number): Promise<void> {
-    void idleMs;
+  /** Flushes streams without data for idleMs; runs on a timer, exposed for shutdown (0 flushes all). Resolves when the rows are out. */
+  async idleFlush(idleMs: number = this.#options.idleFlushMs ?? 20_000): Promise<void> {
+    const now = performance.now();
+    for (const stream of this.#streams.values()) if (now - stream.lastPushMs >= idleMs) this.#flush(stream);
+    await Promise.all(this.#lanes.map((lane) => lane.fence().catch(() => {})));
+  }
+
+  /** Resolves when everything pushed so far is computed, late data included. */
+  async settle(): Promise<void> {
+    for (;;) {
+      await Promise.all(this.#lanes.map((lane) => lane.fence().catch(() => {})));
+      for (const stream of this.#streams.values()) if (stream.late !== null && stream.mode === 'live') this.#healLate(stream);
+      if (this.#jobs.size === 0 && this.#lanes.every((lane) => lane.lagMs(performance.now()) === 0)) return;
+      await Promise.allSettled(this.#jobs);
+    }
   }
 
   /** Forgets a stream after flushing it. */
   async closeStream(streamId: StreamId): Promise<void> {
-    void streamId;
+    const stream = this.#known(streamId);
+    await Promise.allSettled(this.#jobs);
+    this.#flush(stream);
+    stream.lane.control({ op: 'close', handle: stream.handle });
+    await stream.lane.fence().catch(() => {});
+    this.#forgetHandle(stream);
+    this.#streams.delete(streamId);
   }
 
   stats(): FeaturePoolStats {
-    throw new Error('being built');
+    const now = performance.now();
+    const sum = (of: (lane: FeatureLane) => number): number => this.#lanes.reduce((total, lane) => total + of(lane), 0);
+    return {
+      streamCount: this.#streams.size,
+      loadingCount: this.#loads + this.#waiting.length,
+      queueBytes: this.#queueBytes(),
+      lagMs: Math.max(0, ...this.#lanes.map((lane) => lane.lagMs(now))),
+      batchCount: sum((lane) => lane.batchCount),
+      sampleCount: sum((lane) => lane.sampleCount),
+      crashCount: this.#crashCount,
+      quarantineCount: this.#quarantineCount,
+      recomputeCount: this.#recomputeCount,
+    };
   }
 
-  /** Sends what waits, takes the rows, stops the threads. Does not flush: a stream goes on after a restart with resumeFromNs. */
-  async close(): Promise<void> {}
+  /** Sends what waits, takes the rows, stops the threads. Does not flush: a stream goes on after a restart with `resume`. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#ticker);
+    await Promise.all(this.#lanes.map((lane) => lane.close()));
+    await Promise.allSettled(this.#jobs);
+  }
+
+  #newLane(): FeatureLane {
+    const lane: FeatureLane = new FeatureLane({
+      workerUrl: this.#options.workerUrl ?? new URL('./worker.ts', import.meta.url).href,
+      batchRunsMin: this.#options.batchRunsMin ?? 64,
+      batchBytesMax: 1 << 20,
+      lingerMs: this.#options.lingerMs ?? 50,
+      taskTimeoutMs: this.#options.taskTimeoutMs ?? 30_000,
+      onOutputs: (outputs) => {
+        for (const output of outputs) this.#owners.get(output.handle)?.(output);
+      },
+      onCrash: (batch, dropped, cause) => this.#laneCrashed(lane, batch, dropped, cause),
+    });
+    return lane;
+  }
+
+  #known(streamId: StreamId): Stream {
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) throw new RangeError(`stream ${streamId} is not open`);
+    return stream;
+  }
+
+  #queueBytes(): number {
+    let sum = this.#backlogBytes;
+    for (const lane of this.#lanes) sum += lane.queueBytes;
+    return sum;
+  }
+
+  #keep(stream: Stream, run: SampleRun): void {
+    stream.backlog.push(run);
+    stream.backlogBytes += run.samples.byteLength;
+    this.#backlogBytes += run.samples.byteLength;
+  }
+
+  // ---- the live engine
+
+  /** A fresh engine and segmenter for a stream; rows before fromUs stay in the worker. */
+  #startEngine(stream: Stream, fromUs: number): void {
+    this.#dropEngine(stream);
+    const handle = this.#handles++;
+    const { lane } = stream;
+    stream.handle = handle;
+    stream.segmenter = new Segmenter(
+      stream.channels,
+      {
+        run: (channelNo, k0, samples, qmask) => lane.run(handle, channelNo, k0, samples, qmask),
+        pass: (channelNo, k) => lane.pass(handle, channelNo, k),
+        late: (lateFromUs, lateToUs) => this.#noteLate(stream, lateFromUs, lateToUs),
+      },
+      this.#options.segmenter ?? segmenterDefaults,
+    );
+    this.#owners.set(handle, (output) => this.#takeLive(stream, output));
+    this.#lost.set(handle, (batch, cause) => this.#streamLost(stream, batch, cause));
+    lane.setAlone(handle, stream.crashes > 0);
+    lane.control({ op: 'open', handle, channels: stream.channels, fromUs, toUs: Number.POSITIVE_INFINITY, gated: false });
+  }
+
+  #dropEngine(stream: Stream): void {
+    if (stream.handle < 0) return;
+    stream.lane.control({ op: 'close', handle: stream.handle });
+    this.#forgetHandle(stream);
+    stream.handle = -1;
+  }
+
+  #forgetHandle(stream: Stream): void {
+    this.#owners.delete(stream.handle);
+    this.#lost.delete(stream.handle);
+    stream.lane.setAlone(stream.handle, false);
+  }
+
+  #takeLive(stream: Stream, output: EngineOutput): void {
+    if (!stream.flushed || output.finalUs > stream.finalUs) stream.finalUs = output.finalUs;
+    const { gathered } = stream;
+    if (gathered === null) {
+      this.#giveOut(stream, output);
+      return;
+    }
+    gathered.outputs.push(output);
+    gathered.rowCount += output.beats.length + output.features.length + output.quality.length;
+    if (gathered.rowCount > gatheredMax) this.#giveGathered(stream, output.finalUs);
+  }
+
+  #giveOut(stream: Stream, output: EngineOutput): void {
+    stream.newestRowUs = Math.max(stream.newestRowUs, output.newestUs);
+    if (output.beats.length + output.features.length + output.quality.length > 0 || output.replaces !== null)
+      this.#options.onOutput(toFeatureOutput(stream.id, output));
+  }
+
+  /** Gives out the gathered rows before endUs as one replacement. */
+  #giveGathered(stream: Stream, endUs: number): void {
+    const gathered = stream.gathered!;
+    const last = gathered.outputs[gathered.outputs.length - 1];
+    if (last === undefined) return;
+    const before = (row: { tNs: bigint }): boolean => Number(row.tNs / 1000n) < endUs;
+    const all = {
+      beats: gathered.outputs.flatMap((o) => o.beats),
+      features: gathered.outputs.flatMap((o) => o.features),
+      quality: gathered.outputs.flatMap((o) => o.quality),
+    };
+    let newestUs = stream.newestRowUs;
+    for (const o of gathered.outputs) newestUs = Math.max(newestUs, o.newestUs);
+    const toUs = Math.min(endUs, Math.max(newestUs + 1, gathered.fromUs));
+    const rest = (row: { tNs: bigint }): boolean => !before(row);
+    const kept = { beats: all.beats.filter(rest), features: all.features.filter(rest), quality: all.quality.filter(rest) };
+    stream.newestRowUs = newestUs;
+    this.#options.onOutput(
+      toFeatureOutput(stream.id, {
+        ...last,
+        beats: all.beats.filter(before),
+        features: all.features.filter(before),
+        quality: all.quality.filter(before),
+        replaces: { fromUs: gathered.fromUs, toUs },
+      }),
+    );
+    gathered.fromUs = toUs;
+    gathered.outputs = [{ ...last, ...kept }];
+    gathered.rowCount = kept.beats.length + kept.features.length + kept.quality.length;
+  }
+
+  #flush(stream: Stream): void {
+    if (stream.flushed || stream.mode !== 'live' || stream.segmenter.newestUs < 0) return;
+    stream.segmenter.release();
+    stream.flushed = true;
+    stream.lane.control({ op: 'flush', handle: stream.handle });
+  }
+
+  // ---- reading back
+
+  /** Replaces the stream's engine by one that is fed from stored samples, so that rows from fromUs on come out anew. */
+  #rebuild(stream: Stream, fromUs: number, toUs: number): void {
+    if (stream.mode === 'broken' || this.#closed) return;
+    this.#dropEngine(stream);
+    const from = Math.max(0, Math.min(fromUs, stream.gathered?.fromUs ?? fromUs));
+    stream.mode = 'loading';
+    stream.flushed = false;
+    stream.gathered = { fromUs: from, outputs: [], rowCount: 0 };
+    stream.loads++;
+    this.#track(this.#load(stream, from, toUs, stream.loads));
+  }
+
+  async #load(stream: Stream, fromUs: number, toUs: number, turn: number): Promise<void> {
+    await this.#takeTurn();
+    try {
+      if (stream.loads !== turn || this.#closed) return;
+      this.#recomputeCount++;
+      this.#startEngine(stream, fromUs);
+      const chunkUs = stream.crashes > 0 ? suspectChunkUs : loadChunkUs;
+      for (let at = samplesNeededFor({ fromUs, toUs }).fromUs; at <= toUs; at += chunkUs) {
+        const runs = await this.#read(stream, at, Math.min(at + chunkUs, Math.ceil(toUs) + secondUs), this.#options.loadRuns);
+        if (stream.loads !== turn || this.#closed) return;
+        for (const run of runs) stream.segmenter.push(run);
+        await stream.lane.fence();
+        if (stream.loads !== turn || this.#closed) return;
+      }
+      stream.lane.setAlone(stream.handle, false);
+      stream.crashes = 0;
+      this.#giveGathered(stream, Number.POSITIVE_INFINITY);
+      stream.gathered = null;
+      stream.mode = 'live';
+      this.#backlogBytes -= stream.backlogBytes;
+      stream.backlogBytes = 0;
+      for (const run of stream.backlog.splice(0)) stream.segmenter.push(run);
+    } catch (cause) {
+      // a crash has started another load already
+      if (stream.loads !== turn || this.#closed) return;
+      this.#options.onFault?.(`stream ${stream.id}: samples could not be read back`, cause);
+      this.#rebuildLater(stream, fromUs, turn);
+    } finally {
+      this.#endTurn();
+    }
+  }
+
+  #rebuildLater(stream: Stream, fromUs: number, turn: number): void {
+    setTimeout(() => {
+      if (stream.loads === turn && !this.#closed) this.#rebuild(stream, fromUs, stream.newestUs);
+    }, 5000).unref();
+  }
+
+  /** All channels' runs of [fromUs, toUs), in order of time, without what is poison. */
+  async #read(stream: Stream, fromUs: number, toUs: number, loadRuns: LoadRuns): Promise<SampleRun[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const parts = await Promise.all(
+          stream.channels.map((_, no) =>
+            loadRuns(stream.id, no as ChannelNo, BigInt(Math.floor(fromUs)) * 1000n, BigInt(Math.ceil(toUs)) * 1000n),
+          ),
+        );
+        const startUs = (run: SampleRun): number => run.k0 * (1e15 / stream.channels[run.channelNo]!.rateNanoHz);
+        return withoutPoison(parts.flat(), stream.poison).sort((a, b) => startUs(a) - startUs(b));
+      } catch (cause) {
+        if (attempt === loadTries) throw cause;
+        await new Promise((resolve) => setTimeout(resolve, 100 * 4 ** attempt));
+      }
+    }
+  }
+
+  #takeTurn(): Promise<void> {
+    if (this.#loads < loadsAtOnce) {
+      this.#loads++;
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #endTurn(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#loads--;
+    else next();
+  }
+
+  #track(job: Promise<void>): void {
+    this.#jobs.add(job);
+    job.finally(() => this.#jobs.delete(job)).catch(() => {});
+  }
+
+  // ---- late data
+
+  #noteLate(stream: Stream, fromUs: number, toUs: number): void {
+    const now = performance.now();
+    const late = stream.late;
+    stream.late =
+      late === null
+        ? { fromUs, toUs, sinceMs: now, lastMs: now }
+        : { fromUs: Math.min(late.fromUs, fromUs), toUs: Math.max(late.toUs, toUs), sinceMs: late.sinceMs, lastMs: now };
+  }
+
+  #healLate(stream: Stream): void {
+    const late = stream.late!;
+    stream.late = null;
+    this.#track(
+      this.#heal(stream, late, this.#options.loadRuns).catch((cause: unknown) => {
+        this.#options.onFault?.(`stream ${stream.id}: late data could not be computed`, cause);
+        if (++stream.lateFailures < crashesMax) this.#noteLate(stream, late.fromUs, late.toUs);
+      }),
+    );
+  }
+
+  /** Makes the rows that a dirty range touches right again: far back beside the live engine, near it by rebuilding it. */
+  async #heal(stream: Stream, dirty: RangeUs, loadRuns: LoadRuns): Promise<void> {
+    const rows = rowsTouchedBy(dirty);
+    const liveFromUs = stream.mode === 'live' && stream.segmenter.newestUs < 0 ? Number.POSITIVE_INFINITY : stream.finalUs;
+    if (rows.toUs <= liveFromUs) {
+      await this.#computeBeside(stream, rows, loadRuns);
+      return;
+    }
+    const cutUs = Math.max(rows.fromUs, segmentIndexAt(Math.max(0, liveFromUs - rebuildBackUs)) * segmentSec * secondUs);
+    if (rows.fromUs < cutUs) await this.#computeBeside(stream, { fromUs: rows.fromUs, toUs: cutUs }, loadRuns);
+    this.#rebuild(stream, cutUs, stream.newestUs);
+    await this.#loaded(stream);
+  }
+
+  async #loaded(stream: Stream): Promise<void> {
+    while (stream.mode === 'loading' && !this.#closed) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+
+  /** Computes [fromUs, toUs) with an engine of its own; its rows come as replacements, piece by piece. */
+  async #computeBeside(stream: Stream, rows: RangeUs, loadRuns: LoadRuns): Promise<void> {
+    await this.#takeTurn();
+    const handle = this.#handles++;
+    const lane = this.#lanes[(stream.id + segmentIndexAt(rows.fromUs)) % this.#lanes.length]!;
+    try {
+      this.#recomputeCount++;
+      this.#owners.set(handle, (output) => this.#giveOut(stream, output));
+      lane.control({ op: 'open', handle, channels: stream.channels, fromUs: rows.fromUs, toUs: rows.toUs, gated: true });
+      const need = samplesNeededFor(rows);
+      const segmenter = new Segmenter(
+        stream.channels,
+        {
+          run: (channelNo, k0, samples, qmask) => lane.run(handle, channelNo, k0, samples, qmask),
+          pass: (channelNo, k) => lane.pass(handle, channelNo, k),
+          late: () => {},
+        },
+        { ...segmenterDefaults, holdSec: 0 },
+      );
+      for (let at = need.fromUs; at < need.toUs; at += loadChunkUs) {
+        const end = Math.min(at + loadChunkUs, need.toUs);
+        for (const run of await this.#read(stream, at, end, loadRuns)) segmenter.push(run);
+        segmenter.release();
+        stream.channels.forEach(({ rateNanoHz }, no) => lane.pass(handle, no as ChannelNo, Math.floor((end * rateNanoHz) / 1e15)));
+        await lane.fence();
+      }
+      lane.control({ op: 'flush', handle });
+      lane.control({ op: 'close', handle });
+      await lane.fence();
+    } finally {
+      this.#owners.delete(handle);
+      this.#endTurn();
+    }
+  }
+
+  // ---- lost threads
+
+  #laneCrashed(lane: FeatureLane, batch: Batch, dropped: ReadonlySet<number>, cause: unknown): void {
+    this.#crashCount++;
+    this.#options.onFault?.('a worker was lost; its streams are read back', cause);
+    const suspects = handlesOf(batch);
+    for (const stream of this.#streams.values()) {
+      if (stream.lane !== lane || stream.handle < 0) continue;
+      const lost = this.#lost.get(stream.handle);
+      if (suspects.has(stream.handle)) lost?.(batch, cause);
+      else if (dropped.has(stream.handle) || stream.segmenter.newestUs >= 0 || stream.mode === 'loading') lost?.(null, cause);
+      else this.#startEngine(stream, 0);
+    }
+  }
+
+  /** @param batch the batch the worker died on, when the stream had a part in it */
+  #streamLost(stream: Stream, batch: Batch | null, cause: unknown): void {
+    const handle = stream.handle;
+    this.#forgetHandle(stream);
+    stream.handle = -1;
+    if (batch !== null && ++stream.crashes >= crashesMax) this.#quarantine(stream, batch, handle, cause);
+    this.#rebuild(stream, notFinalUs(stream), stream.newestUs);
+  }
+
+  #quarantine(stream: Stream, batch: Batch, handle: number, cause: unknown): void {
+    const runs = runsOf(batch, handle);
+    stream.crashes = 0;
+    this.#quarantineCount++;
+    for (const run of runs) stream.poison.push({ channelNo: run.channelNo, fromK: run.k0, toK: run.k0 + run.samples.length });
+    this.#options.onQuarantine?.({ streamId: stream.id, runs, reason: String(cause) });
+    if (++stream.quarantines < 3 && runs.length > 0) return;
+    stream.mode = 'broken';
+    stream.backlog = [];
+    this.#backlogBytes -= stream.backlogBytes;
+    stream.backlogBytes = 0;
+    this.#options.onFault?.(`stream ${stream.id}: computed no longer, it kills workers`, cause);
+  }
+
+  // ---- time
+
+  #tick(): void {
+    const now = performance.now();
+    const { holeWaitMs = 2000, idleFlushMs = 20_000, lateWaitMs = 1000 } = this.#options;
+    for (const stream of this.#streams.values()) {
+      if (stream.mode !== 'live') continue;
+      const idleMs = now - stream.lastPushMs;
+      if (idleMs >= holeWaitMs && !stream.released) {
+        stream.released = true;
+        stream.segmenter.release();
+      }
+      if (idleMs >= idleFlushMs) this.#flush(stream);
+      if (stream.late !== null && (now - stream.late.lastMs >= lateWaitMs || now - stream.late.sinceMs >= 10 * lateWaitMs))
+        this.#healLate(stream);
+    }
+  }
+}
+
+/** Where a stream's rows stop being out. */
+function notFinalUs(stream: Stream): number {
+  return Math.floor(Number.isFinite(stream.finalUs) ? stream.finalUs : Number.isFinite(stream.firstUs) ? stream.firstUs : 0);
+}
+
+/** Cuts the poison out of runs. */
+function withoutPoison(runs: readonly SampleRun[], poison: readonly Poison[]): SampleRun[] {
+  let clean = [...runs];
+  for (const { channelNo, fromK, toK } of poison)
+    clean = clean.flatMap((run) => {
+      const end = run.k0 + run.samples.length;
+      if (run.channelNo !== channelNo || end <= fromK || run.k0 >= toK) return [run];
+      return [cutRun(run, run.k0, fromK), cutRun(run, toK, end)].filter((part) => part.samples.length > 0);
+    });
+  return clean;
+}
+
+function cutRun(run: SampleRun, fromK: number, toK: number): SampleRun {
+  const from = fromK - run.k0;
+  const to = Math.max(from, toK - run.k0);
+  return { channelNo: run.channelNo, k0: fromK, samples: run.samples.subarray(from, to), qmask: run.qmask?.subarray(from, to) ?? null };
+}
+
+/** The runs of one engine in a batch, copied out of shared memory. */
+function runsOf(batch: Batch, handle: number): SampleRun[] {
+  const runs: SampleRun[] = [];
+  const { records, payload } = batch;
+  for (let i = 0; i < batch.recordCount; i++) {
+    const at = i * recordWidth;
+    const op = records[at]!;
+    if (records[at + 1] !== handle || op === recordOp.pass || op === recordOp.control) continue;
+    const masked = op >= recordOp.masked;
+    const kind = masked ? op - recordOp.masked : op;
+    const [n, offset] = [records[at + 4]!, records[at + 5]!];
+    runs.push({
+      channelNo: records[at + 2]! as ChannelNo,
+      k0: records[at + 3]!,
+      samples:
+        kind === recordOp.int32
+          ? Int32Array.from(new Int32Array(payload, offset, n))
+          : Float32Array.from(new Float32Array(payload, offset, n)),
+      qmask: masked ? Uint8Array.from(new Uint8Array(payload, offset + 4 * n, n)) : null,
+    });
+  }
+  return runs;
 }

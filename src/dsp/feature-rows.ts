@@ -4,23 +4,24 @@ import type { ChannelNo, QualityFlag, StreamId } from '../signal.ts';
 export const beatKinds = ['normal', 'ectopic', 'artefact', 'interpolated'] as const;
 export type BeatKind = (typeof beatKinds)[number];
 
-/** Why a beat is not `normal`; '' for a normal one. The order is the wire code of the worker's packed rows: append only. */
+/** What is wrong with a beat or with the interval before it; '' when nothing is: then the interval is an NN interval.
+ *  The order is the wire code of the worker's packed rows: append only. */
 export const beatReasons = [
   '',
-  /** Early or late against its neighbours, followed by a compensating interval. */
+  /** Early, usually with a compensating pause after it. */
   'premature',
-  /** The interval is about twice its neighbours: a beat between was probably not seen. */
+  /** The interval before it is about twice its neighbours: a beat between was probably not seen. The beat itself is fine. */
   'missed_before',
-  /** Two intervals that add up to one of its neighbours': this beat is probably none. */
+  /** Its two intervals add up to one of its neighbours': it is probably no beat. */
   'extra',
   /** Moved against its neighbours without changing the rate around it. */
   'misplaced',
-  /** The interval before it differs from the local median by more than the rule allows. */
+  /** The interval before it does not fit its neighbours in any of these ways. */
   'irregular',
-  /** The detector itself doubts it. */
-  'low_confidence',
-  /** The second it lies in is bad by the signal quality index. */
-  'bad_signal',
+  /** Ends the pause after an ectopic beat. The beat itself is fine. */
+  'follows_ectopic',
+  /** Ends the interval after an extra or misplaced beat. The beat itself is fine. */
+  'follows_artefact',
 ] as const;
 export type BeatReason = (typeof beatReasons)[number];
 

@@ -1,0 +1,187 @@
+/** One worker thread and its queue: batches in, rows out, and what happens when it dies. */
+import { Piscina } from 'piscina';
+import type { ChannelNo, Samples } from '../signal.ts';
+import type { Control, EngineOutput } from './feature-wire.ts';
+import { Batch, readOutputs, recordWidth } from './feature-wire.ts';
+
+export type LaneOptions = Readonly<{
+  /** Module with runBatch(). */
+  workerUrl: string;
+  batchRunsMin: number;
+  /** A batch is closed at this size, bytes of samples. */
+  batchBytesMax: number;
+  lingerMs: number;
+  taskTimeoutMs: number;
+  onOutputs: (outputs: readonly EngineOutput[]) => void;
+  /** The thread died: its engines are gone, what was queued was dropped. `batch` is the one it died on. */
+  onCrash: (batch: Batch, dropped: ReadonlySet<number>, cause: unknown) => void;
+}>;
+
+/** Modes: idle (nothing in flight; a started batch waits for company or for its linger), busy (one batch in flight, others queue behind),
+ *  closed (takes nothing). A batch that fails moves it through a fresh thread back to idle; all queued batches are dropped, because the
+ *  engines they were meant for are gone: their streams are loaded again. */
+export class FeatureLane {
+  readonly #options: LaneOptions;
+  #thread: Piscina;
+  #open = new Batch();
+  readonly #queue: Batch[] = [];
+  readonly #spare: Batch[] = [];
+  #inFlight: Batch | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  /** Handles that get batches of their own: one of them may be what kills the thread. */
+  readonly #alone = new Set<number>();
+  #openAlone = -1;
+  #closed = false;
+  queueBytes = 0;
+  batchCount = 0;
+  sampleCount = 0;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+    this.#thread = this.#startThread();
+  }
+
+  run(handle: number, channelNo: ChannelNo, k0: number, samples: Samples, qmask: Uint8Array | null): void {
+    const before = this.#batchFor(handle).payloadBytes;
+    this.#open.run(handle, channelNo, k0, samples, qmask);
+    this.queueBytes += this.#open.payloadBytes - before;
+    if (this.#open.payloadBytes >= this.#options.batchBytesMax) this.#rotate();
+    this.#send(false);
+  }
+
+  pass(handle: number, channelNo: ChannelNo, k: number): void {
+    this.#batchFor(handle).pass(handle, channelNo, k);
+    this.#send(false);
+  }
+
+  control(control: Control): void {
+    this.#batchFor(control.handle).control(control);
+    this.#send(false);
+  }
+
+  /** Resolves when everything handed over so far has been processed and its rows given out; rejects when the thread dies before. */
+  fence(): Promise<void> {
+    const last = this.#open.recordCount > 0 ? this.#open : (this.#queue[this.#queue.length - 1] ?? this.#inFlight);
+    if (last === null) return Promise.resolve();
+    const done = new Promise<void>((resolve, reject) => {
+      last.done.push((failed) => (failed === null ? resolve() : reject(failed as Error)));
+    });
+    this.#send(true);
+    return done;
+  }
+
+  /** Keeps a handle's records apart from others' (or no longer). */
+  setAlone(handle: number, alone: boolean): void {
+    if (alone) this.#alone.add(handle);
+    else this.#alone.delete(handle);
+  }
+
+  /** Age of the oldest record that is not done, ms. */
+  lagMs(nowMs: number): number {
+    const oldest = this.#inFlight ?? this.#queue[0] ?? this.#open;
+    return oldest.recordCount === 0 ? 0 : nowMs - oldest.sinceMs;
+  }
+
+  /** Sends what waits, takes the rows, stops the thread. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    await this.fence().catch(() => {});
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#thread.destroy();
+  }
+
+  #startThread(): Piscina {
+    return new Piscina({
+      filename: this.#options.workerUrl,
+      name: 'runBatch',
+      minThreads: 1,
+      maxThreads: 1,
+      concurrentTasksPerWorker: 1,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      recordTiming: false,
+    });
+  }
+
+  #batchFor(handle: number): Batch {
+    const owner = this.#alone.has(handle) ? handle : -1;
+    if (owner !== this.#openAlone) {
+      if (this.#open.recordCount > 0) this.#rotate();
+      this.#openAlone = owner;
+    }
+    if (this.#open.recordCount === 0) this.#open.sinceMs = performance.now();
+    return this.#open;
+  }
+
+  #rotate(): void {
+    this.#queue.push(this.#open);
+    this.#open = this.#spare.pop() ?? new Batch();
+    this.#openAlone = -1;
+  }
+
+  #send(now: boolean): void {
+    if (this.#inFlight !== null || this.#closed) return;
+    let batch = this.#queue.shift();
+    if (batch === undefined) {
+      if (this.#open.recordCount === 0) return;
+      const wait = this.#open.sinceMs + this.#options.lingerMs - performance.now();
+      if (!now && wait > 0 && this.#open.runCount < this.#options.batchRunsMin && this.#open.done.length === 0) {
+        this.#timer ??= setTimeout(() => {
+          this.#timer = null;
+          this.#send(true);
+        }, wait);
+        return;
+      }
+      batch = this.#open;
+      this.#open = this.#spare.pop() ?? new Batch();
+      this.#openAlone = -1;
+    }
+    this.#inFlight = batch;
+    void this.#process(batch);
+  }
+
+  async #process(batch: Batch): Promise<void> {
+    const abort = new AbortController();
+    const watchdog = setTimeout(() => abort.abort(new Error('the worker gave no answer')), this.#options.taskTimeoutMs);
+    let outputs: EngineOutput[];
+    try {
+      outputs = readOutputs((await this.#thread.run(batch.task(), { signal: abort.signal })) as Float64Array);
+    } catch (cause) {
+      this.#recover(batch, cause);
+      return;
+    } finally {
+      clearTimeout(watchdog);
+    }
+    this.queueBytes -= batch.payloadBytes;
+    this.batchCount++;
+    this.sampleCount += batch.sampleCount;
+    this.#inFlight = null;
+    this.#options.onOutputs(outputs);
+    for (const done of batch.done) done(null);
+    batch.clear();
+    if (this.#spare.length < 2 && batch.payload.byteLength <= 2 * this.#options.batchBytesMax) this.#spare.push(batch);
+    this.#send(false);
+  }
+
+  #recover(batch: Batch, cause: unknown): void {
+    const lost = [...this.#queue.splice(0), this.#open];
+    this.#open = new Batch();
+    this.#openAlone = -1;
+    this.queueBytes = 0;
+    const dropped = new Set<number>();
+    for (const b of lost) for (const handle of handlesOf(b)) dropped.add(handle);
+    this.#thread.destroy().catch(() => {});
+    this.#thread = this.#startThread();
+    this.#inFlight = null;
+    this.#options.onCrash(batch, dropped, cause);
+    for (const b of [batch, ...lost]) for (const done of b.done) done(cause ?? new Error('worker lost'));
+    this.#send(false);
+  }
+}
+
+/** Handles that a batch has records of. */
+export function handlesOf(batch: Batch): Set<number> {
+  const handles = new Set<number>();
+  for (let i = 0; i < batch.recordCount; i++) handles.add(batch.records[i * recordWidth + 1]!);
+  return handles;
+}

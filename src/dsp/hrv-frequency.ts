@@ -1,0 +1,98 @@
+/** Frequency-domain heart rate variability of one window of NN intervals. */
+import FFT from 'fft.js';
+
+/** Bands of the Task Force 1996 (doi:10.1161/01.CIR.93.5.1043), Hz. */
+const vlfHz = 0.003;
+const lfHz = 0.04;
+const hfHz = 0.15;
+const endHz = 0.4;
+/** 4 Hz, as Kubios and most published work; the HF band ends a factor of five below its half. */
+const resampleHz = 4;
+const fftSize = 2048;
+
+export type BandPowers = { vlfMs2: number; lfMs2: number; hfMs2: number };
+
+const fft = new FFT(fftSize);
+const input = new Float64Array(fftSize);
+const output = new Float64Array(2 * fftSize);
+/** Second derivatives of the spline and its elimination column. */
+const spline = { size: 0, second: new Float64Array(0), u: new Float64Array(0) };
+
+/** Power in the VLF, LF and HF bands of one window (at most 512 s).
+ *  The interval series (interval i at the time of the beat that ends it) is resampled at 4 Hz by a natural cubic spline, its straight
+ *  line is taken off, and the periodogram under one Hann window (power-corrected) is summed over the band. One window and no Welch
+ *  average: 300 s hold 12 periods of the slowest LF wave, and cutting them further would smear LF into VLF.
+ *  Linear resampling loses 23 % of the power at 0.25 Hz and 75 beats/min; the spline keeps EC57's TP2 within the 5 % of the standard.
+ *  Excluded intervals are bridged by the spline: the caller keeps their share small (see the method's minimum coverage).
+ *  @param tSec times of the intervals' ends, ascending  @param nnMs the intervals  @param count at least 16, else NaN
+ *  @returns ms^2 */
+export function bandPowers(tSec: Float64Array, nnMs: Float64Array, count: number): BandPowers {
+  const n = count < 16 ? 0 : Math.min(fftSize, Math.floor((tSec[count - 1]! - tSec[0]!) * resampleHz) + 1);
+  if (n < 16 * resampleHz) return { vlfMs2: Number.NaN, lfMs2: Number.NaN, hfMs2: Number.NaN };
+  resample(tSec, nnMs, count, n);
+  detrend(n);
+  let windowPower = 0;
+  for (let i = 0; i < n; i++) {
+    const w = 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / n);
+    windowPower += w * w;
+    input[i] = input[i]! * w;
+  }
+  input.fill(0, n);
+  fft.realTransform(output, input);
+  // one-sided density 2 |X|^2 / (fs * sum w^2), times the bin width fs / size
+  const scale = 2 / (windowPower * fftSize);
+  return { vlfMs2: sumBand(vlfHz, lfHz, scale), lfMs2: sumBand(lfHz, hfHz, scale), hfMs2: sumBand(hfHz, endHz, scale) };
+}
+
+function sumBand(fromHz: number, toHz: number, scale: number): number {
+  const from = Math.ceil((fromHz * fftSize) / resampleHz);
+  const to = Math.ceil((toHz * fftSize) / resampleHz);
+  let sum = 0;
+  for (let k = from; k < to; k++) sum += output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
+  return sum * scale;
+}
+
+/** Natural cubic spline through the intervals, read at 4 Hz into `input` (Press et al., Numerical Recipes, section 3.3). */
+function resample(t: Float64Array, y: Float64Array, count: number, n: number): void {
+  if (spline.size < count) {
+    spline.size = count * 2;
+    spline.second = new Float64Array(spline.size);
+    spline.u = new Float64Array(spline.size);
+  }
+  const { second, u } = spline;
+  second[0] = u[0] = 0;
+  for (let i = 1; i < count - 1; i++) {
+    const left = t[i]! - t[i - 1]!;
+    const right = t[i + 1]! - t[i]!;
+    const share = left / (left + right);
+    const p = share * second[i - 1]! + 2;
+    second[i] = (share - 1) / p;
+    const bend = (y[i + 1]! - y[i]!) / right - (y[i]! - y[i - 1]!) / left;
+    u[i] = ((6 * bend) / (left + right) - share * u[i - 1]!) / p;
+  }
+  second[count - 1] = 0;
+  for (let i = count - 2; i >= 0; i--) second[i] = second[i]! * second[i + 1]! + u[i]!;
+  let j = 0;
+  for (let i = 0; i < n; i++) {
+    const at = t[0]! + i / resampleHz;
+    while (j < count - 2 && t[j + 1]! <= at) j++;
+    const h = t[j + 1]! - t[j]!;
+    const a = (t[j + 1]! - at) / h;
+    const b = 1 - a;
+    input[i] = a * y[j]! + b * y[j + 1]! + (((a * a * a - a) * second[j]! + (b * b * b - b) * second[j + 1]!) * h * h) / 6;
+  }
+}
+
+/** Takes the least-squares line off the first n values of `input`. */
+function detrend(n: number): void {
+  const middle = (n - 1) / 2;
+  let sum = 0;
+  let moment = 0;
+  for (let i = 0; i < n; i++) {
+    sum += input[i]!;
+    moment += input[i]! * (i - middle);
+  }
+  const mean = sum / n;
+  const slope = moment / ((n * (n * n - 1)) / 12);
+  for (let i = 0; i < n; i++) input[i] = input[i]! - mean - slope * (i - middle);
+}

@@ -1,0 +1,135 @@
+/** Every method that the engine computes: one table for the worker, the catalog and GET /api/v1/methods. */
+
+/** What a feature is computed from. */
+export type MethodSource = 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc';
+
+export type Method = Readonly<{
+  /** Feature name, or for beats the kind of beat. */
+  feature: string;
+  /** `derived:<feature>_v<version>`; another number is another method, old values stay. */
+  code: string;
+  version: number;
+  source: MethodSource;
+  title: string;
+  /** UCUM. */
+  unit: string;
+  /** Length of the window that ends at a value's time, s. */
+  windowSec: number;
+  /** Values lie on whole multiples of this on the device clock, s. 0: one value per event. */
+  cadenceSec: number;
+  /** Least share of the window that must be covered by samples (features of beats: by intervals) for a value to exist. */
+  coverageMin: number;
+  /** Is the value one of the whole stream (channelNo -1) or of each channel? */
+  scope: 'stream' | 'channel';
+  paper: string;
+  /** What we do where the paper leaves it open, and its limits. */
+  notes: string;
+}>;
+
+const taskForce = 'Task Force of the ESC and NASPE 1996, doi:10.1161/01.CIR.93.5.1043';
+const correction =
+  'NN intervals: flagged intervals (30 % off the local median; differences beyond 4.5 local spreads, 3.5 where faults are frequent) are excluded, after Lipponen & Tarvainen 2019, doi:10.1080/03091902.2019.1640306; only adjacent accepted pairs are counted, none across a gap.';
+const pulse =
+  'Pulse intervals between mid-amplitude crossings of the upstroke. Pulse rate variability follows HRV at rest and overestimates it otherwise: never called HRV.';
+
+type Entry = Omit<Method, 'code' | 'version' | 'coverageMin' | 'scope'> & Partial<Pick<Method, 'version' | 'coverageMin' | 'scope'>>;
+
+const method = (entry: Entry): Method => {
+  const version = entry.version ?? 1;
+  return { coverageMin: 0.5, scope: 'stream', ...entry, version, code: `derived:${entry.feature}_v${version}` };
+};
+
+/** Beat detectors. Their feature name is the beat's method. */
+export const beatMethods = {
+  ecg: method({
+    feature: 'r_peaks',
+    source: 'ecg',
+    title: 'R peaks',
+    unit: '1',
+    windowSec: 0,
+    cadenceSec: 0,
+    scope: 'channel',
+    paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
+    notes: 'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts.',
+  }),
+  ppg: method({
+    feature: 'pulse_peaks',
+    source: 'ppg',
+    title: 'Pulse beats',
+    unit: '1',
+    windowSec: 0,
+    cadenceSec: 0,
+    scope: 'channel',
+    paper: 'Zong et al. 2003, doi:10.1109/CIC.2003.1291140',
+    notes: 'See ppg-beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke.',
+  }),
+} as const satisfies Record<string, Method>;
+
+const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => {
+  const note = source === 'ecg' ? correction : `${pulse} ${correction}`;
+  const entry = (
+    name: string,
+    title: string,
+    unit: string,
+    windowSec: number,
+    cadenceSec: number,
+    coverageMin: number,
+    notes: string,
+  ): Method =>
+    method({
+      feature: `${prefix}_${name}_${windowSec}s`,
+      source,
+      title,
+      unit,
+      windowSec,
+      cadenceSec,
+      coverageMin,
+      paper: taskForce,
+      notes: `${notes} ${note}`,
+    });
+  return [
+    entry('rmssd', 'Root mean square of successive differences', 'ms', 60, 5, 0.6, 'Short window, for monitoring.'),
+    entry('mean_nn', 'Mean NN interval', 'ms', 300, 30, 0.5, ''),
+    entry('sdnn', 'Standard deviation of NN intervals', 'ms', 300, 30, 0.5, 'Divisor n - 1.'),
+    entry('rmssd', 'Root mean square of successive differences', 'ms', 300, 30, 0.5, ''),
+    entry('pnn50', 'Share of successive differences above 50 ms', '1', 300, 30, 0.5, 'Divisor: number of differences.'),
+    entry('sd1', 'Poincaré width', 'ms', 300, 30, 0.5, 'SDSD / sqrt 2 (Brennan et al. 2001, doi:10.1109/10.959330).'),
+    entry('sd2', 'Poincaré length', 'ms', 300, 30, 0.5, 'sqrt(2 SDNN^2 - SDSD^2 / 2).'),
+    entry('lf', 'Power 0.04-0.15 Hz', 'ms2', 300, 60, 0.8, 'Spline at 4 Hz, straight line taken off, one Hann window, FFT.'),
+    entry('hf', 'Power 0.15-0.4 Hz', 'ms2', 300, 60, 0.8, 'As LF.'),
+    entry('lf_hf', 'LF / HF', '1', 300, 60, 0.8, 'As LF. A ratio of powers, no measure of sympathetic tone.'),
+  ];
+};
+
+/** In the order of their wire index in the worker's packed rows. */
+export const featureMethods: readonly Method[] = [
+  method({
+    feature: 'hr_ecg',
+    source: 'ecg',
+    title: 'Heart rate from ECG',
+    unit: '/min',
+    windowSec: 8,
+    cadenceSec: 1,
+    paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
+    notes: 'Intervals whose two beats lie in the window, at least 2, none across a gap. Delay about 2 s.',
+  }),
+  method({
+    feature: 'hr_ppg',
+    source: 'ppg',
+    title: 'Pulse rate from PPG',
+    unit: '/min',
+    windowSec: 8,
+    cadenceSec: 1,
+    paper: '60,000 / mean pulse interval (ms)',
+    notes: 'As hr_ecg, from pulse beats. In motion see the flag.',
+  }),
+  ...variability('ecg', 'hrv'),
+  ...variability('ppg', 'prv'),
+];
+
+/** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */
+export function methodIndex(feature: string): number {
+  const index = featureMethods.findIndex((m) => m.feature === feature);
+  if (index < 0) throw new Error(`no method for feature ${feature}`);
+  return index;
+}

@@ -1,0 +1,100 @@
+/** The worker thread: engines by handle, one batch at a time. */
+import { move } from 'piscina';
+import type { BatchTask, Control } from './feature-wire.ts';
+import { RowBuffer, headWidth, recordOp, recordWidth, rowWidth } from './feature-wire.ts';
+import { DetectorStock } from './segment-detector.ts';
+import { StreamEngine } from './segment-engine.ts';
+
+/** Live engines give out rows as they become final. Gated ones (recomputation) give out a range when all of it is final, as a replacement. */
+type Slot = { engine: StreamEngine; rows: RowBuffer; gated: boolean; fromUs: number; toUs: number; closing: boolean };
+
+const slots = new Map<number, Slot>();
+const stock = new DetectorStock();
+const out = new RowBuffer();
+
+/** Feeds one batch and returns the packed outputs of the engines that it touched (see readOutputs). */
+export function runBatch(task: BatchTask): Float64Array {
+  const touched = new Map<number, Slot>();
+  const { records, payload, recordCount } = task;
+  let last: Slot | undefined;
+  for (let i = 0; i < recordCount; i++) {
+    const at = i * recordWidth;
+    const op = records[at]!;
+    const handle = records[at + 1]!;
+    if (op === recordOp.control) applyControl(task.controls[records[at + 2]!]!);
+    const slot = slots.get(handle);
+    if (slot === undefined) continue;
+    touched.set(handle, slot);
+    if (last !== slot) last?.engine.settle();
+    last = slot;
+    if (op === recordOp.control) continue;
+    const channelNo = records[at + 2]!;
+    const k0 = records[at + 3]!;
+    if (op === recordOp.pass) slot.engine.pass(channelNo, k0);
+    else takeRun(slot.engine, channelNo, k0, op, payload, records[at + 4]!, records[at + 5]!);
+  }
+  last?.engine.settle();
+  out.count = 0;
+  for (const [handle, slot] of touched) writeOutput(handle, slot);
+  return move(out.rows.slice(0, out.count * rowWidth)) as Float64Array;
+}
+
+function takeRun(engine: StreamEngine, channelNo: number, k0: number, op: number, payload: SharedArrayBuffer, n: number, at: number): void {
+  const masked = op >= recordOp.masked;
+  const kind = masked ? op - recordOp.masked : op;
+  const samples = kind === recordOp.int32 ? new Int32Array(payload, at, n) : new Float32Array(payload, at, n);
+  engine.run(channelNo, k0, samples, masked ? new Uint8Array(payload, at + 4 * n, n) : null);
+}
+
+function applyControl(control: Control): void {
+  const slot = slots.get(control.handle);
+  switch (control.op) {
+    case 'open': {
+      const rows = new RowBuffer();
+      slots.set(control.handle, {
+        engine: new StreamEngine(control.channels, control.fromUs, stock, rows),
+        rows,
+        gated: control.gated,
+        fromUs: control.fromUs,
+        toUs: control.toUs,
+        closing: false,
+      });
+      return;
+    }
+    case 'flush':
+      slot?.engine.flush();
+      return;
+    case 'close':
+      if (slot !== undefined) slot.closing = true;
+      return;
+    default: {
+      const never: never = control;
+      throw new Error(`control ${String(never)}`);
+    }
+  }
+}
+
+function writeOutput(handle: number, slot: Slot): void {
+  const { engine, rows } = slot;
+  const finalUs = engine.finalUs;
+  const head = out.count;
+  out.add(handle, 0, finalUs, -1, -1, 0);
+  let moved: number;
+  if (!slot.gated) moved = rows.moveBefore(Number.POSITIVE_INFINITY, out);
+  else {
+    const toUs = slot.closing ? slot.toUs : Math.min(finalUs, slot.toUs);
+    moved = toUs > slot.fromUs ? rows.moveBefore(toUs, out) : 0;
+    if (toUs > slot.fromUs) {
+      out.rows[head * rowWidth + 3] = slot.fromUs;
+      out.rows[head * rowWidth + 4] = toUs;
+      slot.fromUs = toUs;
+    }
+  }
+  out.rows[head * rowWidth + 1] = moved;
+  if (slot.closing) {
+    engine.close();
+    slots.delete(handle);
+  }
+}
+
+if (headWidth !== rowWidth) throw new Error('heads and rows share one buffer');
