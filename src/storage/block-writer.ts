@@ -1,0 +1,456 @@
+/** Joins runs to whole seconds of the device clock and writes them to sample_block.
+ *
+ *  A second is sealed when all of its samples are there, or when nothing has come for it for a while; sealed seconds wait for the next COPY.
+ *  A second that was sealed before (late samples, a replayed log) goes the safe way: read, merge, replace, in the same transaction as the
+ *  COPY of the rest. Seconds that are new go by COPY alone; if the table has one of them after all (23505), the whole batch goes the safe
+ *  way. So the same samples may be pushed any number of times, in any order, and the table is the same.
+ *
+ *  Nothing here is dropped: the samples are durable in packet_log, and safePosition() says up to where they are durable here too. When the
+ *  database is away the batch is tried again until it is back; `full` tells ingest to slow the devices. */
+import type pg from 'pg';
+import { gridCeil, type ChannelNo, type SampleRun, type Samples, type StreamId } from '../signal.ts';
+import type { BlockRun } from './block-codec.ts';
+import { CopyBuffer, copyRows } from './copy-binary.ts';
+import type { Database } from './database.ts';
+import { mergeRuns, part } from './merge-runs.ts';
+import { Partitions } from './partitions.ts';
+import { makeSampleRow, putSampleRow, readStoredRuns, runsOf, sampleBlockColumns, type SampleRow } from './sample-rows.ts';
+import { WriterConnection } from './writer-connection.ts';
+
+export type BlockWriterOptions = Readonly<{
+  /** Samples and sealed seconds not yet stored, bytes; above it `full` is true. Default 128 MiB. */
+  queueBytesMax?: number;
+  /** Sealed seconds leave this long after the first, ms. Default 200. */
+  lingerMs?: number;
+  /** ... or at this size, bytes. Default 512 KiB. */
+  batchBytesMax?: number;
+  /** An incomplete second is sealed when nothing has come for it for this long, ms of wall time. Default 2,000. */
+  incompleteAfterMs?: number;
+  /** Hears of what is tried again. */
+  onFault?: (message: string, cause: unknown) => void;
+}>;
+
+type Channel = {
+  streamId: StreamId;
+  channelNo: ChannelNo;
+  epochNs: bigint;
+  rateNanoHz: number;
+  seconds: Map<number, OpenSecond>;
+  /** The second used last. */
+  current: OpenSecond | null;
+  /** Newest second sealed since the channel was first seen here; -1: none, the table may have any. */
+  sealedHigh: number;
+  /** Sealed, not yet stored. */
+  waiting: Set<Sealed>;
+  /** Forget the channel once nothing waits. */
+  closing: boolean;
+};
+
+type OpenSecond = {
+  second: number;
+  /** Grid indices of the second: [kStart, kEnd). */
+  kStart: number;
+  kEnd: number;
+  /** In-order samples from buffer k0 on; the usual case. */
+  k0: number;
+  n: number;
+  samples: Samples;
+  qmask: Uint8Array | null;
+  /** What did not continue the buffer. */
+  others: BlockRun[];
+  otherCount: number;
+  position: number;
+  touchedMs: number;
+};
+
+type Sealed = { channel: Channel; second: number; row: SampleRow; position: number; mayExist: boolean; bytes: number };
+
+const SECOND_NS = 1_000_000_000n;
+/** Row, key and bookkeeping of a sealed second beside its samples, bytes. */
+const ROW_BYTES = 300;
+
+export class BlockWriter {
+  readonly #options: Required<Omit<BlockWriterOptions, 'onFault'>>;
+  readonly #onFault: (message: string, cause: unknown) => void;
+  readonly #connection: WriterConnection;
+  readonly #partitions: Partitions;
+  readonly #pool: pg.Pool;
+  readonly #channels = new Map<number, Channel>();
+  #ready: Sealed[] = [];
+  #readyBytes = 0;
+  #openBytes = 0;
+  #writing: Promise<void> | null = null;
+  #inFlight: readonly Sealed[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  readonly #sweeper: NodeJS.Timeout;
+  #closed = false;
+
+  constructor(database: Database, options: BlockWriterOptions = {}) {
+    this.#options = {
+      queueBytesMax: options.queueBytesMax ?? 128 * 1024 * 1024,
+      lingerMs: options.lingerMs ?? 200,
+      batchBytesMax: options.batchBytesMax ?? 512 * 1024,
+      incompleteAfterMs: options.incompleteAfterMs ?? 2000,
+    };
+    this.#onFault = options.onFault ?? (() => {});
+    this.#pool = database.pool;
+    this.#partitions = new Partitions(database);
+    this.#connection = new WriterConnection(database, {
+      onRetry: (error, attempt) => this.#onFault(`samples: attempt ${attempt}: ${error.message}`, error),
+    });
+    this.#sweeper = setInterval(() => this.#sweep(), Math.max(20, this.#options.incompleteAfterMs / 4));
+    this.#sweeper.unref();
+  }
+
+  /** Not yet stored, bytes. */
+  get queueBytes(): number {
+    return this.#openBytes + this.#readyBytes;
+  }
+
+  /** Above the bound: answer 'busy' before a packet goes to the log. push() still takes what is durable already. */
+  get full(): boolean {
+    return this.queueBytes > this.#options.queueBytesMax;
+  }
+
+  /** Takes the runs of one packet; copies them.
+   *  @param epochNs of the stream  @param rates nano-hertz by ChannelNo  @param position of the packet's batch in the log */
+  push(streamId: StreamId, epochNs: bigint, rates: readonly number[], runs: readonly SampleRun[], position: number): void {
+    const nowMs = performance.now();
+    for (const run of runs) {
+      const channel = this.#channel(streamId, run.channelNo, epochNs, rates);
+      for (let from = 0; from < run.samples.length;) {
+        const second = this.#secondOf(channel, run.k0 + from);
+        const to = Math.min(run.samples.length, second.kEnd - run.k0);
+        this.#add(second, run, from, to);
+        if (position < second.position) second.position = position;
+        second.touchedMs = nowMs;
+        if (second.n + second.otherCount >= second.kEnd - second.kStart) this.#sealIfComplete(channel, second);
+        from = to;
+      }
+    }
+  }
+
+  /** Every packet of a batch up to here is in sample_block, as far as it was pushed. Infinity when nothing waits. */
+  safePosition(): number {
+    let lowest = Infinity;
+    for (const channel of this.#channels.values()) {
+      for (const second of channel.seconds.values()) if (second.position < lowest) lowest = second.position;
+    }
+    for (const sealed of this.#ready) if (sealed.position < lowest) lowest = sealed.position;
+    for (const sealed of this.#inFlight) if (sealed.position < lowest) lowest = sealed.position;
+    return lowest - 1;
+  }
+
+  /** Stores everything, incomplete seconds included. */
+  async flush(): Promise<void> {
+    for (const channel of this.#channels.values()) for (const second of channel.seconds.values()) this.#seal(channel, second);
+    while (this.#ready.length > 0 || this.#writing !== null) {
+      this.#startWriting();
+      await this.#writing;
+    }
+  }
+
+  /** All samples of one channel in [fromNs, toNs) of the device clock: stored, sealed and open, merged. Whole seconds, so it may
+   *  contain samples just outside. */
+  async loadRuns(streamId: StreamId, channelNo: ChannelNo, epochNs: bigint, fromNs: bigint, toNs: bigint): Promise<BlockRun[]> {
+    const fromSecond = floorSecond(fromNs);
+    const toSecond = floorSecond(toNs - 1n) + 1;
+    const channel = this.#channels.get(channelKey(streamId, channelNo));
+    const runs: BlockRun[] = [];
+    // Memory first: what is committed between the two reads is then seen twice and merged, not missed.
+    if (channel !== undefined) {
+      for (const sealed of channel.waiting)
+        if (sealed.second >= fromSecond && sealed.second < toSecond) runs.push(...runsOf(sealed.row.codec));
+      for (const open of channel.seconds.values())
+        if (open.second >= fromSecond && open.second < toSecond) runs.push(...runsOfOpen(open).map(copyOfRun));
+    }
+    runs.push(...(await readStoredRuns(this.#pool, streamId, channelNo, secondUs(epochNs, fromSecond), secondUs(epochNs, toSecond))));
+    return mergeRuns(runs);
+  }
+
+  /** The stream is idle: seal its seconds and forget its channels when they are stored. */
+  closeStream(streamId: StreamId): void {
+    for (const [key, channel] of this.#channels) {
+      if (channel.streamId !== streamId) continue;
+      for (const second of channel.seconds.values()) this.#seal(channel, second);
+      if (channel.waiting.size === 0) this.#channels.delete(key);
+      else channel.closing = true;
+    }
+  }
+
+  /** Stores what waits and ends. */
+  async close(): Promise<void> {
+    await this.flush();
+    this.#closed = true;
+    clearInterval(this.#sweeper);
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#connection.close();
+  }
+
+  /** Ends without storing: the log has everything. For tests and for a stop whose deadline has come. */
+  async abandon(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#sweeper);
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#ready = [];
+    await this.#connection.close();
+  }
+
+  #channel(streamId: StreamId, channelNo: ChannelNo, epochNs: bigint, rates: readonly number[]): Channel {
+    const key = channelKey(streamId, channelNo);
+    let channel = this.#channels.get(key);
+    if (channel === undefined) {
+      const rateNanoHz = rates[channelNo];
+      if (rateNanoHz === undefined) throw new RangeError(`stream ${streamId} has no channel ${channelNo}`);
+      channel = {
+        streamId,
+        channelNo,
+        epochNs,
+        rateNanoHz,
+        seconds: new Map(),
+        current: null,
+        sealedHigh: -1,
+        waiting: new Set(),
+        closing: false,
+      };
+      this.#channels.set(key, channel);
+    }
+    channel.closing = false;
+    return channel;
+  }
+
+  #secondOf(channel: Channel, k: number): OpenSecond {
+    const current = channel.current;
+    if (current !== null && k >= current.kStart && k < current.kEnd) return current;
+    const second = Number((BigInt(k) * SECOND_NS) / BigInt(channel.rateNanoHz));
+    let open = channel.seconds.get(second);
+    if (open === undefined) {
+      const kStart = gridCeil(BigInt(second) * SECOND_NS, channel.rateNanoHz);
+      const kEnd = gridCeil(BigInt(second + 1) * SECOND_NS, channel.rateNanoHz);
+      open = {
+        second,
+        kStart,
+        kEnd,
+        k0: k,
+        n: 0,
+        samples: emptySamples,
+        qmask: null,
+        others: [],
+        otherCount: 0,
+        position: Infinity,
+        touchedMs: 0,
+      };
+      channel.seconds.set(second, open);
+    }
+    channel.current = open;
+    return open;
+  }
+
+  /** Adds samples [from, to) of a run to the second they belong to. */
+  #add(open: OpenSecond, run: SampleRun, from: number, to: number): void {
+    const { samples, qmask } = run;
+    const k = run.k0 + from;
+    const count = to - from;
+    if (open.n === 0) {
+      const capacity = open.kEnd - k;
+      open.samples = samples instanceof Float32Array ? new Float32Array(capacity) : new Int32Array(capacity);
+      open.k0 = k;
+      this.#openBytes += 4 * capacity;
+    }
+    if (k === open.k0 + open.n && open.samples.constructor === samples.constructor) {
+      const target = open.samples;
+      for (let i = 0, at = open.n; i < count; i++) target[at + i] = samples[from + i]!;
+      if (qmask !== null) {
+        open.qmask ??= new Uint8Array(open.samples.length);
+        open.qmask.set(qmask.subarray(from, to), open.n);
+      }
+      open.n += count;
+    } else {
+      open.others.push({ k0: k, samples: samples.slice(from, to), qmask: qmask?.slice(from, to) ?? null });
+      open.otherCount += count;
+      this.#openBytes += 4 * count;
+    }
+  }
+
+  /** As many samples as the second has have come: seal it, unless some came twice and others are missing. */
+  #sealIfComplete(channel: Channel, open: OpenSecond): void {
+    const wanted = open.kEnd - open.kStart;
+    const runs = runsOfOpen(open);
+    if (runs.length === 1 && runs[0]!.samples.length === wanted) {
+      this.#seal(channel, open, runs);
+      return;
+    }
+    const count = runs.reduce((sum, run) => sum + run.samples.length, 0);
+    this.#openBytes += 4 * (count - open.otherCount - open.samples.length);
+    open.others = runs.map(copyOfRun);
+    open.otherCount = count;
+    open.samples = emptySamples;
+    open.qmask = null;
+    open.n = 0;
+  }
+
+  #seal(channel: Channel, open: OpenSecond, runs: readonly BlockRun[] = runsOfOpen(open)): void {
+    channel.seconds.delete(open.second);
+    if (channel.current === open) channel.current = null;
+    this.#openBytes -= 4 * (open.samples.length + open.otherCount);
+    const row = makeSampleRow(
+      channel.streamId,
+      channel.channelNo,
+      secondUs(channel.epochNs, open.second),
+      channel.epochNs,
+      channel.rateNanoHz,
+      runs,
+    );
+    const mayExist = open.second <= channel.sealedHigh || channel.sealedHigh < 0;
+    if (open.second > channel.sealedHigh) channel.sealedHigh = open.second;
+    const sealed: Sealed = { channel, second: open.second, row, position: open.position, mayExist, bytes: row.codec.length + ROW_BYTES };
+    channel.waiting.add(sealed);
+    this.#ready.push(sealed);
+    this.#readyBytes += sealed.bytes;
+    this.#schedule();
+  }
+
+  #sweep(): void {
+    const before = performance.now() - this.#options.incompleteAfterMs;
+    for (const channel of this.#channels.values()) {
+      for (const open of channel.seconds.values()) if (open.touchedMs < before) this.#seal(channel, open);
+    }
+  }
+
+  #schedule(): void {
+    if (this.#writing !== null || this.#closed) return;
+    if (this.#readyBytes >= this.#options.batchBytesMax) this.#startWriting();
+    else this.#timer ??= setTimeout(() => this.#startWriting(), this.#options.lingerMs);
+  }
+
+  #startWriting(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#writing !== null || this.#ready.length === 0) return;
+    const batch = this.#ready;
+    this.#ready = [];
+    this.#inFlight = batch;
+    this.#writing = this.#store(batch).finally(() => {
+      this.#inFlight = [];
+      this.#writing = null;
+      if (this.#ready.length > 0) this.#schedule();
+    });
+  }
+
+  /** Until it is stored; only an abandoned writer gives up. */
+  async #store(batch: readonly Sealed[]): Promise<void> {
+    let careful = batch.some((sealed) => sealed.mayExist);
+    let everything = false;
+    while (!this.#closed) {
+      try {
+        await this.#connection.run(async (client) => {
+          await this.#partitions.ensure(client, 'sample_block', new Set(batch.map((sealed) => sealed.row.timeUs)));
+          if (careful) await storeCarefully(client, batch, everything);
+          else await copyRows(client, sampleBlockColumns, rowsOf(batch.map((sealed) => sealed.row)));
+        });
+        break;
+      } catch (error) {
+        const code = (error as { code?: unknown }).code;
+        if (code === '23505') careful = everything = true;
+        else if (code === '23514') this.#partitions.forget();
+        else {
+          this.#onFault(`samples: ${(error as Error).message}`, error);
+          await new Promise((done) => setTimeout(done, 500));
+        }
+      }
+    }
+    for (const sealed of batch) {
+      const { channel } = sealed;
+      channel.waiting.delete(sealed);
+      this.#readyBytes -= sealed.bytes;
+      if (channel.closing && channel.waiting.size === 0) this.#channels.delete(channelKey(channel.streamId, channel.channelNo));
+    }
+  }
+}
+
+/** The rows that $1..$3 name; the range of times lets partitions and chunks be excluded. */
+const namedRows = `unnest($1::int[], $2::smallint[], $3::int8[]) as k (stream_id, channel_no, us)
+  where b.time between timestamptz 'epoch' + $4 * interval '1 microsecond' and timestamptz 'epoch' + $5 * interval '1 microsecond'
+    and b.stream_id = k.stream_id and b.channel_no = k.channel_no and b.time = timestamptz 'epoch' + k.us * interval '1 microsecond'`;
+
+/** Replaces the rows that exist by their union with the new ones, and copies the rest: one transaction, so that no reader misses one.
+ *  @param askAll whether to look for every row, not only for those that may exist */
+async function storeCarefully(client: pg.Client, batch: readonly Sealed[], askAll: boolean): Promise<void> {
+  const byKey = new Map<string, { sealed: Sealed; blocks: Uint8Array[] }>();
+  for (const sealed of batch) {
+    const key = rowKey(sealed.row.streamId, sealed.row.channelNo, sealed.row.timeUs);
+    const found = byKey.get(key);
+    if (found === undefined) byKey.set(key, { sealed, blocks: [sealed.row.codec] });
+    else found.blocks.push(sealed.row.codec);
+  }
+  const asked = [...byKey.values()]
+    .filter(({ sealed, blocks }) => askAll || sealed.mayExist || blocks.length > 1)
+    .map(({ sealed }) => sealed.row);
+  await client.query('begin');
+  if (asked.length > 0) {
+    const times = asked.map((row) => row.timeUs);
+    const range = [times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b))];
+    const stored = await client.query<{ stream_id: number; channel_no: number; us: bigint; codec: Buffer }>(
+      `select b.stream_id, b.channel_no, k.us, b.codec from sample_block b, ${namedRows}`,
+      [asked.map((row) => row.streamId), asked.map((row) => row.channelNo), times, ...range],
+    );
+    for (const row of stored.rows) byKey.get(rowKey(row.stream_id, row.channel_no, Number(row.us)))!.blocks.unshift(row.codec);
+    if (stored.rows.length > 0) {
+      const found = [
+        stored.rows.map((row) => row.stream_id),
+        stored.rows.map((row) => row.channel_no),
+        stored.rows.map((row) => row.us.toString()),
+      ];
+      await client.query(`delete from sample_block b using ${namedRows}`, [...found, ...range]);
+    }
+  }
+  const rows: SampleRow[] = [];
+  for (const { sealed, blocks } of byKey.values()) {
+    const { streamId, channelNo, timeUs } = sealed.row;
+    const { epochNs, rateNanoHz } = sealed.channel;
+    rows.push(
+      blocks.length === 1 ? sealed.row : makeSampleRow(streamId, channelNo, timeUs, epochNs, rateNanoHz, mergeRuns(blocks.flatMap(runsOf))),
+    );
+  }
+  await copyRows(client, sampleBlockColumns, rowsOf(rows));
+  await client.query('commit');
+}
+
+function rowsOf(rows: readonly SampleRow[]): CopyBuffer {
+  const buffer = new CopyBuffer(1024 + rows.reduce((bytes, row) => bytes + row.codec.length + 100, 0));
+  for (const row of rows) putSampleRow(buffer, row);
+  return buffer;
+}
+
+const emptySamples = new Int32Array(0);
+
+function bufferOf(open: OpenSecond): BlockRun[] {
+  return open.n === 0 ? [] : [part({ k0: open.k0, samples: open.samples, qmask: open.qmask }, 0, open.n)];
+}
+
+function runsOfOpen(open: OpenSecond): BlockRun[] {
+  return open.others.length === 0 ? bufferOf(open) : mergeRuns([...bufferOf(open), ...open.others]);
+}
+
+/** Copied, because the buffer of an open second goes on changing. */
+function copyOfRun(run: BlockRun): BlockRun {
+  return { k0: run.k0, samples: run.samples.slice(), qmask: run.qmask?.slice() ?? null };
+}
+
+function channelKey(streamId: StreamId, channelNo: number): number {
+  return streamId * 32_768 + channelNo;
+}
+
+function rowKey(streamId: number, channelNo: number, timeUs: number): string {
+  return `${streamId}:${channelNo}:${timeUs}`;
+}
+
+function floorSecond(ns: bigint): number {
+  return Number(ns >= 0n ? ns / SECOND_NS : -((-ns + SECOND_NS - 1n) / SECOND_NS));
+}
+
+/** Unix µs of the start of a device second. */
+function secondUs(epochNs: bigint, second: number): number {
+  const ns = epochNs + BigInt(second) * SECOND_NS;
+  return Number(ns >= 0n ? ns / 1000n : (ns - 999n) / 1000n);
+}

@@ -1,0 +1,131 @@
+/** Rows in PostgreSQL's binary COPY format, and sending them. */
+import type pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+
+/** Microseconds from 1970 to 2000, where PostgreSQL's timestamps begin. */
+const POSTGRES_EPOCH_US = 946_684_800_000_000;
+const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
+const TWO_32 = 4_294_967_296;
+
+/** A growing buffer of rows. Fields are appended in the order of the COPY statement's columns. */
+export class CopyBuffer {
+  #buffer: Buffer;
+  #at = SIGNATURE.length;
+  #rowCount = 0;
+
+  constructor(bytes = 64 * 1024) {
+    this.#buffer = Buffer.allocUnsafe(bytes);
+    SIGNATURE.copy(this.#buffer);
+  }
+
+  get rowCount(): number {
+    return this.#rowCount;
+  }
+
+  get bytes(): number {
+    return this.#at;
+  }
+
+  row(fieldCount: number): void {
+    this.#reserve(2);
+    this.#at = this.#buffer.writeInt16BE(fieldCount, this.#at);
+    this.#rowCount++;
+  }
+
+  null(): void {
+    this.#reserve(4);
+    this.#at = this.#buffer.writeInt32BE(-1, this.#at);
+  }
+
+  int2(value: number): void {
+    this.#field(2);
+    this.#at = this.#buffer.writeInt16BE(value, this.#at);
+  }
+
+  int4(value: number): void {
+    this.#field(4);
+    this.#at = this.#buffer.writeInt32BE(value, this.#at);
+  }
+
+  int8(value: bigint): void {
+    this.#field(8);
+    this.#at = this.#buffer.writeBigInt64BE(value, this.#at);
+  }
+
+  /** @param value NaN is written as null */
+  float4(value: number): void {
+    if (Number.isNaN(value)) return this.null();
+    this.#field(4);
+    this.#at = this.#buffer.writeFloatBE(value, this.#at);
+  }
+
+  /** @param value NaN is written as null */
+  float8(value: number): void {
+    if (Number.isNaN(value)) return this.null();
+    this.#field(8);
+    this.#at = this.#buffer.writeDoubleBE(value, this.#at);
+  }
+
+  /** @param unixUs whole microseconds since 1970; as two 32-bit halves, which is 5x quicker than a bigint */
+  timestamptz(unixUs: number): void {
+    this.#field(8);
+    const us = unixUs - POSTGRES_EPOCH_US;
+    this.#at = this.#buffer.writeInt32BE(Math.floor(us / TWO_32), this.#at);
+    this.#at = this.#buffer.writeUInt32BE(us >>> 0, this.#at);
+  }
+
+  text(value: string): void {
+    const length = Buffer.byteLength(value);
+    this.#field(length);
+    this.#at += this.#buffer.write(value, this.#at);
+  }
+
+  bytea(value: Uint8Array, from = 0, to = value.length): void {
+    this.#field(to - from);
+    this.#buffer.set(from === 0 && to === value.length ? value : value.subarray(from, to), this.#at);
+    this.#at += to - from;
+  }
+
+  /** A bytea field that `write` fills in place. @param bytesMax room that it may use  @returns through write: the end of the field */
+  byteaInPlace(bytesMax: number, write: (out: Uint8Array, at: number) => number): void {
+    this.#reserve(4 + bytesMax);
+    const start = this.#at + 4;
+    const end = write(this.#buffer, start);
+    this.#buffer.writeInt32BE(end - start, this.#at);
+    this.#at = end;
+  }
+
+  /** The whole message, trailer included. The buffer must not be used afterwards. */
+  finish(): Buffer {
+    this.#reserve(2);
+    this.#at = this.#buffer.writeInt16BE(-1, this.#at);
+    return this.#buffer.subarray(0, this.#at);
+  }
+
+  #field(bytes: number): void {
+    this.#reserve(4 + bytes);
+    this.#at = this.#buffer.writeInt32BE(bytes, this.#at);
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#buffer.length) return;
+    const bigger = Buffer.allocUnsafe(Math.max(2 * this.#buffer.length, this.#at + bytes));
+    this.#buffer.copy(bigger, 0, 0, this.#at);
+    this.#buffer = bigger;
+  }
+}
+
+/** COPYs rows on a connection that does nothing else meanwhile. @param into table and columns: `feature (time, …)`  @returns rows written */
+export async function copyRows(client: pg.Client, into: string, rows: CopyBuffer): Promise<number> {
+  if (rows.rowCount === 0) return 0;
+  const stream = client.query(copyFrom(`copy ${into} from stdin (format binary)`));
+  return new Promise((done, fail) => {
+    // A lost connection reports to the client, not to the stream.
+    const lost = (): void => fail(Object.assign(new Error('connection lost during COPY'), { code: '08006' }));
+    client.once('end', lost);
+    const settle = (): void => void client.removeListener('end', lost);
+    stream.once('error', (error: Error) => (settle(), fail(error)));
+    stream.once('finish', () => (settle(), done(stream.rowCount)));
+    stream.end(rows.finish());
+  });
+}

@@ -1,0 +1,343 @@
+/** Where a packet is durable before it is acknowledged: packets as they came, in batches, one COPY and one commit per batch.
+ *
+ *  A batch fills while the one before it is being written, and leaves when that one is done and it has lingered or is full (group commit).
+ *  Batches are numbered in commit order. Everything up to the checkpoint is in the other tables; everything after it is replayed at start
+ *  by recover(). Packets are never dropped once their promise has resolved, and a packet that was refused was not kept: sending it again
+ *  is always right, because the tables after the log take the same samples twice as once.
+ *
+ *  Modes: `open` takes packets; `failing` is open, but the last batch could not be written, so that waiting packets are refused as they
+ *  time out; `closed` refuses. One log per database: an advisory lock on the log's own connection keeps a second service out. */
+import type pg from 'pg';
+import { PipelineError } from '../errors.ts';
+import type { StreamId } from '../signal.ts';
+import { CopyBuffer, copyRows } from './copy-binary.ts';
+import type { Database } from './database.ts';
+import { Partitions } from './partitions.ts';
+import { saveStreams, type StreamRegistry } from './stream-registry.ts';
+import { WriterConnection } from './writer-connection.ts';
+
+export type LogEntry = Readonly<{
+  streamId: StreamId;
+  /** 0..2^53-1. */
+  seq: number;
+  /** Unix ns. */
+  receivedNs: bigint;
+  /** The packet as received. */
+  bytes: Uint8Array;
+}>;
+
+/** The group commit that a packet travels in; the same object for all of its packets. */
+export type LogBatch = Readonly<{
+  /** Ascending in commit order. */
+  position: number;
+  /** Resolves when the packets are durable; rejects (PipelineError unavailable) when nothing of them was kept. */
+  durable: Promise<void>;
+}>;
+
+export type PacketLogOptions = Readonly<{
+  /** Packets waiting to become durable, bytes; above it append answers 'busy'. Default 64 MiB. */
+  queueBytesMax?: number;
+  /** How long a batch waits for more packets, ms. Default 10. */
+  lingerMs?: number;
+  /** A batch leaves without lingering at this size, bytes. Default 1 MiB. */
+  batchBytesMax?: number;
+  /** How long a batch is tried before its packets are refused, ms. Default 15,000. */
+  retryForMs?: number;
+  /** How long to wait for another service to let go of the log, ms. Default 10,000. */
+  lockWaitMs?: number;
+  onRetry?: (error: Error, attempt: number) => void;
+}>;
+
+/** stream_id u32, seq u64, received_ns i64, length u32; little-endian. */
+const ENTRY_HEAD = 24;
+/** Row of a part: 24 header + 26 fixed + 4 length, and not more than 8,160 fit a page. */
+const PART_BYTES = 8096;
+const LOCK = 8_031_447_120_945n;
+
+type OpenBatch = {
+  position: number;
+  durable: Promise<void>;
+  resolve: () => void;
+  reject: (error: Error) => void;
+  buffer: Buffer;
+  bytes: number;
+  count: number;
+  /** performance.now() of the first packet. */
+  since: number;
+};
+
+export class PacketLog {
+  readonly #database: Database;
+  readonly #registry: StreamRegistry;
+  readonly #options: Required<Omit<PacketLogOptions, 'onRetry'>>;
+  readonly #connection: WriterConnection;
+  readonly #partitions: Partitions;
+  #nextPosition = 1;
+  #durablePosition = 0;
+  #checkpointed = 0;
+  #open: OpenBatch | null = null;
+  /** Full batches that wait behind the one being written. */
+  readonly #full: OpenBatch[] = [];
+  #queueBytes = 0;
+  #writing = false;
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+  #spare: Buffer | null = null;
+
+  private constructor(database: Database, registry: StreamRegistry, options: PacketLogOptions) {
+    this.#database = database;
+    this.#registry = registry;
+    this.#options = {
+      queueBytesMax: options.queueBytesMax ?? 64 * 1024 * 1024,
+      lingerMs: options.lingerMs ?? 10,
+      batchBytesMax: options.batchBytesMax ?? 1024 * 1024,
+      retryForMs: options.retryForMs ?? 15_000,
+      lockWaitMs: options.lockWaitMs ?? 10_000,
+    };
+    this.#partitions = new Partitions(database);
+    this.#connection = new WriterConnection(database, {
+      retryForMs: this.#options.retryForMs,
+      onConnect: (client) => this.#lock(client),
+      ...(options.onRetry === undefined ? {} : { onRetry: options.onRetry }),
+    });
+  }
+
+  /** Takes the log of a database over. Call recover() before the first append.
+   *  @throws PipelineError conflict when another service holds it */
+  static async open(database: Database, registry: StreamRegistry, options: PacketLogOptions = {}): Promise<PacketLog> {
+    const log = new PacketLog(database, registry, options);
+    await log.#connection.run(async (client) => {
+      const { rows } = await client.query<{ checkpoint: bigint; newest: bigint }>(
+        `select batch_id as checkpoint, greatest(batch_id, coalesce((select max(batch_id) from packet_log), 0)) as newest from packet_log_checkpoint`,
+      );
+      log.#checkpointed = Number(rows[0]!.checkpoint);
+      log.#durablePosition = Number(rows[0]!.newest);
+      log.#nextPosition = log.#durablePosition + 1;
+    });
+    return log;
+  }
+
+  /** Newest batch that is durable. */
+  get durablePosition(): number {
+    return this.#durablePosition;
+  }
+
+  /** Packets not yet durable, bytes. */
+  get queueBytes(): number {
+    return this.#queueBytes;
+  }
+
+  /** Takes a packet; its bytes are copied. 'busy': nothing was kept. */
+  append(entry: LogEntry): LogBatch | 'busy' {
+    const size = ENTRY_HEAD + entry.bytes.length;
+    if (this.#closed || this.#queueBytes + size > this.#options.queueBytesMax) return 'busy';
+    const batch = this.#room(size);
+    const { buffer } = batch;
+    let at = batch.bytes;
+    at = buffer.writeUInt32LE(entry.streamId, at);
+    at = buffer.writeUInt32LE(entry.seq % 4_294_967_296, at);
+    at = buffer.writeUInt32LE(Math.floor(entry.seq / 4_294_967_296), at);
+    at = buffer.writeBigInt64LE(entry.receivedNs, at);
+    at = buffer.writeUInt32LE(entry.bytes.length, at);
+    buffer.set(entry.bytes, at);
+    batch.bytes += size;
+    batch.count++;
+    this.#queueBytes += size;
+    this.#schedule();
+    return batch;
+  }
+
+  /** Everything that is durable and after the checkpoint, in the order of its acknowledgement; the registry hears of each packet.
+   *  A packet that was sent twice may come twice. */
+  async *recover(): AsyncGenerator<LogEntry & Readonly<{ position: number }>> {
+    const last = this.#durablePosition;
+    for (let from = this.#checkpointed; from < last;) {
+      const { rows } = await this.#database.pool.query<{ batch_id: bigint; data: Buffer }>(
+        `select batch_id, data from packet_log where batch_id > $1 and batch_id <= $2 order by batch_id, part`,
+        [from.toString(), (from + 16).toString()],
+      );
+      from += 16;
+      for (let i = 0; i < rows.length;) {
+        const position = rows[i]!.batch_id;
+        const parts: Buffer[] = [];
+        while (i < rows.length && rows[i]!.batch_id === position) parts.push(rows[i++]!.data);
+        for (const entry of readBatch(Buffer.concat(parts))) {
+          this.#registry.noteDurable(entry.streamId, entry.seq, entry.receivedNs);
+          yield { ...entry, position: Number(position) };
+        }
+      }
+    }
+  }
+
+  /** Everything up to `position` is in the other tables: it will not be replayed. Saves the sequence numbers in the same transaction.
+   *  @param position is taken down to what is durable */
+  async checkpoint(position: number): Promise<void> {
+    const target = Math.min(position, this.#durablePosition);
+    const dirty = this.#registry.takeDirty();
+    if (target <= this.#checkpointed && dirty.count === 0) return;
+    const client = await this.#database.pool.connect();
+    try {
+      await client.query('begin');
+      if (dirty.count > 0) await client.query(saveStreams, [...dirty.columns]);
+      await client.query('update packet_log_checkpoint set batch_id = greatest(batch_id, $1), updated_at = now()', [target.toString()]);
+      await client.query('commit');
+      this.#checkpointed = Math.max(this.#checkpointed, target);
+      client.release();
+    } catch (error) {
+      dirty.undo();
+      client.release(true);
+      throw error;
+    }
+  }
+
+  /** Writes what waits, then lets go. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#open !== null || this.#full.length > 0 || this.#writing) {
+      const last = this.#open ?? this.#full.at(-1);
+      this.#flush();
+      if (last === undefined) await new Promise((done) => setTimeout(done, 5));
+      else await last.durable.catch(() => {});
+    }
+    await this.#connection.close();
+  }
+
+  /** The open batch, if the entry fits it. */
+  #room(size: number): OpenBatch {
+    let batch = this.#open;
+    if (batch !== null && batch.bytes > 0 && batch.bytes + size > this.#options.batchBytesMax) {
+      this.#full.push(batch);
+      batch = null;
+    }
+    if (batch === null) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      promise.catch(() => {}); // whoever awaits it hears of it; nobody may
+      const buffer = this.#spare ?? Buffer.allocUnsafe(256 * 1024);
+      this.#spare = null;
+      batch = { position: this.#nextPosition++, durable: promise, resolve, reject, buffer, bytes: 0, count: 0, since: performance.now() };
+      this.#open = batch;
+    }
+    if (batch.bytes + size > batch.buffer.length) {
+      const bigger = Buffer.allocUnsafe(Math.max(2 * batch.buffer.length, batch.bytes + size));
+      batch.buffer.copy(bigger, 0, 0, batch.bytes);
+      batch.buffer = bigger;
+    }
+    return batch;
+  }
+
+  #schedule(): void {
+    if (this.#writing) return; // goes on when that batch is done
+    const batch = this.#full[0] ?? this.#open;
+    if (batch === null || batch === undefined) return;
+    const waitMs = this.#full.length > 0 || this.#closed ? 0 : this.#options.lingerMs - (performance.now() - batch.since);
+    if (waitMs <= 0 || batch.bytes >= this.#options.batchBytesMax) this.#flush();
+    else this.#timer ??= setTimeout(() => this.#flush(), waitMs);
+  }
+
+  #flush(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#writing) return;
+    let batch = this.#full.shift();
+    if (batch === undefined) {
+      if (this.#open === null) return;
+      batch = this.#open;
+      this.#open = null;
+    }
+    this.#writing = true;
+    const sent = batch;
+    void this.#write(sent)
+      .then(
+        () => this.#settle(sent),
+        (error: unknown) => sent.reject(asUnavailable(error)),
+      )
+      .finally(() => {
+        this.#queueBytes -= sent.bytes;
+        if (sent.buffer.length <= 1024 * 1024) this.#spare = sent.buffer;
+        this.#writing = false;
+        this.#schedule();
+      });
+  }
+
+  #settle(batch: OpenBatch): void {
+    this.#durablePosition = batch.position;
+    for (const entry of readHeads(batch.buffer, batch.bytes)) this.#registry.noteDurable(entry.streamId, entry.seq, entry.receivedNs);
+    batch.resolve();
+  }
+
+  async #write(batch: OpenBatch): Promise<void> {
+    const timeUs = Math.floor(Date.now() * 1000);
+    await this.#connection.run(async (client) => {
+      await this.#partitions.ensure(client, 'packet_log', [timeUs]);
+      try {
+        await copyRows(client, 'packet_log (time, batch_id, part, packet_count, data)', batchRows(batch, timeUs));
+      } catch (error) {
+        const code = (error as { code?: unknown }).code;
+        if (code === '23514') this.#partitions.forget();
+        // The batch is there: its commit had happened although the answer was lost. Rows of one COPY are there all or none.
+        if (code !== '23505') throw error;
+        await client.query('rollback');
+      }
+    });
+  }
+
+  /** On every new connection: only one service writes the log. */
+  async #lock(client: pg.Client): Promise<void> {
+    const deadline = performance.now() + this.#options.lockWaitMs;
+    for (;;) {
+      const { rows } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [LOCK.toString()]);
+      if (rows[0]!.got) return;
+      if (performance.now() > deadline) throw new PipelineError('conflict', 'another biosignal service writes to this database');
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+}
+
+function batchRows(batch: OpenBatch, timeUs: number): CopyBuffer {
+  const rows = new CopyBuffer(batch.bytes + 1024 + (batch.bytes / PART_BYTES) * 64);
+  for (let from = 0, part = 0; from < batch.bytes; from += PART_BYTES, part++) {
+    rows.row(5);
+    rows.timestamptz(timeUs);
+    rows.int8(BigInt(batch.position));
+    rows.int2(part);
+    rows.int4(part === 0 ? batch.count : 0);
+    rows.bytea(batch.buffer, from, Math.min(from + PART_BYTES, batch.bytes));
+  }
+  return rows;
+}
+
+function* readHeads(
+  buffer: Buffer,
+  end: number,
+): Generator<Readonly<{ streamId: StreamId; seq: number; receivedNs: bigint; at: number; length: number }>> {
+  for (let at = 0; at < end;) {
+    const length = buffer.readUInt32LE(at + 20);
+    yield {
+      streamId: buffer.readUInt32LE(at) as StreamId,
+      seq: buffer.readUInt32LE(at + 4) + buffer.readUInt32LE(at + 8) * 4_294_967_296,
+      receivedNs: buffer.readBigInt64LE(at + 12),
+      at: at + ENTRY_HEAD,
+      length,
+    };
+    at += ENTRY_HEAD + length;
+  }
+}
+
+/** @throws PipelineError internal when the batch is damaged */
+function* readBatch(data: Buffer): Generator<LogEntry> {
+  try {
+    for (const { streamId, seq, receivedNs, at, length } of readHeads(data, data.length)) {
+      if (at + length > data.length) throw new RangeError('cut');
+      yield { streamId, seq, receivedNs, bytes: data.subarray(at, at + length) };
+    }
+  } catch (error) {
+    if (error instanceof RangeError) throw new PipelineError('internal', 'a batch of packet_log is damaged', { cause: error });
+    throw error;
+  }
+}
+
+function asUnavailable(error: unknown): Error {
+  if (error instanceof PipelineError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new PipelineError('unavailable', `the packet log could not be written: ${message}`, { cause: error });
+}

@@ -1,0 +1,119 @@
+/** Rows of sample_block: made of runs, written as COPY fields, read back. */
+import { isRejected, PipelineError } from '../errors.ts';
+import { gridTimeNs, type StreamId } from '../signal.ts';
+import type { Database } from './database.ts';
+import { blockBytesMax, decodeBlock, encodeBlockInto, type BlockRun } from './block-codec.ts';
+import type { CopyBuffer } from './copy-binary.ts';
+
+export type SampleRow = Readonly<{
+  streamId: StreamId;
+  channelNo: number;
+  /** Start of the device second on the corrected clock, Unix µs. */
+  timeUs: number;
+  /** First sample, Unix ns. */
+  startNs: bigint;
+  n: number;
+  /** Of the samples that are not bad, digital units; NaN when there are none. */
+  min: number;
+  max: number;
+  mean: number;
+  suspectCount: number;
+  badCount: number;
+  codec: Uint8Array;
+}>;
+
+export const sampleBlockColumns = 'sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)';
+
+const scratch = { bytes: new Uint8Array(64 * 1024) };
+
+/** Packs one second. @param runs ascending by k0, not empty  @param timeUs the second's start, Unix µs */
+export function makeSampleRow(
+  streamId: StreamId,
+  channelNo: number,
+  timeUs: number,
+  epochNs: bigint,
+  rateNanoHz: number,
+  runs: readonly BlockRun[],
+): SampleRow {
+  const room = blockBytesMax(runs);
+  if (room > scratch.bytes.length) scratch.bytes = new Uint8Array(room);
+  const end = encodeBlockInto(runs, scratch.bytes, 0);
+  let n = 0;
+  let min = Infinity;
+  let max = -Infinity;
+  let sum = 0;
+  let goodCount = 0;
+  let suspectCount = 0;
+  let badCount = 0;
+  for (const { samples, qmask } of runs) {
+    n += samples.length;
+    for (let i = 0; i < samples.length; i++) {
+      const value = samples[i]!;
+      if (qmask !== null && qmask[i] !== 0) {
+        if (qmask[i] === 2) {
+          badCount++;
+          continue;
+        }
+        suspectCount++;
+      }
+      if (value !== value) continue; // NaN of a device that sends floats
+      goodCount++;
+      sum += value;
+      if (value < min) min = value;
+      if (value > max) max = value;
+    }
+  }
+  return {
+    streamId,
+    channelNo,
+    timeUs,
+    startNs: epochNs + gridTimeNs(runs[0]!.k0, rateNanoHz),
+    n,
+    min: goodCount === 0 ? NaN : min,
+    max: goodCount === 0 ? NaN : max,
+    mean: goodCount === 0 ? NaN : sum / goodCount,
+    suspectCount,
+    badCount,
+    codec: scratch.bytes.slice(0, end),
+  };
+}
+
+export function putSampleRow(rows: CopyBuffer, row: SampleRow): void {
+  rows.row(11);
+  rows.timestamptz(row.timeUs);
+  rows.int8(row.startNs);
+  rows.int4(row.streamId);
+  rows.int4(row.n);
+  rows.float4(row.min);
+  rows.float4(row.max);
+  rows.float4(row.mean);
+  rows.int2(row.channelNo);
+  rows.int2(Math.min(row.suspectCount, 32_767));
+  rows.int2(Math.min(row.badCount, 32_767));
+  rows.bytea(row.codec);
+}
+
+/** @throws PipelineError internal when the block is damaged */
+export function runsOf(codec: Uint8Array): BlockRun[] {
+  const runs = decodeBlock(codec);
+  if (isRejected(runs)) throw new PipelineError('internal', runs.detail);
+  return runs;
+}
+
+/** The stored runs of one channel in the seconds that begin in [fromUs, toUs), by second. */
+export async function readStoredRuns(
+  pool: Pick<Database['pool'], 'query'>,
+  streamId: StreamId,
+  channelNo: number,
+  fromUs: number,
+  toUs: number,
+): Promise<BlockRun[]> {
+  const { rows } = await pool.query<{ codec: Buffer }>(
+    `select codec from sample_block
+     where time >= timestamptz 'epoch' + $3 * interval '1 microsecond' and time < timestamptz 'epoch' + $4 * interval '1 microsecond'
+       and stream_id = $1 and channel_no = $2
+     order by time`,
+    [streamId, channelNo, fromUs, toUs],
+  );
+  return rows.flatMap((row) => runsOf(row.codec));
+}

@@ -1,0 +1,141 @@
+/** A connection for one writer: opened when needed, opened again when lost, its work retried when that can help. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { PipelineError } from '../errors.ts';
+import type { Database } from './database.ts';
+
+/** SQLSTATEs after which the same work may succeed; everything else is a fault of ours or of the data. */
+export const retryStates: Readonly<Record<string, string>> = {
+  '08000': 'connection exception',
+  '08001': 'cannot connect',
+  '08003': 'connection does not exist',
+  '08004': 'connection rejected',
+  '08006': 'connection failure',
+  '25006': 'read-only: a standby, until it is promoted',
+  '40001': 'serialization failure',
+  '40P01': 'deadlock',
+  '53000': 'insufficient resources',
+  '53100': 'disk full',
+  '53200': 'out of memory',
+  '53300': 'too many connections',
+  '55006': 'object in use',
+  '55P03': 'lock not available',
+  '57014': 'query canceled: statement timeout',
+  '57P01': 'admin shutdown',
+  '57P02': 'crash shutdown',
+  '57P03': 'cannot connect now: starting up',
+  '58030': 'I/O error',
+};
+const retryErrno = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+
+export function isRetryable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') return code in retryStates || retryErrno.has(code);
+  // pg's own errors carry no code
+  return /^Connection terminated|^Client has encountered a connection error|timeout expired|Client was closed|not queryable/.test(
+    error.message,
+  );
+}
+
+export type WriterConnectionOptions = Readonly<{
+  /** How long one piece of work is retried, ms. Default 15,000. */
+  retryForMs?: number;
+  /** A statement may run this long, ms. Default 20,000. */
+  statementTimeoutMs?: number;
+  /** Runs on every new connection before any work. */
+  onConnect?: (client: pg.Client) => Promise<void>;
+  /** Hears of every retry. */
+  onRetry?: (error: Error, attempt: number) => void;
+}>;
+
+/** One piece of work at a time: the caller awaits `run` before the next. */
+export class WriterConnection {
+  readonly #database: Database;
+  readonly #options: WriterConnectionOptions;
+  #client: pg.Client | null = null;
+  #closed = false;
+
+  constructor(database: Database, options: WriterConnectionOptions = {}) {
+    this.#database = database;
+    this.#options = options;
+  }
+
+  /** Runs work until it succeeds. The work must be such that doing it twice is doing it once: a commit may have happened although its
+   *  answer was lost.
+   *  @throws PipelineError unavailable when it cannot be done within retryForMs; the work's own error when a retry cannot help */
+  async run<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const deadline = performance.now() + (this.#options.retryForMs ?? 15_000);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work(await this.#connected());
+      } catch (error) {
+        await this.#drop(error);
+        if (!isRetryable(error)) throw error;
+        this.#options.onRetry?.(error as Error, attempt);
+        const delayMs = Math.min(1000, 20 * 2 ** attempt) * (0.5 + Math.random());
+        if (this.#closed || performance.now() + delayMs > deadline) {
+          throw new PipelineError('unavailable', `the database does not take writes: ${(error as Error).message}`, {
+            cause: error,
+            retryAfterSec: 2,
+          });
+        }
+        await sleep(delayMs);
+      }
+    }
+  }
+
+  /** `work` between begin and commit. */
+  async transaction<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    return this.run(async (client) => {
+      await client.query('begin');
+      const result = await work(client);
+      await client.query('commit');
+      return result;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const client = this.#client;
+    this.#client = null;
+    await client?.end().catch(() => {});
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#client !== null) return this.#client;
+    const client = await this.#database.connect();
+    const forget = (): void => {
+      if (this.#client === client) this.#client = null;
+    };
+    client.on('error', forget);
+    client.on('end', forget);
+    try {
+      await client.query(`set statement_timeout = ${this.#options.statementTimeoutMs ?? 20_000}`);
+      await this.#options.onConnect?.(client);
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
+    this.#client = client;
+    return client;
+  }
+
+  /** After a failure: back to idle when the server says that only the statement failed, else away with the connection. */
+  async #drop(error: unknown): Promise<void> {
+    const client = this.#client;
+    if (client === null) return;
+    const code = (error as { code?: unknown } | null)?.code;
+    if (typeof code === 'string' && /^(22|23|40|42|53|55|57014)/.test(code)) {
+      try {
+        await client.query('rollback');
+        return;
+      } catch {
+        // fall through
+      }
+    }
+    this.#client = null;
+    // Not awaited: a server that does not answer must not hold up the next attempt.
+    client.end().catch(() => {});
+  }
+}
