@@ -9,7 +9,19 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { build } from 'esbuild';
-import type { BuildOptions } from 'esbuild';
+import type { BuildOptions, Plugin } from 'esbuild';
+
+/** Takes the indentation out of html and css templates; minifiers leave the contents of strings alone. The line break stays, so inline text
+ *  keeps its gaps. In code it changes nothing. */
+const thinTemplates: Plugin = {
+  name: 'thin-templates',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/(widgets|dashboard)\/.*\.ts$/ }, async ({ path }) => ({
+      loader: 'ts',
+      contents: (await readFile(path, 'utf8')).replaceAll(/\n[ \t]+/g, '\n'),
+    }));
+  },
+};
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dashboardPages = ['live'] as const;
@@ -32,6 +44,7 @@ export async function buildWeb(outDir: string): Promise<WebBuild> {
     target: 'es2022',
     legalComments: 'none',
     logLevel: 'silent',
+    plugins: [thinTemplates],
   } as const satisfies BuildOptions;
   const [widgets, dashboard] = await Promise.all([
     build({

@@ -32,6 +32,7 @@ const css = `
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 150px), 1fr)); gap: 10px; }
 .metric { background: var(--_sunken); border-radius: 8px; padding: 12px; display: grid; gap: 2px; align-content: start; }
 .metric h3 { font-size: .875rem; font-weight: 600; color: var(--_muted); overflow-wrap: anywhere; }
+.value { font-size: 1.5rem; }
 .foot { display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: baseline; }
 details { font-size: .8125rem; } summary { cursor: pointer; color: var(--_accent); min-block-size: 24px; } details p { overflow-wrap: anywhere; }
 `;

@@ -13,6 +13,7 @@
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import { formatNumber, unitLabel } from '../shared/format.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../shared/live-feed.ts';
+import '../shared/live-feed.ts';
 import { PlayClock } from '../shared/play-clock.ts';
 import { qualityMark } from '../shared/quality.ts';
 import { SweepTrace } from '../shared/sweep-trace.ts';

@@ -41,7 +41,7 @@ form { display: grid; gap: 12px; }
 const NOTE_MAX = 1000;
 const RECENT = 5;
 /** The mouth of each face: bad to good. The words below say the same. */
-const mouths = ['M11 25q6-6 12 0', 'M11 24q6-3 12 0', 'M11 23h12', 'M11 22q6 3 12 0', 'M11 21q6 6 12 0'];
+const mouths = ['M10 26q7-9 14 0', 'M11 25q6-5 12 0', 'M11 23h12', 'M11 21q6 5 12 0', 'M10 20q7 9 14 0'];
 const keys = ['mood1', 'mood2', 'mood3', 'mood4', 'mood5'] as const;
 
 type Mood = Readonly<{ id: string; score: number; note?: string | null; time: string }>;

@@ -5,6 +5,9 @@
  *  trying again cannot help; a new token starts over), `closed` (by us). A reconnect asks for the frames after the last one seen, so a blink
  *  of the network leaves no gap; after a minute the service no longer holds them and the feed starts fresh. */
 
+import { decodeLiveFrame } from './frame-reader.ts';
+import { Session } from './session.ts';
+
 export type LiveChannel = Readonly<{
   /** Unique within the frame: the code, and the device where a subject wears several. */
   id: string;
@@ -39,7 +42,6 @@ export type LiveFeedOptions = Readonly<{
   subjectId: string;
   /** Read at every connect; never put in an address. */
   token: () => string;
-  decode: (bytes: Uint8Array) => LiveFrame;
   onFrame: (frame: LiveFrame, nowMs: number) => void;
   onState: (state: LiveState, detail: string) => void;
 }>;
@@ -54,6 +56,8 @@ const STALE_MS = 3000;
 const RETRY_MIN_MS = 400;
 const RETRY_MAX_MS = 10_000;
 const REPLAY_MAX_MS = 55_000;
+
+export type StartLiveFeed = (options: LiveFeedOptions) => LiveFeed;
 
 export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
   let socket: WebSocket | null = null;
@@ -85,7 +89,7 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
       if (socket !== opened || typeof event.data === 'string') return;
       let frame: LiveFrame;
       try {
-        frame = options.decode(new Uint8Array(event.data as ArrayBuffer));
+        frame = decodeLiveFrame(new Uint8Array(event.data as ArrayBuffer));
       } catch {
         return; // a frame of a newer schema: the next one may be readable
       }
@@ -140,6 +144,8 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
     },
   };
 }
+
+Session.startFeed = startLiveFeed;
 
 function base64url(text: string): string {
   return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');

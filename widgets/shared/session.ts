@@ -1,8 +1,6 @@
 /** Who the widgets of one provider act for, and how they call the service. Secrets live in private fields only: nothing here is reflected
  *  to an attribute, written to storage or logged. */
-import { startLiveFeed } from './live-feed.ts';
-import type { LiveFeed, LiveFrame, LiveState } from './live-feed.ts';
-import { decodeLiveFrame } from './frame-reader.ts';
+import type { LiveFeed, LiveFrame, LiveState, StartLiveFeed } from './live-feed.ts';
 
 export type Credentials =
   | Readonly<{ mode: 'token'; sdkKey: string; token: string }>
@@ -42,6 +40,8 @@ export class Session {
   #resolved: Promise<{ subjectId: string; projectId: string }> | null = null;
   #state: SessionState = 'ready';
   #listeners = new Set<() => void>();
+  /** Set by the module of the live widgets, so that pages without them do not carry the feed and its decoder. */
+  static startFeed: StartLiveFeed | null = null;
   #live = new Set<LiveListener>();
   #feed: LiveFeed | null = null;
   #liveState: LiveState = 'connecting';
@@ -120,8 +120,8 @@ export class Session {
     const credentials = this.#credentials;
     headers['authorization'] = `Bearer ${credentials.mode === 'token' ? credentials.token : credentials.apiKey}`;
     if (credentials.mode === 'direct') {
-      headers['x-project-key'] = credentials.projectKey;
-      headers['x-xuser-id'] = credentials.externalId;
+      headers['project-key'] = credentials.projectKey;
+      headers['xuser-id'] = credentials.externalId;
     }
     let response: Response;
     try {
@@ -179,12 +179,11 @@ export class Session {
     };
     try {
       const { subjectId } = await this.identity();
-      if (this.#feed !== null || this.#live.size === 0) return;
-      this.#feed = startLiveFeed({
+      if (this.#feed !== null || this.#live.size === 0 || Session.startFeed === null) return;
+      this.#feed = Session.startFeed({
         baseUrl: this.baseUrl,
         subjectId,
         token: () => (this.#credentials.mode === 'token' ? this.#credentials.token : this.#credentials.apiKey),
-        decode: decodeLiveFrame,
         onFrame: (frame, nowMs) => {
           for (const listener of this.#live) listener.frame?.(frame, nowMs);
         },

@@ -28,6 +28,7 @@ export function sparkline(series: Series, reference: Readonly<{ low: number; hig
   const y = (value: number): number => HEIGHT - PAD - ((value - min) / span) * (HEIGHT - 2 * PAD);
   let good = '';
   let suspect = '';
+  let goodEnd = '';
   let before: { at: string; timeMs: number; flag: number } | null = null;
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
@@ -42,7 +43,8 @@ export function sparkline(series: Series, reference: Readonly<{ low: number; hig
       before !== null && timeMs - before.timeMs <= stepMs * 1.9 ? before : null;
     const part = joined === null ? `M${at}h.01` : `M${joined.at}L${at}`;
     if (flag >= 1 || (joined?.flag ?? 0) >= 1) suspect += part;
-    else good += joined === null || joined.flag >= 1 || good === '' ? part : `L${at}`;
+    else good += joined !== null && goodEnd === joined.at ? `L${at}` : part;
+    if (flag === 0) goodEnd = (joined?.flag ?? 0) >= 1 ? '' : at;
     before = { at, timeMs, flag };
   }
   const bandTop = reference === null ? 0 : Math.max(0, Math.min(HEIGHT, y(reference.high)));

@@ -32,6 +32,7 @@
  *  @fires bio:range - {range} when a person chose another range */
 import type UPlot from 'uplot';
 import { define, html, nothing } from '../shared/base.ts';
+import type { TemplateResult } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
 import { queryChart, summarize } from '../shared/data.ts';
 import type { Series } from '../shared/data.ts';
@@ -44,9 +45,9 @@ import '../live-trace/live-trace.ts';
 import { createPlot, plotCss } from './plot.ts';
 
 const css = `${plotCss}
-.legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin-block-end: 6px; }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin-block-end: -6px; }
 .legend li { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: baseline; font-size: .875rem; }
-.legend svg { inline-size: 26px; block-size: 8px; align-self: center; }
+.legend .line { inline-size: 26px; block-size: 8px; align-self: center; }
 .legend b { font-size: 1.125rem; }
 .c0 { color: var(--_trace); } .c1 { color: var(--_c1); } .c2 { color: var(--_c2); } .c3 { color: var(--_c3); }
 :host { --_c1: light-dark(#a3359b, #e58be0); --_c2: light-dark(#0a5fb4, #7cc4ff); --_c3: light-dark(#8a4b08, #ffb86b); }
@@ -175,33 +176,7 @@ export class BioTrendChart extends DataWidget<Shown> {
   protected override content(data: Shown) {
     const { locale } = this;
     const groups = byUnit(data.series);
-    return html`<ul class="legend">
-        ${data.series.map((item) => {
-          const summary = summarize(item);
-          const place = groups.find((group) => group.includes(item))?.indexOf(item) ?? 0;
-          return html`<li>
-            <svg class="c${place % 4}" viewBox="0 0 26 8" aria-hidden="true">
-              <path
-                d="M0 4H26"
-                stroke="currentColor"
-                stroke-width="2.5"
-                stroke-dasharray=${['none', '8 4', '2 4', '12 4 2 4'][place % 4]!}
-              />
-            </svg>
-            <span>${item.name}</span>
-            ${
-              summary === null
-                ? html`<span class="muted">${this.text('noValue')}</span>`
-                : html`<span
-                      ><b part="value">${formatValue(locale, summary.latest, item.unit)}</b
-                      ><span class="unit">${unitLabel(item.unit)}</span></span
-                    >
-                    ${qualityMark(summary.latestFlag, locale)}`
-            }
-          </li>`;
-        })}
-      </ul>
-      ${
+    return html`${
         this.#asTable
           ? this.#table(data)
           : html`<div
@@ -211,7 +186,11 @@ export class BioTrendChart extends DataWidget<Shown> {
               aria-label=${this.text('chartLabel', { name: this.heading(), range: rangeLabel(this.#range, locale), summary: this.#summaryText(data) })}
               @keydown=${(event: KeyboardEvent) => this.#onKey(event, data)}
             >
-              ${groups.map((_, i) => html`<div class="plot" part="plot" data-group=${i}></div>`)}
+              ${groups.map(
+                (group, i) =>
+                  html`${this.#legend(group)}
+                    <div class="plot" part="plot" data-group=${i}></div>`,
+              )}
             </div>`
       }
       <p class="readout" aria-live="polite">${this.#readout(data)}</p>
@@ -230,6 +209,30 @@ export class BioTrendChart extends DataWidget<Shown> {
           ${this.text(this.#asTable ? 'showChart' : 'showTable')}
         </button>
       </div>`;
+  }
+
+  /** Above each plot: which line is which, its unit, and its newest value. */
+  #legend(group: readonly Series[]): TemplateResult {
+    return html`<ul class="legend">
+      ${group.map((item, place) => {
+        const summary = summarize(item);
+        return html`<li>
+          <svg class="line c${place % 4}" viewBox="0 0 26 8" aria-hidden="true">
+            <path d="M0 4H26" stroke="currentColor" stroke-width="2.5" stroke-dasharray=${['none', '8 4', '2 4', '12 4 2 4'][place % 4]!} />
+          </svg>
+          <span>${item.name}</span>
+          ${
+            summary === null
+              ? html`<span class="muted">${this.text('noValue')}</span>`
+              : html`<span
+                    ><b part="value">${formatValue(this.locale, summary.latest, item.unit)}</b
+                    ><span class="unit">${unitLabel(item.unit)}</span></span
+                  >
+                  ${qualityMark(summary.latestFlag, this.locale)}`
+          }
+        </li>`;
+      })}
+    </ul>`;
   }
 
   #summaryText(data: Shown): string {
