@@ -4,6 +4,11 @@ import type { Command } from './command.ts';
 type Entry = Readonly<{ summary: string; load: () => Promise<Command> }>;
 
 export const commands: Readonly<Record<string, Entry>> = {
+  start: { summary: 'Run the service in the foreground.', load: async () => (await import('./start.ts')).start },
+  doctor: {
+    summary: 'Look at machine, settings, database and service, and say what is wrong.',
+    load: async () => (await import('./doctor.ts')).doctor,
+  },
   migrate: { summary: 'Bring the database to the schema of this release.', load: async () => (await import('./migrate.ts')).migrate },
   config: { summary: 'Check or print the settings.', load: async () => (await import('./config.ts')).config },
   org: { summary: 'Create and list organizations.', load: async () => (await import('./organizations.ts')).org },

@@ -17,7 +17,7 @@ export async function locateDatabase(console: Console, config: Config = readConf
   const running = runningEmbedded(config);
   if (running !== null) return { url: running, where: `embedded database of ${config.dataDir}, running`, stop: async () => undefined };
   const server = await startEmbeddedPostgres({
-    dataDir: embeddedFolder(config),
+    dataDir: resolve(config.dataDir),
     onProgress: (message) => console.err(`biosignal: ${message}`),
   });
   return { url: server.url, where: `embedded database of ${config.dataDir}, started for this command`, stop: () => server.stop() };
@@ -38,17 +38,21 @@ export async function withDatabase<T>(console: Console, use: (database: Database
   }
 }
 
-/** Folder of the embedded cluster. */
-export function embeddedFolder(config: Pick<Config, 'dataDir'>): string {
-  return resolve(config.dataDir);
+/** Is there a database to look at: DATABASE_URL, or an embedded cluster that was created before? */
+export function hasDatabase(config: Config): boolean {
+  return config.databaseUrl !== '' || embeddedFolders(config).some((folder) => existsSync(join(folder, 'pgdata', 'PG_VERSION')));
+}
+
+/** Where the embedded cluster can be: started as root below a folder that its account cannot enter, it lives in /var/lib/biosignal
+ *  (see embedded-postgres.ts). */
+function embeddedFolders(config: Config): string[] {
+  const wanted = resolve(config.dataDir);
+  return [wanted, join('/var/lib/biosignal', `data-${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}`)];
 }
 
 /** Address of an embedded server that is running for the same folder, e.g. under `npm start`; null when there is none. */
 function runningEmbedded(config: Config): string | null {
-  const wanted = embeddedFolder(config);
-  // Started as root below a folder that its account cannot enter, the cluster lives elsewhere (see embedded-postgres.ts).
-  const elsewhere = join('/var/lib/biosignal', `data-${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}`);
-  for (const folder of [wanted, elsewhere]) {
+  for (const folder of embeddedFolders(config)) {
     const pidFile = join(folder, 'pgdata', 'postmaster.pid');
     if (!existsSync(pidFile)) continue;
     const [pid = '', , , port = ''] = readFileSync(pidFile, 'utf8').split('\n');

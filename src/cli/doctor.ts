@@ -1,0 +1,271 @@
+/** `biosignal doctor`: looks at the machine, the settings, the database and the running service, and says what is wrong and what to do. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { arch, availableParallelism, platform, totalmem } from 'node:os';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readConfig } from '../config.ts';
+import type { Config } from '../config.ts';
+import { loadUws } from '../http/uws.ts';
+import { openDatabase } from '../storage/database.ts';
+import type { Database, ServerKind } from '../storage/database.ts';
+import type { Command, Console } from './command.ts';
+import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE } from './command.ts';
+import { hasDatabase, locateDatabase } from './open-database.ts';
+
+type Finding = Readonly<{
+  check: string;
+  state: 'ok' | 'warning' | 'fault';
+  found: string;
+  /** What to do about it. */
+  advice?: string;
+}>;
+
+const GIB = 1024 ** 3;
+
+export const doctor: Command = {
+  name: 'doctor',
+  summary: 'Look at machine, settings, database and service, and say what is wrong.',
+  options: {
+    health: { type: 'boolean', doc: 'Only ask the service on PORT whether it is well (for container health checks).' },
+    'no-database': { type: 'boolean', doc: 'Leave the database alone (without DATABASE_URL it would be started).' },
+  },
+  run: async ({ console, options, json }) => {
+    if (options.flag('health')) return await health(console);
+    const findings: Finding[] = [...machine(), ...native()];
+    let config: Config | null = null;
+    try {
+      config = readConfig(console.env);
+      findings.push({ check: 'settings', state: 'ok', found: 'valid' });
+    } catch (error) {
+      findings.push({ check: 'settings', state: 'fault', found: messageOf(error), advice: "see 'biosignal config print'" });
+    }
+    if (config !== null) {
+      findings.push(...exposure(config), await disk(config));
+      if (!options.flag('no-database')) findings.push(...(await databaseFindings(console, config)));
+      findings.push(await service(config));
+    }
+    if (json) console.out(JSON.stringify(findings, null, 2));
+    else {
+      const mark = { ok: 'ok     ', warning: 'WARNING', fault: 'FAULT  ' } as const;
+      for (const { check, state, found, advice } of findings) {
+        console.out(`${mark[state]}  ${check.padEnd(12)}  ${found}`);
+        if (advice !== undefined) console.out(`${' '.repeat(23)}> ${advice}`);
+      }
+    }
+    return findings.some(({ state }) => state === 'fault') ? EXIT_FAILED : EXIT_OK;
+  },
+};
+
+function machine(): Finding[] {
+  const runtime = `Node ${process.version} on ${platform()} ${arch()}, ${availableParallelism()} cores, ${(totalmem() / GIB).toFixed(1)} GiB`;
+  const findings: Finding[] = [{ check: 'machine', state: 'ok', found: runtime }];
+  if (platform() !== 'linux' || arch() !== 'x64') {
+    findings[0] = { check: 'machine', state: 'fault', found: runtime, advice: 'the socket library is locked for Linux on x64' };
+  }
+  const limit = openFiles();
+  if (limit !== null) {
+    const few = limit < 65_536;
+    findings.push({
+      check: 'open files',
+      state: few ? 'warning' : 'ok',
+      found: `${limit} per process`,
+      ...(few ? { advice: 'each device and viewer is one socket: raise it (LimitNOFILE=262144, or ulimit -n)' } : {}),
+    });
+  }
+  return findings;
+}
+
+function openFiles(): number | null {
+  if (!existsSync('/proc/self/limits')) return null;
+  const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  return soft === undefined ? null : Number(soft);
+}
+
+function native(): Finding[] {
+  try {
+    loadUws();
+    return [{ check: 'sockets', state: 'ok', found: 'uWebSockets.js loads and has the recorded hash' }];
+  } catch (error) {
+    return [{ check: 'sockets', state: 'fault', found: messageOf(error), advice: 'npm ci; on glibc older than 2.36 use a newer system' }];
+  }
+}
+
+function exposure(config: Config): Finding[] {
+  const loopback = ['127.0.0.1', '::1', 'localhost'].includes(config.host);
+  const tls = config.tlsCert !== '' && config.tlsKey !== '';
+  if (loopback || tls) return [{ check: 'transport', state: 'ok', found: tls ? 'TLS' : `plain HTTP on ${config.host} only` }];
+  if (config.trustProxy.length > 0) {
+    return [{ check: 'transport', state: 'ok', found: `TLS is expected from the proxy at ${config.trustProxy.join(', ')}` }];
+  }
+  const advice = 'set BIO_TLS_CERT and BIO_TLS_KEY, or BIO_TRUST_PROXY; until then other machines get https_required';
+  return [{ check: 'transport', state: 'warning', found: `${config.host} without TLS`, advice }];
+}
+
+async function disk(config: Config): Promise<Finding> {
+  if (config.databaseUrl !== '') return { check: 'disk', state: 'ok', found: 'data are with the database server' };
+  let folder = resolve(config.dataDir);
+  while (!existsSync(folder)) folder = resolve(folder, '..');
+  const { bavail, bsize } = await statfs(folder);
+  const free = (bavail * bsize) / GIB;
+  // One device with 400 samples/s at 1.3 bytes writes 45 MB a day.
+  const state = free < 1 ? 'fault' : free < 10 ? 'warning' : 'ok';
+  const found = `${free.toFixed(1)} GiB free below ${config.dataDir}`;
+  return { check: 'disk', state, found, ...(state === 'ok' ? {} : { advice: 'a device of 400 samples/s writes about 45 MB a day' }) };
+}
+
+const kindWords: Readonly<Record<ServerKind, readonly [string, string?]>> = {
+  timescale: ['TimescaleDB, community licence'],
+  timescale_apache: [
+    'TimescaleDB, Apache licence',
+    'no columnstore compression, no continuous aggregates, no retention policies: portable rollups are used instead, old data take more room',
+  ],
+  postgres: [
+    'PostgreSQL without TimescaleDB',
+    'no columnstore compression, no continuous aggregates: native partitions and portable rollups are used; fine for tests and small sites',
+  ],
+};
+
+async function databaseFindings(console: Console, config: Config): Promise<Finding[]> {
+  if (!hasDatabase(config)) {
+    return [{ check: 'database', state: 'ok', found: `none yet in ${config.dataDir}: the service creates an embedded one when it starts` }];
+  }
+  let address;
+  try {
+    address = await locateDatabase(console, config);
+  } catch (error) {
+    return [{ check: 'database', state: 'fault', found: messageOf(error) }];
+  }
+  try {
+    const database = await openDatabase(address.url, { applicationName: 'biosignal doctor', poolSizeMax: 1 });
+    try {
+      return [...(await server(database, address.where)), await schema(database), await clock(database), await backlog(database)];
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
+    return [
+      { check: 'database', state: 'fault', found: `${messageOf(error)}${cause}`, advice: 'check DATABASE_URL and that the server runs' },
+    ];
+  } finally {
+    await address.stop();
+  }
+}
+
+async function server(database: Database, where: string): Promise<Finding[]> {
+  const { rows } = await database.pool.query<{
+    version: string;
+    timescale: string | null;
+    connections: number;
+    used: number;
+    fsync: string;
+  }>(
+    `select current_setting('server_version') as version,
+       (select extversion from pg_extension where extname = 'timescaledb') as timescale,
+       current_setting('max_connections')::int as connections, current_setting('fsync') as fsync,
+       (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as used`,
+  );
+  const { version, timescale, connections, used, fsync } = rows[0]!;
+  const [words, lost] = kindWords[database.kind];
+  const found = `${words}${timescale === null ? '' : ` ${timescale}`} on PostgreSQL ${version} (${where}), ${used} of ${connections} connections`;
+  const findings: Finding[] = [{ check: 'database', state: 'ok', found, ...(lost === undefined ? {} : { advice: lost }) }];
+  if (fsync !== 'on') {
+    findings.push({
+      check: 'durability',
+      state: 'fault',
+      found: 'fsync is off',
+      advice: 'acknowledged packets can be lost: set fsync = on',
+    });
+  }
+  if (timescale !== null && olderThan(timescale, [2, 29, 2])) {
+    findings.push({ check: 'timescaledb', state: 'warning', found: timescale, advice: '2.29.2 or newer is what the tests run on' });
+  }
+  return findings;
+}
+
+function olderThan(version: string, wanted: readonly number[]): boolean {
+  const parts = version.split('.').map(Number);
+  for (const [i, part] of wanted.entries()) if ((parts[i] ?? 0) !== part) return (parts[i] ?? 0) < part;
+  return false;
+}
+
+async function schema(database: Database): Promise<Finding> {
+  const { rows: has } = await database.pool.query<{ migrated: boolean }>(`select to_regclass('migration') is not null as migrated`);
+  if (has[0]?.migrated !== true) {
+    return {
+      check: 'schema',
+      state: 'warning',
+      found: 'empty database',
+      advice: "'biosignal migrate', or start the service, which does it",
+    };
+  }
+  const { rows } = await database.pool.query<{ version: number }>('select coalesce(max(id), 0) as version from migration');
+  const files = readdirSync(fileURLToPath(new URL('../../sql', import.meta.url))).filter((name) => /^\d{6}-.*\.sql$/.test(name));
+  const wanted = Math.max(...files.map((name) => Number(name.slice(0, 6))));
+  const version = rows[0]!.version;
+  if (version === wanted) return { check: 'schema', state: 'ok', found: `version ${version}` };
+  return version < wanted
+    ? { check: 'schema', state: 'warning', found: `version ${version} of ${wanted}`, advice: "'biosignal migrate', or restart the service" }
+    : { check: 'schema', state: 'fault', found: `version ${version}, this release knows ${wanted}`, advice: 'start the newer release' };
+}
+
+async function clock(database: Database): Promise<Finding> {
+  const before = Date.now();
+  const { rows } = await database.pool.query<{ ms: number }>('select extract(epoch from clock_timestamp())::float8 * 1000 as ms');
+  const offMs = rows[0]!.ms - (before + Date.now()) / 2;
+  const found = `${offMs >= 0 ? '+' : ''}${offMs.toFixed(0)} ms against the database`;
+  if (Math.abs(offMs) < 1000) return { check: 'clock', state: 'ok', found };
+  return { check: 'clock', state: 'warning', found, advice: 'run a time service (chrony, systemd-timesyncd) on both machines' };
+}
+
+/** Packets that are durable but not yet in the tables that queries read. */
+async function backlog(database: Database): Promise<Finding> {
+  const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('packet_log') is not null as there`);
+  if (has[0]?.there !== true) return { check: 'backlog', state: 'ok', found: 'none' };
+  const { rows } = await database.pool.query<{ batches: number; age: number | null }>(
+    `select count(*)::int as batches, extract(epoch from now() - min(time))::float8 as age
+     from packet_log where part = 0 and batch_id > (select batch_id from packet_log_checkpoint)`,
+  );
+  const { batches, age } = rows[0]!;
+  const found =
+    batches === 0
+      ? 'every packet is in the tables'
+      : `${batches} batches of packets after the checkpoint, oldest ${(age ?? 0).toFixed(0)} s`;
+  const old = (age ?? 0) > 600;
+  return {
+    check: 'backlog',
+    state: old ? 'warning' : 'ok',
+    found,
+    ...(old ? { advice: 'the service replays them when it starts; is it running?' } : {}),
+  };
+}
+
+async function service(config: Config): Promise<Finding> {
+  const scheme = config.tlsCert === '' ? 'http' : 'https';
+  const base = `${scheme}://127.0.0.1:${config.port}`;
+  try {
+    const response = await fetch(`${base}/readyz`, { signal: AbortSignal.timeout(3000) });
+    const state = response.ok ? 'ok' : 'warning';
+    return { check: 'service', state, found: `${base} answers ${response.status} to /readyz` };
+  } catch {
+    return { check: 'service', state: 'ok', found: `nothing listens on ${base}` };
+  }
+}
+
+async function health(console: Console): Promise<number> {
+  const config = readConfig(console.env);
+  const base = `${config.tlsCert === '' ? 'http' : 'https'}://127.0.0.1:${config.port}`;
+  try {
+    const response = await fetch(`${base}/healthz`, { signal: AbortSignal.timeout(3000) });
+    console.out(`${base}/healthz: ${response.status}`);
+    return response.ok ? EXIT_OK : EXIT_FAILED;
+  } catch (error) {
+    console.err(`${base}/healthz: ${messageOf(error)}`);
+    return EXIT_UNAVAILABLE;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,39 @@
+/** `biosignal start`: the service in the foreground, as systemd or a container runs it. `npm start` is the demo of the same. */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { readConfig } from '../config.ts';
+import { startService } from '../server.ts';
+import type { Command } from './command.ts';
+import { EXIT_FAILED, EXIT_OK } from './command.ts';
+
+export const start: Command = {
+  name: 'start',
+  summary: 'Run the service in the foreground.',
+  description: `Migrates the database, listens, and stops in good order at SIGTERM or Ctrl-C: sockets drain, what was accepted becomes durable.
+Settings come from the environment ('biosignal config print'). Widgets and dashboard are served from dist/, if 'npm run build' has made it.`,
+  options: {},
+  run: async ({ console, json }) => {
+    const config = readConfig(console.env);
+    const webDir = fileURLToPath(new URL('../../dist', import.meta.url));
+    if (!existsSync(webDir)) console.err('biosignal start: dist/ is not built: no widgets and no dashboard are served');
+    const service = await startService({
+      config,
+      ...(existsSync(webDir) ? { webDir } : {}),
+      onProgress: (message) => console.err(`biosignal: ${message}`),
+    });
+    if (json) console.out(JSON.stringify({ base_url: service.baseUrl, pid: process.pid }));
+    else console.out(`biosignal listens on ${service.baseUrl}`);
+    if (service.firstKey !== null) console.err(`first API key (shown once): ${service.firstKey}`);
+    const asked = new Promise<null>((resolve) => {
+      if (console.signal.aborted) resolve(null);
+      console.signal.addEventListener('abort', () => resolve(null), { once: true });
+    });
+    const reason = await Promise.race([asked, service.failed]);
+    if (reason !== null) console.err(`biosignal start: ${reason}`);
+    // A stop that hangs must not keep the process: whoever started it waits for the port.
+    const forced = setTimeout(() => process.exit(EXIT_FAILED), config.stopTimeoutMs + 4000);
+    await service.stop();
+    clearTimeout(forced);
+    return reason === null ? EXIT_OK : EXIT_FAILED;
+  },
+};
