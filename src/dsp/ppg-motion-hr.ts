@@ -5,8 +5,8 @@
  *  spectral subtraction. Different from WFPV:
  *  - power at the second harmonic supports its fundamental;
  *  - the rate is not the largest peak near the last one with hand-made repairs, but the state of a hidden Markov model
- *    (Gaussian steps, a small chance of any jump), decoded with one frame of lag;
- *  - no phase vocoder: the mean of the decoded state and of the interpolated peak beside it was more precise (see README.md).
+ *    (Gaussian steps, a small chance of any jump), decoded with two frames of lag;
+ *  - no phase vocoder: a weighted mean of the decoded state and of the interpolated peak beside it was more precise (see README.md).
  *
  *  The past enters through the path only. Started afresh 16 s before a 64 s segment, as the engine does, it loses nothing measurable
  *  against an unbroken run (README.md), so it is a pure function of bounded past.
@@ -27,14 +27,17 @@ const RATE_MAX_HZ = 3.5;
 const RATE_STEP_HZ = 0.0125;
 const STATES = Math.round((RATE_MAX_HZ - RATE_MIN_HZ) / RATE_STEP_HZ) + 1;
 
+/** A rate is decided this many frames after its window. */
+const LAG = 2;
+
 /** Tuned on IEEE SPC recordings 01-06; see README.md for what each is worth. */
 const weights = {
   /** Power of the accelerometer taken off, in units of both spectra's maxima. */
-  motion: 2,
+  motion: 2.2,
   /** Share of the second harmonic's power added to the fundamental's. */
-  harmonic: 0.33,
+  harmonic: 0.2,
   /** Exponent of the cleaned power as a likelihood, and its floor. */
-  sharpness: 1.22,
+  sharpness: 1.2,
   floor: 0.024,
   /** Standard deviation of the change in 2 s, bpm, and the log chance of a jump to anywhere. */
   changeBpm: 2.9,
@@ -43,6 +46,8 @@ const weights = {
   priorBpm: 110,
   priorSdBpm: 45,
   prior: 0.1,
+  /** Share of the decoded state, against the peak beside it, in the rate. */
+  state: 0.7,
 } as const;
 
 const REACH = Math.ceil((4 * weights.changeBpm) / 60 / RATE_STEP_HZ);
@@ -72,28 +77,23 @@ export function emptyRates(): FoundRates {
   };
 }
 
-/** Call `pushPpg` and `pushAcc` in any interleaving; a rate comes out when both have passed the end of its window by one step (2 s).
+/** Call `pushPpg` and `pushAcc` in any interleaving; a rate comes out when both have passed the end of its window by `latencySec`.
  *  The result depends on the samples alone, not on the interleaving. NaN marks a missing sample. */
 export class PpgMotionHeartRate {
   /** The value of the window that ends at t is emitted once both inputs reached t + latencySec. */
-  readonly latencySec = STEP_SEC;
+  readonly latencySec = LAG * STEP_SEC;
   readonly #ppg: readonly Channel[];
   readonly #acc: readonly Channel[];
   #frames = 0;
-  // the path: log scores of the last frame, back pointers, and what the last frame needs to be emitted
+  #emitted = 0;
+  // the path: log scores of the last frame, and the frames that are not decided yet
   #score = new Float64Array(STATES);
   #next = new Float64Array(STATES);
-  readonly #back = new Int32Array(STATES);
-  #emission = new Float64Array(STATES);
-  #lastEmission = new Float64Array(STATES);
+  readonly #recent: readonly Frame[] = Array.from({ length: LAG + 1 }, newFrame);
   readonly #power = new Float64Array(STATES);
   readonly #powerHarmonic = new Float64Array(STATES);
   readonly #motion = new Float64Array(STATES);
   readonly #motionHarmonic = new Float64Array(STATES);
-  readonly #clean = new Float64Array(2 * STATES);
-  readonly #lastClean = new Float64Array(2 * STATES);
-  #lastMotion = 0;
-  #lastUsable = false;
   readonly #kernel = new Float64Array(2 * REACH + 1);
   readonly #prior = new Float64Array(STATES);
 
@@ -108,8 +108,7 @@ export class PpgMotionHeartRate {
   }
 
   reset(): void {
-    this.#frames = 0;
-    this.#lastUsable = false;
+    this.#frames = this.#emitted = 0;
     for (const channel of this.#ppg) channel.reset();
     for (const channel of this.#acc) channel.reset();
   }
@@ -124,10 +123,10 @@ export class PpgMotionHeartRate {
     this.#feed(this.#acc, axes, from, to, out);
   }
 
-  /** The data ends here: emit the last frame. */
+  /** The data ends here: emit the frames that are not decided yet. */
   flush(out: FoundRates): void {
-    if (this.#frames > 0) this.#emit(best(this.#score), out);
-    this.#frames = 0;
+    while (this.#emitted < this.#frames) this.#emit(best(this.#score), out);
+    this.#frames = this.#emitted = 0;
   }
 
   /** Feeds up to the end of each frame at a time, so that a frame sees the same ring whatever the block size. */
@@ -149,30 +148,29 @@ export class PpgMotionHeartRate {
   }
 
   #frame(index: number, out: FoundRates): void {
-    const usable = this.#cleanSpectrum(index);
+    const frame = this.#recent[this.#frames % (LAG + 1)]!;
+    const { clean, emission } = frame;
+    const usable = this.#cleanSpectrum(index, clean);
     let motion = 0;
     for (const axis of this.#acc) motion += axis.meanSquare(index);
-    const emission = this.#emission;
-    const clean = this.#clean;
     let peak = 0;
     for (let s = 0; s < STATES; s++) if (clean[s]! > peak) peak = clean[s]!;
+    frame.usable = usable && peak > 0;
+    frame.motion = Math.sqrt(motion);
     for (let s = 0; s < STATES; s++) {
-      const power = usable && peak > 0 ? (clean[s]! + weights.harmonic * clean[STATES + s]!) / peak : 1;
+      const power = frame.usable ? (clean[s]! + weights.harmonic * clean[STATES + s]!) / peak : 1;
       emission[s] = weights.sharpness * Math.log(power + weights.floor) + weights.prior * this.#prior[s]!;
     }
     if (this.#frames === 0) for (let s = 0; s < STATES; s++) this.#score[s] = emission[s]! + this.#prior[s]!;
-    else this.#step(out);
-    this.#lastEmission.set(emission);
-    this.#lastClean.set(clean);
-    this.#lastMotion = Math.sqrt(motion);
-    this.#lastUsable = usable && peak > 0;
+    else this.#step(frame);
     this.#frames++;
     for (const channel of this.#ppg) channel.release(index);
     for (const axis of this.#acc) axis.release(index);
+    if (this.#frames - this.#emitted > LAG) this.#emit(best(this.#score), out);
   }
 
-  /** One step of the path; then the frame before is final. */
-  #step(out: FoundRates): void {
+  /** One step of the path. */
+  #step(frame: Frame): void {
     const score = this.#score;
     const next = this.#next;
     const likeliest = best(score);
@@ -189,54 +187,39 @@ export class PpgMotionHeartRate {
           from = k;
         }
       }
-      next[s] = value + this.#emission[s]!;
-      this.#back[s] = from;
+      next[s] = value + frame.emission[s]!;
+      frame.back[s] = from;
     }
     // scores are relative: keep them near 0
-    const end = best(next);
-    const top = next[end]!;
+    const top = next[best(next)]!;
     for (let s = 0; s < STATES; s++) next[s] = next[s]! - top;
     this.#score = next;
     this.#next = score;
-    this.#emit(this.#back[end]!, out);
   }
 
-  /** Emits the last frame, decoded as a state. */
-  #emit(state: number, out: FoundRates): void {
-    const e = this.#lastEmission;
+  /** Emits the oldest undecided frame: the state through which the path to `end` passes. */
+  #emit(end: number, out: FoundRates): void {
+    let state = end;
+    for (let f = this.#frames - 1; f > this.#emitted; f--) state = this.#recent[f % (LAG + 1)]!.back[state]!;
+    const frame = this.#recent[this.#emitted % (LAG + 1)]!;
+    const e = frame.emission;
     let peak = state;
     for (let s = Math.max(0, state - 4); s <= Math.min(STATES - 1, state + 4); s++) if (e[s]! > e[peak]!) peak = s;
     const left = e[peak - 1] ?? e[peak]!;
     const right = e[peak + 1] ?? e[peak]!;
     const bend = left - 2 * e[peak]! + right;
     const refined = bend < 0 ? peak + (0.5 * (left - right)) / bend : peak;
-    const hz = rateHz((state + refined) / 2);
-    appendRate(
-      out,
-      (this.#frames - 1 + FIRST_FRAME) * STEP_SEC,
-      this.#lastUsable ? 60 * hz : Number.NaN,
-      this.#lastUsable ? this.#share(hz) : 0,
-      this.#lastMotion,
-    );
+    const hz = rateHz(weights.state * state + (1 - weights.state) * refined);
+    const endSec = (this.#emitted + FIRST_FRAME) * STEP_SEC;
+    if (frame.usable) appendRate(out, endSec, 60 * hz, shareNear(frame.clean, hz), frame.motion);
+    else appendRate(out, endSec, Number.NaN, 0, frame.motion);
+    this.#emitted++;
   }
 
-  #share(hz: number): number {
-    let near = 0;
-    let all = 0;
-    for (let s = 0; s < STATES; s++) {
-      const offBpm = 60 * (rateHz(s) - hz);
-      const fundamental = this.#lastClean[s]!;
-      all += fundamental;
-      if (Math.abs(offBpm) <= 6 || Math.abs(offBpm - 60 * hz) <= 6) near += fundamental;
-    }
-    return all > 0 ? near / all : 0;
-  }
-
-  /** Sums the cleaned spectra of the wavelengths: fundamentals in the first half of #clean, second harmonics in the other.
+  /** Sums the cleaned spectra of the wavelengths: fundamentals in the first half of clean, second harmonics in the other.
    *  @returns false when no wavelength has a usable window */
-  #cleanSpectrum(index: number): boolean {
+  #cleanSpectrum(index: number, clean: Float64Array): boolean {
     const motionMax = this.#motionSpectrum(index);
-    const clean = this.#clean;
     clean.fill(0);
     let usable = false;
     for (const channel of this.#ppg) {
@@ -271,6 +254,19 @@ export class PpgMotionHeartRate {
   }
 }
 
+/** What a frame needs until its rate is decided. */
+type Frame = { emission: Float64Array; back: Int32Array; clean: Float64Array; motion: number; usable: boolean };
+
+function newFrame(): Frame {
+  return {
+    emission: new Float64Array(STATES),
+    back: new Int32Array(STATES),
+    clean: new Float64Array(2 * STATES),
+    motion: 0,
+    usable: false,
+  };
+}
+
 const FIRST_FRAME = WINDOW_SEC / STEP_SEC;
 
 function rateHz(state: number): number {
@@ -283,6 +279,18 @@ function attenuated(power: number, motion: number): number {
   const subtraction = power > noise ? 1 - noise / power : 0;
   const wiener = power / (power + noise + 1e-30);
   return (power * (subtraction + wiener)) / 2;
+}
+
+/** Share of the cleaned power within 6 bpm of a rate or of its second harmonic. */
+function shareNear(clean: Float64Array, hz: number): number {
+  let near = 0;
+  let all = 0;
+  for (let s = 0; s < STATES; s++) {
+    const offBpm = 60 * (rateHz(s) - hz);
+    all += clean[s]!;
+    if (Math.abs(offBpm) <= 6 || Math.abs(offBpm - 60 * hz) <= 6) near += clean[s]!;
+  }
+  return all > 0 ? near / all : 0;
 }
 
 function best(score: Float64Array): number {
