@@ -1,0 +1,46 @@
+/** Every route of identity: tokens, users, keys, projects, operators. */
+import type { Pool } from 'pg';
+import type { Cursors } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import type { Auth } from './auth.ts';
+import { keyRoutes } from './key-routes.ts';
+import { operatorRoutes } from './operator-routes.ts';
+import { projectRoutes } from './project-routes.ts';
+import { tokenRoutes } from './token-routes.ts';
+import { xuserRoutes } from './xuser-routes.ts';
+
+export type AuthApiDeps = Readonly<{
+  pool: Pool;
+  auth: Auth;
+  cursors: Cursors;
+  /** Session cookies travel over HTTPS only: set unless the service is on loopback. */
+  secureCookies: boolean;
+}>;
+
+export function authApi({ pool, auth, cursors, secureCookies }: AuthApiDeps): readonly Route[] {
+  return [
+    ...tokenRoutes({ db: pool, auth }),
+    ...xuserRoutes({ db: pool, cursors }),
+    ...keyRoutes({ pool }),
+    ...projectRoutes({ db: pool }),
+    ...operatorRoutes({ db: pool, cursors, secureCookies }),
+  ];
+}
+
+/** What the tags of the API description mean. */
+export const apiTags: Readonly<Record<string, string>> = {
+  Tokens: 'Short-lived tokens for one user each.',
+  Users: 'The users of the calling application: exactly one record per external id and project.',
+  Keys: 'Organization keys.',
+  Projects: 'Projects, their public keys and their origins.',
+  Operators: 'People who work with the dashboard, and the audit log.',
+  Biosignals: 'The catalog: what is measured and derived, and what flows now.',
+  Streams: 'Recordings, their features, beats and samples.',
+  Observations: 'Values as FHIR-aligned records, and charts of them.',
+  Episodes: 'Stretches of time that matter, with their artifacts.',
+  Bootstrap: 'Configuration for clients.',
+  Users_data: 'Erasure and export of a user.',
+  Live: 'The live feed.',
+  ingest: 'Packets of devices.',
+  Service: 'Health, metrics, this description.',
+};

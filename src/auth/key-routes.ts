@@ -1,0 +1,156 @@
+/** Settings > API Keys: create, list, rotate, revoke. */
+import { Type } from 'typebox';
+import type { Pool } from 'pg';
+import { PipelineError } from '../errors.ts';
+import { scopes } from '../http/route.ts';
+import type { Access, Caller, Route, Scope } from '../http/route.ts';
+import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { createApiKey, listApiKeys, OVERLAP_SEC, revokeApiKey, rotateApiKey } from './api-keys.ts';
+import { audit } from './audit.ts';
+import type { KeyEnv } from './key-format.ts';
+import { orgOf, ownProject } from './ownership.ts';
+
+const OVERLAP_SEC_MAX = 30 * 24 * 3600;
+
+const keyMembers = {
+  id: Uuid,
+  name: Type.String(),
+  env: oneOf(['live', 'test']),
+  hint: Type.String({ description: 'Prefix and public id: enough to recognise it, of no use to anybody else.' }),
+  scopes: Type.Array(oneOf(scopes)),
+  project_id: nullable(Uuid),
+  created_at: Timestamp,
+  expires_at: nullable(Timestamp),
+  revoked_at: nullable(Timestamp),
+  last_used_at: nullable(Timestamp),
+  rotated_from: nullable(Uuid),
+};
+const KeySchema = exactly(keyMembers);
+const NewKeySchema = exactly({ ...keyMembers, key: Type.String({ description: 'The secret. It is shown this once.' }) });
+const adminOnly: Access = { key: 'admin', operator: 'admin' };
+
+export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
+  const { pool } = deps;
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/api-keys',
+      operationId: 'listApiKeys',
+      tag: 'Keys',
+      summary: 'List organization keys',
+      access: adminOnly,
+      responses: { 200: { description: 'Keys, newest first.', schema: Type.Array(KeySchema) } },
+      handler: async ({ caller }) => ({ status: 200, json: await listApiKeys(pool, orgOf(caller)) }),
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/api-keys',
+      operationId: 'createApiKey',
+      tag: 'Keys',
+      summary: 'Create an organization key',
+      description: 'A key can give no scope that its maker does not have.',
+      access: adminOnly,
+      body: exactly({
+        name: Type.String({ minLength: 1, maxLength: 100 }),
+        scopes: Type.Array(oneOf(scopes), { minItems: 1, uniqueItems: true }),
+        env: Type.Optional(oneOf(['live', 'test'])),
+        project_id: Type.Optional(nullable(Uuid)),
+        expires_at: Type.Optional(nullable(Timestamp)),
+      }),
+      responses: { 201: { description: 'The key, with its secret.', schema: NewKeySchema } },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const { caller, body } = request;
+        const input = body as { name: string; scopes: Scope[]; env?: KeyEnv; project_id?: string | null; expires_at?: string | null };
+        const missing = caller.kind === 'key' ? input.scopes.filter((scope) => !caller.scopes.includes(scope)) : [];
+        if (missing.length > 0) throw new PipelineError('scope_missing', `The key lacks ${missing.join(', ')} itself.`);
+        const projectId =
+          (input.project_id ?? null) === null ? confined(caller) : (await ownProject(pool, caller, input.project_id ?? '')).id;
+        const { record, key } = await createApiKey(pool, {
+          orgId: orgOf(caller),
+          name: input.name,
+          scopes: input.scopes,
+          env: input.env ?? 'live',
+          projectId,
+          expiresAt: input.expires_at ?? null,
+          createdBy: caller.kind === 'operator' ? caller.operatorId : null,
+        });
+        await audit(pool, request, {
+          action: 'api_key.created',
+          targetKind: 'api_key',
+          targetId: record.id,
+          detail: { scopes: record.scopes },
+        });
+        return { status: 201, json: { ...record, key } };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/api-keys/{keyId}/rotate',
+      operationId: 'rotateApiKey',
+      tag: 'Keys',
+      summary: 'Replace a key; the old one works for an overlap',
+      access: adminOnly,
+      params: { keyId: Uuid },
+      body: exactly({
+        overlap_sec: Type.Optional(
+          Type.Integer({ minimum: 0, maximum: OVERLAP_SEC_MAX, default: OVERLAP_SEC, description: 'How long the old key still works, s.' }),
+        ),
+      }),
+      responses: { 201: { description: 'The new key, with its secret.', schema: NewKeySchema } },
+      errors: ['not_found', 'conflict'],
+      handler: async (request) => {
+        const { caller, params, body } = request;
+        const { overlap_sec: overlapSec = OVERLAP_SEC } = body as { overlap_sec?: number };
+        const createdBy = caller.kind === 'operator' ? caller.operatorId : null;
+        await ownKey(pool, caller, params['keyId'] ?? '');
+        const { record, key } = await rotateApiKey(pool, orgOf(caller), params['keyId'] ?? '', overlapSec, createdBy);
+        await audit(pool, request, {
+          action: 'api_key.rotated',
+          targetKind: 'api_key',
+          targetId: record.id,
+          detail: { from: record.rotated_from },
+        });
+        return { status: 201, json: { ...record, key } };
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/v1/api-keys/{keyId}',
+      operationId: 'revokeApiKey',
+      tag: 'Keys',
+      summary: 'Revoke a key; every node refuses it within a second',
+      access: adminOnly,
+      params: { keyId: Uuid },
+      responses: { 200: { description: 'The key as it is now.', schema: KeySchema } },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const { caller, params } = request;
+        await ownKey(pool, caller, params['keyId'] ?? '');
+        const record = await revokeApiKey(pool, orgOf(caller), params['keyId'] ?? '');
+        await audit(pool, request, { action: 'api_key.revoked', targetKind: 'api_key', targetId: record.id });
+        return { status: 200, json: record };
+      },
+    },
+  ];
+}
+
+/** A key of one project administers that project's keys only. */
+function confined(caller: Caller): string | null {
+  return caller.kind === 'key' ? caller.projectId : null;
+}
+
+/** A key cannot rotate another into scopes, or a reach, that it does not have itself. @throws PipelineError not_found, scope_missing */
+async function ownKey(pool: Pool, caller: Caller, id: string): Promise<void> {
+  if (caller.kind !== 'key') return;
+  const { rows } = await pool.query<{ scopes: Scope[]; project_id: string | null }>(
+    'select scopes, project_id from api_key where organization_id = $1 and id = $2',
+    [caller.orgId, id],
+  );
+  const row = rows[0];
+  if (row === undefined || (caller.projectId !== null && row.project_id !== caller.projectId)) {
+    throw new PipelineError('not_found', 'There is no such key.');
+  }
+  const missing = row.scopes.filter((scope) => !caller.scopes.includes(scope));
+  if (missing.length > 0) throw new PipelineError('scope_missing', `The key has ${missing.join(', ')}, which yours lacks.`);
+}

@@ -1,0 +1,160 @@
+/** Projects and what belongs to them: public keys, origins for direct mode. */
+import { Type } from 'typebox';
+import { PipelineError } from '../errors.ts';
+import type { Access, Route } from '../http/route.ts';
+import { exactly, nullable, Timestamp, Uuid } from '../http/schemas.ts';
+import type { Db } from './api-keys.ts';
+import { audit } from './audit.ts';
+import { makePublicKey } from './key-format.ts';
+import { createProject } from './organizations.ts';
+import { orgOf, ownProject, projectOf } from './ownership.ts';
+
+const ProjectSchema = exactly({
+  id: Uuid,
+  name: Type.String(),
+  project_key: Type.String(),
+  time_zone: Type.String(),
+  created_at: Timestamp,
+});
+const SdkKeySchema = exactly({
+  id: Uuid,
+  sdk_key: Type.String(),
+  name: Type.String(),
+  created_at: Timestamp,
+  revoked_at: nullable(Timestamp),
+});
+const Origin = Type.String({
+  pattern: '^https?://[a-z0-9.-]+(:[0-9]{1,5})?$',
+  maxLength: 200,
+  description: 'scheme://host[:port], exactly as a browser sends it',
+});
+const OriginsSchema = exactly({ origins: Type.Array(Origin, { maxItems: 100, uniqueItems: true }) });
+const admin: Access = { key: 'admin', operator: 'admin' };
+
+const projectColumns = `id, name, project_key, time_zone, to_json(created_at) #>> '{}' as created_at`;
+const sdkColumns = `id, sdk_key, name, to_json(created_at) #>> '{}' as created_at, to_json(revoked_at) #>> '{}' as revoked_at`;
+
+export function projectRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
+  const { db } = deps;
+  const origins = async (projectId: string): Promise<{ origins: string[] }> => {
+    const { rows } = await db.query<{ origin: string }>('select origin from allowed_origin where project_id = $1 order by origin', [
+      projectId,
+    ]);
+    return { origins: rows.map((row) => row.origin) };
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/projects',
+      operationId: 'listProjects',
+      tag: 'Projects',
+      summary: 'List projects',
+      access: { key: 'read', operator: 'viewer' },
+      responses: { 200: { description: 'Projects.', schema: Type.Array(ProjectSchema) } },
+      handler: async ({ caller }) => {
+        const { rows } = await db.query(
+          `select ${projectColumns} from project
+           where organization_id = $1 and ($2::uuid is null or id = $2) and archived_at is null order by project.created_at, id limit 1000`,
+          [orgOf(caller), projectOf(caller)],
+        );
+        return { status: 200, json: rows };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/projects',
+      operationId: 'createProject',
+      tag: 'Projects',
+      summary: 'Create a project with its public keys',
+      access: admin,
+      body: exactly({ name: Type.String({ minLength: 1, maxLength: 200 }) }),
+      idempotent: true,
+      responses: { 201: { description: 'The project.', schema: ProjectSchema } },
+      handler: async (request) => {
+        const { caller, body } = request;
+        if (projectOf(caller) !== null) throw new PipelineError('scope_missing', 'The key is confined to one project.');
+        const { projectId } = await createProject(db, orgOf(caller), (body as { name: string }).name);
+        await audit(db, request, { action: 'project.created', targetKind: 'project', targetId: projectId });
+        const { rows } = await db.query(`select ${projectColumns} from project where id = $1`, [projectId]);
+        return { status: 201, json: rows[0] };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/projects/{projectId}/sdk-keys',
+      operationId: 'listSdkKeys',
+      tag: 'Projects',
+      summary: 'List the public SDK keys of a project',
+      access: { key: 'read', operator: 'viewer' },
+      params: { projectId: Type.String({ maxLength: 64 }) },
+      responses: { 200: { description: 'Keys.', schema: Type.Array(SdkKeySchema) } },
+      handler: async ({ caller, params }) => {
+        const project = await ownProject(db, caller, params['projectId'] ?? '');
+        const { rows } = await db.query(`select ${sdkColumns} from sdk_key where project_id = $1 order by sdk_key.created_at, id`, [
+          project.id,
+        ]);
+        return { status: 200, json: rows };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/projects/{projectId}/sdk-keys',
+      operationId: 'createSdkKey',
+      tag: 'Projects',
+      summary: 'Create a public SDK key',
+      access: admin,
+      params: { projectId: Type.String({ maxLength: 64 }) },
+      body: exactly({ name: Type.Optional(Type.String({ maxLength: 100 })) }),
+      responses: { 201: { description: 'The key.', schema: SdkKeySchema } },
+      handler: async (request) => {
+        const { caller, params, body } = request;
+        const project = await ownProject(db, caller, params['projectId'] ?? '');
+        const { rows } = await db.query<{ id: string }>(
+          `insert into sdk_key (project_id, sdk_key, name) values ($1, $2, $3) returning ${sdkColumns}`,
+          [project.id, makePublicKey('sdk'), (body as { name?: string }).name ?? ''],
+        );
+        await audit(db, request, { action: 'sdk_key.created', targetKind: 'sdk_key', targetId: rows[0]?.id ?? '' });
+        return { status: 201, json: rows[0] };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/projects/{projectId}/origins',
+      operationId: 'getOrigins',
+      tag: 'Projects',
+      summary: 'Origins from which direct mode is accepted',
+      access: admin,
+      params: { projectId: Type.String({ maxLength: 64 }) },
+      responses: { 200: { description: 'Origins.', schema: OriginsSchema } },
+      handler: async ({ caller, params }) => ({
+        status: 200,
+        json: await origins((await ownProject(db, caller, params['projectId'] ?? '')).id),
+      }),
+    },
+    {
+      method: 'PUT',
+      path: '/api/v1/projects/{projectId}/origins',
+      operationId: 'setOrigins',
+      tag: 'Projects',
+      summary: 'Replace the origins from which direct mode is accepted',
+      description: 'Those of ALLOWED_ORIGINS in the environment stay accepted beside them.',
+      access: admin,
+      params: { projectId: Type.String({ maxLength: 64 }) },
+      body: OriginsSchema,
+      responses: { 200: { description: 'Origins as they are now.', schema: OriginsSchema } },
+      handler: async (request) => {
+        const { caller, params, body } = request;
+        const project = await ownProject(db, caller, params['projectId'] ?? '');
+        const wanted = (body as { origins: string[] }).origins;
+        // One statement: a reader sees the old list or the new one.
+        await db.query(
+          `with gone as (delete from allowed_origin where project_id = $1 and not origin = any($2::text[]))
+           insert into allowed_origin (project_id, origin) select $1, unnest($2::text[]) on conflict do nothing`,
+          [project.id, wanted],
+        );
+        await audit(db, request, { action: 'origins.replaced', targetKind: 'project', targetId: project.id, detail: { origins: wanted } });
+        return { status: 200, json: await origins(project.id) };
+      },
+    },
+  ];
+}

@@ -1,0 +1,20 @@
+/** Every route of src/query. */
+import type { Db } from '../auth/api-keys.ts';
+import type { Cursors } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import { biosignalRoutes } from './biosignal-routes.ts';
+import { bootstrapRoutes } from './bootstrap-routes.ts';
+import type { BootstrapDeps } from './bootstrap-routes.ts';
+import { streamRoutes } from './stream-routes.ts';
+
+export type QueryApiDeps = BootstrapDeps &
+  Readonly<{
+    db: Db;
+    cursors: Cursors;
+    /** Internal numbers of the streams that this process received packets of in the last 10 s. */
+    flowingStreams?: () => readonly number[];
+  }>;
+
+export function queryApi(deps: QueryApiDeps): readonly Route[] {
+  return [...biosignalRoutes(deps), ...streamRoutes(deps), ...bootstrapRoutes(deps)];
+}

@@ -1,0 +1,193 @@
+/** The catalog of a project, with what flows at this moment; and the versioned methods behind derived values. */
+import { Type } from 'typebox';
+import type { Db } from '../auth/api-keys.ts';
+import { audit } from '../auth/audit.ts';
+import { orgOf, ownProject, ownSubjectOf } from '../auth/ownership.ts';
+import { sqlState } from '../auth/api-keys.ts';
+import { PipelineError } from '../errors.ts';
+import type { Route } from '../http/route.ts';
+import { exactly, nullable, oneOf } from '../http/schemas.ts';
+
+export const signalTypes = ['waveform', 'interval', 'scalar', 'event', 'category', 'score'] as const;
+export const biosignalRoles = ['measurement', 'calculation', 'setting', 'unspecified'] as const;
+export const sourceTypes = ['device', 'derived', 'self_report', 'clinician', 'import'] as const;
+
+export const BiosignalSchema = exactly({
+  id: Type.Integer(),
+  name: Type.String(),
+  abbreviation: Type.String(),
+  unit: Type.String({ description: 'UCUM' }),
+  loinc_code: Type.String({ description: 'Empty where LOINC has no code that fits exactly.' }),
+  signal_type: oneOf(signalTypes),
+  role: oneOf(biosignalRoles),
+  source_type: oneOf(sourceTypes),
+  is_flowing: Type.Boolean({ description: 'True within 10 s of its first data, false 10 s after its last.' }),
+});
+
+/** A stream whose newest packet is older than this does not flow. */
+export const FLOWING_SEC = 10;
+
+/** Which kinds of channel a derived feature comes from, by the feature's name. */
+const featureKinds: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/^(hr_ecg|hrv_|sqi_ecg)/, ['ecg']],
+  [/^(hr_ppg|prv_|sqi_ppg)/, ['ppg']],
+  [/^resp_rate/, ['ecg', 'ppg', 'resp']],
+  [/^(eda_|scr_)/, ['eda']],
+  [/^temp_/, ['temp']],
+  [/^(activity|steps)/, ['acc']],
+];
+
+type CatalogRow = Readonly<{
+  id: number;
+  name: string;
+  abbreviation: string;
+  unit: string;
+  loinc_code: string;
+  signal_type: string;
+  role: string;
+  source_type: string;
+  feature: string | null;
+  channel_kind: string | null;
+  reported: boolean;
+}>;
+
+export type BiosignalDeps = Readonly<{
+  db: Db;
+  /** Internal numbers of the streams that this process received packets of within FLOWING_SEC; the database adds those of other nodes. */
+  flowingStreams?: () => readonly number[];
+}>;
+
+export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
+  const { db } = deps;
+  const flowing = async (orgId: string, projectId: string, subjectId: string | null): Promise<{ id: number; kinds: string[] }[]> => {
+    const { rows } = await db.query<{ id: number; kinds: string[] }>(
+      `select s.id, coalesce(array_agg(distinct c.kind) filter (where c.kind is not null), '{}') as kinds
+       from stream s left join stream_channel c on c.stream_id = s.id
+       where s.organization_id = $1 and s.project_id = $2 and ($3::uuid is null or s.xuser_id = $3)
+         and (s.last_packet_at > now() - make_interval(secs => $4::integer) or s.id = any($5::integer[]))
+       group by s.id`,
+      [orgId, projectId, subjectId, FLOWING_SEC, [...(deps.flowingStreams?.() ?? [])]],
+    );
+    return rows;
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/projects/{projectId}/biosignals',
+      operationId: 'listBiosignals',
+      tag: 'Biosignals',
+      summary: 'List every biosignal configured for a project',
+      description: 'projectId is the uuid or the project key. With a user token, is_flowing is about its own user.',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      params: { projectId: Type.String({ maxLength: 64 }) },
+      etag: true,
+      responses: { 200: { description: 'Biosignals.', schema: Type.Array(BiosignalSchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, params }) => {
+        const project = await ownProject(db, caller, params['projectId'] ?? '');
+        const streams = await flowing(project.orgId, project.id, ownSubjectOf(caller));
+        const kinds = new Set(streams.flatMap((stream) => stream.kinds));
+        const { rows } = await db.query<CatalogRow>(
+          `select b.id, b.name, b.abbreviation, b.unit, b.loinc_code, b.signal_type, coalesce(pb.role, b.role) as role, b.source_type,
+             b.feature, b.channel_kind,
+             b.code is not null and exists (
+               select from measurement m
+               where m.time > now() - make_interval(secs => $2::integer) and m.biosignal_id = b.id and m.project_id = $1
+                 and m.stream_id = any($3::integer[])
+             ) as reported
+           from biosignal b left join project_biosignal pb on pb.biosignal_id = b.id and pb.project_id = $1
+           where (b.project_id is null or b.project_id = $1) and not coalesce(pb.hidden, false)
+           order by b.id`,
+          [project.id, FLOWING_SEC, streams.map((stream) => stream.id)],
+        );
+        const answer = rows.map(({ feature, channel_kind: kind, reported, ...biosignal }) => ({
+          ...biosignal,
+          is_flowing:
+            reported || (kind !== null && kinds.has(kind)) || (feature !== null && kindsOf(feature).some((item) => kinds.has(item))),
+        }));
+        return { status: 200, json: answer };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/projects/{projectId}/biosignals',
+      operationId: 'createBiosignal',
+      tag: 'Biosignals',
+      summary: 'Add a biosignal of the project',
+      description: 'Packets and measurements whose code it names are stored under it.',
+      access: { key: 'admin', operator: 'admin' },
+      params: { projectId: Type.String({ maxLength: 64 }) },
+      body: exactly({
+        name: Type.String({ minLength: 1, maxLength: 200 }),
+        abbreviation: Type.String({ minLength: 1, maxLength: 32 }),
+        unit: Type.String({ maxLength: 32 }),
+        loinc_code: Type.Optional(Type.String({ pattern: '^([0-9]{1,7}-[0-9])?$' })),
+        signal_type: oneOf(signalTypes),
+        role: Type.Optional(oneOf(biosignalRoles)),
+        source_type: oneOf(sourceTypes),
+        code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,31}$', description: 'Code of its measurements.' }),
+      }),
+      responses: { 201: { description: 'The biosignal.', schema: BiosignalSchema } },
+      errors: ['conflict'],
+      handler: async (request) => {
+        const project = await ownProject(db, request.caller, request.params['projectId'] ?? '');
+        const input = request.body as Record<string, string | undefined>;
+        const { rows } = await db
+          .query<{ id: number }>(
+            `insert into biosignal (project_id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, code)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+             returning id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, false as is_flowing`,
+            [
+              project.id,
+              input['name'],
+              input['abbreviation'],
+              input['unit'],
+              input['loinc_code'] ?? '',
+              input['signal_type'],
+              input['role'] ?? 'measurement',
+              input['source_type'],
+              input['code'],
+            ],
+          )
+          .catch((cause: unknown) => {
+            if (sqlState(cause) === '23505')
+              throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
+            throw cause;
+          });
+        await audit(db, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(rows[0]?.id) });
+        return { status: 201, json: rows[0] };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/methods',
+      operationId: 'listMethods',
+      tag: 'Biosignals',
+      summary: 'List the versioned methods of derived values',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      responses: {
+        200: {
+          description: 'Methods.',
+          schema: Type.Array(
+            exactly({
+              code: Type.String({ description: '<kind>:<method_name>' }),
+              kind: oneOf(['feature', 'beat']),
+              name: Type.String(),
+              unit: Type.String(),
+              cadence_hz: nullable(Type.Number()),
+            }),
+          ),
+        },
+      },
+      handler: async ({ caller }) => {
+        orgOf(caller);
+        const { rows } = await db.query('select code, kind, name, unit, cadence_hz from method order by code limit 10000');
+        return { status: 200, json: rows };
+      },
+    },
+  ];
+}
+
+function kindsOf(feature: string): readonly string[] {
+  return featureKinds.find(([pattern]) => pattern.test(feature))?.[1] ?? [];
+}

@@ -1,0 +1,151 @@
+/** GET /api/v1/bootstrap: what a client needs once per session; and the device profiles of an organization. */
+import { Type } from 'typebox';
+import { sqlState } from '../auth/api-keys.ts';
+import type { Db } from '../auth/api-keys.ts';
+import { audit } from '../auth/audit.ts';
+import { orgOf, ownSubjectOf, projectOf } from '../auth/ownership.ts';
+import { PipelineError } from '../errors.ts';
+import type { Config } from '../config.ts';
+import type { Route } from '../http/route.ts';
+import { JSON_BYTES_MAX } from '../http/server.ts';
+import { HEADER_BYTES_MAX } from '../http/uws.ts';
+import { exactly, nullable, oneOf, Uuid } from '../http/schemas.ts';
+import { channelKinds } from '../signal.ts';
+
+const ProfileChannel = exactly({
+  code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,31}$' }),
+  kind: oneOf(channelKinds),
+  rate_hz: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000 }),
+  unit: Type.String({ maxLength: 32 }),
+  lead: Type.String({ maxLength: 32 }),
+});
+const profileMembers = {
+  code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,62}$' }),
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  manufacturer: Type.String({ maxLength: 200 }),
+  model: Type.String({ maxLength: 200 }),
+  channels: Type.Array(ProfileChannel, { maxItems: 64 }),
+};
+const ProfileSchema = exactly({ id: Uuid, ...profileMembers, built_in: Type.Boolean() });
+const BootstrapSchema = exactly({
+  version: Type.String(),
+  project: nullable(exactly({ id: Uuid, name: Type.String(), project_key: Type.String(), time_zone: Type.String() })),
+  user: nullable(exactly({ xuser_id: Uuid, external_id: Type.String(), display_name: Type.String(), time_zone: Type.String() })),
+  device_profiles: Type.Array(ProfileSchema),
+  live: exactly({ path: Type.String(), protocol: Type.String(), frame_ms: Type.Integer(), deadline_ms: Type.Integer() }),
+  limits: Type.Record(Type.String(), Type.Integer(), {
+    description: 'Every limit a client can meet; the unit is the last word of its name.',
+  }),
+});
+
+const profileColumns = `id, code, name, manufacturer, model, channels, organization_id is null as built_in`;
+
+export type BootstrapDeps = Readonly<{
+  db: Db;
+  version: string;
+  config: Pick<
+    Config,
+    | 'packetBytesMax'
+    | 'batchBytesMax'
+    | 'bodyTimeoutMs'
+    | 'requestsPerSecMax'
+    | 'devicePacketsPerSecMax'
+    | 'frameDeadlineMs'
+    | 'reorderWindowMs'
+  >;
+}>;
+
+export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
+  const { db, version, config } = deps;
+  const profiles = async (orgId: string): Promise<unknown[]> => {
+    const { rows } = await db.query(
+      `select ${profileColumns} from device_profile where organization_id is null or organization_id = $1 order by organization_id nulls first, code`,
+      [orgId],
+    );
+    return rows;
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/bootstrap',
+      operationId: 'getBootstrap',
+      tag: 'Bootstrap',
+      summary: 'Configuration with device profiles and limits',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      etag: true,
+      responses: { 200: { description: 'The configuration.', schema: BootstrapSchema } },
+      handler: async ({ caller }) => {
+        const project = await db.query(
+          `select id, name, project_key, time_zone from project
+           where organization_id = $1 and archived_at is null and ($2::uuid is null or id = $2)
+           order by project.created_at limit 2`,
+          [orgOf(caller), projectOf(caller)],
+        );
+        const user = await db.query(
+          `select x.id as xuser_id, x.external_id, x.display_name, coalesce(x.time_zone, p.time_zone) as time_zone
+           from xuser x join project p on p.id = x.project_id where x.id = $1 and x.organization_id = $2`,
+          [ownSubjectOf(caller), orgOf(caller)],
+        );
+        return {
+          status: 200,
+          json: {
+            version,
+            project: project.rows.length === 1 ? project.rows[0] : null,
+            user: user.rows[0] ?? null,
+            device_profiles: await profiles(orgOf(caller)),
+            live: { path: '/ws', protocol: 'bio.v1', frame_ms: 100, deadline_ms: config.frameDeadlineMs },
+            limits: {
+              json_body_bytes: JSON_BYTES_MAX,
+              header_bytes: HEADER_BYTES_MAX,
+              packet_bytes: config.packetBytesMax,
+              batch_bytes: config.batchBytesMax,
+              body_ms: config.bodyTimeoutMs,
+              requests_per_sec: config.requestsPerSecMax,
+              device_packets_per_sec: config.devicePacketsPerSecMax,
+              reorder_window_ms: config.reorderWindowMs,
+              page_items: 1000,
+              token_sec: 3600,
+            },
+          },
+        };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/device-profiles',
+      operationId: 'listDeviceProfiles',
+      tag: 'Bootstrap',
+      summary: 'List device profiles',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      etag: true,
+      responses: { 200: { description: 'Profiles, built-in ones first.', schema: Type.Array(ProfileSchema) } },
+      handler: async ({ caller }) => ({ status: 200, json: await profiles(orgOf(caller)) }),
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/device-profiles',
+      operationId: 'createDeviceProfile',
+      tag: 'Bootstrap',
+      summary: 'Add a device profile of the organization',
+      access: { key: 'admin', operator: 'admin' },
+      body: exactly(profileMembers),
+      responses: { 201: { description: 'The profile.', schema: ProfileSchema } },
+      errors: ['conflict'],
+      handler: async (request) => {
+        const input = request.body as { code: string; name: string; manufacturer: string; model: string; channels: unknown[] };
+        const { rows } = await db
+          .query<{ id: string }>(
+            `insert into device_profile (organization_id, code, name, manufacturer, model, channels) values ($1, $2, $3, $4, $5, $6)
+             returning ${profileColumns}`,
+            [orgOf(request.caller), input.code, input.name, input.manufacturer, input.model, JSON.stringify(input.channels)],
+          )
+          .catch((cause: unknown) => {
+            if (sqlState(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
+            throw cause;
+          });
+        await audit(db, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: rows[0]?.id ?? '' });
+        return { status: 201, json: rows[0] };
+      },
+    },
+  ];
+}

@@ -1,0 +1,136 @@
+/** Recordings: which there are, of whom, with which channels and which clock. */
+import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import type { Db } from '../auth/api-keys.ts';
+import { ownStream, ownSubject } from '../auth/ownership.ts';
+import { nextLink } from '../http/cursor.ts';
+import type { Cursors } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { channelKinds } from '../signal.ts';
+import { FLOWING_SEC } from './biosignal-routes.ts';
+
+const ChannelSchema = exactly({
+  code: Type.String(),
+  kind: oneOf(channelKinds),
+  rate_hz: Type.Number({ description: 'Exact to the nano-hertz in the packets; here as a number.' }),
+  gain: Type.Number({ description: 'LSB per unit: physical = (digital - baseline) / gain' }),
+  baseline: Type.Number(),
+  unit: Type.String({ description: 'UCUM' }),
+  lead: Type.String(),
+});
+export const StreamSchema = exactly({
+  id: Uuid,
+  subject_id: Uuid,
+  device_id: Type.String(),
+  boot_id: Type.String({ description: '16 bytes, hexadecimal' }),
+  firmware: Type.String(),
+  started_at: Timestamp,
+  last_sample_at: nullable(Timestamp),
+  ended_at: nullable(Timestamp),
+  is_flowing: Type.Boolean(),
+  clock: exactly(
+    {
+      offset_ns: nullable(Type.Integer()),
+      skew_ppm: nullable(Type.Number()),
+      rms_ns: nullable(Type.Number()),
+      pairs: Type.Integer(),
+    },
+    { description: 'Robust linear fit of the device clock against the receiver; null until enough pairs were seen.' },
+  ),
+  channels: Type.Array(ChannelSchema),
+});
+
+const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device_id, encode(s.boot_id, 'hex') as boot_id, s.firmware,
+  to_json(s.started_at) #>> '{}' as started_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
+  to_json(s.ended_at) #>> '{}' as ended_at,
+  (coalesce(s.last_packet_at > now() - make_interval(secs => ${FLOWING_SEC}), false) or s.id = any($1::integer[])) as is_flowing,
+  jsonb_build_object('offset_ns', s.clock_offset_ns, 'skew_ppm', s.clock_skew_ppm, 'rms_ns', s.clock_rms_ns, 'pairs', s.clock_pairs) as clock,
+  coalesce((
+    select jsonb_agg(jsonb_build_object('code', c.code, 'kind', c.kind, 'rate_hz', c.rate_nhz / 1e9, 'gain', c.gain, 'baseline', c.baseline,
+      'unit', c.unit, 'lead', c.lead) order by c.channel_no)
+    from stream_channel c where c.stream_id = s.id
+  ), '[]'::jsonb) as channels`;
+
+type StreamRow = Readonly<{ id: string; started_at: string }>;
+
+export type StreamDeps = Readonly<{ db: Db; cursors: Cursors; flowingStreams?: () => readonly number[] }>;
+
+export function streamRoutes(deps: StreamDeps): readonly Route[] {
+  const { db, cursors } = deps;
+  const flowing = (): number[] => [...(deps.flowingStreams?.() ?? [])];
+  const query: Record<string, TSchema> = {
+    subject_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Required with an organization key.' })),
+    since: Type.Optional(Timestamp),
+    until: Type.Optional(Timestamp),
+    limit: LimitQuery(100, 1000),
+    cursor: CursorQuery,
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/streams',
+      operationId: 'listStreams',
+      tag: 'Streams',
+      summary: 'List the recordings of a user',
+      description: 'Those that began before `until` and were not over at `since`; the newest first.',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      query,
+      responses: { 200: { description: 'Streams.', schema: Type.Array(StreamSchema), headers: ['Link'] } },
+      errors: ['not_found', 'cursor_invalid'],
+      handler: async ({ caller, query: given }) => {
+        const {
+          subject_id: subjectId,
+          since,
+          until,
+          limit,
+          cursor,
+        } = given as {
+          subject_id?: string;
+          since?: string;
+          until?: string;
+          limit: number;
+          cursor?: string;
+        };
+        const subject = await ownSubject(db, caller, subjectId ?? '');
+        const scope = ['streams', subject.id, since ?? '', until ?? ''].join(' ');
+        const [beforeTime, beforeId] = cursor === undefined ? [null, null] : cursors.open(scope, cursor);
+        const { rows } = await db.query<StreamRow>(
+          `select ${columns} from stream s join device d on d.id = s.device_id
+           where s.organization_id = $2 and s.xuser_id = $3
+             and ($4::timestamptz is null or coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $4)
+             and ($5::timestamptz is null or s.started_at < $5)
+             and ($6::timestamptz is null or (s.started_at, s.uuid) < ($6::timestamptz, $7::uuid))
+           order by s.started_at desc, s.uuid desc limit $8`,
+          [flowing(), subject.orgId, subject.id, since ?? null, until ?? null, beforeTime, beforeId, limit + 1],
+        );
+        const page = rows.slice(0, limit);
+        const last = page.at(-1);
+        const more = rows.length > limit && last !== undefined;
+        const headers: Record<string, string> = more
+          ? { link: nextLink('/api/v1/streams', given, cursors.seal(scope, [last.started_at, last.id])) }
+          : {};
+        return { status: 200, json: page, headers };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/streams/{streamId}',
+      operationId: 'getStream',
+      tag: 'Streams',
+      summary: 'Read one recording',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      params: { streamId: Uuid },
+      responses: { 200: { description: 'The stream.', schema: StreamSchema } },
+      errors: ['not_found'],
+      handler: async ({ caller, params }) => {
+        const stream = await ownStream(db, caller, params['streamId'] ?? '');
+        const { rows } = await db.query(`select ${columns} from stream s join device d on d.id = s.device_id where s.id = $2`, [
+          flowing(),
+          stream.id,
+        ]);
+        return { status: 200, json: rows[0] };
+      },
+    },
+  ];
+}

@@ -1,0 +1,232 @@
+/** The REST surface on a real database: catalog, streams, episodes, keys, projects, operators. Every answer is held against the table. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createMember } from '../src/auth/operators.ts';
+import { createOrganization } from '../src/auth/organizations.ts';
+import { allRoutes } from './helpers/all-routes.ts';
+import { startApi } from './helpers/api.ts';
+import type { Api } from './helpers/api.ts';
+import { until } from './helpers/database.ts';
+
+let api: Api;
+let user: { token: string; id: string };
+beforeAll(async () => {
+  api = await startApi((parts) => ({ routes: allRoutes(parts) }));
+  user = await api.token('patient');
+});
+afterAll(async () => {
+  await api.close();
+});
+
+type Entity = Readonly<{ id: string }> & Readonly<Record<string, unknown>>;
+const code = async (response: Response): Promise<string> => ((await response.json()) as { code: string }).code;
+
+/** A device with one boot; flowing when its last packet came now. */
+async function stream(subjectId: string, kinds: readonly string[], lastPacket = 'now()'): Promise<{ id: number; uuid: string }> {
+  const { pool } = api.database;
+  const device = await pool.query<{ id: string }>(
+    `insert into device (organization_id, project_id, external_id) values ($1, $2, 'dev-' || gen_random_uuid()) returning id`,
+    [api.org.orgId, api.org.projectId],
+  );
+  const made = await pool.query<{ id: number; uuid: string }>(
+    `insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, last_packet_at)
+     values ($1, $2, $3, $4, uuid_send(gen_random_uuid()), 1700000000000000001, ${lastPacket}) returning id, uuid`,
+    [api.org.orgId, api.org.projectId, device.rows[0]?.id, subjectId],
+  );
+  const row = made.rows[0];
+  if (row === undefined) throw new Error('no stream');
+  for (const [i, kind] of kinds.entries()) {
+    await pool.query(
+      `insert into stream_channel (stream_id, channel_no, code, kind, rate_nhz, gain, baseline, unit) values ($1, $2, $3, $3, 250000000000, 200, 0, 'mV')`,
+      [row.id, i, kind],
+    );
+  }
+  return row;
+}
+
+describe('biosignals', () => {
+  it('lists the catalog with exactly the members of the interface', async () => {
+    const list = await api.json<Record<string, unknown>[]>('GET', `/api/v1/projects/${api.org.projectId}/biosignals`);
+    expect(list.length).toBeGreaterThan(20);
+    expect(Object.keys(list[0] ?? {}).toSorted()).toEqual(
+      ['abbreviation', 'id', 'is_flowing', 'loinc_code', 'name', 'role', 'signal_type', 'source_type', 'unit'].toSorted(),
+    );
+  });
+
+  it('flows while a device sends, for the user who wears it and the project', async () => {
+    const flowing = async (as: string): Promise<unknown[]> => {
+      const list = await api.json<Record<string, unknown>[]>('GET', `/api/v1/projects/${api.org.projectKey}/biosignals`, { as });
+      return list.filter((item) => item['is_flowing'] === true).map((item) => item['abbreviation']);
+    };
+    expect(await flowing(api.org.apiKey.key)).toEqual([]);
+    await stream(user.id, ['ecg'], `now() - interval '11 s'`);
+    expect(await flowing(api.org.apiKey.key)).toEqual([]);
+    await stream(user.id, ['ecg']);
+    expect(await flowing(api.org.apiKey.key)).toEqual(expect.arrayContaining(['ECG', 'HR', 'RMSSD']));
+    expect(await flowing(api.org.apiKey.key)).not.toContain('PPG');
+    expect(await flowing(user.token)).toContain('HR');
+    expect(await flowing((await api.token('bystander')).token)).toEqual([]);
+  });
+
+  it('grows at run time, per project', async () => {
+    const body = { name: 'Grip', abbreviation: 'GRIP', unit: 'kg', signal_type: 'scalar', source_type: 'clinician', code: 'grip' };
+    const path = `/api/v1/projects/${api.org.projectId}/biosignals`;
+    expect(await api.json('POST', path, { body, status: 201 })).toMatchObject({ abbreviation: 'GRIP', is_flowing: false });
+    expect((await api.send('POST', path, { body })).status).toBe(409);
+    const other = await createOrganization(api.database.pool, 'Elsewhere');
+    const list = await api.json<Record<string, unknown>[]>('GET', `/api/v1/projects/${other.projectId}/biosignals`, {
+      as: other.apiKey.key,
+    });
+    expect(list.some((item) => item['abbreviation'] === 'GRIP')).toBe(false);
+    expect((await api.send('GET', path, { as: other.apiKey.key })).status).toBe(404);
+  });
+});
+
+describe('streams', () => {
+  it('are listed with channels and clock, in pages, for their own user', async () => {
+    const { uuid } = await stream(user.id, ['ecg', 'ppg']);
+    const list = await api.json<Entity[]>('GET', `/api/v1/streams?subject_id=${user.id}&limit=1`);
+    expect(list[0]).toMatchObject({ subject_id: user.id });
+    const one = await api.json<Entity>('GET', `/api/v1/streams/${uuid}`, { as: user.token });
+    expect(one).toMatchObject({ id: uuid, channels: [{ code: 'ecg', rate_hz: 250 }, { code: 'ppg' }] });
+    const other = await api.token('stranger');
+    expect((await api.send('GET', `/api/v1/streams/${uuid}`, { as: other.token })).status).toBe(404);
+    expect(await code(await api.send('GET', '/api/v1/streams'))).toBe('validation_failed');
+    expect((await api.send('GET', `/api/v1/streams?subject_id=${user.id}`, { as: other.token })).status).toBe(404);
+  });
+});
+
+describe('bootstrap', () => {
+  it('has device profiles, limits and the caller, and an ETag', async () => {
+    const response = await api.send('GET', '/api/v1/bootstrap', { as: user.token });
+    const body = (await response.json()) as { user: object; device_profiles: { code: string }[]; limits: object };
+    expect(body.user).toMatchObject({ xuser_id: user.id, external_id: 'patient' });
+    expect(body.device_profiles.map((profile) => profile.code)).toContain('simulator');
+    expect(body.limits).toMatchObject({ packet_bytes: 262_144 });
+    const again = await api.send('GET', '/api/v1/bootstrap', {
+      as: user.token,
+      headers: { 'if-none-match': response.headers.get('etag') ?? '' },
+    });
+    expect(again.status).toBe(304);
+  });
+});
+
+describe('episodes', () => {
+  it('are created, read with artifacts, changed and listed', async () => {
+    const body = { subject_id: user.id, kind: 'exercise', started_at: '2026-01-01T10:00:00Z', summary: { steps: 1200 } };
+    const made = await api.json<Entity>('POST', '/api/v1/episodes', { body, status: 201 });
+    expect(made).toMatchObject({ status: 'open', severity: 'none', artifacts: [] });
+    const path = `/api/v1/episodes/${made.id}`;
+    const strip = { kind: 'strip', title: 'lead II', media_type: 'image/svg+xml', data_base64: Buffer.from('<svg/>').toString('base64') };
+    const detail = await api.json<{ artifacts: { href: string; bytes: number }[] }>('POST', `${path}/artifacts`, {
+      body: strip,
+      status: 201,
+    });
+    expect(detail.artifacts[0]).toMatchObject({ bytes: 6 });
+    const file = await api.send('GET', detail.artifacts[0]?.href ?? '', { as: user.token });
+    expect(file.headers.get('content-disposition')).toBe('attachment');
+    expect(await file.text()).toBe('<svg/>');
+    const closed = await api.json<Entity>('PATCH', path, { body: { status: 'closed', ended_at: '2026-01-01T11:00:00Z' } });
+    expect(closed).toMatchObject({ status: 'closed', artifact_count: 1 });
+    expect((await api.send('PATCH', path, { body: { ended_at: '2025-01-01T11:00:00Z' } })).status).toBe(422);
+    const list = await api.json<Entity[]>('GET', '/api/v1/episodes?since=2026-01-01T10:30:00Z&until=2026-01-02T00:00:00Z', {
+      as: user.token,
+    });
+    expect(list.map((item) => item.id)).toEqual([made.id]);
+    const stranger = await api.token('nosy');
+    for (const address of [path, detail.artifacts[0]?.href ?? '']) {
+      expect((await api.send('GET', address, { as: stranger.token })).status).toBe(404);
+    }
+    expect((await api.send('POST', '/api/v1/episodes', { as: user.token, body })).status).toBe(401);
+  });
+});
+
+describe('keys and projects', () => {
+  it('create, rotate and revoke through the API, with an audit trail', async () => {
+    const made = await api.json<Entity & { key: string }>('POST', '/api/v1/api-keys', {
+      body: { name: 'ci', scopes: ['read'] },
+      status: 201,
+    });
+    expect((await api.send('GET', '/api/v1/projects', { as: made.key })).status).toBe(200);
+    expect(await code(await api.send('GET', '/api/v1/api-keys', { as: made.key }))).toBe('scope_missing');
+    const next = await api.json<Entity & { key: string }>('POST', `/api/v1/api-keys/${made.id}/rotate`, {
+      body: { overlap_sec: 60 },
+      status: 201,
+    });
+    expect(next['rotated_from']).toBe(made.id);
+    await api.json('DELETE', `/api/v1/api-keys/${made.id}`);
+    await until(async () => (await api.send('GET', '/api/v1/projects', { as: made.key })).status === 401, 1000);
+    const list = await api.json<Entity[]>('GET', '/api/v1/api-keys');
+    expect(JSON.stringify(list)).not.toContain(next.key);
+    const log = await api.json<{ action: string; target_id: string }[]>('GET', '/api/v1/audit-log?limit=10');
+    expect(log.filter((entry) => [made.id, next.id].includes(entry.target_id)).map((entry) => entry.action)).toEqual([
+      'api_key.revoked',
+      'api_key.rotated',
+      'api_key.created',
+    ]);
+  });
+
+  it('cannot give what they do not have', async () => {
+    const admin = await api.json<{ key: string }>('POST', '/api/v1/api-keys', { body: { name: 'a', scopes: ['admin'] }, status: 201 });
+    expect(await code(await api.send('POST', '/api/v1/api-keys', { as: admin.key, body: { name: 'b', scopes: ['admin', 'read'] } }))).toBe(
+      'scope_missing',
+    );
+    expect(await code(await api.send('POST', `/api/v1/api-keys/${api.org.apiKey.record.id}/rotate`, { as: admin.key, body: {} }))).toBe(
+      'scope_missing',
+    );
+  });
+
+  it('register origins', async () => {
+    const path = `/api/v1/projects/${api.org.projectId}/origins`;
+    const origins = ['https://a.example', 'https://b.example:8443'];
+    expect(await api.json('PUT', path, { body: { origins } })).toEqual({ origins });
+    expect((await api.send('PUT', path, { body: { origins: ['https://a.example/path'] } })).status).toBe(422);
+    expect(await api.json('PUT', path, { body: { origins: ['https://b.example:8443'] } })).toEqual({ origins: ['https://b.example:8443'] });
+  });
+});
+
+describe('operators', () => {
+  const password = 'correct horse battery';
+  it('sign in with a cookie, are limited to their role, and sign out', async () => {
+    await createMember(api.database.pool, {
+      orgId: api.org.orgId,
+      email: 'Nurse@x.example',
+      displayName: 'N',
+      role: 'clinician',
+      password,
+    });
+    const wrong = await api.send('POST', '/auth/session', { as: '', body: { email: 'nurse@x.example', password: 'wrong password' } });
+    expect(wrong.status).toBe(401);
+    const response = await api.send('POST', '/auth/session', { as: '', body: { email: 'nurse@x.example', password } });
+    const setCookie = response.headers.get('set-cookie') ?? '';
+    expect(setCookie).toMatch(/HttpOnly; SameSite=Strict/);
+    const headers = { cookie: setCookie.split(';')[0] ?? '' };
+    expect(await api.json('GET', '/auth/session', { as: '', headers })).toMatchObject({ role: 'clinician' });
+    expect((await api.send('GET', `/api/v1/episodes?subject_id=${user.id}`, { as: '', headers })).status).toBe(200);
+    expect((await api.send('GET', '/api/v1/api-keys', { as: '', headers })).status).toBe(403);
+    const foreign = { ...headers, origin: 'https://evil.example' };
+    expect(await code(await api.send('GET', `/api/v1/episodes?subject_id=${user.id}`, { as: '', headers: foreign }))).toBe(
+      'origin_forbidden',
+    );
+    expect((await api.send('DELETE', '/auth/session', { as: '', headers })).status).toBe(204);
+    await until(async () => (await api.send('GET', '/auth/session', { as: '', headers })).status === 401, 1000);
+  });
+
+  it('keep one administrator', async () => {
+    const only = await api.json<Entity>('POST', '/api/v1/members', {
+      body: { email: 'boss@x.example', role: 'owner', password },
+      status: 201,
+    });
+    expect(await code(await api.send('PATCH', `/api/v1/members/${only.id}`, { body: { disabled: true } }))).toBe('conflict');
+    expect((await api.send('POST', '/api/v1/members', { body: { email: 'BOSS@x.example', role: 'viewer', password } })).status).toBe(409);
+  });
+});
+
+describe('service', () => {
+  it('answers health, readiness and metrics', async () => {
+    expect(await api.json('GET', '/healthz', { as: '' })).toMatchObject({ status: 'ok' });
+    expect(await api.json('GET', '/readyz', { as: '' })).toMatchObject({ status: 'ready' });
+    expect((await api.send('GET', '/metrics', { as: '' })).status).toBe(200);
+    expect((await api.send('GET', '/metrics', { as: 'wrong' })).status).toBe(401);
+    expect((await api.send('GET', '/metrics', { as: 'metrics-token' })).status).toBe(200);
+  });
+});
