@@ -1,0 +1,418 @@
+/** Writes what the service derives and what devices report beside samples: beats, features, measurements, events.
+ *
+ *  Outputs are written in the order in which they were added, many in one transaction. An output that replaces a range deletes and inserts
+ *  in that transaction, so no reader sees the range empty. New rows go by COPY; when the table has one of them after all (23505: a replay)
+ *  the batch is written again by way of temporary tables, where the newest row of a key wins. Writing twice is writing once. */
+import { createHash } from 'node:crypto';
+import type pg from 'pg';
+import type { StreamId, SubjectId } from '../signal.ts';
+import { CopyBuffer, copyRows } from './copy-binary.ts';
+import type { Database } from './database.ts';
+import { Partitions } from './partitions.ts';
+import { WriterConnection } from './writer-connection.ts';
+
+export type DerivedBeat = Readonly<{
+  channelNo: number;
+  /** ns of the device clock. */
+  tNs: bigint;
+  /** NaN after a gap. */
+  ibiMs: number;
+  kind: 'normal' | 'ectopic' | 'artefact' | 'interpolated';
+  reason: string;
+  quality: 0 | 1 | 2;
+  /** e.g. `derived:r_peaks_v1`. */
+  method: string;
+}>;
+
+export type DerivedFeature = Readonly<{
+  feature: string;
+  /** -1: of the whole stream. */
+  channelNo: number;
+  /** End of its window, ns of the device clock. */
+  tNs: bigint;
+  /** NaN: could not be computed. */
+  value: number;
+  qmask: 0 | 1 | 2;
+  methodCode: string;
+}>;
+
+/** Rows of one stream; the FeatureOutput of src/dsp fits. */
+export type DerivedRows = Readonly<{
+  streamId: StreamId;
+  beats: readonly DerivedBeat[];
+  features: readonly DerivedFeature[];
+  /** Delete the stream's rows of the current methods with fromNs <= tNs < toNs first. Device clock. */
+  replaces: Readonly<{ fromNs: bigint; toNs: bigint }> | null;
+}>;
+
+export type ReportedMeasurement = Readonly<{
+  streamId: StreamId;
+  /** With `index`, what makes it the same measurement when its packet is stored again. */
+  seq: number;
+  index: number;
+  subjectId: SubjectId;
+  /** As the packet names it; the catalog grows by a code that it does not know. */
+  code: string;
+  /** Unix ns. */
+  tsNs: bigint;
+  value: number;
+  unit: string;
+  quality: 0 | 1 | 2;
+}>;
+
+export type ReportedEvent = Readonly<{ streamId: StreamId; seq: number; index: number; code: string; tsNs: bigint; text: string }>;
+
+export type CopyWriterOptions = Readonly<{
+  /** Method codes whose rows a replaced range holds: those that this release computes. Rows of other versions are left alone. */
+  currentMethods: readonly string[];
+  /** Name, cadence and unit of features, for the catalog of methods. */
+  cadences?: Readonly<Record<string, number>>;
+  /** Rows not yet stored, bytes; above it `full` is true. Default 32 MiB. */
+  queueBytesMax?: number;
+  /** Rows leave this long after the first, ms. Default 200. */
+  lingerMs?: number;
+  onFault?: (message: string, cause: unknown) => void;
+}>;
+
+type Step = Readonly<{ epochNs: bigint; rows: DerivedRows; done: () => void }>;
+
+const beatKinds = ['normal', 'ectopic', 'artefact', 'interpolated'] as const;
+const BEAT_COLUMNS = 'time, ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason';
+const FEATURE_COLUMNS = 'time, ts_ns, value, stream_id, method_id, channel_no, qmask';
+/** One row in memory, about. */
+const ROW_BYTES = 100;
+
+export class CopyWriter {
+  readonly #options: Required<Omit<CopyWriterOptions, 'onFault'>>;
+  readonly #onFault: (message: string, cause: unknown) => void;
+  readonly #connection: WriterConnection;
+  readonly #partitions: Partitions;
+  readonly #methodIds = new Map<string, number>();
+  #steps: Step[] = [];
+  #measurements: ReportedMeasurement[] = [];
+  #events: ReportedEvent[] = [];
+  #reportedDone: (() => void)[] = [];
+  #queueBytes = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #writing: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(database: Database, options: CopyWriterOptions) {
+    this.#options = {
+      currentMethods: options.currentMethods,
+      cadences: options.cadences ?? {},
+      queueBytesMax: options.queueBytesMax ?? 32 * 1024 * 1024,
+      lingerMs: options.lingerMs ?? 200,
+    };
+    this.#onFault = options.onFault ?? (() => {});
+    this.#partitions = new Partitions(database);
+    this.#connection = new WriterConnection(database, {
+      onRetry: (error, attempt) => this.#onFault(`derived rows: attempt ${attempt}: ${error.message}`, error),
+    });
+  }
+
+  /** Not yet stored, bytes. */
+  get queueBytes(): number {
+    return this.#queueBytes;
+  }
+
+  get full(): boolean {
+    return this.#queueBytes > this.#options.queueBytesMax;
+  }
+
+  /** Adds rows of one stream. @returns when they are stored; never rejects */
+  add(rows: DerivedRows, epochNs: bigint): Promise<void> {
+    if (rows.beats.length === 0 && rows.features.length === 0 && rows.replaces === null) return Promise.resolve();
+    return new Promise((done) => {
+      this.#steps.push({ epochNs, rows, done });
+      this.#queued(rows.beats.length + rows.features.length);
+    });
+  }
+
+  /** Adds what a packet reports beside samples. @returns when it is stored; never rejects */
+  addReported(measurements: readonly ReportedMeasurement[], events: readonly ReportedEvent[]): Promise<void> {
+    if (measurements.length === 0 && events.length === 0) return Promise.resolve();
+    return new Promise((done) => {
+      this.#measurements.push(...measurements);
+      this.#events.push(...events);
+      this.#reportedDone.push(done);
+      this.#queued(measurements.length + events.length);
+    });
+  }
+
+  async flush(): Promise<void> {
+    while (this.#steps.length > 0 || this.#reportedDone.length > 0 || this.#writing !== null) {
+      this.#startWriting();
+      await this.#writing;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.flush();
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#connection.close();
+  }
+
+  #queued(rowCount: number): void {
+    this.#queueBytes += rowCount * ROW_BYTES;
+    if (this.#writing === null && !this.#closed) this.#timer ??= setTimeout(() => this.#startWriting(), this.#options.lingerMs);
+  }
+
+  #startWriting(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#writing !== null || (this.#steps.length === 0 && this.#reportedDone.length === 0)) return;
+    const steps = this.#steps;
+    const measurements = this.#measurements;
+    const events = this.#events;
+    const done = [...steps.map((step) => step.done), ...this.#reportedDone];
+    const bytes = this.#queueBytes;
+    this.#steps = [];
+    this.#measurements = [];
+    this.#events = [];
+    this.#reportedDone = [];
+    this.#writing = this.#store(steps, measurements, events).finally(() => {
+      this.#queueBytes -= bytes;
+      this.#writing = null;
+      for (const resolve of done) resolve();
+      if (this.#steps.length > 0 || this.#reportedDone.length > 0) this.#queued(0);
+    });
+  }
+
+  /** Until it is stored. */
+  async #store(steps: readonly Step[], measurements: readonly ReportedMeasurement[], events: readonly ReportedEvent[]): Promise<void> {
+    let careful = false;
+    for (;;) {
+      try {
+        await this.#connection.run(async (client) => {
+          await this.#resolveMethods(client, steps);
+          await this.#ensurePartitions(client, steps, measurements, events);
+          await client.query('begin');
+          for (const group of groupSteps(steps)) await this.#writeGroup(client, group, careful);
+          if (measurements.length > 0) await this.#writeMeasurements(client, measurements);
+          if (events.length > 0) await writeEvents(client, events);
+          await client.query('commit');
+        });
+        return;
+      } catch (error) {
+        const code = (error as { code?: unknown }).code;
+        if (code === '23505' && !careful) careful = true;
+        else if (code === '23514') this.#partitions.forget();
+        else {
+          this.#onFault(`derived rows: ${(error as Error).message}`, error);
+          if (this.#closed) return;
+          await new Promise((done) => setTimeout(done, 500));
+        }
+      }
+    }
+  }
+
+  /** One replacement with what follows it up to the next. */
+  async #writeGroup(client: pg.Client, group: readonly Step[], careful: boolean): Promise<void> {
+    const first = group[0]!;
+    if (first.rows.replaces !== null) await this.#deleteRange(client, first);
+    const beats = new CopyBuffer();
+    const features = new CopyBuffer();
+    for (const { epochNs, rows } of group) {
+      for (const beat of rows.beats) {
+        const tsNs = epochNs + beat.tNs;
+        beats.row(9);
+        beats.timestamptz(microseconds(tsNs));
+        beats.int8(tsNs);
+        beats.int4(rows.streamId);
+        beats.int2(beat.channelNo);
+        beats.int2(this.#methodIds.get(beatMethodKey(beat))!);
+        beats.float8(beat.ibiMs);
+        beats.int2(beatKinds.indexOf(beat.kind));
+        beats.int2(beat.quality);
+        beats.text(beat.reason);
+      }
+      for (const feature of rows.features) {
+        const tsNs = epochNs + feature.tNs;
+        features.row(7);
+        features.timestamptz(microseconds(tsNs));
+        features.int8(tsNs);
+        features.float8(feature.value);
+        features.int4(rows.streamId);
+        features.int2(this.#methodIds.get(featureMethodKey(feature))!);
+        features.int2(feature.channelNo);
+        features.int2(feature.qmask);
+      }
+    }
+    const copy = careful ? copyByTemporary : copyPlainly;
+    await copy(client, 'beat', BEAT_COLUMNS, 'stream_id, channel_no, method_id, time', beats);
+    await copy(client, 'feature', FEATURE_COLUMNS, 'stream_id, method_id, channel_no, time', features);
+  }
+
+  async #deleteRange(client: pg.Client, { epochNs, rows }: Step): Promise<void> {
+    const { fromNs, toNs } = rows.replaces!;
+    const range = [microseconds(epochNs + fromNs), microseconds(epochNs + toNs), epochNs + fromNs, epochNs + toNs].map(String);
+    for (const table of ['beat', 'feature']) {
+      await client.query(
+        `delete from ${table}
+         where time >= timestamptz 'epoch' + $1::int8 * interval '1 microsecond' and time <= timestamptz 'epoch' + $2::int8 * interval '1 microsecond'
+           and ts_ns >= $3 and ts_ns < $4
+           and stream_id = $5 and method_id = any ((select array_agg(id) from method where code = any ($6))::smallint[])`,
+        [...range, rows.streamId, this.#options.currentMethods],
+      );
+    }
+  }
+
+  async #resolveMethods(client: pg.Client, steps: readonly Step[]): Promise<void> {
+    const missing = new Map<string, readonly ['beat' | 'feature', string, string]>();
+    for (const { rows } of steps) {
+      for (const beat of rows.beats) {
+        const key = beatMethodKey(beat);
+        if (!this.#methodIds.has(key)) missing.set(key, ['beat', beat.method.replace(/^[^:]*:|_v\d+$/g, ''), beat.method]);
+      }
+      for (const feature of rows.features) {
+        const key = featureMethodKey(feature);
+        if (!this.#methodIds.has(key)) missing.set(key, ['feature', feature.feature, feature.methodCode]);
+      }
+    }
+    for (const [key, [kind, name, code]] of missing) {
+      const cadence = kind === 'feature' ? (this.#options.cadences[name] ?? null) : null;
+      const { rows } = await client.query<{ id: number }>(
+        `insert into method (kind, name, code, cadence_hz, unit)
+         values ($1, $2, $3, $4, coalesce((select unit from biosignal where feature = $2 and project_id is null limit 1), ''))
+         on conflict (kind, name, code) do update set cadence_hz = coalesce(excluded.cadence_hz, method.cadence_hz) returning id`,
+        [kind, name, code, cadence],
+      );
+      this.#methodIds.set(key, rows[0]!.id);
+    }
+  }
+
+  async #ensurePartitions(
+    client: pg.Client,
+    steps: readonly Step[],
+    measurements: readonly ReportedMeasurement[],
+    events: readonly ReportedEvent[],
+  ): Promise<void> {
+    const times = (pick: (rows: DerivedRows) => readonly { tNs: bigint }[]): number[] =>
+      steps.flatMap(({ epochNs, rows }) => pick(rows).map((row) => microseconds(epochNs + row.tNs)));
+    await this.#partitions.ensure(
+      client,
+      'beat',
+      times((rows) => rows.beats),
+    );
+    await this.#partitions.ensure(
+      client,
+      'feature',
+      times((rows) => rows.features),
+    );
+    await this.#partitions.ensure(
+      client,
+      'measurement',
+      measurements.map((row) => microseconds(row.tsNs)),
+    );
+    await this.#partitions.ensure(
+      client,
+      'device_event',
+      events.map((row) => microseconds(row.tsNs)),
+    );
+  }
+
+  async #writeMeasurements(client: pg.Client, rows: readonly ReportedMeasurement[]): Promise<void> {
+    await client.query(
+      `insert into biosignal (project_id, name, abbreviation, unit, signal_type, role, source_type, code)
+       select distinct on (x.project_id, m.code) x.project_id, m.code, upper(m.code), m.unit, 'scalar', 'measurement', 'device', m.code
+       from unnest($1::uuid[], $2::text[], $3::text[]) as m (xuser_id, code, unit) join xuser x on x.id = m.xuser_id
+       where not exists (select from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id))
+       on conflict do nothing`,
+      [rows.map((row) => row.subjectId), rows.map((row) => row.code), rows.map((row) => row.unit)],
+    );
+    await client.query(
+      `insert into measurement (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, device_id, stream_id)
+       select timestamptz 'epoch' + m.us * interval '1 microsecond', m.ts_ns, m.id, x.organization_id, x.project_id, x.id, b.id, m.value,
+         case when m.unit = '' then b.unit else m.unit end, m.qmask, s.device_id, s.id
+       from unnest($1::int8[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::float8[], $7::text[], $8::smallint[], $9::int[])
+         as m (us, ts_ns, id, xuser_id, code, value, unit, qmask, stream_id)
+       join xuser x on x.id = m.xuser_id
+       join stream s on s.id = m.stream_id
+       cross join lateral (
+         select b.id, b.unit from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id)
+         order by b.project_id nulls last limit 1) b
+       on conflict do nothing`,
+      [
+        rows.map((row) => microseconds(row.tsNs)),
+        rows.map((row) => row.tsNs.toString()),
+        rows.map((row) => stableId('measurement', row)),
+        rows.map((row) => row.subjectId),
+        rows.map((row) => row.code),
+        rows.map((row) => row.value),
+        rows.map((row) => row.unit),
+        rows.map((row) => row.quality),
+        rows.map((row) => row.streamId),
+      ],
+    );
+  }
+}
+
+/** Cuts before every replacement, so that rows added before it are deleted by it and rows after it are not. */
+function groupSteps(steps: readonly Step[]): Step[][] {
+  const groups: Step[][] = [];
+  for (const step of steps) {
+    if (groups.length === 0 || step.rows.replaces !== null) groups.push([step]);
+    else groups.at(-1)!.push(step);
+  }
+  return groups;
+}
+
+async function copyPlainly(client: pg.Client, table: string, columns: string, _key: string, rows: CopyBuffer): Promise<void> {
+  await copyRows(client, `${table} (${columns})`, rows);
+}
+
+/** The newest row of a key wins, as if each had been written after the other. */
+async function copyByTemporary(client: pg.Client, table: string, columns: string, key: string, rows: CopyBuffer): Promise<void> {
+  if (rows.rowCount === 0) return;
+  const temporary = `incoming_${table}`;
+  await client.query(
+    `create temporary table if not exists ${temporary} (like ${table}, ordinal bigint generated always as identity) on commit delete rows`,
+  );
+  await copyRows(client, `${temporary} (${columns})`, rows);
+  const values = columns.split(', ').filter((column) => !key.split(', ').includes(column));
+  await client.query(
+    `insert into ${table} (${columns}) select distinct on (${key}) ${columns} from ${temporary} order by ${key}, ordinal desc
+     on conflict (${key}) do update set ${values.map((column) => `${column} = excluded.${column}`).join(', ')}`,
+  );
+  await client.query(`delete from ${temporary}`);
+}
+
+async function writeEvents(client: pg.Client, rows: readonly ReportedEvent[]): Promise<void> {
+  await client.query(
+    `insert into device_event (time, ts_ns, id, stream_id, code, content)
+     select timestamptz 'epoch' + e.us * interval '1 microsecond', e.ts_ns, e.id, e.stream_id, e.code, e.content
+     from unnest($1::int8[], $2::int8[], $3::uuid[], $4::int[], $5::text[], $6::text[]) as e (us, ts_ns, id, stream_id, code, content)
+     on conflict do nothing`,
+    [
+      rows.map((row) => microseconds(row.tsNs)),
+      rows.map((row) => row.tsNs.toString()),
+      rows.map((row) => stableId('event', row)),
+      rows.map((row) => row.streamId),
+      rows.map((row) => row.code),
+      rows.map((row) => row.text),
+    ],
+  );
+}
+
+/** A uuid (version 8) that is a pure function of where the item stands in which packet. */
+function stableId(kind: string, item: Readonly<{ streamId: number; seq: number; index: number }>): string {
+  const bytes = createHash('sha256').update(`${kind}:${item.streamId}:${item.seq}:${item.index}`).digest();
+  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+}
+
+function beatMethodKey(beat: DerivedBeat): string {
+  return `beat:${beat.method}`;
+}
+
+function featureMethodKey(feature: DerivedFeature): string {
+  return `feature:${feature.feature}:${feature.methodCode}`;
+}
+
+function microseconds(ns: bigint): number {
+  return Number(ns >= 0n ? ns / 1000n : (ns - 999n) / 1000n);
+}
