@@ -248,21 +248,24 @@ export class PacketLog {
     const sent = batch;
     void this.#write(sent)
       .then(
-        () => this.#settle(sent),
-        (error: unknown) => sent.reject(asUnavailable(error)),
+        () => this.#settle(sent, null),
+        (error: unknown) => this.#settle(sent, asUnavailable(error)),
       )
       .finally(() => {
-        this.#queueBytes -= sent.bytes;
-        if (sent.buffer.length <= 1024 * 1024) this.#spare = sent.buffer;
         this.#writing = false;
         this.#schedule();
       });
   }
 
-  #settle(batch: OpenBatch): void {
-    this.#durablePosition = batch.position;
-    for (const entry of readHeads(batch.buffer, batch.bytes)) this.#registry.noteDurable(entry.streamId, entry.seq, entry.receivedNs);
-    batch.resolve();
+  #settle(batch: OpenBatch, error: Error | null): void {
+    this.#queueBytes -= batch.bytes;
+    if (error === null) {
+      this.#durablePosition = batch.position;
+      for (const entry of readHeads(batch.buffer, batch.bytes)) this.#registry.noteDurable(entry.streamId, entry.seq, entry.receivedNs);
+    }
+    if (batch.buffer.length <= 1024 * 1024) this.#spare = batch.buffer;
+    if (error === null) batch.resolve();
+    else batch.reject(error);
   }
 
   async #write(batch: OpenBatch): Promise<void> {
