@@ -8,7 +8,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { extname, join } from 'node:path';
 
 export type FixtureRequest = Readonly<{ method: string; path: string; url: URL; headers: IncomingMessage['headers']; body: unknown }>;
-/** Status and JSON; `null` leaves the request hanging. */
+/** Status and JSON; status -1 breaks the connection, `null` leaves the request hanging. */
 export type FixtureAnswer = Readonly<{ status?: number; json?: unknown; html?: string; headers?: Record<string, string> }> | null;
 export type FixtureSocket = Readonly<{
   send: (bytes: Uint8Array) => void;
@@ -73,6 +73,10 @@ export async function startFixture(folder: string): Promise<Fixture> {
       const answer = typeof rule.answer === 'function' ? rule.answer(request) : rule.answer;
       if (answer === null) return;
       const status = answer.status ?? 200;
+      if (status < 0) {
+        response.destroy();
+        return;
+      }
       const type = answer.html !== undefined ? 'text/html; charset=utf-8' : status >= 400 ? 'application/problem+json' : 'application/json';
       response.writeHead(status, { ...cors, 'content-type': type, ...answer.headers });
       response.end(answer.html ?? (status === 204 ? undefined : JSON.stringify(answer.json ?? null)));

@@ -1,0 +1,240 @@
+/** Every widget in every state in a real Chromium, in a page with a strict content security policy: what is shown, that nothing breaks the
+ *  policy, that axe finds nothing, and that hostile strings stay text. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildWeb } from '../scripts/build-web.ts';
+import type { WebBuild } from '../scripts/build-web.ts';
+import { fixtureToken, startFixture } from './helpers/browser-fixture.ts';
+import type { Fixture } from './helpers/browser-fixture.ts';
+import { chromiumPath, launchChromium } from './helpers/chromium.ts';
+import { serveWidgetAnswers, widgetPage, widgetTags } from './helpers/widget-answers.ts';
+import type { Mode } from './helpers/widget-answers.ts';
+
+let folder: string;
+let built: WebBuild;
+let buildMs: number;
+let fixture: Fixture;
+let browser: Browser;
+let axe: string;
+const state: { mode: Mode; word: string | null } = { mode: 'ready', word: null };
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bio-web-'));
+  const startedMs = performance.now();
+  built = await buildWeb(folder);
+  buildMs = performance.now() - startedMs;
+  axe = await readFile(join(import.meta.dirname, '../node_modules/axe-core/axe.min.js'), 'utf8');
+  if (chromiumPath === null) return;
+  fixture = await startFixture(folder);
+  serveWidgetAnswers(fixture, state);
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await fixture?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+type Opened = { page: Page; errors: string[] };
+
+async function open(
+  options: Parameters<Browser['newPage']>[0] = {},
+  page: Partial<Parameters<typeof widgetPage>[0]> = {},
+): Promise<Opened> {
+  const attributes = page.attributes ?? `sdk-key="sdk_test" xuser-token="${fixtureToken()}"`;
+  fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, ...page }) });
+  const opened = await browser.newPage({ viewport: { width: 1000, height: 900 }, ...options });
+  const errors: string[] = [];
+  opened.on('pageerror', (error) => errors.push(error.message));
+  opened.on('console', (message) => {
+    // The browser itself reports failed requests; those are the point of some states.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) errors.push(message.text());
+  });
+  await opened.goto(`${fixture.origin}/page`);
+  return { page: opened, errors };
+}
+
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(`${axe};0`);
+  return page.evaluate(async () => {
+    const runner = (
+      globalThis as unknown as { axe: { run: (node: Document) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }
+    ).axe;
+    const { violations: found } = await runner.run(document);
+    return found.map((item) => `${item.id}: ${item.nodes.map((node) => node.html).join(' ')}`);
+  });
+}
+
+const statesOf = (page: Page): Promise<Record<string, string | undefined>> =>
+  page.evaluate(
+    (tags) => Object.fromEntries(tags.map((tag) => [tag, document.querySelector<HTMLElement>(tag)?.dataset['state']])),
+    [...widgetTags],
+  );
+
+/** What a widget reaches when the service is in a mode. Forms have nothing that goes stale; a list of moods may be empty and still be ready. */
+function expectedState(tag: string, mode: Mode): Mode {
+  if (mode === 'stale' && !tag.startsWith('bio-trend')) return 'ready';
+  if (mode === 'empty' && tag === 'bio-mood') return 'ready';
+  return mode;
+}
+
+it('builds in less than 3 s', () => {
+  expect(buildMs).toBeLessThan(3000);
+  expect(Object.keys(built.files).toSorted()).toEqual(['bio-core.js', 'bio-widgets.css', 'bio-widgets.js']);
+});
+
+it('can be imported where there is no DOM', async () => {
+  const { BioProvider } = await import('../widgets/provider/provider.ts');
+  const { BioTrendChart } = await import('../widgets/trend-chart/trend-chart.ts');
+  expect(typeof BioProvider).toBe('function');
+  expect(typeof BioTrendChart).toBe('function');
+});
+
+describe.skipIf(chromiumPath === null)('in Chromium', () => {
+  for (const mode of ['ready', 'loading', 'empty', 'stale', 'offline', 'error', 'unauthorized'] as const) {
+    it(`shows the state ${mode}, without an axe violation`, async () => {
+      state.mode = mode;
+      const { page, errors } = await open();
+      const expected = Object.fromEntries(widgetTags.map((tag) => [tag, expectedState(tag, mode)]));
+      await expect.poll(() => statesOf(page)).toEqual(expected);
+      expect(await violations(page)).toEqual([]);
+      expect(errors).toEqual([]);
+      await page.close();
+    });
+  }
+
+  for (const [name, options, page] of [
+    ['dark', { colorScheme: 'dark' }, {}],
+    ['forced colours', { forcedColors: 'active' }, {}],
+    ['right to left', {}, { dir: 'rtl', lang: 'ar' }],
+    ['German at 320 px', { viewport: { width: 320, height: 700 } }, { lang: 'de' }],
+    ['Chinese, reduced motion', { reducedMotion: 'reduce' }, { lang: 'zh' }],
+  ] as const) {
+    it(`has no axe violation and no sideways scrolling: ${name}`, async () => {
+      state.mode = 'ready';
+      const { page: opened, errors } = await open(options, page);
+      await expect.poll(async () => Object.values(await statesOf(opened))).toEqual(widgetTags.map(() => 'ready'));
+      expect(await violations(opened)).toEqual([]);
+      expect(await opened.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      expect(errors).toEqual([]);
+      await opened.close();
+    });
+  }
+
+  it('renders hostile strings of every field as text', async () => {
+    state.mode = 'ready';
+    const hostile = '<img src=x onerror="globalThis.hit=1"><script>globalThis.hit=1</script>${1}"\'`{{x}}';
+    state.word = hostile;
+    const { page, errors } = await open();
+    await expect.poll(async () => Object.values(await statesOf(page))).toEqual(widgetTags.map(() => 'ready'));
+    const found = await page.evaluate(
+      ({ tags, word }) => ({
+        images: tags.reduce((sum, tag) => sum + document.querySelector(tag)!.shadowRoot!.querySelectorAll('img, script').length, 0),
+        shown: tags.filter((tag) => document.querySelector(tag)!.shadowRoot!.textContent!.includes(word)),
+        hit: 'hit' in globalThis,
+      }),
+      { tags: [...widgetTags], word: hostile },
+    );
+    state.word = null;
+    expect(found.hit).toBe(false);
+    expect(found.images).toBe(0);
+    // The progress ring shows its biosignal's name, the trend card and chart theirs, the rest what people and projects wrote.
+    expect(found.shown.toSorted()).toEqual(widgetTags.toSorted());
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  it('works when the script is on the page twice', async () => {
+    state.mode = 'ready';
+    const { page, errors } = await open({}, { scripts: 2 });
+    await expect.poll(async () => Object.values(await statesOf(page))).toEqual(widgetTags.map(() => 'ready'));
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  it('never shows an unusable value as a number, marks suspect ones, and offers the same numbers as a table', async () => {
+    state.mode = 'ready';
+    const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0"></bio-trend-chart>' });
+    const chart = page.locator('bio-trend-chart');
+    await chart.getByText('Show as table').click();
+    const cells = await chart
+      .locator('tbody tr')
+      .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent!.trim())));
+    expect(cells.filter((row) => row[2] === 'Unusable').map((row) => row[1])).toEqual(['–', '–', '–', '–', '–']);
+    expect(cells.filter((row) => row[2] === 'Suspect').length).toBe(14);
+    expect(cells.filter((row) => row[2] === 'Good').every((row) => /^\d+$/.test(row[1]!))).toBe(true);
+    await page.close();
+  });
+
+  it('reads values by keyboard', async () => {
+    state.mode = 'ready';
+    const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0"></bio-trend-chart>' });
+    const chart = page.locator('bio-trend-chart');
+    await chart.getByRole('img').focus();
+    await page.keyboard.press('Home');
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(() => chart.locator('.readout').textContent()).toMatch(/Heart rate: 7\d \/min\s+Good/);
+    await page.close();
+  });
+
+  it('asks for nothing more once a widget has left the page', async () => {
+    state.mode = 'ready';
+    const { page } = await open({}, { body: '<bio-trend-card biosignals="HR" refresh="2s"></bio-trend-card>' });
+    await expect.poll(() => page.locator('bio-trend-card').getAttribute('data-state')).toBe('ready');
+    await page.evaluate(() => document.querySelector('bio-trend-card')!.remove());
+    const before = fixture.requests.length;
+    await page.waitForTimeout(2500);
+    expect(fixture.requests.length).toBe(before);
+    await page.close();
+  });
+
+  it('keeps what it shows when the connection breaks, and says so', async () => {
+    state.mode = 'ready';
+    const { page } = await open({}, { body: '<bio-trend-card biosignals="HR" refresh="2s"></bio-trend-card>' });
+    const card = page.locator('bio-trend-card');
+    await expect.poll(() => card.getAttribute('data-state')).toBe('ready');
+    state.mode = 'offline';
+    await expect.poll(() => card.getAttribute('data-state'), { timeout: 6000 }).toBe('offline');
+    expect(await card.locator('[part=value]').textContent()).toMatch(/^\d+$/);
+    expect(await card.getByRole('status').textContent()).toContain('No connection');
+    state.mode = 'ready';
+    await card.getByRole('button', { name: 'Try again' }).click();
+    await expect.poll(() => card.getAttribute('data-state')).toBe('ready');
+    await page.close();
+  });
+
+  it('asks a questionnaire: required answers, questions that depend on answers, a FHIR response', async () => {
+    state.mode = 'ready';
+    let sent: unknown = null;
+    fixture.on('POST', '/api/v1/questionnaire-responses', (request) => {
+      sent = request.body;
+      return { status: 201, json: { id: 'r1', scores: [{ name: 'Total', value: 3 }], safety: true } };
+    });
+    const { page } = await open({}, { body: '<bio-checkin questionnaire="phq-2" show-score></bio-checkin>' });
+    const checkin = page.locator('bio-checkin');
+    await checkin.getByRole('button', { name: 'Send' }).click();
+    expect(await checkin.getByText('Please answer this question').count()).toBe(1);
+    await checkin.getByLabel('Nearly every day').check();
+    await checkin.getByLabel('Hours of sleep').fill('6.5');
+    await checkin.getByLabel('What happened?').fill('Exams');
+    await checkin.getByRole('button', { name: 'Send' }).click();
+    await expect.poll(() => checkin.getByRole('alert').textContent()).toContain('emergency');
+    expect(await checkin.getByText('Score 3').count()).toBe(1);
+    expect(sent).toMatchObject({
+      resourceType: 'QuestionnaireResponse',
+      questionnaire: 'phq-2',
+      status: 'completed',
+      item: [
+        { linkId: '1', answer: [{ valueCoding: { code: 'LA2' } }] },
+        { linkId: '2', answer: [{ valueDecimal: 6.5 }] },
+        { linkId: '3', answer: [{ valueString: 'Exams' }] },
+      ],
+    });
+    expect(await violations(page)).toEqual([]);
+    await page.close();
+  });
+});
