@@ -7,7 +7,8 @@
  *  A channel is
  *  - waited for: new, or it covered a window in time. After MISSES_MAX windows that left without it, it is
  *  - not waited for: its samples still go into windows when they are there in time, otherwise they are late pieces.
- *  - gone: nothing came for its packet length plus GONE_MS. It is forgotten and would start anew.
+ *  - gone: nothing came for its packet length plus GONE_MS. It is in no frame until samples come again; those older than the current window
+ *    are late pieces.
  *
  *  A stream whose time leaps by more than LEAP_MS against our clock is kept out until LEAP_PACKETS packets agree on the new time:
  *  one packet with a wild time must not carry all windows away with it. */
@@ -60,6 +61,11 @@ export class ClockChannel {
   /** [from, to) pairs of samples that left as missing. */
   readonly gaps: number[] = [];
   misses = 0;
+  active = false;
+  /** Length of its packets, the longest of late. */
+  spanMs = 0;
+  /** When samples that do not fill their window have waited long enough for the next packet. */
+  staleAtMs = 0;
   goneAtMs = 0;
   lastMs = 0;
   /** Free for the encoder. */
@@ -92,6 +98,7 @@ export class StreamClock {
   readonly epochWindow: number;
   readonly epochRestNs: number;
   readonly channels: (ClockChannel | undefined)[] = [];
+  lastMs = 0;
   /** Corrected time minus receive time, ms, of the newest data; slowly forgotten. */
   leadMs = Number.NaN;
   leapLeadMs = 0;
@@ -135,9 +142,11 @@ export class FrameClock {
   push(stream: LiveStream, runs: readonly SampleRun[], nowMs: number, unixMs: number): void {
     let clock = this.#streams.get(stream.streamId);
     if (clock === undefined) {
+      this.#forgetStreams(nowMs);
       clock = new StreamClock(stream, this.#sources++);
       this.#streams.set(stream.streamId, clock);
     }
+    clock.lastMs = nowMs;
     if (runs.length === 0 || !believable(clock, stream, runs, unixMs)) return;
     for (let i = 0; i < runs.length; i++) {
       const run = runs[i]!;
@@ -150,18 +159,20 @@ export class FrameClock {
     const end = run.k0 + run.samples.length;
     let channel = clock.channels[run.channelNo];
     if (channel === undefined) {
-      if (this.channels.length === 0) this.#begin(clock, config, run.k0);
       channel = new ClockChannel(clock, config, run.k0);
-      channel.kFrom = this.#edge(clock, config.rateNanoHz, this.window);
-      channel.kTo = this.#edge(clock, config.rateNanoHz, this.window + 1);
+      channel.kFrom = run.k0;
       clock.channels[run.channelNo] = channel;
-      this.channels.push(channel);
-      this.#choosePrimaries();
     }
-    const spanMs = (run.samples.length / config.rateNanoHz) * 1e12;
+    if (!channel.active) this.#activate(channel, run.k0);
+    const spanMs = Math.max((run.samples.length / config.rateNanoHz) * 1e12, 0.9 * channel.spanMs);
+    channel.spanMs = spanMs;
+    channel.staleAtMs = nowMs + spanMs + WINDOW_MS + 2 * this.#deadlineMs;
     channel.lastMs = nowMs;
     channel.goneAtMs = nowMs + spanMs + Math.max(GONE_MS, spanMs);
-    if (run.k0 < channel.kFirst) channel.kFirst = run.k0;
+    if (run.k0 < channel.kFirst) {
+      channel.gaps.push(run.k0, Math.min(channel.kFirst, channel.kFrom));
+      channel.kFirst = run.k0;
+    }
     if (run.k0 < channel.kFrom) this.#addLate(channel, run, Math.min(end, channel.kFrom));
     if (end <= channel.kFrom || channel.runs.length >= RUNS_MAX) return;
     const pending = { run, end, receivedMs: nowMs };
@@ -170,6 +181,20 @@ export class FrameClock {
     while (at > 0 && list[at - 1]!.run.k0 > run.k0) at--;
     if (at === list.length) list.push(pending);
     else list.splice(at, 0, pending);
+  }
+
+  /** Takes a channel into the windows. What it has from before the current one was never sent. */
+  #activate(channel: ClockChannel, k0: number): void {
+    const { stream, config } = channel;
+    if (this.channels.length === 0) this.#begin(stream, config, k0);
+    const sentTo = channel.kFrom;
+    channel.kFrom = this.#edge(stream, config.rateNanoHz, this.window);
+    channel.kTo = this.#edge(stream, config.rateNanoHz, this.window + 1);
+    if (sentTo < channel.kFrom) addGap(channel.gaps, sentTo, channel.kFrom);
+    channel.active = true;
+    channel.misses = 0;
+    this.channels.push(channel);
+    this.#choosePrimaries();
   }
 
   /** Starts or restarts the windows at a sample. Never before a window that has left. */
@@ -229,7 +254,7 @@ export class FrameClock {
       }
       let complete = true;
       let passedMs = Infinity; // when the first channel passed the window's end
-      let staleMs = Infinity; // when samples that wait for more have waited long enough
+      let staleMs = Infinity; // when samples that do not fill their window leave all the same
       let next = Infinity; // device-time order of the first waiting sample, as a window number
       for (let i = 0; i < channels.length; i++) {
         const channel = channels[i]!;
@@ -244,8 +269,8 @@ export class FrameClock {
         }
         if (covers && passedMs === Infinity) passedMs = channel.lastMs; // a slow channel whose next sample lies beyond
         if (runs.length > 0) {
-          if (channel.lastMs < staleMs) staleMs = channel.lastMs;
-          const k = runs[0]!.run.k0;
+          if (channel.staleAtMs < staleMs) staleMs = channel.staleAtMs;
+          const k = Math.max(runs[0]!.run.k0, channel.kFrom); // a long run may have begun in windows that have left
           if (k < channel.kTo) next = this.window;
           else if (next > this.window) next = Math.min(next, this.#windowOf(channel, k));
         }
@@ -256,7 +281,7 @@ export class FrameClock {
       }
       if (next > this.window) {
         // Nothing in this window: leave it out once nothing can be expected in it any more.
-        const dueMs = (passedMs === Infinity ? staleMs : passedMs) + this.#deadlineMs;
+        const dueMs = passedMs === Infinity ? staleMs : passedMs + this.#deadlineMs;
         if (!complete && nowMs < dueMs) {
           this.dueMs = dueMs;
           return;
@@ -264,7 +289,7 @@ export class FrameClock {
         this.#moveTo(next, false);
         continue;
       }
-      const dueMs = passedMs === Infinity ? staleMs + WINDOW_MS + 2 * this.#deadlineMs : passedMs + this.#deadlineMs;
+      const dueMs = passedMs === Infinity ? staleMs : passedMs + this.#deadlineMs;
       if ((!complete || passedMs === Infinity) && nowMs < dueMs) {
         this.dueMs = dueMs;
         return;
@@ -316,15 +341,20 @@ export class FrameClock {
     for (let i = 0; i < channels.length; i++) {
       const channel = channels[i]!;
       if (nowMs < channel.goneAtMs || channel.runs.length > 0) continue;
-      const all = channel.stream.channels;
-      const at = all.indexOf(channel);
-      if (at >= 0) all[at] = undefined;
-      if (all.every((other) => other === undefined)) this.#streams.delete(channel.stream.streamId);
+      channel.active = false;
+      channel.late.length = 0;
       channels.splice(i, 1);
       i--;
       any = true;
     }
     if (any) this.#choosePrimaries();
+  }
+
+  /** Streams that were silent for longer than late samples are taken. */
+  #forgetStreams(nowMs: number): void {
+    for (const [streamId, clock] of this.#streams) {
+      if (nowMs - clock.lastMs > LATE_MS_MAX && clock.channels.every((channel) => channel?.active !== true)) this.#streams.delete(streamId);
+    }
   }
 
   #nextGoneMs(): number {

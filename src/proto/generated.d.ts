@@ -1018,7 +1018,7 @@ export namespace biosignal {
             rateNanoHz: Long;
 
             /** LiveChannel tOffsetNs. */
-            tOffsetNs: number;
+            tOffsetNs: Long;
 
             /** LiveChannel primary. */
             primary: boolean;
@@ -1096,7 +1096,7 @@ export namespace biosignal {
                 rateNanoHz?: (Long|null);
 
                 /** LiveChannel tOffsetNs */
-                tOffsetNs?: (number|null);
+                tOffsetNs?: (Long|null);
 
                 /** LiveChannel primary */
                 primary?: (boolean|null);

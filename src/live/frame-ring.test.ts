@@ -1,0 +1,35 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { FrameRing } from './frame-ring.ts';
+
+describe('FrameRing', () => {
+  it('holds the newest frames that fit, byte for byte, within its bounds', () => {
+    const step = fc.record({ length: fc.integer({ min: 1, max: 900 }), gapMs: fc.nat(50), skip: fc.integer({ min: 1, max: 3 }) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 300 }), fc.integer({ min: 4096, max: 20_000 }), (steps, bytesMax) => {
+        const ring = new FrameRing();
+        const all: { seq: number; bytes: Uint8Array }[] = [];
+        let seq = 0;
+        let nowMs = 0;
+        for (const { length, gapMs, skip } of steps) {
+          seq += skip;
+          nowMs += gapMs;
+          const bytes = new Uint8Array(length).fill(seq % 251);
+          all.push({ seq, bytes });
+          ring.push(seq, bytes, nowMs, bytesMax, 1000);
+          expect(ring.bytesHeld).toBeLessThanOrEqual(bytesMax);
+        }
+        let at = -1;
+        for (const expected of all.slice(all.length - ring.count)) {
+          const found = ring.after(at)!;
+          expect(found.seq).toBe(expected.seq);
+          expect(found.bytes).toEqual(expected.bytes);
+          at = found.seq;
+        }
+        expect(ring.after(at)).toBeNull();
+        expect(ring.countAfter(-1)).toBe(ring.count);
+        if (all.length > 0) expect(ring.count).toBeGreaterThan(0);
+      }),
+    );
+  });
+});
