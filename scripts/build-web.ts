@@ -2,6 +2,7 @@
  *
  *  cdn/v1/bio-widgets.js, bio-core.js, bio-widgets.css      always the newest v1; short cache
  *  cdn/v1/<version>-<hash>/...                               the same bytes for ever, with the integrity values of cdn/v1/manifest.json
+ *  cdn/v1/custom-elements.json                               every element: attributes, parts, properties, events
  *  dashboard/*.html, *.js, *.css                             pages of this version */
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -9,6 +10,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { build } from 'esbuild';
+import { customElementsManifest, readContracts } from './custom-elements.ts';
 import type { BuildOptions, Plugin } from 'esbuild';
 
 /** Takes the indentation out of html and css templates; minifiers leave the contents of strings alone. The line break stays, so inline text
@@ -82,6 +84,7 @@ export async function buildWeb(outDir: string): Promise<WebBuild> {
     ...dashboard.outputFiles.map((file) => writeFile(file.path, file.contents)),
     ...dashboardPages.map((page) => copyFile(join(root, 'dashboard', `${page}.html`), join(outDir, 'dashboard', `${page}.html`))),
   ]);
+  await writeFile(join(cdn, 'custom-elements.json'), `${JSON.stringify(customElementsManifest(await readContracts(root)), null, 2)}\n`);
   const result: WebBuild = { version: manifest.version, immutable, files };
   await writeFile(join(cdn, 'manifest.json'), `${JSON.stringify(result, null, 2)}\n`);
   return result;

@@ -119,6 +119,10 @@ export async function startFixture(folder: string): Promise<Fixture> {
       close: (code, reason) => socket.end(wsFrame(8, Buffer.concat([Buffer.from([code >> 8, code & 255]), Buffer.from(reason)]))),
     });
     socket.on('data', (data: Buffer) => {
+      if ((data[0]! & 15) === 8) {
+        socket.end();
+        return;
+      }
       const text = readWsText(data);
       if (text !== null) texts.push(text);
     });

@@ -85,6 +85,7 @@ export abstract class DataWidget<T> extends BioElement {
       this.#enter('unauthorized');
     } else if (session === null) this.#enter('loading');
     else if (replaced || this.#state === 'unauthorized') this.reload();
+    else this.requestUpdate();
   }
 
   /** Forget what belongs to the former user. */

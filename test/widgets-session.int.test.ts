@@ -1,0 +1,322 @@
+/** The life of a token, direct mode, the outbox and the live feed, as a page in a real Chromium sees them. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { buildWeb } from '../scripts/build-web.ts';
+import { fixtureEcg, fixtureFrame, fixtureToken, startFixture } from './helpers/browser-fixture.ts';
+import type { Fixture, FixtureSocket } from './helpers/browser-fixture.ts';
+import { chromiumPath, launchChromium } from './helpers/chromium.ts';
+import { serveWidgetAnswers, widgetPage } from './helpers/widget-answers.ts';
+import type { Mode } from './helpers/widget-answers.ts';
+
+let folder: string;
+let fixture: Fixture;
+let browser: Browser;
+const state: { mode: Mode; word: string | null } = { mode: 'ready', word: null };
+
+beforeAll(async () => {
+  if (chromiumPath === null) return;
+  folder = await mkdtemp(join(tmpdir(), 'bio-web-'));
+  await buildWeb(folder);
+  fixture = await startFixture(folder);
+  serveWidgetAnswers(fixture, state);
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await fixture?.close();
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+});
+
+beforeEach(() => {
+  state.mode = 'ready';
+  if (fixture !== undefined) fixture.requests.length = 0;
+});
+
+const CARD = '<bio-trend-card biosignals="HR" refresh="0"></bio-trend-card>';
+
+async function open(attributes: string, body: string): Promise<{ page: Page; console: string[] }> {
+  fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, body }) });
+  const context = await browser.newContext({ viewport: { width: 900, height: 700 } });
+  const page = await context.newPage();
+  const lines: string[] = [];
+  page.on('console', (message) => lines.push(message.text()));
+  page.on('pageerror', (error) => lines.push(`ERROR ${error.message}`));
+  await page.clock.install({ time: Date.now() });
+  await page.goto(`${fixture.origin}/page`);
+  await page.evaluate(() => {
+    const seen = globalThis as unknown as { expiring: number; details: unknown[]; states: string[] };
+    seen.expiring = 0;
+    seen.states = [];
+    document.addEventListener('bio:token:expiring', () => seen.expiring++);
+    document.addEventListener('bio:state', (event) => seen.states.push((event as CustomEvent<{ state: string }>).detail.state));
+  });
+  return { page, console: lines };
+}
+
+const expiring = (page: Page): Promise<number> => page.evaluate(() => (globalThis as unknown as { expiring: number }).expiring);
+const cardState = (page: Page): Promise<string | null> => page.locator('bio-trend-card').getAttribute('data-state');
+const apiCalls = (): number => fixture.requests.filter((request) => request.path.startsWith('/api/')).length;
+
+describe.skipIf(chromiumPath === null)('token mode', () => {
+  it('announces the end of a token once, 5 minutes before, on the document', async () => {
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
+    await expect.poll(() => cardState(page)).toBe('ready');
+    await page.clock.runFor('54:50');
+    expect(await expiring(page)).toBe(0);
+    await page.clock.runFor('00:25');
+    expect(await expiring(page)).toBe(1);
+    await page.clock.runFor('02:00');
+    expect(await expiring(page)).toBe(1);
+    await page.context().close();
+  });
+
+  it('announces it when a sleeping tab wakes, and ends the session when nobody answered', async () => {
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
+    await expect.poll(() => cardState(page)).toBe('ready');
+    await page.clock.fastForward('57:00'); // timers fire once at most, as after a sleep
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    expect(await expiring(page)).toBe(1);
+    await page.clock.fastForward('05:00');
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await expect.poll(() => cardState(page)).toBe('unauthorized');
+    expect(await page.locator('bio-trend-card [part=value]').count()).toBe(0);
+    await page.context().close();
+  });
+
+  it('goes on without a flicker when the token is replaced, and announces the end of the new one too', async () => {
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
+    await expect.poll(() => cardState(page)).toBe('ready');
+    await page.clock.runFor('56:00');
+    const before = apiCalls();
+    await page.evaluate(() => {
+      (globalThis as unknown as { states: string[] }).states.length = 0;
+    });
+    const nowSec = Math.floor((await page.evaluate(() => Date.now())) / 1000);
+    await page.evaluate((token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token), fixtureToken({ iat: nowSec, exp: nowSec + 3600 }));
+    await page.clock.runFor('01:00');
+    expect(await page.evaluate(() => (globalThis as unknown as { states: string[] }).states)).toEqual([]);
+    expect(apiCalls()).toBe(before);
+    await page.clock.runFor('55:00');
+    expect(await expiring(page)).toBe(2);
+    await page.context().close();
+  });
+
+  it('clears what it shows when the new token is for somebody else', async () => {
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
+    await expect.poll(() => cardState(page)).toBe('ready');
+    state.mode = 'loading';
+    await page.evaluate((token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token), fixtureToken({ sub: 'someone-else' }));
+    await expect.poll(() => cardState(page)).toBe('loading');
+    expect(await page.locator('bio-trend-card [part=value]').count()).toBe(0);
+    await page.context().close();
+  });
+
+  it('comes back from the end of a session with a new token', async () => {
+    state.mode = 'unauthorized';
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
+    await expect.poll(() => cardState(page)).toBe('unauthorized');
+    state.mode = 'ready';
+    await page.evaluate((token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token), fixtureToken({ jti: 'second' }));
+    await expect.poll(() => cardState(page)).toBe('ready');
+    await page.context().close();
+  });
+
+  it('keeps a token that was given as a property out of the document, the storage and the console', async () => {
+    const token = fixtureToken({ jti: 'very-secret' });
+    const { page, console: lines } = await open('sdk-key="sdk_x"', CARD);
+    await page.evaluate((value) => {
+      (document.querySelector('bio-provider') as unknown as { xuserToken: string }).xuserToken = value;
+    }, token);
+    await expect.poll(() => cardState(page)).toBe('ready');
+    const places = await page.evaluate(() => [document.documentElement.outerHTML, JSON.stringify({ ...localStorage, ...sessionStorage }), document.cookie]);
+    expect([...places, ...lines].filter((place) => place.includes(token))).toEqual([]);
+    expect(fixture.requests.filter((request) => request.url.href.includes(token))).toEqual([]);
+    await page.context().close();
+  });
+});
+
+describe.skipIf(chromiumPath === null)('direct mode', () => {
+  it('resolves the user once, then sends the key with every request', async () => {
+    fixture.on('POST', '/api/v1/xusers', { json: { xuser_id: 'uuid-7', external_id: 'patient 7', project_id: 'p1' } });
+    const { page } = await open('api-key="org_test_key" project-key="proj_1" xuser-id="patient 7"', CARD + CARD);
+    await expect.poll(() => page.locator('bio-trend-card').first().getAttribute('data-state')).toBe('ready');
+    const calls = fixture.requests.filter((request) => request.path.startsWith('/api/'));
+    expect(calls.filter((request) => request.path === '/api/v1/xusers').map((request) => request.body)).toEqual([
+      { external_id: 'patient 7', project_key: 'proj_1' },
+    ]);
+    expect(calls.every((request) => request.headers.authorization === 'Bearer org_test_key')).toBe(true);
+    expect(calls.every((request) => request.headers['project-key'] === 'proj_1' && request.headers['xuser-id'] === 'patient 7')).toBe(true);
+    const chart = calls.find((request) => request.path === '/api/v1/charts/query');
+    expect(chart?.body).toMatchObject({ subject_id: 'uuid-7', series: [{ biosignal_id: 1 }] });
+    await page.context().close();
+  });
+
+  it('shows an error where the origin is not registered', async () => {
+    fixture.on('POST', '/api/v1/xusers', { status: 403, json: { status: 403, code: 'origin_forbidden', title: 'No', request_id: 'r' } });
+    const { page } = await open('api-key="org_test_key" project-key="proj_1" xuser-id="7"', CARD);
+    await expect.poll(() => cardState(page)).toBe('error');
+    await page.context().close();
+  });
+});
+
+describe.skipIf(chromiumPath === null)('the outbox', () => {
+  it('keeps an entry through a lost connection and a reload, and sends it once', async () => {
+    const received: string[] = [];
+    let refuse = true;
+    fixture.on('POST', '/api/v1/moods', (request) => {
+      if (refuse) return { status: -1 };
+      received.push(String(request.headers['idempotency-key']));
+      return { status: 201, json: { id: 'm9' } };
+    });
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, '<bio-mood></bio-mood>');
+    const mood = page.locator('bio-mood');
+    await mood.getByLabel('Good', { exact: true }).check();
+    await mood.getByLabel('Anything to add?').fill('After a walk');
+    await mood.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(() => mood.getByRole('status').first().textContent()).toContain('Saved on this device');
+    expect(await mood.getByText('After a walk').count()).toBe(1);
+    const tried = fixture.requests.filter((request) => request.method === 'POST' && request.path === '/api/v1/moods').map((request) => request.headers['idempotency-key']);
+    await page.reload();
+    await expect.poll(() => mood.getByText('After a walk').count()).toBe(1);
+    refuse = false;
+    await page.evaluate(() => globalThis.dispatchEvent(new Event('online')));
+    await expect.poll(() => received.length).toBe(1);
+    expect(new Set([...tried, ...received]).size).toBe(1);
+    await expect.poll(() => mood.getByText('waiting to be sent').count()).toBe(0);
+    await page.evaluate(() => globalThis.dispatchEvent(new Event('online')));
+    await page.waitForTimeout(300);
+    expect(received.length).toBe(1);
+    await page.context().close();
+  });
+
+  it('says so when the service refuses an entry for good', async () => {
+    fixture.on('POST', '/api/v1/journal', { status: 422, json: { status: 422, code: 'validation_failed', title: 'No' } });
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken({ sub: 'other' })}"`, '<bio-journal></bio-journal>');
+    const journal = page.locator('bio-journal');
+    await journal.getByRole('textbox').fill('Text');
+    await journal.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(() => journal.getByText('1 could not be sent').count()).toBe(1);
+    await page.context().close();
+  });
+});
+
+describe.skipIf(chromiumPath === null)('the live feed', () => {
+  /** Sends 100 ms frames at their pace. */
+  function stream(socket: FixtureSocket, flag: (sec: number) => number): () => void {
+    let seq = BigInt(Math.floor(Date.now() / 100));
+    const timer = setInterval(() => {
+      const now = BigInt(Math.floor(Date.now() / 100));
+      for (; seq < now; seq++) {
+        const t = Number(seq % 1_000_000n) / 10;
+        const samples = Array.from({ length: 36 }, (_, i) => fixtureEcg(t + i / 360, 72));
+        const level = flag(t);
+        const channel = { code: 'ecg.ii', kind: 1, unit: 'mV', rateHz: 360, lead: 'II', primary: true, samples };
+        socket.send(fixtureFrame(seq * 100_000_000n, [level === 0 ? channel : { ...channel, qmaskRuns: [36 * 4 + level] }], [], { lagMs: 20 }));
+      }
+    }, 50);
+    return () => clearInterval(timer);
+  }
+
+  async function live(): Promise<Page> {
+    const body = '<bio-live-trace channel="ecg"></bio-live-trace>';
+    fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes: `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, body }) });
+    const page = await (await browser.newContext({ viewport: { width: 700, height: 400 } })).newPage();
+    await page.goto(`${fixture.origin}/page`);
+    return page;
+  }
+
+  /** Share of the upper canvas's columns in which something of the trace is drawn (the ribbon below is left out). */
+  const inkedColumns = (page: Page): Promise<number> =>
+    page.evaluate(() => {
+      const canvas = document.querySelector('bio-live-trace')!.shadowRoot!.querySelectorAll('canvas')[1]!;
+      const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height - 12);
+      const inked = new Set<number>();
+      for (let i = 3; i < data.length; i += 4) if (data[i]! > 0) inked.add(((i - 3) / 4) % canvas.width);
+      return inked.size / canvas.width;
+    });
+
+  it('draws the trace, with the credential in the subprotocol and never in the address', async () => {
+    const opened: FixtureSocket[] = [];
+    fixture.onSocket((socket) => {
+      opened.push(socket);
+      return stream(socket, () => 0);
+    });
+    const page = await live();
+    await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.3);
+    expect(await page.locator('bio-live-trace').getByText('Good').count()).toBe(1);
+    expect(opened[0]!.protocols).toMatch(/^bio\.v1, bio\.bearer\.[\w-]+$/);
+    expect([...opened[0]!.url.searchParams.keys()]).toEqual(['subject']);
+    await page.context().close();
+  });
+
+  it('draws nothing where the signal is unusable', async () => {
+    fixture.onSocket((socket) => stream(socket, () => 2));
+    const page = await live();
+    await expect.poll(() => page.locator('bio-live-trace').getByText('Unusable').count(), { timeout: 5000 }).toBe(1);
+    await page.waitForTimeout(1500);
+    expect(await inkedColumns(page)).toBe(0);
+    await page.context().close();
+  });
+
+  it('reconnects with the last frame it has seen, and tells the open socket a new token', async () => {
+    const opened: FixtureSocket[] = [];
+    fixture.onSocket((socket) => {
+      opened.push(socket);
+      return stream(socket, () => 0);
+    });
+    const page = await live();
+    await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.05);
+    opened[0]!.close(4013, 'restarting');
+    await expect.poll(() => opened.length, { timeout: 5000 }).toBe(2);
+    expect(Number(opened[1]!.url.searchParams.get('after'))).toBeGreaterThan(1e10);
+    const token = fixtureToken({ jti: 'next' });
+    fixture.texts.length = 0;
+    await page.evaluate((value) => document.querySelector('bio-provider')!.setAttribute('xuser-token', value), token);
+    await expect.poll(() => fixture.texts.map((text) => JSON.parse(text) as unknown)).toEqual([{ type: 'auth', token }]);
+    expect(opened.length).toBe(2);
+    await page.context().close();
+  });
+
+  it('does not try again when trying cannot help, and closes the socket when the trace leaves the page', async () => {
+    let opened = 0;
+    let closed = 0;
+    fixture.onSocket((socket) => {
+      opened++;
+      socket.close(4507, 'no such subject');
+      return undefined;
+    });
+    const refused = await live();
+    await expect.poll(() => refused.locator('bio-live-trace').getByText('Access refused').count()).toBe(1);
+    await refused.waitForTimeout(1500);
+    expect(opened).toBe(1);
+    await refused.context().close();
+
+    fixture.onSocket((socket) => {
+      const stop = stream(socket, () => 0);
+      return () => {
+        closed++;
+        stop();
+      };
+    });
+    const page = await live();
+    await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.02);
+    await page.evaluate(() => document.querySelector('bio-live-trace')!.remove());
+    await expect.poll(() => closed).toBe(1);
+    await page.context().close();
+  });
+
+  it('says that the signal is lost when frames stop', async () => {
+    fixture.onSocket((socket) => {
+      const stop = stream(socket, () => 0);
+      const timer = setTimeout(stop, 1000);
+      return () => clearTimeout(timer);
+    });
+    const page = await live();
+    await expect.poll(() => page.locator('bio-live-trace').getByText('Signal lost').count(), { timeout: 8000 }).toBe(1);
+    await page.context().close();
+  });
+});
