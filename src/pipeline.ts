@@ -1,0 +1,469 @@
+/** What happens to an admitted packet: show, keep, compute. The only place where ingest, storage, DSP and live meet.
+ *
+ *  accept: the packet goes to the packet log (and to the viewers at once: a frame is no promise). When its group is committed the device is
+ *  answered, and the samples go to the block writer and to the feature pool. Beats and features come back, are stored and shown.
+ *  A start replays what was acknowledged and is not in the tables yet; streams that were being computed go on from their last rows. */
+import type { Config } from './config.ts';
+import type { FeatureOutput } from './dsp/feature-rows.ts';
+import { FeaturePool } from './dsp/feature-pool.ts';
+import { beatMethods, featureMethods } from './dsp/methods.ts';
+import { isRejected, rejected } from './errors.ts';
+import type { Rejected } from './errors.ts';
+import { admitPacket } from './ingest/admit.ts';
+import { IngestSockets } from './ingest/ingest-socket.ts';
+import { Ingest } from './ingest/ingest.ts';
+import { postRawPacket } from './ingest/post-raw-packet.ts';
+import { Session } from './ingest/session.ts';
+import type { Admitted, PacketSink, StreamRecord, StreamRequest } from './ingest/sink.ts';
+import { Hub } from './live/hub.ts';
+import { liveSocketRoute } from './live/live-socket.ts';
+import type { LiveSocketOptions } from './live/live-socket.ts';
+import type { Metrics } from './metrics.ts';
+import { decodePacket, defaultPacketLimits } from './proto/packet-codec.ts';
+import type { ChannelConfig, ChannelNo, ProjectId, SampleRun, StreamId, SubjectId } from './signal.ts';
+import { BlockWriter } from './storage/block-writer.ts';
+import { CopyWriter } from './storage/copy-writer.ts';
+import type { Database } from './storage/database.ts';
+import { PacketLog } from './storage/packet-log.ts';
+import type { LogBatch } from './storage/packet-log.ts';
+import { resumePoint } from './storage/resume-point.ts';
+import { StreamRegistry } from './storage/stream-registry.ts';
+import type { OpenedStream } from './storage/stream-registry.ts';
+
+/** How often what is safe in the tables is noted, so that a start need not replay it. */
+const CHECKPOINT_MS = 2000;
+const HUB_TICK_MS = 10;
+const SECOND_MS = 1000;
+const FLOWING_MS = 10_000;
+/** Values older than this are history and not shown as live. */
+const LIVE_FEATURE_MS_MAX = 60_000;
+const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
+
+export type PipelineLogger = Readonly<{ info: Write; warn: Write; error: Write }>;
+type Write = (fields: object, message: string) => void;
+
+export type PipelineOptions = Readonly<{
+  config: Config;
+  database: Database;
+  metrics: Metrics;
+  logger: PipelineLogger;
+  resolveSubject: LiveSocketOptions['resolveSubject'];
+}>;
+
+/** What the server gives once it listens. */
+export type PipelineHost = Readonly<{
+  publish: (topic: string, bytes: Uint8Array, isBinary: boolean) => void;
+  ticks: Readonly<{ every: (periodMs: number, run: () => void) => () => void }>;
+}>;
+
+/** What is remembered of a stream that is open here. */
+type Stream = {
+  readonly id: StreamId;
+  readonly epochNs: bigint;
+  readonly subjectId: SubjectId;
+  channels: readonly ChannelConfig[];
+  /** nano-hertz by ChannelNo. */
+  rates: number[];
+  /** Channel configurations that are in the database; a packet with a newer one waits for it. */
+  savedCount: number;
+  saving: Promise<void> | null;
+  /** Device ns of the newest durable sample. */
+  headDeviceNs: bigint;
+  /** Durable samples that the feature pool had no room for: [from, to) device ns. */
+  owed: { fromNs: bigint; toNs: bigint } | null;
+  /** When a packet last came, ms of the monotonic clock. */
+  lastMs: number;
+};
+
+type Taken = Readonly<{ stream: Stream; admitted: Admitted }>;
+
+export class Pipeline implements PacketSink {
+  readonly #options: PipelineOptions;
+  readonly #registry: StreamRegistry;
+  readonly #log: PacketLog;
+  readonly #blocks: BlockWriter;
+  readonly #rows: CopyWriter;
+  /** Log positions of reported rows that are not stored yet. */
+  readonly #reporting = new Set<number>();
+  readonly #pool: FeaturePool;
+  readonly #hub: Hub;
+  readonly #streams = new Map<StreamId, Stream>();
+  readonly ingest: Ingest;
+  readonly #sockets: IngestSockets;
+  #host: PipelineHost | null = null;
+  /** The group commit that is filling, and what travels in it. */
+  #batch: LogBatch | null = null;
+  #taken: Taken[] = [];
+  /** Everything up to this group was handed to the block writer. */
+  #handedPosition: number;
+  /** Groups that are durable and still being handed on. */
+  #handing = 0;
+  #poolFull = false;
+  #checkpointing: Promise<void> | null = null;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #stopped = false;
+
+  constructor(options: PipelineOptions, registry: StreamRegistry, log: PacketLog) {
+    const { config, database, metrics, logger } = options;
+    this.#options = options;
+    this.#registry = registry;
+    this.#log = log;
+    this.#handedPosition = log.durablePosition;
+    const onFault = (message: string, cause: unknown): void => {
+      metrics.errors.inc({ where: 'pipeline' });
+      logger.warn({ err: cause }, message);
+    };
+    this.#blocks = new BlockWriter(database, { queueBytesMax: config.blockQueueBytesMax, onFault });
+    this.#rows = new CopyWriter(database, {
+      currentMethods: [...Object.values(beatMethods).map((method) => method.code), ...featureMethods.map((method) => method.code)],
+      cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
+      onFault,
+    });
+    this.#hub = new Hub(config, (topic, bytes) => this.#host?.publish(topic, bytes, true), metrics);
+    this.#pool = new FeaturePool({
+      workerCount: config.dspWorkers,
+      queueBytesMax: config.dspQueueBytesMax,
+      onOutput: (output) => this.#takeOutput(output),
+      loadRuns: (streamId, channelNo, fromNs, toNs) => this.loadRuns(streamId, channelNo, fromNs, toNs),
+      onQuarantine: ({ streamId, runs, reason }) => {
+        metrics.quarantined.inc();
+        logger.error(
+          { streamId, runCount: runs.length, reason },
+          'dsp: samples that stopped a worker three times were left out; they stay stored',
+        );
+      },
+      onFault,
+    });
+    this.ingest = new Ingest(this, config, metrics);
+    this.#sockets = new IngestSockets(this.ingest);
+  }
+
+  get routes() {
+    return [postRawPacket(this.ingest)];
+  }
+
+  get sockets() {
+    const { config, metrics, resolveSubject } = this.#options;
+    const countViewers = (delta: 1 | -1): void => metrics.viewers.inc(delta);
+    return [
+      this.#sockets.route(),
+      liveSocketRoute({ hub: this.#hub, viewerQueueBytesMax: config.viewerQueueBytesMax, resolveSubject, countViewers }),
+    ];
+  }
+
+  /** The server listens: frames have somewhere to go. */
+  attach(host: PipelineHost): void {
+    this.#host = host;
+    host.ticks.every(HUB_TICK_MS, () => this.#hub.tick(performance.now()));
+    host.ticks.every(SECOND_MS, () => this.#everySecond());
+    this.#timers.push(setInterval(() => void this.checkpoint().catch(() => undefined), CHECKPOINT_MS));
+  }
+
+  // ------------------------------------------------------------------------------------------------ a stream begins and ends
+
+  async openStream(request: StreamRequest): Promise<StreamRecord | Rejected> {
+    const { caller, deviceId, bootId, firmware, epochNs, receivedNs } = request;
+    if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
+    const orgId = caller.orgId as StreamRecord['orgId'];
+    const own = caller.kind === 'user' ? caller.subjectId : '';
+    const wanted = request.subject === '' ? own : request.subject;
+    const subject = await this.#registry.resolveSubject(orgId, caller.projectId as ProjectId | null, wanted, deviceId);
+    if (isRejected(subject)) return subject;
+    if (caller.kind === 'user' && subject.subjectId !== caller.subjectId) return rejected('not_found', 'no such subject');
+    const opened = await this.#registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, receivedNs });
+    if (isRejected(opened)) return opened;
+    await this.#remember(opened);
+    return opened;
+  }
+
+  /** Opens a stream here: its features go on after the last ones stored. */
+  async #remember(opened: OpenedStream): Promise<Stream> {
+    const known = this.#streams.get(opened.streamId);
+    if (known !== undefined) return known;
+    const { streamId, epochNs, subjectId, channels } = opened;
+    const resume = opened.existed && channels.length > 0 ? await resumePoint(this.#options.database, streamId, epochNs) : null;
+    const stream: Stream = {
+      id: streamId,
+      epochNs,
+      subjectId,
+      channels,
+      rates: channels.map((channel) => channel.rateNanoHz),
+      savedCount: channels.length,
+      saving: null,
+      headDeviceNs: resume?.toNs ?? -1n,
+      owed: null,
+      lastMs: -Infinity,
+    };
+    this.#streams.set(streamId, stream);
+    if (resume === null) this.#pool.openStream(streamId, channels);
+    else {
+      this.#pool.openStream(streamId, channels, resume);
+      this.#options.metrics.recomputes.inc({ reason: 'resume' });
+    }
+    return stream;
+  }
+
+  async closeStream(session: Session): Promise<void> {
+    const { streamId } = session;
+    this.#blocks.closeStream(streamId);
+    await this.#pool.closeStream(streamId);
+    await this.#rows.flush();
+    this.#streams.delete(streamId);
+    await this.checkpoint();
+    this.#registry.closeStream(streamId);
+  }
+
+  // ------------------------------------------------------------------------------------------------ a packet
+
+  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy' {
+    if (this.#stopped || this.#poolFull || this.#blocks.full || this.#rows.full) return 'busy';
+    const stream = this.#streams.get(session.streamId);
+    if (stream === undefined) return 'busy'; // being closed: the session is opened again by the next try
+    const batch = this.#log.append({ streamId: stream.id, seq: admitted.seq, receivedNs: admitted.receivedNs, bytes });
+    if (batch === 'busy') return 'busy';
+    if (session.channels.length > stream.channels.length) this.#addChannels(stream, session.channels);
+    if (this.#batch !== batch) this.#follow(batch);
+    this.#taken.push({ stream, admitted });
+    stream.lastMs = performance.now();
+    this.#hub.push(session, admitted.runs);
+    return stream.savedCount < stream.channels.length ? this.#durableWithChannels(stream, batch) : batch.durable;
+  }
+
+  #addChannels(stream: Stream, channels: readonly ChannelConfig[]): void {
+    stream.channels = [...channels];
+    stream.rates = channels.map((channel) => channel.rateNanoHz);
+    this.#pool.openStream(stream.id, stream.channels);
+  }
+
+  /** Samples mean nothing without their channel's gain and rate: acknowledged when both are durable. */
+  async #durableWithChannels(stream: Stream, batch: LogBatch): Promise<void> {
+    await Promise.all([batch.durable, this.#saveChannels(stream)]);
+  }
+
+  async #saveChannels(stream: Stream): Promise<void> {
+    while (stream.savedCount < stream.channels.length) {
+      const from = stream.savedCount;
+      const { channels } = stream;
+      stream.saving ??= this.#registry
+        .addChannels(stream.id, from, channels.slice(from))
+        .then(() => void (stream.savedCount = channels.length))
+        .finally(() => (stream.saving = null));
+      await stream.saving;
+    }
+  }
+
+  /** A new group commit: when it is durable, what travelled in it goes on together. */
+  #follow(batch: LogBatch): void {
+    const taken: Taken[] = [];
+    this.#batch = batch;
+    this.#taken = taken;
+    this.#handing += 1;
+    batch.durable
+      .then(
+        () => this.#hand(taken, batch.position),
+        () => undefined, // nothing was kept; ingest has told the devices
+      )
+      .finally(() => (this.#handing -= 1));
+  }
+
+  #hand(taken: readonly Taken[], position: number): void {
+    const { metrics } = this.#options;
+    let sampleCount = 0;
+    for (const { stream, admitted } of taken) {
+      const { runs } = admitted;
+      if (runs.length > 0) {
+        this.#blocks.push(stream.id, stream.epochNs, stream.rates, runs, position);
+        this.#compute(stream, runs, admitted);
+        for (const run of runs) sampleCount += run.samples.length;
+      }
+      if (admitted.endDeviceNs > stream.headDeviceNs) {
+        stream.headDeviceNs = admitted.endDeviceNs;
+        this.#registry.noteProgress(stream.id, stream.epochNs + admitted.endDeviceNs);
+      }
+      if (admitted.measurements.length > 0 || admitted.events.length > 0) this.#report(stream, admitted, position);
+    }
+    this.#handedPosition = position;
+    metrics.samples.inc(sampleCount);
+  }
+
+  /** What the device says beside samples. */
+  #report(stream: Stream, admitted: Admitted, position: number): void {
+    const { id: streamId, subjectId } = stream;
+    const { seq } = admitted;
+    const tsNs = (offsetNs: number): bigint => stream.epochNs + admitted.t0DeviceNs + BigInt(Math.round(offsetNs));
+    const measurements = admitted.measurements.map(({ code, tOffsetNs, value, unit, quality }, index) => {
+      return { streamId, subjectId, seq, index, code, tsNs: tsNs(tOffsetNs), value, unit, quality };
+    });
+    const events = admitted.events.map(({ code, tOffsetNs, text }, index) => ({ streamId, seq, index, code, tsNs: tsNs(tOffsetNs), text }));
+    this.#reporting.add(position);
+    void this.#rows.addReported(measurements, events).then(() => this.#reporting.delete(position));
+  }
+
+  /** A full pool costs freshness, never a value: what it did not take is computed from the tables later. */
+  #compute(stream: Stream, runs: readonly SampleRun[], span: Readonly<{ t0DeviceNs: bigint; endDeviceNs: bigint }>): void {
+    if (this.#streams.get(stream.id) !== stream) return;
+    if (this.#pool.push(stream.id, runs) === 'accepted') return;
+    this.#poolFull = true;
+    const { owed } = stream;
+    stream.owed = {
+      fromNs: owed === null || span.t0DeviceNs < owed.fromNs ? span.t0DeviceNs : owed.fromNs,
+      toNs: owed === null || span.endDeviceNs > owed.toNs ? span.endDeviceNs : owed.toNs,
+    };
+  }
+
+  // ------------------------------------------------------------------------------------------------ what was computed
+
+  #takeOutput(output: FeatureOutput): void {
+    const stream = this.#streams.get(output.streamId);
+    if (stream === undefined) return;
+    const { metrics } = this.#options;
+    void this.#rows.add(output, stream.epochNs);
+    metrics.beats.inc(output.beats.length);
+    metrics.features.inc(output.features.length);
+    if (!this.#hub.watched(stream.subjectId) || output.features.length === 0) return;
+    const fresh = output.features.filter((row) => row.tNs > stream.headDeviceNs - LIVE_FEATURE_NS_MAX);
+    const rows = fresh.map((row) => ({ name: row.feature, tsNs: stream.epochNs + row.tNs, value: row.value, qmask: row.qmask }));
+    this.#hub.features(stream.subjectId, rows);
+  }
+
+  /** Everything accepted of a channel, stored or not. */
+  async loadRuns(streamId: StreamId, channelNo: ChannelNo, fromNs: bigint, toNs: bigint): Promise<readonly SampleRun[]> {
+    const epochNs = this.#streams.get(streamId)?.epochNs ?? (await this.#registry.findStream(streamId))?.epochNs;
+    if (epochNs === undefined) return [];
+    const runs = await this.#blocks.loadRuns(streamId, channelNo, epochNs, fromNs, toNs);
+    return runs.map((run) => ({ channelNo, k0: run.k0, samples: run.samples, qmask: run.qmask }));
+  }
+
+  // ------------------------------------------------------------------------------------------------ from time to time
+
+  #everySecond(): void {
+    const { metrics, config } = this.#options;
+    this.ingest.sweep();
+    const { queueBytes } = this.#pool.stats();
+    if (this.#poolFull && queueBytes < config.dspQueueBytesMax / 2) {
+      this.#poolFull = false;
+      for (const stream of this.#streams.values()) this.#payOwed(stream);
+    }
+    metrics.openStreams.set(this.#streams.size);
+    metrics.queueBytes.set({ queue: 'journal' }, this.#log.queueBytes);
+    metrics.queueBytes.set({ queue: 'blocks' }, this.#blocks.queueBytes);
+    metrics.queueBytes.set({ queue: 'dsp' }, queueBytes);
+  }
+
+  #payOwed(stream: Stream): void {
+    const { owed } = stream;
+    if (owed === null) return;
+    stream.owed = null;
+    this.#options.metrics.recomputes.inc({ reason: 'late' });
+    this.#pool.recompute(stream.id, owed.fromNs, owed.toNs).catch((err: unknown) => {
+      stream.owed ??= owed;
+      this.#options.logger.warn({ err, streamId: stream.id }, 'dsp: an owed range could not be computed; it will be tried again');
+    });
+  }
+
+  /** Notes what need not be replayed any more. */
+  async checkpoint(): Promise<void> {
+    while (this.#checkpointing !== null) await this.#checkpointing.catch(() => undefined);
+    const position = Math.min(this.#handedPosition, this.#blocks.safePosition(), ...[...this.#reporting].map((waiting) => waiting - 1));
+    this.#checkpointing = this.#log.checkpoint(position).finally(() => (this.#checkpointing = null));
+    await this.#checkpointing;
+  }
+
+  /** Replays what was acknowledged and is not in the tables. @returns packets replayed */
+  async recover(): Promise<number> {
+    const { config } = this.#options;
+    const limits = { ...defaultPacketLimits, packetBytesMax: config.packetBytesMax };
+    const sessions = new Map<StreamId, Session | null>();
+    let count = 0;
+    let position = 0;
+    for await (const entry of this.#log.recover()) {
+      let session = sessions.get(entry.streamId);
+      const packet = decodePacket(entry.bytes.slice(), limits);
+      if (isRejected(packet)) throw new Error(`packet_log ${entry.position}: ${packet.detail}`);
+      if (session === undefined) {
+        const opened = await this.#registry.findStream(entry.streamId);
+        session = opened === null ? null : new Session('', packet.deviceId, packet.bootId, packet.subject, { ...opened, seqRanges: [] });
+        sessions.set(entry.streamId, session);
+        if (opened !== null) await this.#remember(opened);
+      }
+      if (session === null) continue; // erased meanwhile
+      const stream = this.#streams.get(entry.streamId)!;
+      const admitted = admitPacket(packet, session, this.ingest.admissionLimits, entry.receivedNs);
+      if (isRejected(admitted)) throw new Error(`packet_log ${entry.position}, seq ${entry.seq}: ${admitted.detail}`);
+      if (admitted.kind === 'duplicate') continue;
+      session.apply(admitted);
+      if (session.channels.length > stream.channels.length) {
+        this.#addChannels(stream, session.channels);
+        await this.#saveChannels(stream);
+      }
+      this.#hand([{ stream, admitted }], entry.position);
+      position = entry.position;
+      count += 1;
+      if (this.#blocks.full || this.#poolFull) {
+        await this.#blocks.flush();
+        await this.#pool.settle();
+        this.#everySecond();
+      }
+    }
+    this.#handedPosition = Math.max(position, this.#log.durablePosition);
+    return count;
+  }
+
+  /** Streams that packets came for within the last 10 s. */
+  flowingStreams(): readonly StreamId[] {
+    const sinceMs = performance.now() - FLOWING_MS;
+    return [...this.#streams.values()].filter((stream) => stream.lastMs >= sinceMs).map((stream) => stream.id);
+  }
+
+  /** For /readyz: what must work for packets to be taken. */
+  parts(): readonly Readonly<{ name: string; ok: boolean; detail: string }>[] {
+    const { lagMs, crashCount } = this.#pool.stats();
+    return [
+      { name: 'packet_log', ok: !this.#stopped, detail: `${this.#log.queueBytes} bytes waiting` },
+      { name: 'sample_block', ok: !this.#blocks.full, detail: `${this.#blocks.queueBytes} bytes waiting` },
+      { name: 'derived_rows', ok: !this.#rows.full, detail: `${this.#rows.queueBytes} bytes waiting` },
+      { name: 'dsp', ok: !this.#poolFull, detail: `lag ${Math.round(lagMs)} ms, ${crashCount} worker crashes` },
+    ];
+  }
+
+  /** Takes no new packet; devices are told to reconnect when everything taken is acknowledged. */
+  async drain(deadlineMs: number): Promise<void> {
+    await this.#sockets.drain(deadlineMs);
+  }
+
+  /** What was taken becomes durable, in the log and in the tables. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#log.close();
+    while (this.#handing > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    await this.#pool.settle();
+    await this.#pool.close();
+    await this.#blocks.flush();
+    await this.#rows.flush();
+    await this.checkpoint().catch(() => undefined);
+    await this.#rows.close();
+    await this.#blocks.close();
+  }
+}
+
+/** Opens the log, replays what it holds, and is then ready for packets. */
+export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
+  const { config, database, logger } = options;
+  const registry = new StreamRegistry(database);
+  const log = await PacketLog.open(database, registry, {
+    queueBytesMax: config.journalQueueBytesMax,
+    lingerMs: config.journalLingerMs,
+    onRetry: (err, attempt) => logger.warn({ err, attempt }, 'packet log: trying again'),
+  });
+  const pipeline = new Pipeline(options, registry, log);
+  const startedMs = performance.now();
+  const count = await pipeline.recover();
+  if (count > 0)
+    logger.info(
+      { count, ms: Math.round(performance.now() - startedMs) },
+      'packet log: replayed what was acknowledged before the last stop',
+    );
+  await pipeline.checkpoint();
+  return pipeline;
+}

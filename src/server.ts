@@ -1,0 +1,252 @@
+/** Composition root: configuration, database, modules, listen. Everything that is started says how to stop it; it is stopped in reverse
+ *  order, within a deadline. */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { apiTags, authApi } from './auth/api.ts';
+import { Auth } from './auth/auth.ts';
+import { idempotencyStore } from './auth/idempotency.ts';
+import { createOrganization } from './auth/organizations.ts';
+import { ownSubject } from './auth/ownership.ts';
+import { connectRevocation } from './auth/revocation.ts';
+import type { Config } from './config.ts';
+import { prepareDemo } from './demo.ts';
+import type { Demo } from './demo.ts';
+import { PipelineError } from './errors.ts';
+import { Cursors } from './http/cursor.ts';
+import { docsAssets, docsRoutes } from './http/docs-routes.ts';
+import type { Logger } from './http/logger.ts';
+import type { Caller, Route } from './http/route.ts';
+import { startHttp } from './http/server.ts';
+import type { HttpServer } from './http/server.ts';
+import { serviceRoutes } from './http/service-routes.ts';
+import type { Part } from './http/service-routes.ts';
+import { PAGE_CSP, staticFolder } from './http/static-files.ts';
+import type { StaticMount } from './http/static-files.ts';
+import { createMetrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
+import { startPipeline } from './pipeline.ts';
+import type { Pipeline } from './pipeline.ts';
+import { queryApi } from './query/api.ts';
+import { recordsApi } from './records/api.ts';
+import type { SubjectId } from './signal.ts';
+import { openDatabase } from './storage/database.ts';
+import type { Database } from './storage/database.ts';
+import { startEmbeddedPostgres } from './storage/embedded-postgres.ts';
+import { migrate } from './storage/migrate.ts';
+import { serviceSecret } from './storage/service-secret.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+
+export type ServiceOptions = Readonly<{
+  config: Config;
+  logger?: Logger;
+  /** Folder with cdn/ and dashboard/ as built by scripts/build-web.ts; absent: those paths answer 404. */
+  webDir?: string;
+  /** Hears what is being done when it takes longer than a moment. */
+  onProgress?: (message: string) => void;
+}>;
+
+export type Service = Readonly<{
+  port: number;
+  /** http(s)://host:port */
+  baseUrl: string;
+  database: Database;
+  auth: Auth;
+  metrics: Metrics;
+  pipeline: Pipeline;
+  /** The first key of a new installation: known now and never again. */
+  firstKey: string | null;
+  /** Fragment of the live page's address in a demo. */
+  demoSecret: string | null;
+  /** Stops in reverse order: sockets drain, what was accepted becomes durable, the database last. Idempotent. */
+  stop: () => Promise<void>;
+  /** Resolves with a reason when a part without which nothing works has gone by itself. */
+  failed: Promise<string>;
+}>;
+
+/** Starts everything. @throws PipelineError or Error with a sentence that says what to change */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { config } = options;
+  const logger: Logger = options.logger ?? createLogger(config.logLevel);
+  const stops: (() => Promise<void>)[] = [];
+  let stopping: Promise<void> | null = null;
+  const stop = (): Promise<void> => (stopping ??= stopAll(stops, logger));
+  try {
+    await refuseTakenPort(config.host, config.port);
+    const failures: Promise<string>[] = [];
+    let url = config.databaseUrl;
+    if (url === '') {
+      const embedded = await startEmbeddedPostgres({
+        dataDir: config.dataDir,
+        ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+      });
+      stops.push(() => embedded.stop());
+      failures.push(embedded.exited.then(() => 'the embedded database has stopped'));
+      url = embedded.url;
+    }
+    const schema = await migrate(url);
+    const database = await openDatabase(url, { onError: (err) => logger.warn({ err }, 'database: an idle connection failed') });
+    stops.push(() => database.close());
+    logger.info({ server: database.kind, schema: schema.version, applied: schema.applied }, `database: ${serverWords[database.kind]}`);
+
+    const metrics = createMetrics();
+    const scheme = config.tlsCert === '' ? 'http' : 'https';
+    const auth = new Auth({
+      database,
+      issuer: config.publicUrl === '' ? `${scheme}://${config.host}:${config.port}` : config.publicUrl,
+      allowedOrigins: config.allowedOrigins,
+    });
+    await auth.start();
+    stops.push(() => auth.stop());
+    const cursors = new Cursors(await serviceSecret(database, 'cursors'));
+
+    const { firstKey, demo } = await firstStart(database, auth, config, logger);
+    const pipeline = await startPipeline({
+      config,
+      database,
+      metrics,
+      logger,
+      resolveSubject: (caller, subject) => findSubject(database, caller, subject),
+    });
+    stops.push(() => pipeline.stop());
+
+    const apiRoutes: readonly Route[] = [
+      ...pipeline.routes,
+      ...authApi({ pool: database.pool, auth, cursors, secureCookies: !isLoopbackHost(config.host) }),
+      ...queryApi({ db: database.pool, cursors, version, config, flowingStreams: () => pipeline.flowingStreams() }),
+      ...recordsApi({ db: database.pool, cursors }),
+      ...serviceRoutes({
+        version,
+        metricsToken: config.metricsToken,
+        metrics: () => metrics.registry.metrics(),
+        parts: () => readiness(database, pipeline),
+      }),
+      ...(demo?.routes ?? []),
+    ];
+    const { sockets } = pipeline;
+    const http: HttpServer = await startHttp({
+      config,
+      routes: [...apiRoutes, ...docsRoutes(apiRoutes, sockets, { version, tags: apiTags })],
+      sockets,
+      statics: [docsAssets(), ...webMounts(options.webDir)],
+      authenticate: auth.authenticate,
+      originAllowed: auth.originAllowed,
+      idempotency: idempotencyStore(database.pool),
+      logger,
+      observe: ({ route, status, durationMs }) => {
+        const operation = route?.operationId ?? 'none';
+        metrics.requests.inc({ operation, status });
+        metrics.requestSeconds.observe({ operation }, durationMs / 1000);
+      },
+    });
+    pipeline.attach(http);
+    const disconnect = connectRevocation(auth, http);
+    stops.push(async () => {
+      disconnect();
+      await pipeline.drain(performance.now() + config.stopTimeoutMs / 2);
+      await http.stop();
+    });
+    const baseUrl = `${scheme}://${config.host}:${http.port}`;
+    if (demo !== null) stops.push(await demo.startDevice(baseUrl));
+    return {
+      port: http.port,
+      baseUrl,
+      database,
+      auth,
+      metrics,
+      pipeline,
+      firstKey,
+      demoSecret: demo?.secret ?? null,
+      stop,
+      failed: Promise.race([...failures, new Promise<never>(() => {})]).then(async (reason) =>
+        stopping === null ? reason : new Promise<never>(() => {}),
+      ),
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+const serverWords = {
+  timescale: 'TimescaleDB, community licence',
+  timescale_apache: 'TimescaleDB, Apache licence: no columnstore, no continuous aggregates, no policies; portable rollups instead',
+  postgres: 'plain PostgreSQL: no hypertables, no columnstore, no continuous aggregates; native partitions and portable rollups instead',
+} as const;
+
+export function createLogger(level: Config['logLevel']): Logger {
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+}
+
+/** An installation without any organization gets one, with its first key; a demo also gets its user and device. */
+async function firstStart(
+  database: Database,
+  auth: Auth,
+  config: Config,
+  logger: Logger,
+): Promise<{ firstKey: string | null; demo: Demo | null }> {
+  if (!config.demo) return { firstKey: null, demo: null };
+  const { rows: organizations } = await database.pool.query('select 1 from organization limit 1');
+  const firstKey = organizations.length > 0 ? null : (await createOrganization(database.pool, 'Demo')).apiKey.key;
+  const { rows } = await database.pool.query<{ org_id: string; project_id: string; sdk_key: string }>(
+    `select p.organization_id as org_id, p.id as project_id, k.sdk_key
+     from project p join organization o on o.id = p.organization_id join sdk_key k on k.project_id = p.id
+     where o.name = 'Demo' and p.archived_at is null and k.revoked_at is null
+     order by p.created_at limit 1`,
+  );
+  const project = rows[0];
+  if (project === undefined) return { firstKey, demo: null };
+  const demo = await prepareDemo(database, auth, { orgId: project.org_id, projectId: project.project_id, sdkKey: project.sdk_key }, logger);
+  return { firstKey, demo };
+}
+
+/** Says so before anything is started. */
+async function refuseTakenPort(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'another program uses it' : error.message;
+      reject(new PipelineError('conflict', `Cannot listen on ${host}:${port}: ${why}. Set PORT to another one, e.g. PORT=${port + 1}.`));
+    });
+    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
+  });
+}
+
+/** The user that a viewer names; null when there is none or the caller may not see it. */
+async function findSubject(database: Database, caller: Caller, subject: string): Promise<SubjectId | null> {
+  try {
+    return (await ownSubject(database.pool, caller, subject)).id;
+  } catch (error) {
+    if (error instanceof PipelineError && error.code === 'not_found') return null;
+    throw error;
+  }
+}
+
+async function readiness(database: Database, pipeline: Pipeline): Promise<readonly Part[]> {
+  const answered = await database.pool.query('select 1').then(
+    () => '',
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+  return [{ name: 'database', ok: answered === '', detail: answered === '' ? serverWords[database.kind] : answered }, ...pipeline.parts()];
+}
+
+function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
+}
+
+function webMounts(webDir: string | undefined): readonly StaticMount[] {
+  if (webDir === undefined) return [];
+  return [
+    staticFolder({ prefix: '/cdn/', folder: join(webDir, 'cdn'), csp: "default-src 'none'", audience: 'cdn' }),
+    staticFolder({ prefix: '/dashboard/', folder: join(webDir, 'dashboard'), csp: PAGE_CSP, audience: 'page' }),
+  ];
+}
+
+async function stopAll(stops: readonly (() => Promise<void>)[], logger: Logger): Promise<void> {
+  for (const stop of stops.toReversed()) {
+    await stop().catch((err: unknown) => logger.error({ err }, 'stop: a part did not stop cleanly'));
+  }
+}
