@@ -4,10 +4,11 @@ import { PipelineError } from '../errors.ts';
 import { readAnnotations } from '../formats/wfdb.ts';
 import { openApi } from './api.ts';
 import type { Api, FeatureSeries, StreamInfo } from './api.ts';
-import type { Command } from './command.ts';
+import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { listRecordings, openRecording } from './recording.ts';
 import type { Recording } from './recording.ts';
+import { replayRecording } from './replay.ts';
 import { isExcluded, referenceBeats, referenceHeartRate, referenceRmssd } from './reference.ts';
 import type { ReferenceBeats } from './reference.ts';
 import { formatTable } from './table.ts';
@@ -18,6 +19,8 @@ export const HR_SHARE_MIN = 0.99;
 /** RMSSD counts as agreeing within 10 %, or within 5 ms: annotations themselves are placed to a few ms. */
 const RMSSD_TOLERANCE = 0.1;
 const RMSSD_TOLERANCE_MS = 5;
+/** Values of the last seconds come late or never: their windows wait for beats that do not come. */
+const TAIL_SEC = 12;
 
 export type Agreement = Readonly<{
   recording: string;
@@ -93,16 +96,18 @@ export function compareWithReference(
 
 type Point = Readonly<{ endSec: number; value: number; flag: number }>;
 
+/** Values of a feature by their time; a page may repeat the last ones of the page before. */
 function points(series: readonly FeatureSeries[], name: string, epochNs: bigint): Point[] {
-  return series
-    .filter((one) => one.name === name)
-    .flatMap((one) =>
-      one.ts_ns.flatMap((ts, i): Point[] => {
-        const value = one.values[i];
-        if (value === null || value === undefined) return [];
-        return [{ endSec: Number(BigInt(ts) - epochNs) / 1e9, value, flag: one.qmask[i] ?? 2 }];
-      }),
-    );
+  const found = new Map<number, Point>();
+  for (const { name: of, ts_ns: times, values, qmask } of series) {
+    if (of !== name) continue;
+    for (const [i, ts] of times.entries()) {
+      const value = values[i];
+      const endSec = Number(BigInt(ts) - epochNs) / 1e9;
+      if (value !== null && value !== undefined) found.set(endSec, { endSec, value, flag: qmask[i] ?? 2 });
+    }
+  }
+  return [...found.values()];
 }
 
 /** Reads the features of a stream once the newest expected one is there. */
@@ -111,7 +116,7 @@ export async function waitForFeatures(api: Api, streamId: string, untilNs: bigin
   for (;;) {
     const series = await api.list<FeatureSeries>(`/api/v1/streams/${streamId}/features`, {
       names: 'hr_ecg,hrv_rmssd_60s',
-      limit: 1000,
+      limit: 100_000,
     });
     const newest = series.filter((one) => one.name === 'hr_ecg').reduce((best, one) => Math.max(best, Number(one.ts_ns.at(-1) ?? 0)), 0);
     if (newest >= Number(untilNs)) return series;
@@ -120,33 +125,63 @@ export async function waitForFeatures(api: Api, streamId: string, untilNs: bigin
   }
 }
 
+/** Replays a WFDB recording as fast as the service takes it, and compares. */
+export async function measureAgreement(
+  recording: Recording,
+  target: Readonly<{ url: string; credential: string; subject: string; deviceId: string; packetMs: number; waitMs: number }>,
+  console: Console,
+): Promise<Agreement> {
+  if (recording.annotationPath === null) throw new PipelineError('not_found', `${recording.path} has no .atr beside it`);
+  const replayed = await replayRecording(
+    recording,
+    { ...target, speed: Infinity, startUnixNs: null, resume: null, durationSec: Infinity },
+    console,
+  );
+  if (replayed.rejected > 0) throw new PipelineError('packet_invalid', replayed.firstRejection);
+  console.signal.throwIfAborted();
+  const api = openApi(target.url, target.credential, console.signal);
+  const streams = await api.list<StreamInfo>('/api/v1/streams', { subject_id: target.subject });
+  const stream = streams.find((one) => one.boot_id === replayed.bootId);
+  if (stream === undefined)
+    throw new PipelineError('not_found', `the stream of boot ${replayed.bootId} is not listed for ${target.subject}`);
+  const epochNs = BigInt(replayed.startUnixNs);
+  // The last beats of a recording are judged when nothing follows; the values before them must be there.
+  const lastNs = epochNs + BigInt(Math.floor(recording.durationSec - TAIL_SEC)) * 1_000_000_000n;
+  const series = await waitForFeatures(api, stream.id, lastNs, target.waitMs);
+  const fs = (recording.channels[0]?.config.rateNanoHz ?? 0) / 1e9;
+  const beats = referenceBeats(await readAnnotations(recording.annotationPath), fs);
+  return compareWithReference(recording.name, beats, recording.durationSec, epochNs, series);
+}
+
 export const agreement: Command = {
   name: 'agreement',
-  summary: 'Compare heart rate and RMSSD of replayed recordings with their annotations.',
+  summary: 'Replay annotated recordings and compare heart rate and RMSSD with their reference beats.',
   positionals: 'RECORDING...',
-  description: `Run it after 'biosignal replay' of the same WFDB recordings, whose .atr files hold the reference beats. For every second it compares
-hr_ecg with the heart rate of the reference beats in the same 8 s, and hrv_rmssd_60s likewise. Exit code 1 when fewer than 99 % of
-all heart rates flagged good lie within 2 bpm. Annotated flutter and fibrillation is left out.`,
+  description: `RECORDING is a WFDB header with an .atr file beside it, or a folder of such. Each is replayed at --speed max; then, for every second,
+hr_ecg is compared with the heart rate of the reference beats in the same 8 s, and hrv_rmssd_60s likewise. Exit code 1 when fewer than
+99 % of all heart rates flagged good lie within 2 bpm. Annotated flutter and fibrillation of the ventricles is left out.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
-    key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scope read.' },
-    subject: { type: 'string', value: 'ID', doc: "As in the replay. Default: the recording's name." },
-    device: { type: 'string', value: 'ID', doc: 'As in the replay. Default: replay-NAME.' },
-    wait: { type: 'string', value: 'SEC', fallback: '10', doc: 'How long to wait for the last values.' },
+    key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scopes ingest and read.' },
+    'packet-ms': { type: 'string', value: 'MS', fallback: '1000', doc: 'Device time of one packet.' },
+    wait: { type: 'string', value: 'SEC', fallback: '60', doc: 'How long to wait for the last values of a recording.' },
   },
-  examples: ['biosignal replay data/mitdb --speed max && biosignal agreement data/mitdb'],
+  examples: ['biosignal agreement data/mitdb', 'biosignal agreement data/mitdb/101.hea --json'],
   run: async ({ console, options, positionals, json }) => {
     if (positionals.length === 0) throw new UsageError('name at least one recording');
-    const api = openApi(options.text('to'), options.required('key'), console.signal);
     const paths = (await Promise.all(positionals.map((path) => listRecordings(path)))).flat();
     const results: Agreement[] = [];
     for (const path of paths) {
       const recording = await openRecording(path);
-      if (recording.annotationPath === null) throw new PipelineError('not_found', `${path} has no .atr beside it`);
-      const device = options.text('device');
-      const deviceId = device === '' ? `replay-${recording.name}` : paths.length > 1 ? `${device}-${recording.name}` : device;
-      const stream = await newestStream(api, options.text('subject') || recording.name, deviceId);
-      results.push(await measure(api, recording, stream, options.number('wait', 0, 3600) * 1000));
+      const target = {
+        url: options.text('to'),
+        credential: options.required('key'),
+        subject: recording.name,
+        deviceId: `replay-${recording.name}`,
+        packetMs: options.integer('packet-ms', 10, 60_000),
+        waitMs: options.number('wait', 0, 3600) * 1000,
+      };
+      results.push(await measureAgreement(recording, target, console));
     }
     const total = sumUp(results);
     if (json) console.out(JSON.stringify({ total, recordings: results }, null, 2));
@@ -154,33 +189,6 @@ all heart rates flagged good lie within 2 bpm. Annotated flutter and fibrillatio
     return total.hrShare >= HR_SHARE_MIN ? EXIT_OK : EXIT_FAILED;
   },
 };
-
-async function newestStream(api: Api, subject: string, deviceId: string): Promise<StreamInfo> {
-  const streams = await api.list<StreamInfo>('/api/v1/streams', { subject_id: subject });
-  const stream = streams.find((one) => one.device_id === deviceId);
-  if (stream === undefined) throw new PipelineError('not_found', `user ${subject} has no stream of device ${deviceId}: replay it first`);
-  return stream;
-}
-
-async function measure(api: Api, recording: Recording, stream: StreamInfo, waitMs: number): Promise<Agreement> {
-  const fs = (recording.channels[0]?.config.rateNanoHz ?? 0) / 1e9;
-  const beats = referenceBeats(await readAnnotations(recording.annotationPath!), fs);
-  const epochNs = await epochOf(api, stream);
-  const lastNs = epochNs + BigInt(Math.floor(recording.durationSec - 4)) * 1_000_000_000n;
-  const series = await waitForFeatures(api, stream.id, lastNs, waitMs);
-  return compareWithReference(recording.name, beats, recording.durationSec, epochNs, series);
-}
-
-/** Values of hr_ecg lie on whole seconds of the device clock, so device time 0 follows from any of them and the stream's start. */
-async function epochOf(api: Api, stream: StreamInfo): Promise<bigint> {
-  const series = await api.list<FeatureSeries>(`/api/v1/streams/${stream.id}/features`, { names: 'hr_ecg', limit: 1000 });
-  const first = series.flatMap((one) => one.ts_ns.slice(0, 1))[0];
-  if (first === undefined) throw new PipelineError('not_found', `stream ${stream.id} has no hr_ecg yet`);
-  const startNs = BigInt(Math.round(Date.parse(stream.started_at))) * 1_000_000n;
-  const second = 1_000_000_000n;
-  const seconds = (BigInt(first) - startNs + second / 2n) / second;
-  return BigInt(first) - seconds * second;
-}
 
 export function sumUp(results: readonly Agreement[]): Agreement {
   const sum = (pick: (result: Agreement) => number): number => results.reduce((total, result) => total + (pick(result) || 0), 0);

@@ -17,4 +17,8 @@ export const commands: Readonly<Record<string, Entry>> = {
   token: { summary: 'Mint a user token.', load: async () => (await import('./token.ts')).token },
   replay: { summary: 'Stream recordings into a service as if a device sent them.', load: async () => (await import('./replay.ts')).replay },
   simulate: { summary: 'Stream simulated devices, with faults if wanted.', load: async () => (await import('./simulate.ts')).simulate },
+  agreement: {
+    summary: 'Replay annotated recordings and compare heart rate and RMSSD with their reference beats.',
+    load: async () => (await import('./agreement.ts')).agreement,
+  },
 };

@@ -1,0 +1,68 @@
+/** Real recordings through the whole service: replayed as packets of a device, heart rate and RMSSD read from the API and held against
+ *  the reference annotations. Skips loudly without the recordings. */
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createOrganization } from '../src/auth/organizations.ts';
+import { measureAgreement, sumUp } from '../src/cli/agreement.ts';
+import type { Agreement } from '../src/cli/agreement.ts';
+import type { Console } from '../src/cli/command.ts';
+import { openRecording } from '../src/cli/recording.ts';
+import { readConfig } from '../src/config.ts';
+import { startService } from '../src/server.ts';
+import type { Service } from '../src/server.ts';
+import { testDatabase } from './helpers/database.ts';
+import type { TestDatabase } from './helpers/database.ts';
+
+const folder = join(resolve(process.env['BIO_TEST_DATA'] ?? '../shared/data'), 'mitdb');
+const present = existsSync(join(folder, '101.hea'));
+if (!present) console.warn(`SKIPPED: no recordings in ${folder} (set BIO_TEST_DATA)`);
+
+const silent: Console = {
+  out: () => undefined,
+  err: () => undefined,
+  progress: null,
+  env: {},
+  cwd: '.',
+  signal: new AbortController().signal,
+};
+
+describe.skipIf(!present)('replayed recordings', () => {
+  let database: TestDatabase;
+  let service: Service;
+  let credential: string;
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    const config = readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_LOG_LEVEL: 'silent', BIO_DEVICE_PACKETS_PER_SEC_MAX: '100000' });
+    service = await startService({ config });
+    credential = (await createOrganization(database.pool, 'Replay')).apiKey.key;
+  });
+
+  afterAll(async () => {
+    await service?.stop();
+    await database?.close();
+  });
+
+  const measure = async (name: string, packetMs: number): Promise<Agreement> =>
+    await measureAgreement(
+      await openRecording(join(folder, `${name}.hea`)),
+      { url: service.baseUrl, credential, subject: `patient-${name}`, deviceId: `replay-${name}-${packetMs}`, packetMs, waitMs: 60_000 },
+      silent,
+    );
+
+  test('heart rate lies within 2 bpm of the annotated one in 99 % of the seconds flagged good, and most seconds are', async () => {
+    const results = [await measure('101', 1000), await measure('119', 1000)];
+    for (const result of results) {
+      expect(result.hrShare, result.recording).toBeGreaterThanOrEqual(0.99);
+      expect(result.good / result.seconds, result.recording).toBeGreaterThan(0.8);
+    }
+    expect(sumUp(results).rmssdMedianError).toBeLessThan(0.1);
+  }, 180_000);
+
+  test('the length of the packets changes no value', async () => {
+    const long = await measure('115', 10_000);
+    const short = await measure('115', 250);
+    expect({ ...short }).toEqual({ ...long });
+  }, 180_000);
+});
