@@ -49,7 +49,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
   #sending = false;
 
   protected override heading(): string {
-    return this.getAttribute('heading') ?? this.data?.title ?? this.text('checkin');
+    return this.getAttribute('heading') ?? this.data?.title ?? this.say('checkin');
   }
 
   /** A questionnaire that changes under somebody's hands would be worse than an old one. */
@@ -77,7 +77,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
     return html`<form novalidate @submit=${(event: SubmitEvent) => void this.#submit(event, questionnaire)}>
       ${questionnaire.description === undefined ? nothing : html`<p class="muted">${questionnaire.description}</p>`}
       <div class="q-list">${this.#items(questionnaire.item ?? [])}</div>
-      <div class="row"><button class="primary" part="button" ?disabled=${this.#sending}>${this.text('send')}</button></div>
+      <div class="row"><button class="primary" part="button" ?disabled=${this.#sending}>${this.say('send')}</button></div>
     </form>`;
   }
 
@@ -95,7 +95,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
       </fieldset>`;
     }
     const lacks = this.#missing.has(item.linkId);
-    const hint = lacks ? html`<p class="missing" id=${`m-${item.linkId}`}>▲ ${this.text('required')}</p>` : nothing;
+    const hint = lacks ? html`<p class="missing" id=${`m-${item.linkId}`}>▲ ${this.say('required')}</p>` : nothing;
     const nested = (item.item ?? []).length === 0 ? nothing : this.#items(item.item ?? []);
     const options = optionsOf(item, this.locale);
     if (options !== null) {
@@ -227,11 +227,11 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
 
   #showResult(result: Result): TemplateResult {
     return html`<div class="result" role="status">
-      ${result.safety ? html`<p class="note err" role="alert">${this.getAttribute('help') ?? this.text('checkinSafety')}</p>` : nothing}
-      ${result.sent ? html`<p>${this.text('checkinDone')}</p>` : nothing}
+      ${result.safety ? html`<p class="note err" role="alert">${this.getAttribute('help') ?? this.say('checkinSafety')}</p>` : nothing}
+      ${result.sent ? html`<p>${this.say('checkinDone')}</p>` : nothing}
       ${
         this.hasAttribute('show-score')
-          ? result.scores.map((score) => html`<p>${score.name}: ${this.text('score', { score: score.value })} ${score.text ?? ''}</p>`)
+          ? result.scores.map((score) => html`<p>${score.name}: ${this.say('score', { score: score.value })} ${score.text ?? ''}</p>`)
           : nothing
       }
       <button
@@ -242,7 +242,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
           this.requestUpdate();
         }}
       >
-        ${this.text('startOver')}
+        ${this.say('startOver')}
       </button>
     </div>`;
   }

@@ -40,11 +40,11 @@ export class BioJournal extends EntryWidget<readonly JournalEntry[]> {
   protected override readonly kind = 'journal';
 
   protected override heading(): string {
-    return this.getAttribute('heading') ?? this.text('journal');
+    return this.getAttribute('heading') ?? this.say('journal');
   }
 
   protected override emptyText(): string {
-    return this.text('journalEmpty');
+    return this.say('journalEmpty');
   }
 
   protected override async load(session: Session, signal: AbortSignal): Promise<readonly JournalEntry[] | null> {
@@ -55,11 +55,11 @@ export class BioJournal extends EntryWidget<readonly JournalEntry[]> {
   protected override form() {
     return html`<form @submit=${(event: SubmitEvent) => void this.#submit(event)}>
       <label>
-        <span class="muted">${this.text('journalPrompt')}</span>
+        <span class="muted">${this.say('journalPrompt')}</span>
         <textarea name="text" required maxlength=${TEXT_MAX} rows="4" aria-describedby="limit"></textarea>
       </label>
-      <span id="limit" class="vh">${this.text('tooLong', { max: TEXT_MAX })}</span>
-      <div class="row"><button class="primary" part="button">${this.text('save')}</button></div>
+      <span id="limit" class="vh">${this.say('tooLong', { max: TEXT_MAX })}</span>
+      <div class="row"><button class="primary" part="button">${this.say('save')}</button></div>
     </form>`;
   }
 

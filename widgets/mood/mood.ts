@@ -53,7 +53,7 @@ export class BioMood extends EntryWidget<readonly Mood[]> {
   #score: number | null = null;
 
   protected override heading(): string {
-    return this.getAttribute('heading') ?? this.text('mood');
+    return this.getAttribute('heading') ?? this.say('mood');
   }
 
   protected override async load(session: Session, signal: AbortSignal): Promise<readonly Mood[]> {
@@ -79,7 +79,7 @@ export class BioMood extends EntryWidget<readonly Mood[]> {
                     this.requestUpdate();
                   }}
                 />
-                ${face(i + 1)}<span>${this.text(key)}</span>
+                ${face(i + 1)}<span>${this.say(key)}</span>
               </label>`,
           )}
         </div>
@@ -88,10 +88,10 @@ export class BioMood extends EntryWidget<readonly Mood[]> {
         this.#score === null
           ? nothing
           : html`<label>
-                <span class="muted">${this.text('moodNote')}</span>
+                <span class="muted">${this.say('moodNote')}</span>
                 <textarea name="note" maxlength=${NOTE_MAX} rows="2"></textarea>
               </label>
-              <div class="row"><button class="primary" part="button">${this.text('save')}</button></div>`
+              <div class="row"><button class="primary" part="button">${this.say('save')}</button></div>`
       }
     </form>`;
   }
@@ -113,12 +113,12 @@ export class BioMood extends EntryWidget<readonly Mood[]> {
     const shown = [...unsent, ...moods].slice(0, RECENT);
     if (shown.length === 0) return nothing;
     return html`<div class="recent">
-      <h3 class="muted">${this.text('recent')}</h3>
+      <h3 class="muted">${this.say('recent')}</h3>
       <ul>
         ${shown.map(
           (mood) =>
             html`<li part="entry">
-              ${face(mood.score)}<span>${this.text(keys[clampScore(mood.score)]!)}</span>
+              ${face(mood.score)}<span>${this.say(keys[clampScore(mood.score)]!)}</span>
               <time class="muted" datetime=${mood.time}>${formatTime(this.locale, Date.parse(mood.time), this.timeZone)}</time>
               ${mood.note ? html`<p>${mood.note}</p>` : nothing}
             </li>`,

@@ -2,13 +2,21 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { DataWidget } from './data-widget.ts';
+import { entryTexts } from './entry-strings.ts';
+import type { EntryTextKey } from './entry-strings.ts';
 import { Outbox } from './outbox.ts';
+import { sentenceOf } from './strings.ts';
 
 export abstract class EntryWidget<T> extends DataWidget<T> {
   /** Names this widget's entries in the outbox. */
   protected abstract readonly kind: string;
   #outbox: Outbox | null = null;
   #said: 'saved' | 'savedOffline' | null = null;
+
+  /** A sentence of this family of widgets. */
+  protected say(key: EntryTextKey, values: Readonly<Record<string, string | number>> = {}): string {
+    return sentenceOf(entryTexts, this.locale, key, values);
+  }
 
   protected abstract form(): TemplateResult | typeof nothing;
 
@@ -66,10 +74,10 @@ export abstract class EntryWidget<T> extends DataWidget<T> {
         ${
           this.#said === null || !signedIn
             ? nothing
-            : html`<p class="note ${this.#said === 'saved' ? '' : 'warn'}" part="note">${this.text(this.#said)}</p>`
+            : html`<p class="note ${this.#said === 'saved' ? '' : 'warn'}" part="note">${this.say(this.#said)}</p>`
         }
-        ${waiting.length - failed > 0 && signedIn ? html`<p class="muted">${this.text('waiting', { count: waiting.length - failed })}</p>` : nothing}
-        ${failed > 0 && signedIn ? html`<p class="note err" part="note">${this.text('notSent', { count: failed })}</p>` : nothing}
+        ${waiting.length - failed > 0 && signedIn ? html`<p class="muted">${this.say('waiting', { count: waiting.length - failed })}</p>` : nothing}
+        ${failed > 0 && signedIn ? html`<p class="note err" part="note">${this.say('notSent', { count: failed })}</p>` : nothing}
       </div>
       <div role="status">${this.note()}</div>
       ${this.data !== null ? this.content(this.data) : this.state === 'loading' ? html`<div class="stack" aria-hidden="true">${this.placeholder()}</div>` : nothing}

@@ -1,4 +1,4 @@
-/** Every sentence that a widget shows, in the languages that ship. A missing language falls back to English, never to a key. */
+/** The sentences that all widgets share, in the languages that ship. A missing language falls back to English, never to a key. */
 
 const en = {
   good: 'Good',
@@ -43,43 +43,6 @@ const en = {
   traceLabel: 'Live trace, {name}',
   heartRate: 'Heart rate',
   rmssd: 'HRV (RMSSD)',
-  save: 'Save',
-  saved: 'Saved',
-  savedOffline: 'Saved on this device; it will be sent when the connection is back',
-  waiting: '{count} waiting to be sent',
-  notSent: '{count} could not be sent',
-  cancel: 'Cancel',
-  send: 'Send',
-  next: 'Next',
-  back: 'Back',
-  mood: 'How are you feeling?',
-  mood1: 'Very bad',
-  mood2: 'Bad',
-  mood3: 'Neutral',
-  mood4: 'Good',
-  mood5: 'Very good',
-  moodNote: 'Anything to add? (optional)',
-  recent: 'Recent',
-  journal: 'Journal',
-  journalPrompt: 'Write about your day',
-  journalEmpty: 'No entries yet',
-  tooLong: 'At most {max} characters',
-  checkin: 'Check-in',
-  required: 'Please answer this question',
-  chooseOne: 'Choose one',
-  checkinDone: 'Thank you. Your answers have been sent',
-  checkinSafety: 'If you are in danger or thinking of harming yourself, call your local emergency number now',
-  score: 'Score {score}',
-  startOver: 'Answer again',
-  questionOf: 'Question {index} of {count}',
-  tasks: 'Tasks',
-  tasksEmpty: 'Nothing to do',
-  due: 'Due {time}',
-  overdue: 'Overdue since {time}',
-  done: 'Done',
-  skip: 'Skip',
-  skipped: 'Skipped',
-  undo: 'Undo',
   progress: '{value} of {goal}',
   progressLabel: 'Progress',
   metrics: 'Health metrics',
@@ -89,6 +52,7 @@ const en = {
   hoursMinutes: '{hours} h {minutes} min',
 } as const;
 
+export type Texts<Key extends string> = Readonly<Record<string, Readonly<Record<Key, string>>>>;
 export type TextKey = keyof typeof en;
 
 const de: Record<TextKey, string> = {
@@ -134,43 +98,6 @@ const de: Record<TextKey, string> = {
   traceLabel: 'Live-Kurve, {name}',
   heartRate: 'Herzfrequenz',
   rmssd: 'HRV (RMSSD)',
-  save: 'Speichern',
-  saved: 'Gespeichert',
-  savedOffline: 'Auf diesem Gerät gespeichert; wird gesendet, sobald die Verbindung wieder da ist',
-  waiting: '{count} noch nicht gesendet',
-  notSent: '{count} konnten nicht gesendet werden',
-  cancel: 'Abbrechen',
-  send: 'Senden',
-  next: 'Weiter',
-  back: 'Zurück',
-  mood: 'Wie fühlen Sie sich?',
-  mood1: 'Sehr schlecht',
-  mood2: 'Schlecht',
-  mood3: 'Neutral',
-  mood4: 'Gut',
-  mood5: 'Sehr gut',
-  moodNote: 'Möchten Sie etwas ergänzen? (freiwillig)',
-  recent: 'Zuletzt',
-  journal: 'Tagebuch',
-  journalPrompt: 'Schreiben Sie über Ihren Tag',
-  journalEmpty: 'Noch keine Einträge',
-  tooLong: 'Höchstens {max} Zeichen',
-  checkin: 'Befragung',
-  required: 'Bitte beantworten Sie diese Frage',
-  chooseOne: 'Bitte wählen',
-  checkinDone: 'Danke. Ihre Antworten sind gesendet',
-  checkinSafety: 'Wenn Sie in Gefahr sind oder daran denken, sich etwas anzutun, rufen Sie jetzt den örtlichen Notruf',
-  score: 'Ergebnis {score}',
-  startOver: 'Erneut beantworten',
-  questionOf: 'Frage {index} von {count}',
-  tasks: 'Aufgaben',
-  tasksEmpty: 'Nichts zu tun',
-  due: 'Fällig {time}',
-  overdue: 'Überfällig seit {time}',
-  done: 'Erledigt',
-  skip: 'Auslassen',
-  skipped: 'Ausgelassen',
-  undo: 'Rückgängig',
   progress: '{value} von {goal}',
   progressLabel: 'Fortschritt',
   metrics: 'Gesundheitswerte',
@@ -223,43 +150,6 @@ const zh: Record<TextKey, string> = {
   traceLabel: '实时波形,{name}',
   heartRate: '心率',
   rmssd: '心率变异性 (RMSSD)',
-  save: '保存',
-  saved: '已保存',
-  savedOffline: '已保存在本设备上,恢复连接后将自动发送',
-  waiting: '{count} 条待发送',
-  notSent: '{count} 条无法发送',
-  cancel: '取消',
-  send: '提交',
-  next: '下一步',
-  back: '上一步',
-  mood: '您现在感觉如何?',
-  mood1: '很差',
-  mood2: '较差',
-  mood3: '一般',
-  mood4: '较好',
-  mood5: '很好',
-  moodNote: '想补充什么吗?(可选)',
-  recent: '最近',
-  journal: '日记',
-  journalPrompt: '写下您的一天',
-  journalEmpty: '还没有记录',
-  tooLong: '最多 {max} 个字符',
-  checkin: '问卷',
-  required: '请回答此问题',
-  chooseOne: '请选择',
-  checkinDone: '谢谢,您的回答已提交',
-  checkinSafety: '如果您处于危险之中或有伤害自己的想法,请立即拨打当地急救电话',
-  score: '得分 {score}',
-  startOver: '重新填写',
-  questionOf: '第 {index} 题,共 {count} 题',
-  tasks: '任务',
-  tasksEmpty: '没有待办任务',
-  due: '截止 {time}',
-  overdue: '自 {time} 起逾期',
-  done: '完成',
-  skip: '跳过',
-  skipped: '已跳过',
-  undo: '撤销',
   progress: '{value} / {goal}',
   progressLabel: '进度',
   metrics: '健康指标',
@@ -269,7 +159,7 @@ const zh: Record<TextKey, string> = {
   hoursMinutes: '{hours} 小时 {minutes} 分钟',
 };
 
-const languages: Readonly<Record<string, Readonly<Record<TextKey, string>>>> = { en, de, zh };
+export const sharedTexts: Texts<TextKey> = { en, de, zh };
 
 /** A BCP 47 tag that Intl accepts, from an attribute, the page or the browser. */
 export function localeOf(wanted: string | null): string {
@@ -285,7 +175,16 @@ export function localeOf(wanted: string | null): string {
 }
 
 /** @param values replace `{name}` in the sentence */
-export function textFor(locale: string, key: TextKey, values: Readonly<Record<string, string | number>> = {}): string {
-  const sentence = (languages[locale.split('-')[0]!.toLowerCase()] ?? en)[key];
+export function sentenceOf<Key extends string>(
+  texts: Texts<Key>,
+  locale: string,
+  key: Key,
+  values: Readonly<Record<string, string | number>> = {},
+): string {
+  const sentence = (texts[locale.split('-')[0]!.toLowerCase()] ?? texts['en']!)[key];
   return sentence.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
+}
+
+export function textFor(locale: string, key: TextKey, values: Readonly<Record<string, string | number>> = {}): string {
+  return sentenceOf(sharedTexts, locale, key, values);
 }

@@ -41,11 +41,11 @@ export class BioTaskList extends EntryWidget<readonly Task[]> {
   #marked = new Map<string, Task['status']>();
 
   protected override heading(): string {
-    return this.getAttribute('heading') ?? this.text('tasks');
+    return this.getAttribute('heading') ?? this.say('tasks');
   }
 
   protected override emptyText(): string {
-    return this.text('tasksEmpty');
+    return this.say('tasksEmpty');
   }
 
   protected override form(): typeof nothing {
@@ -83,7 +83,7 @@ export class BioTaskList extends EntryWidget<readonly Task[]> {
     const when = Number.isNaN(dueMs) ? '' : formatTime(this.locale, dueMs, this.timeZone);
     const button = (key: 'done' | 'skip' | 'undo', next: Task['status'], primary = false) =>
       html`<button type="button" part="button" class=${primary ? 'primary' : ''} @click=${() => void this.#mark(task, next)}>
-        ${this.text(key)}<span class="vh">: ${task.title}</span>
+        ${this.say(key)}<span class="vh">: ${task.title}</span>
       </button>`;
     return html`<li part="task" class=${status === 'due' ? '' : 'closed'}>
       <div>
@@ -94,8 +94,8 @@ export class BioTaskList extends EntryWidget<readonly Task[]> {
             status === 'due'
               ? when === ''
                 ? nothing
-                : html`${late ? '▲ ' : ''}${this.text(late ? 'overdue' : 'due', { time: when })}`
-              : this.text(status === 'done' ? 'done' : 'skipped')
+                : html`${late ? '▲ ' : ''}${this.say(late ? 'overdue' : 'due', { time: when })}`
+              : this.say(status === 'done' ? 'done' : 'skipped')
           }
         </p>
       </div>
