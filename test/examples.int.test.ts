@@ -7,8 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { firstPacket } from '../examples/device/make-packet.ts';
 import { createOrganization } from '../src/auth/organizations.ts';
-import { openApi } from '../src/cli/api.ts';
-import type { StreamInfo } from '../src/cli/api.ts';
+import { openApi, streamsOf } from '../src/cli/api.ts';
 import { readConfig } from '../src/config.ts';
 import { encodePacket } from '../src/proto/packet-codec.ts';
 import { startService } from '../src/server.ts';
@@ -79,9 +78,8 @@ test('TypeScript', async () => {
 });
 
 test('each is a stream of the same user with the same channel', async () => {
-  const streams = await openApi(service.baseUrl, env['BIO_KEY']!, new AbortController().signal).list<StreamInfo>('/api/v1/streams', {
-    subject_id: 'example-patient',
-  });
+  const api = openApi(service.baseUrl, env['BIO_KEY']!, new AbortController().signal);
+  const streams = await streamsOf(api, 'example-patient');
   expect(streams.length).toBeGreaterThan(0);
   for (const stream of streams) {
     expect(stream.channels).toEqual([{ code: 'ecg.ii', kind: 'ecg', rate_hz: 250, gain: 1000, baseline: 0, unit: 'mV', lead: 'II' }]);

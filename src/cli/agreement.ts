@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PipelineError } from '../errors.ts';
 import { readAnnotations } from '../formats/wfdb.ts';
-import { openApi } from './api.ts';
-import type { Api, FeatureSeries, StreamInfo } from './api.ts';
+import { openApi, streamsOf } from './api.ts';
+import type { Api, FeatureSeries } from './api.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { listRecordings, openRecording } from './recording.ts';
@@ -140,7 +140,7 @@ export async function measureAgreement(
   if (replayed.rejected > 0) throw new PipelineError('packet_invalid', replayed.firstRejection);
   console.signal.throwIfAborted();
   const api = openApi(target.url, target.credential, console.signal);
-  const streams = await api.list<StreamInfo>('/api/v1/streams', { subject_id: target.subject });
+  const streams = await streamsOf(api, target.subject);
   const stream = streams.find((one) => one.boot_id === replayed.bootId);
   if (stream === undefined)
     throw new PipelineError('not_found', `the stream of boot ${replayed.bootId} is not listed for ${target.subject}`);

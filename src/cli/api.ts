@@ -84,3 +84,14 @@ export type FeatureSeries = Readonly<{
   cadence_hz: number;
   qmask: readonly number[];
 }>;
+
+/** The recordings of a user given by uuid or external id; an organization's key may mean a user of any of its projects. */
+export async function streamsOf(api: Api, subject: string): Promise<StreamInfo[]> {
+  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+  const users = uuid.test(subject)
+    ? [{ xuser_id: subject }]
+    : await api.list<{ xuser_id: string }>('/api/v1/xusers', { external_id: subject });
+  const streams: StreamInfo[] = [];
+  for (const user of users) streams.push(...(await api.list<StreamInfo>('/api/v1/streams', { subject_id: user.xuser_id })));
+  return streams;
+}
