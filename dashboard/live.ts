@@ -77,10 +77,10 @@ function draw(): void {
           <svg viewBox="0 0 32 20" aria-hidden="true"><path d="M1 11h7l2-5 4 13 4-18 3 10h10" /></svg>biosignal
         </div>
         <h1>Live monitor</h1>
-        <p class="who">Demo subject</p>
+        <p class="who">Demo patient, simulated device</p>
         <p class="link ${state}" role="status"><span class="dot" aria-hidden="true"></span>${textFor(locale, stateWords[state])}</p>
         <p class="lag">
-          ${state === 'live' ? textFor(locale, 'delay', { seconds: (lagMs / 1000).toFixed(1) }) : ''}
+          ${state === 'live' ? textFor(locale, 'delay', { time: lagMs < 1000 ? `${Math.round(lagMs)} ms` : `${(lagMs / 1000).toFixed(1)} s` }) : ''}
           ${dropped > 0 ? html` · ${dropped} frames left out` : nothing}
         </p>
       </header>

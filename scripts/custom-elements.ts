@@ -34,7 +34,13 @@ function readContract(source: string, path: string): ElementContract {
     .replaceAll(/\n \*[ \t]?/g, '\n')
     .split(/\n\s*@/)
     .map((part) => part.trim().replaceAll(/\s*\n\s*/g, ' '));
-  const found: Record<'attr' | 'prop' | 'csspart' | 'cssprop' | 'fires', Described[]> = { attr: [], prop: [], csspart: [], cssprop: [], fires: [] };
+  const found: Record<'attr' | 'prop' | 'csspart' | 'cssprop' | 'fires', Described[]> = {
+    attr: [],
+    prop: [],
+    csspart: [],
+    cssprop: [],
+    fires: [],
+  };
   let tagName = '';
   for (const tag of tags) {
     const [, kind, type, name, rest] = /^(\w+)(?:\s+\{([^}]+)\})?\s+(\S+)(?:\s+-\s+([\s\S]*))?$/.exec(tag) ?? [];
@@ -45,7 +51,7 @@ function readContract(source: string, path: string): ElementContract {
     } else throw new Error(`${path}: unknown tag @${kind}`);
   }
   const className = /export class (\w+)/.exec(source)?.[1];
-  const observed = /observedAttributes = \[([\s\S]*?)\]/.exec(source)?.[1]?.match(/[\w-]+/g) ?? [];
+  const observed: readonly string[] = /observedAttributes = \[([\s\S]*?)\]/.exec(source)?.[1]?.match(/[\w-]+/g) ?? [];
   const documented = found.attr.map((attribute) => attribute.name);
   const missing = [...observed.filter((name) => !documented.includes(name)), ...documented.filter((name) => !observed.includes(name))];
   if (tagName === '' || className === undefined) throw new Error(`${path}: no @tag or no exported class`);

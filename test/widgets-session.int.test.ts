@@ -96,7 +96,10 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
       (globalThis as unknown as { states: string[] }).states.length = 0;
     });
     const nowSec = Math.floor((await page.evaluate(() => Date.now())) / 1000);
-    await page.evaluate((token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token), fixtureToken({ iat: nowSec, exp: nowSec + 3600 }));
+    await page.evaluate(
+      (token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token),
+      fixtureToken({ iat: nowSec, exp: nowSec + 3600 }),
+    );
     await page.clock.runFor('01:00');
     expect(await page.evaluate(() => (globalThis as unknown as { states: string[] }).states)).toEqual([]);
     expect(apiCalls()).toBe(before);
@@ -109,7 +112,10 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
     await expect.poll(() => cardState(page)).toBe('ready');
     state.mode = 'loading';
-    await page.evaluate((token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token), fixtureToken({ sub: 'someone-else' }));
+    await page.evaluate(
+      (token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token),
+      fixtureToken({ sub: 'someone-else' }),
+    );
     await expect.poll(() => cardState(page)).toBe('loading');
     expect(await page.locator('bio-trend-card [part=value]').count()).toBe(0);
     await page.context().close();
@@ -120,7 +126,10 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
     await expect.poll(() => cardState(page)).toBe('unauthorized');
     state.mode = 'ready';
-    await page.evaluate((token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token), fixtureToken({ jti: 'second' }));
+    await page.evaluate(
+      (token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token),
+      fixtureToken({ jti: 'second' }),
+    );
     await expect.poll(() => cardState(page)).toBe('ready');
     await page.context().close();
   });
@@ -132,7 +141,11 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
       (document.querySelector('bio-provider') as unknown as { xuserToken: string }).xuserToken = value;
     }, token);
     await expect.poll(() => cardState(page)).toBe('ready');
-    const places = await page.evaluate(() => [document.documentElement.outerHTML, JSON.stringify({ ...localStorage, ...sessionStorage }), document.cookie]);
+    const places = await page.evaluate(() => [
+      document.documentElement.outerHTML,
+      JSON.stringify({ ...localStorage, ...sessionStorage }),
+      document.cookie,
+    ]);
     expect([...places, ...lines].filter((place) => place.includes(token))).toEqual([]);
     expect(fixture.requests.filter((request) => request.url.href.includes(token))).toEqual([]);
     await page.context().close();
@@ -179,7 +192,9 @@ describe.skipIf(chromiumPath === null)('the outbox', () => {
     await mood.getByRole('button', { name: 'Save' }).click();
     await expect.poll(() => mood.getByRole('status').first().textContent()).toContain('Saved on this device');
     expect(await mood.getByText('After a walk').count()).toBe(1);
-    const tried = fixture.requests.filter((request) => request.method === 'POST' && request.path === '/api/v1/moods').map((request) => request.headers['idempotency-key']);
+    const tried = fixture.requests
+      .filter((request) => request.method === 'POST' && request.path === '/api/v1/moods')
+      .map((request) => request.headers['idempotency-key']);
     await page.reload();
     await expect.poll(() => mood.getByText('After a walk').count()).toBe(1);
     refuse = false;
@@ -215,7 +230,9 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
         const samples = Array.from({ length: 36 }, (_, i) => fixtureEcg(t + i / 360, 72));
         const level = flag(t);
         const channel = { code: 'ecg.ii', kind: 1, unit: 'mV', rateHz: 360, lead: 'II', primary: true, samples };
-        socket.send(fixtureFrame(seq * 100_000_000n, [level === 0 ? channel : { ...channel, qmaskRuns: [36 * 4 + level] }], [], { lagMs: 20 }));
+        socket.send(
+          fixtureFrame(seq * 100_000_000n, [level === 0 ? channel : { ...channel, qmaskRuns: [36 * 4 + level] }], [], { lagMs: 20 }),
+        );
       }
     }, 50);
     return () => clearInterval(timer);
@@ -223,7 +240,9 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
 
   async function live(): Promise<Page> {
     const body = '<bio-live-trace channel="ecg"></bio-live-trace>';
-    fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes: `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, body }) });
+    fixture.on('GET', '/page', {
+      html: widgetPage({ origin: fixture.origin, attributes: `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, body }),
+    });
     const page = await (await browser.newContext({ viewport: { width: 700, height: 400 } })).newPage();
     await page.goto(`${fixture.origin}/page`);
     return page;

@@ -17,10 +17,16 @@ import '../shared/live-feed.ts';
 import { PlayClock } from '../shared/play-clock.ts';
 import { qualityMark } from '../shared/quality.ts';
 import { SweepTrace } from '../shared/sweep-trace.ts';
+import type { TraceScale } from '../shared/sweep-trace.ts';
 import { tokenColor } from '../shared/theme.ts';
 import { TraceRing } from '../shared/trace-ring.ts';
 
 const RING_SECONDS = 40;
+/** Signals of seconds and minutes are shown ten times slower than those of a heartbeat. */
+const SLOW_KINDS: readonly string[] = ['eda', 'temp'];
+const SLOWER = 10;
+/** Least height of a fitted trace, in the unit of the kind. */
+const SPAN_MIN: Readonly<Record<string, number>> = { eda: 0.5, temp: 1 };
 /** The word beside the trace speaks of this stretch. */
 const QUALITY_WINDOW_MS = 2000;
 
@@ -90,7 +96,7 @@ export class BioLiveTrace extends BioElement {
   protected override changed(): void {
     const wanted = this.getAttribute('channel') ?? 'ecg';
     if (this.#channel !== null && !matches(this.#channel, wanted)) this.#forget();
-    this.#trace?.setScale(this.#scale());
+    this.#trace?.setScale(this.#scale(), this.#mmPerS);
     this.#recolor();
     this.requestUpdate();
   }
@@ -109,9 +115,9 @@ export class BioLiveTrace extends BioElement {
     const channel = frame.channels.find((item) => (this.#channel === null ? matches(item, wanted) : item.id === this.#channel.id));
     if (channel === undefined || channel.rateHz <= 0) return;
     if (this.#ring === null || this.#ring.rateHz !== channel.rateHz) {
-      this.#ring = new TraceRing(channel.rateHz, RING_SECONDS);
+      this.#ring = new TraceRing(channel.rateHz, RING_SECONDS * (SLOW_KINDS.includes(channel.kind) ? SLOWER : 1));
       this.#channel = channel;
-      this.#trace?.setScale(this.#scale());
+      this.#trace?.setScale(this.#scale(), this.#mmPerS);
       this.#trace?.setRing(this.#ring);
       this.requestUpdate();
     }
@@ -141,8 +147,12 @@ export class BioLiveTrace extends BioElement {
     return notGood * 10 > count ? 1 : 0;
   }
 
-  #scale(): { kind: 'fixed'; mmPerUnit: number } | { kind: 'fit' } {
-    if (this.#channel !== null && this.#channel.kind !== 'ecg') return { kind: 'fit' };
+  get #mmPerS(): number {
+    return SLOW_KINDS.includes(this.#channel?.kind ?? '') ? 25 / SLOWER : 25;
+  }
+
+  #scale(): TraceScale {
+    if (this.#channel !== null && this.#channel.kind !== 'ecg') return { kind: 'fit', spanMin: SPAN_MIN[this.#channel.kind] ?? 0 };
     const gain = Number(this.getAttribute('gain') ?? 10);
     const perMillivolt = gain === 5 || gain === 20 ? gain : 10;
     return { kind: 'fixed', mmPerUnit: this.#channel?.unit === 'uV' ? perMillivolt / 1000 : perMillivolt };
@@ -201,10 +211,12 @@ export class BioLiveTrace extends BioElement {
     const channel = this.#channel;
     if (channel === null) return '';
     const scale = this.#scale();
-    if (scale.kind === 'fixed') return `25 mm/s · ${Number(this.getAttribute('gain') ?? 10)} mm/mV`;
+    if (scale.kind === 'fixed') return `${this.#mmPerS} mm/s · ${Number(this.getAttribute('gain') ?? 10)} mm/mV`;
     const perCm = this.#trace === null || this.#ring === null ? Number.NaN : this.#trace.unitsPerCm;
     const unit = unitLabel(channel.unit);
-    return Number.isFinite(perCm) ? `25 mm/s · ${formatNumber(this.locale, perCm, 2)}${unit === '' ? '' : ` ${unit}`} / cm` : unit;
+    return Number.isFinite(perCm)
+      ? `${formatNumber(this.locale, this.#mmPerS)} mm/s · ${formatNumber(this.locale, perCm, 2)}${unit === '' ? '' : ` ${unit}`} / cm`
+      : unit;
   }
 }
 

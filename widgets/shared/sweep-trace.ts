@@ -1,4 +1,5 @@
-/** Draws live channels as a bedside monitor does: a sweep from left to right that overwrites the previous one, at 25 mm/s on a CSS screen.
+/** Draws live channels as a bedside monitor does: a sweep from left to right that overwrites the previous one, at 25 mm/s on a CSS screen
+ *  (2.5 mm/s for signals as slow as skin conductance).
  *
  *  Only the columns between the last frame and this one are drawn (two canvases: a still grid below, the trace above), so a second of eight
  *  channels costs a few thousand line segments whatever the size of the screen. Above three samples to a pixel column
@@ -8,7 +9,6 @@ import type { TraceRing } from './trace-ring.ts';
 
 /** 25 mm/s with 96 CSS pixels to the inch. */
 const PX_PER_MM = 96 / 25.4;
-const MM_PER_S = 25;
 /** Cleared ahead of the pen, CSS px. */
 const ERASE_PX = 14;
 /** Height of the quality ribbon below the trace, CSS px. */
@@ -22,8 +22,8 @@ export type TraceColors = Readonly<{ trace: string; suspect: string; bad: string
 export type TraceScale =
   /** Fixed: millimetres per unit, as on paper; the centre follows the signal once a sweep. */
   | Readonly<{ kind: 'fixed'; mmPerUnit: number }>
-  /** Fitted to the last sweep. */
-  | Readonly<{ kind: 'fit' }>;
+  /** Fitted to the last sweep; never closer than `spanMin` units from top to bottom, or noise would look like a signal. */
+  | Readonly<{ kind: 'fit'; spanMin: number }>;
 
 export class SweepTrace {
   readonly #grid: HTMLCanvasElement;
@@ -40,6 +40,8 @@ export class SweepTrace {
   #sweep = -1;
   #erasedMs = 0;
   #scaled = false;
+  #clipped = false;
+  #mmPerS = 25;
   readonly #onScale: () => void;
 
   /** @param onScale called when the scale was chosen anew */
@@ -53,7 +55,7 @@ export class SweepTrace {
 
   /** Seconds from edge to edge. */
   get sweepSeconds(): number {
-    return this.#widthPx / (PX_PER_MM * MM_PER_S);
+    return this.#widthPx / (PX_PER_MM * this.#mmPerS);
   }
 
   /** Units per centimetre of height as drawn now, for the label. */
@@ -72,8 +74,10 @@ export class SweepTrace {
     this.redraw();
   }
 
-  setScale(scale: TraceScale): void {
+  /** @param mmPerS paper speed */
+  setScale(scale: TraceScale, mmPerS: number): void {
     this.#scale = scale;
+    this.#mmPerS = mmPerS;
     this.#scaled = false;
     this.redraw();
   }
@@ -109,7 +113,10 @@ export class SweepTrace {
     if (context === null || ring === null || this.#widthPx < 20 || ring.end === 0) return;
     const sweepMs = this.sweepSeconds * 1000;
     const sweep = Math.floor(timeMs / sweepMs);
-    if (sweep !== this.#sweep || !this.#scaled) {
+    // A fitted trace that leaves its box is fitted again at once: a signal cut off at the edge would be a lie.
+    if (sweep !== this.#sweep || !this.#scaled || this.#clipped) {
+      if (this.#clipped) this.#scaled = false;
+      this.#clipped = false;
       this.#sweep = sweep;
       this.#rescale(ring, timeMs - sweepMs, timeMs);
     }
@@ -149,6 +156,7 @@ export class SweepTrace {
     context.lineJoin = 'round';
     context.lineCap = 'round';
     const dense = sweepMs / msPerSample > DENSE_SAMPLES_PER_PX * width;
+    const fits = this.#scale.kind === 'fit';
     let open = false;
     let openFlag = 0;
     let lastX = -1;
@@ -185,6 +193,7 @@ export class SweepTrace {
       }
       if (open && flag !== openFlag) finish();
       let y = middle - (value - centre) * scale;
+      if (fits && (y < 0 || y > bottom)) this.#clipped = true;
       if (y < dpr) y = dpr;
       else if (y > bottom) y = bottom;
       const pixel = dense ? Math.floor(x) : x;
@@ -244,10 +253,10 @@ export class SweepTrace {
     const first = !this.#scaled;
     this.#scaled = true;
     values.sort((a, b) => a - b);
-    const low = values[Math.floor(values.length * 0.002)]!;
-    const high = values[Math.ceil(values.length * 0.998) - 1]!;
+    const low = values[0]!;
+    const high = values.at(-1)!;
     if (this.#scale.kind === 'fit') {
-      const span = Math.max(high - low, Math.abs(high) * 1e-3, 1e-9);
+      const span = Math.max(high - low, this.#scale.spanMin, Math.abs(high) * 1e-3, 1e-9);
       const wanted = (usable * 0.8) / span;
       // Hysteresis: a scale that changes by less than a quarter is left alone.
       if (first || wanted > this.#pxPerUnit * 1.25 || wanted < this.#pxPerUnit * 0.9) this.#pxPerUnit = wanted;
