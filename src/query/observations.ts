@@ -1,0 +1,172 @@
+/** Observations of one biosignal of one user: what was reported, or the minutes of a derived feature. */
+import type { Db } from '../auth/api-keys.ts';
+
+export type BiosignalRow = Readonly<{
+  id: number;
+  name: string;
+  abbreviation: string;
+  unit: string;
+  loinc_code: string;
+  signal_type: string;
+  /** Derived: the feature whose values these are. */
+  feature: string | null;
+  /** Waveform: kind of its channels. */
+  channel_kind: string | null;
+}>;
+
+/** The members of the interface. */
+export type Observation = Readonly<{
+  id: string;
+  biosignal_id: number;
+  loinc_code: string;
+  value: number;
+  unit: string;
+  /** RFC 3339 in UTC with microseconds; of a minute: its start. */
+  effective_time: string;
+  /** device_id of the packets; empty where no device was involved. */
+  device_id: string;
+  method_code: string;
+}>;
+
+export type ObservationRow = Observation &
+  Readonly<{
+    name: string;
+    abbreviation: string;
+    signal_type: string;
+    qmask: number;
+    /** Of a minute: how many values it has, and how many of them are good. */
+    value_n: number | null;
+    good_n: number | null;
+  }>;
+
+export type ObservationFilter = Readonly<{
+  /** A user that the caller may read. */
+  subjectId: string;
+  biosignal: BiosignalRow;
+  /** [since, until), RFC 3339; null: unbounded. */
+  since: string | null;
+  until: string | null;
+  /** device_id of the packets; null: any. */
+  deviceId: string | null;
+  /** null: of a derived feature the newest version that has values there. */
+  methodCode: string | null;
+  /** 0: means of good values; 1: of good and suspect ones; 2: of all. */
+  qualityMax: number;
+  order: 'asc' | 'desc';
+  /** effective_time and id of the last observation of the page before. */
+  after: readonly [time: string, id: string] | null;
+  limit: number;
+}>;
+
+/** null when the project has no such biosignal. */
+export async function findBiosignal(db: Db, projectId: string, id: number): Promise<BiosignalRow | null> {
+  const { rows } = await db.query<BiosignalRow>(
+    `select b.id, b.name, b.abbreviation, b.unit, b.loinc_code, b.signal_type, b.feature, b.channel_kind from biosignal b
+     left join project_biosignal pb on pb.biosignal_id = b.id and pb.project_id = $2
+     where b.id = $1 and (b.project_id is null or b.project_id = $2) and not coalesce(pb.hidden, false)`,
+    [id, projectId],
+  );
+  return rows[0] ?? null;
+}
+
+/** In the order asked for; observations of one time by id. A page after (time, id) neither skips nor repeats one. */
+export async function readObservations(db: Db, filter: ObservationFilter): Promise<readonly ObservationRow[]> {
+  const { biosignal } = filter;
+  if (biosignal.channel_kind !== null) return []; // a waveform has samples
+  const rows = biosignal.feature === null ? await reported(db, filter) : await derived(db, filter, biosignal.feature);
+  const { id: biosignal_id, name, abbreviation, loinc_code, signal_type } = biosignal;
+  return rows.map((row) => ({ ...row, biosignal_id, name, abbreviation, loinc_code, signal_type }));
+}
+
+type Row = Pick<ObservationRow, 'id' | 'value' | 'unit' | 'effective_time' | 'device_id' | 'method_code' | 'qmask' | 'value_n' | 'good_n'>;
+
+const rfc3339 = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
+async function reported(db: Db, filter: ObservationFilter): Promise<Row[]> {
+  const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
+  const { rows } = await db.query<Row>(
+    `select m.id::text, m.value, m.unit, ${rfc3339('m.time')} as effective_time, coalesce(d.external_id, '') as device_id, m.method_code, m.qmask,
+       null as value_n, null as good_n
+     from measurement m left join device d on d.id = m.device_id
+     where m.time >= coalesce($1::timestamptz, '-infinity') and m.time < coalesce($2::timestamptz, 'infinity')
+       and m.xuser_id = $3 and m.biosignal_id = $4 and m.qmask <= $5
+       and ($6::text is null or d.external_id = $6) and ($7::text is null or m.method_code = $7)
+       and ($8::timestamptz is null or (m.time, m.id) ${compare} ($8::timestamptz, $9::uuid))
+     order by m.time ${direction}, m.id ${direction} limit $10`,
+    [
+      filter.since,
+      filter.until,
+      filter.subjectId,
+      filter.biosignal.id,
+      filter.qualityMax,
+      filter.deviceId,
+      filter.methodCode,
+      filter.after?.[0] ?? null,
+      filter.after?.[1] ?? null,
+      filter.limit,
+    ],
+  );
+  return rows;
+}
+
+/** Usable values by quality_max. */
+const usable = [
+  { n: 'r.good_n', sum: 'r.good_sum' },
+  { n: '(r.good_n + r.suspect_n)', sum: '(coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0))' },
+  { n: 'r.value_n', sum: 'r.sum' },
+] as const;
+
+/** Minutes in which at least half of the values are usable; their mean. An id says which minute of which stream, method and channel. */
+async function derived(db: Db, filter: ObservationFilter, feature: string): Promise<Row[]> {
+  const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
+  const { n, sum } = usable[filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2];
+  const source = await sourceOf(db, filter, feature);
+  if (source === null) return [];
+  const [, uuid, method, channel] = /^([0-9a-f-]{36})\.(\d+)\.(-?\d+)\./.exec(filter.after?.[1] ?? '') ?? [];
+  const { rows } = await db.query<Row>(
+    `select s.uuid || '.' || r.method_id || '.' || r.channel_no || '.' || extract(epoch from r.bucket)::bigint as id,
+       (${sum} / ${n})::float8 as value, $1::text as unit, ${rfc3339('r.bucket')} as effective_time, d.external_id as device_id, m.code as method_code,
+       case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as qmask,
+       r.value_n::int as value_n, r.good_n::int as good_n
+     from feature_1m r join stream s on s.id = r.stream_id join device d on d.id = s.device_id join method m on m.id = r.method_id
+     where r.bucket >= coalesce($2::timestamptz, '-infinity') and r.bucket < coalesce($3::timestamptz, 'infinity')
+       and r.stream_id = any ($4::int[]) and r.method_id = $5 and ${n} > 0 and ${n} * 2 >= r.n
+       and ($6::timestamptz is null or (r.bucket, s.uuid, r.method_id, r.channel_no) ${compare} ($6::timestamptz, $7::uuid, $8::smallint, $9::smallint))
+     order by r.bucket ${direction}, s.uuid ${direction}, r.method_id ${direction}, r.channel_no ${direction} limit $10`,
+    [
+      filter.biosignal.unit,
+      filter.since,
+      filter.until,
+      source.streamIds,
+      source.methodId,
+      filter.after?.[0] ?? null,
+      uuid ?? null,
+      method ?? null,
+      channel ?? null,
+      filter.limit,
+    ],
+  );
+  return rows;
+}
+
+/** The user's streams that overlap the range, and the method that answers: the newest version that has values there. */
+async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Promise<{ streamIds: number[]; methodId: number } | null> {
+  const { rows } = await db.query<{ stream_ids: number[] | null; method_id: number | null }>(
+    `with own as (
+       select array_agg(s.id) as ids from stream s join device d on d.id = s.device_id
+       where s.xuser_id = $1 and ($2::text is null or d.external_id = $2))
+     select own.ids as stream_ids, (
+       select m.id from method m
+       where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4) and exists (
+         select from feature f
+         where f.time >= coalesce($5::timestamptz, '-infinity') and f.time < coalesce($6::timestamptz, 'infinity')
+           and f.stream_id = any (own.ids) and f.method_id = m.id)
+       order by (substring(m.code from '_v(\\d+)$'))::int desc nulls last, m.id desc limit 1) as method_id
+     from own`,
+    [filter.subjectId, filter.deviceId, feature, filter.methodCode, filter.since, filter.until],
+  );
+  const row = rows[0];
+  return row === undefined || row.stream_ids === null || row.method_id === null
+    ? null
+    : { streamIds: row.stream_ids, methodId: row.method_id };
+}

@@ -1,0 +1,130 @@
+/** Samples of one stream, decoded. */
+import type { Db } from '../auth/api-keys.ts';
+import { gridCeil, gridTimeNs, type ChannelKind, type Samples } from '../signal.ts';
+import { mergeRuns, part } from '../storage/merge-runs.ts';
+import { runsOf } from '../storage/sample-rows.ts';
+import { timestampAt } from './time-bounds.ts';
+
+export type SampleQuery = Readonly<{
+  /** Internal number of a stream that the caller may read. */
+  streamId: number;
+  /** Channel codes; null: all. */
+  channels: readonly string[] | null;
+  /** Unix ns, inclusive. */
+  fromNs: bigint;
+  /** Unix ns, exclusive. */
+  toNs: bigint;
+  /** Seconds of all channels together that are read; the rest is the next page. */
+  rowsMax: number;
+}>;
+
+/** Consecutive samples of one channel configuration. physical = (digital - baseline) / gain. */
+export type SampleSegment = Readonly<{
+  code: string;
+  channelNo: number;
+  kind: ChannelKind;
+  unit: string;
+  lead: string;
+  gain: number;
+  baseline: number;
+  rateNanoHz: number;
+  /** Unix ns of the first sample; sample i lies i / rate later on the stream's grid. */
+  t0Ns: bigint;
+  /** Grid index of the first sample. */
+  k0: number;
+  /** Digital values, as the device sent them. */
+  samples: Samples;
+  /** null: all good. */
+  qmask: Uint8Array | null;
+}>;
+
+type ChannelRow = {
+  channel_no: number;
+  code: string;
+  kind: ChannelKind;
+  unit: string;
+  lead: string;
+  gain: number;
+  baseline: number;
+  rate_nhz: bigint;
+  epoch_ns: bigint;
+};
+
+/** Segments by channel and time, as long as gaps allow. @returns with the start of the next page, or null */
+export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<{ segments: SampleSegment[]; nextFromNs: bigint | null }>> {
+  const channels = await db.query<ChannelRow>(
+    `select c.channel_no, c.code, c.kind, c.unit, c.lead, c.gain, c.baseline, c.rate_nhz, s.epoch_ns
+     from stream_channel c join stream s on s.id = c.stream_id
+     where c.stream_id = $1 and ($2::text[] is null or c.code = any ($2)) order by c.channel_no`,
+    [query.streamId, query.channels],
+  );
+  if (channels.rows.length === 0) return { segments: [], nextFromNs: null };
+  const epochNs = channels.rows[0]!.epoch_ns;
+  const perChannel = Math.max(1, Math.floor(query.rowsMax / channels.rows.length));
+  // A second that begins before the range may reach into it.
+  const { rows } = await db.query<{ channel_no: number; us: number; codec: Buffer }>(
+    `select c.channel_no, (extract(epoch from b.time) * 1000000)::float8 as us, b.codec
+     from unnest($1::smallint[]) as c (channel_no)
+     cross join lateral (
+       select time, codec from sample_block
+       where time > $2::timestamptz and time < $3::timestamptz and stream_id = $4 and channel_no = c.channel_no
+       order by time limit $5) b
+     order by c.channel_no, b.time`,
+    [
+      channels.rows.map((row) => row.channel_no),
+      timestampAt(query.fromNs - 1_000_000_000n),
+      timestampAt(query.toNs + 999n),
+      query.streamId,
+      perChannel + 1,
+    ],
+  );
+  const nextFromNs = nextPage(rows, perChannel);
+  const toNs = nextFromNs ?? query.toNs;
+  const segments: SampleSegment[] = [];
+  for (const row of channels.rows) {
+    const rateNanoHz = Number(row.rate_nhz);
+    const kFrom = gridFrom(query.fromNs - epochNs, rateNanoHz);
+    const kTo = gridFrom(toNs - epochNs, rateNanoHz);
+    const runs = mergeRuns(rows.filter((block) => block.channel_no === row.channel_no).flatMap((block) => runsOf(block.codec)));
+    for (const run of runs) {
+      const low = Math.max(0, kFrom - run.k0);
+      const high = Math.min(run.samples.length, kTo - run.k0);
+      if (low >= high) continue;
+      const cut = part(run, low, high);
+      const { channel_no: channelNo, code, kind, unit, lead, gain, baseline } = row;
+      const t0Ns = epochNs + gridTimeNs(cut.k0, rateNanoHz);
+      segments.push({
+        code,
+        channelNo,
+        kind,
+        unit,
+        lead,
+        gain,
+        baseline,
+        rateNanoHz,
+        t0Ns,
+        k0: cut.k0,
+        samples: cut.samples,
+        qmask: cut.qmask,
+      });
+    }
+  }
+  return { segments, nextFromNs };
+}
+
+/** Where the first channel that has more ends. */
+function nextPage(rows: readonly { channel_no: number; us: number }[], perChannel: number): bigint | null {
+  const counts = new Map<number, number>();
+  let next: number | null = null;
+  for (const row of rows) {
+    const count = (counts.get(row.channel_no) ?? 0) + 1;
+    counts.set(row.channel_no, count);
+    if (count > perChannel && (next === null || row.us < next)) next = row.us;
+  }
+  return next === null ? null : BigInt(next) * 1000n;
+}
+
+/** Smallest grid index at or after a device time; 0 for times before the device's zero. */
+function gridFrom(deviceNs: bigint, rateNanoHz: number): number {
+  return deviceNs <= 0n ? 0 : gridCeil(deviceNs, rateNanoHz);
+}
