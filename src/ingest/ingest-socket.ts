@@ -41,6 +41,8 @@ type Group = {
   accepted: number;
   duplicates: number;
   rejections: Rejection[] | null;
+  /** Highest sequence number among its packets. */
+  highSeq: number;
   receivedMs: number;
   settled: boolean;
 };
@@ -242,6 +244,7 @@ class IngestSocket implements SocketHandlers {
     const group = this.#groupFor(session, offered.durable, nowMs);
     if (offered.kind === 'accepted') group.accepted++;
     else group.duplicates++;
+    if (packet.seq > group.highSeq) group.highSeq = packet.seq;
     this.#received++;
     if (group.durable === null) this.#advance();
     return null;
@@ -261,6 +264,7 @@ class IngestSocket implements SocketHandlers {
       accepted: 0,
       duplicates: 0,
       rejections: null,
+      highSeq: 0,
       receivedMs: nowMs,
       settled: durable === null,
     };
@@ -301,6 +305,7 @@ class IngestSocket implements SocketHandlers {
     rejections.sort((a, b) => a.index - b.index);
     group.accepted = 0;
     group.duplicates = 0;
+    group.highSeq = 0;
     group.rejections = rejections;
     group.settled = true;
     this.#advance();
@@ -317,7 +322,7 @@ class IngestSocket implements SocketHandlers {
       this.#duplicates += group.duplicates;
       this.#settled += group.accepted + group.duplicates + (group.rejections?.length ?? 0);
       if (group.rejections !== null) for (const item of group.rejections) this.#rejections.push(item);
-      if (group.session !== null) this.#highSeq = group.session.durableHigh;
+      if (group.session !== null) this.#highSeq = Math.max(group.session.durableHigh, group.highSeq);
       if (group.accepted > 0) this.#ingest.observeAck((performance.now() - group.receivedMs) / 1000);
     }
     if (done === 0) return;

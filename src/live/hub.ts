@@ -114,14 +114,18 @@ export class Hub {
       this.#built.inc(1);
       const sent = group.emit(seq, endUnixMs, bytes, nowMs, ringBytesMax, RING_MS);
       this.#delivered.inc(sent);
-      if (group.fallen.length > 0) {
-        for (const viewer of group.fallen) this.#lagging.set(viewer, group);
-        group.fallen.length = 0;
-      }
+      this.collect(group);
     }
     if (feed.features.length > 0) feed.features = [];
     this.#frameCount++;
     if (this.#frameCount % TIMED_EVERY === 0) this.#metrics?.frameSeconds.observe((nowMs - clock.receivedMs) / 1000);
+  }
+
+  /** Takes over the viewers that fell behind in the group's last frame. */
+  collect(group: Group): void {
+    if (group.fallen.length === 0) return;
+    for (const viewer of group.fallen) this.#lagging.set(viewer, group);
+    group.fallen.length = 0;
   }
 
   // ------------------------------------------------------------------------------------------------ viewers

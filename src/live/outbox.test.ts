@@ -1,0 +1,183 @@
+/** Groups and outboxes with sockets whose buffers the test fills and drains. */
+import { describe, expect, it } from 'vitest';
+import type { PeerSocket } from '../http/route.ts';
+import { decodeFrame, encodeFrame } from '../proto/frame-codec.ts';
+import type { LiveFrame } from '../proto/frame-codec.ts';
+import { seededRandom } from '../../bench/lib/packets.ts';
+import type { SubjectId } from '../signal.ts';
+import { Hub } from './hub.ts';
+import { Outbox } from './outbox.ts';
+import type { Group } from './group.ts';
+
+const ENTER = 1000;
+const none = new Float32Array(0);
+
+/** Counts what is unsent; takes bytes at its own pace. */
+class FakePeer {
+  readonly frames: LiveFrame[] = [];
+  readonly topics = new Set<string>();
+  unsent = 0;
+  slow = false;
+  closedAs = '';
+
+  readonly socket: PeerSocket = {
+    id: 1,
+    sendBinary: (bytes) => {
+      if (this.unsent + bytes.length > 4 * ENTER) return 'dropped';
+      this.frames.push(decodeFrame(bytes));
+      if (!this.slow) return 'sent';
+      this.unsent += bytes.length;
+      return 'buffered';
+    },
+    sendText: () => 'sent',
+    bufferedBytes: () => this.unsent,
+    subscribe: (topic) => void this.topics.add(topic),
+    unsubscribe: (topic) => void this.topics.delete(topic),
+    close: (code) => void (this.closedAs = code),
+    authenticate: () => Promise.reject(new Error('not here')),
+  };
+}
+
+function frame(seq: number): Uint8Array<ArrayBuffer> {
+  return encodeFrame({
+    subject: 's',
+    seq,
+    t0Ns: BigInt(seq) * 100_000_000n,
+    durationMs: 100,
+    ecg: new Float32Array(25),
+    ppg: none,
+    eda: none,
+    temp: none,
+    channels: [],
+    features: [],
+    droppedFrames: 0,
+    lagMs: 0,
+    replayed: false,
+    incomplete: false,
+  });
+}
+
+/** A hub whose topic reaches the fake peers that subscribed. */
+function setUp(
+  count: number,
+  viewerSlowSecMax = 30,
+): {
+  hub: Hub;
+  group: Group;
+  peers: FakePeer[];
+  boxes: Outbox[];
+  emit: (seq: number) => void;
+  nowMs: () => number;
+} {
+  const peers: FakePeer[] = [];
+  const hub = new Hub({ frameDeadlineMs: 250, viewerQueueBytesMax: ENTER, viewerSlowSecMax }, (topic, bytes) => {
+    for (const peer of peers) if (peer.topics.has(topic)) peer.socket.sendBinary(bytes);
+  });
+  const boxes: Outbox[] = [];
+  let group: Group | null = null;
+  for (let i = 0; i < count; i++) {
+    const peer = new FakePeer();
+    peers.push(peer);
+    const box = new Outbox(peer.socket, ENTER);
+    boxes.push(box);
+    group = hub.join('s' as SubjectId, box, '', 0);
+  }
+  let nowMs = performance.now();
+  const emit = (seq: number): void => {
+    nowMs += 100;
+    group!.emit(seq, seq * 100 + 100, frame(seq), nowMs, 100_000, 60_000);
+    hub.collect(group!);
+    hub.tick(nowMs);
+  };
+  return { hub, group: group!, peers, boxes, emit, nowMs: () => nowMs };
+}
+
+describe.each([
+  ['one by one', 2],
+  ['by topic', 20],
+])('viewers served %s', (_, count) => {
+  it('give a slow viewer the latest frame with what it missed, and the others every frame', () => {
+    const { peers, boxes, emit } = setUp(count);
+    const slow = peers[0]!;
+    for (let seq = 1; seq <= 10; seq++) emit(seq);
+    slow.slow = true;
+    for (let seq = 11; seq <= 60; seq++) emit(seq);
+    expect(boxes[0]!.mode).toBe('behind');
+    const got = slow.frames.length;
+    expect(slow.unsent).toBeLessThanOrEqual(4 * ENTER);
+    slow.slow = false;
+    slow.unsent = 0;
+    emit(61);
+    emit(62);
+    expect(boxes[0]!.mode).toBe('flowing');
+    const after = slow.frames.slice(got);
+    expect(after[0]!.seq).toBe(61);
+    expect(after[0]!.droppedFrames).toBe(61 - slow.frames[got - 1]!.seq - 1);
+    expect(after[0]!.lagMs).toBeGreaterThan(0);
+    expect(after.map((f) => f.seq)).toEqual([61, 62]);
+    for (const peer of peers.slice(1)) expect(peer.frames.map((f) => f.seq)).toEqual(Array.from({ length: 62 }, (__, i) => i + 1));
+  });
+
+  it('close a viewer that stays slow', () => {
+    const { peers, emit } = setUp(count);
+    peers[0]!.slow = true;
+    for (let seq = 1; seq <= 340; seq++) emit(seq);
+    expect(peers[0]!.closedAs).toBe('slow_consumer');
+    expect(peers[1]!.closedAs).toBe('');
+    expect(peers[1]!.frames).toHaveLength(340);
+  });
+
+  it('account for every frame: sent in order or counted as dropped', () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = seededRandom(seed);
+      const { peers, emit } = setUp(count, 1000);
+      const total = 400;
+      for (let seq = 1; seq <= total; seq++) {
+        const peer = peers[Math.floor(random() * peers.length)]!;
+        if (random() < 0.1) peer.slow = !peer.slow;
+        if (!peer.slow || random() < 0.05) peer.unsent = 0;
+        emit(seq);
+      }
+      for (const peer of peers) {
+        peer.slow = false;
+        peer.unsent = 0;
+      }
+      emit(total + 1);
+      emit(total + 2);
+      for (const peer of peers) {
+        let last = 0;
+        for (const f of peer.frames) {
+          expect(f.seq).toBe(last + 1 + f.droppedFrames);
+          last = f.seq;
+        }
+        expect(last).toBe(total + 2);
+      }
+    }
+  });
+
+  it('replay from the ring as fast as the viewer takes it, then go on without a gap', () => {
+    const { hub, group, peers, boxes, emit, nowMs } = setUp(count);
+    for (let seq = 1; seq <= 50; seq++) emit(seq);
+    hub.leave(boxes[0]!, group);
+    const peer = new FakePeer();
+    peers.push(peer);
+    const box = new Outbox(peer.socket, ENTER);
+    hub.join('s' as SubjectId, box, '', 0);
+    expect(hub.replayable(group, 20)).toBe(30);
+    peer.slow = true;
+    hub.replay(box, group, 20);
+    expect(box.mode).toBe('replaying');
+    for (let seq = 51; seq <= 70; seq++) {
+      peer.unsent = 0;
+      emit(seq);
+    }
+    peer.slow = false;
+    peer.unsent = 0;
+    hub.resume(box, group, nowMs());
+    emit(71);
+    expect(box.mode).toBe('flowing');
+    expect(peer.frames.map((f) => f.seq)).toEqual(Array.from({ length: 51 }, (__, i) => 21 + i));
+    expect(peer.frames.at(-1)!.replayed).toBe(false);
+    expect(peer.frames[0]!.replayed).toBe(true);
+  });
+});
