@@ -21,4 +21,5 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Replay annotated recordings and compare heart rate and RMSSD with their reference beats.',
     load: async () => (await import('./agreement.ts')).agreement,
   },
+  verify: { summary: 'Hold a ledger of sent packets against the database.', load: async () => (await import('./verify.ts')).verify },
 };
