@@ -5,9 +5,14 @@ import type { Route } from '../http/route.ts';
 import { biosignalRoutes } from './biosignal-routes.ts';
 import { bootstrapRoutes } from './bootstrap-routes.ts';
 import type { BootstrapDeps } from './bootstrap-routes.ts';
+import { chartRoutes } from './chart-routes.ts';
+import { observationRoutes } from './observation-routes.ts';
+import type { ObservationDeps } from './observation-routes.ts';
+import { seriesRoutes } from './series-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 
 export type QueryApiDeps = BootstrapDeps &
+  ObservationDeps &
   Readonly<{
     db: Db;
     cursors: Cursors;
@@ -16,5 +21,12 @@ export type QueryApiDeps = BootstrapDeps &
   }>;
 
 export function queryApi(deps: QueryApiDeps): readonly Route[] {
-  return [...biosignalRoutes(deps), ...streamRoutes(deps), ...bootstrapRoutes(deps)];
+  return [
+    ...biosignalRoutes(deps),
+    ...streamRoutes(deps),
+    ...bootstrapRoutes(deps),
+    ...seriesRoutes(deps),
+    ...observationRoutes(deps),
+    ...chartRoutes(deps),
+  ];
 }

@@ -1,0 +1,383 @@
+/** Charts: one row per bucket, gaps as null, and a flag for every value. Answered from the coarsest relation that is fine enough. */
+import type { Db } from '../auth/api-keys.ts';
+import type { ChannelKind, QualityFlag } from '../signal.ts';
+import { chooseResolution, lengthMs, type Resolution } from './chart-resolution.ts';
+import { newestMethods } from './newest-methods.ts';
+import { readSamples } from './samples.ts';
+import { timestampAfter, timestampAt } from './time-bounds.ts';
+
+export const chartAggregates = ['mean', 'min', 'max', 'sum', 'count', 'first', 'last'] as const;
+export type ChartAggregate = (typeof chartAggregates)[number];
+
+export type ChartSeries =
+  /** Values of a derived feature. */
+  | Readonly<{ kind: 'feature'; feature: string; methodCode: string | null; aggregate: ChartAggregate }>
+  /** Reported measurements of a biosignal. */
+  | Readonly<{ kind: 'measurement'; biosignalId: number; aggregate: ChartAggregate }>
+  /** The primary channel of a kind, or the channel of that code: two columns, minimum and maximum in physical units. */
+  | Readonly<{ kind: 'waveform'; channelKind: ChannelKind | null; channelCode: string | null }>;
+
+export type ChartQuery = Readonly<{
+  orgId: string;
+  /** A user that the caller may read. */
+  subjectId: string;
+  series: readonly ChartSeries[];
+  /** Unix ns: [from, to). */
+  fromNs: bigint;
+  toNs: bigint;
+  /** Name of a resolution; null: the finest that maxPoints allows. */
+  resolution: string | null;
+  /** Most rows of the answer. */
+  maxPoints: number;
+  /** IANA name; days, weeks and months are the caller's. */
+  timeZone: string;
+  /** Values with a worse flag do not count. */
+  qualityMax: QualityFlag;
+  /** `null`: every bucket of the range has a row; `none`: only those with a value; `previous`: gaps repeat the value before. */
+  fill: 'null' | 'none' | 'previous';
+}>;
+
+export type Chart = Readonly<{
+  resolution: string;
+  /** Index of the series that each column belongs to, and what of it. */
+  columns: readonly Readonly<{ series: number; what: ChartAggregate }>[];
+  /** Start of each bucket, Unix ms, ascending. */
+  tsMs: number[];
+  /** Row per bucket, column as above; null: no value that may be shown. */
+  values: (number | null)[][];
+  /** Parallel to values. null: nothing there at all; a null value with a flag: there is something, but too bad to show. */
+  qmask: (QualityFlag | null)[][];
+}>;
+
+type Cell = Readonly<{ value: number | null; flag: QualityFlag }>;
+/** Cells of one column by the start of their bucket, Unix ms. */
+type Column = Map<number, Cell>;
+type StreamRow = { id: number };
+
+const MINUTE_MS = 60_000;
+/** Longest range whose samples are decoded for buckets below a second, ms. */
+const DECODE_MS_MAX = 3_600_000;
+
+export async function readChart(db: Db, query: ChartQuery): Promise<Chart> {
+  const rangeMs = Number((query.toNs - query.fromNs) / 1_000_000n);
+  const onlyWaves = query.series.every((series) => series.kind === 'waveform');
+  const stepMinMs = onlyWaves && rangeMs <= DECODE_MS_MAX ? 1 : 1000;
+  const resolution = chooseResolution(rangeMs, query.maxPoints, stepMinMs, query.resolution);
+  const streams = await db.query<StreamRow>(
+    `select id from stream where organization_id = $1 and xuser_id = $2
+       and started_at < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day'`,
+    [query.orgId, query.subjectId, timestampAt(query.fromNs), timestampAfter(query.toNs)],
+  );
+  const streamIds = streams.rows.map((row) => row.id);
+  const columns: { series: number; what: ChartAggregate }[] = [];
+  const cells: Column[] = [];
+  for (const [index, series] of query.series.entries()) {
+    if (series.kind === 'waveform') {
+      const [low, high] = await waveColumns(db, query, series, resolution, streamIds);
+      columns.push({ series: index, what: 'min' }, { series: index, what: 'max' });
+      cells.push(low, high);
+    } else {
+      columns.push({ series: index, what: series.aggregate });
+      cells.push(await (series.kind === 'feature' ? featureColumn(db, query, series, resolution, streamIds) : measurementColumn(db, query, series, resolution)));
+    }
+  }
+  const tsMs = query.fill === 'none' ? [...new Set(cells.flatMap((column) => [...column.keys()]))].sort((a, b) => a - b) : await bucketStarts(db, query, resolution);
+  return tabulate(query, resolution, columns, cells, tsMs);
+}
+
+function tabulate(
+  query: ChartQuery,
+  resolution: Resolution,
+  columns: Chart['columns'],
+  cells: readonly Column[],
+  tsMs: readonly number[],
+): Chart {
+  const previous: (Cell | null)[] = cells.map(() => null);
+  const chart: Chart = { resolution: resolution.name, columns, tsMs: [], values: [], qmask: [] };
+  for (const ts of tsMs.slice(0, query.maxPoints)) {
+    const row = cells.map((column, i) => {
+      const cell = column.get(ts) ?? null;
+      if (query.fill !== 'previous') return cell;
+      if (cell !== null && cell.value !== null) previous[i] = cell;
+      return previous[i] ?? cell;
+    });
+    chart.tsMs.push(ts);
+    chart.values.push(row.map((cell) => cell?.value ?? null));
+    chart.qmask.push(row.map((cell) => cell?.flag ?? null));
+  }
+  return chart;
+}
+
+// ---------------------------------------------------------------------------------------------------------------- buckets
+
+/** Bucket of a time column, as SQL. Fixed steps count from 2001-01-01 UTC, calendar units from the caller's midnight. */
+function bucketOf(resolution: Resolution, column: string, zone: string): string {
+  if (resolution.kind === 'calendar') return `date_trunc('${resolution.unit}', ${column}, ${zone})`;
+  return `date_bin('${resolution.stepMs} milliseconds', ${column}, timestamptz '2001-01-01 00:00:00+00')`;
+}
+
+const ORIGIN_MS = Date.UTC(2001, 0, 1);
+
+/** Starts of the buckets that the range touches. */
+async function bucketStarts(db: Db, query: ChartQuery, resolution: Resolution): Promise<number[]> {
+  const toMs = Number((query.toNs + 999_999n) / 1_000_000n);
+  if (resolution.kind === 'fixed') {
+    const { stepMs } = resolution;
+    const starts: number[] = [];
+    for (let ms = floorTo(Number(query.fromNs / 1_000_000n), stepMs); ms < toMs; ms += stepMs) starts.push(ms);
+    return starts;
+  }
+  // Steps in local time, so that a day with 23 or 25 hours is one bucket.
+  const { rows } = await db.query<{ ms: number }>(
+    `select (extract(epoch from g at time zone $3) * 1000)::float8 as ms
+     from generate_series(date_trunc('${resolution.unit}', $1::timestamptz at time zone $3), $2::timestamptz at time zone $3, interval '1 ${resolution.unit}') as g
+     where g at time zone $3 < $2::timestamptz order by 1`,
+    [timestampAt(query.fromNs), timestampAt(query.toNs + 999n), query.timeZone],
+  );
+  return rows.map((row) => row.ms);
+}
+
+function floorTo(ms: number, stepMs: number): number {
+  return ORIGIN_MS + Math.floor((ms - ORIGIN_MS) / stepMs) * stepMs;
+}
+
+// ---------------------------------------------------------------------------------------------------------------- features
+
+/** Which relation answers: the coarsest whose buckets lie wholly in ours. A zone that is off whole hours needs the minutes. */
+async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): Promise<'feature' | 'feature_1m' | 'feature_1h'> {
+  const step = lengthMs(resolution);
+  if (step < MINUTE_MS) return 'feature';
+  if (step % (60 * MINUTE_MS) !== 0) return 'feature_1m';
+  if (resolution.kind === 'fixed') return 'feature_1h';
+  const { rows } = await db.query<{ whole: boolean }>(
+    `select bool_and(extract(epoch from (t at time zone $3) - (t at time zone 'UTC'))::int % 3600 = 0) as whole
+     from (select $1::timestamptz + ($2::timestamptz - $1::timestamptz) * part / 12.0 as t from generate_series(0, 12) as part) times`,
+    [timestampAt(query.fromNs), timestampAfter(query.toNs), query.timeZone],
+  );
+  return rows[0]?.whole === true ? 'feature_1h' : 'feature_1m';
+}
+
+/** What the three sets of values are called in a rollup, and how they come from raw rows. */
+const rawSets = {
+  good: 'qmask = 0 and value is not null',
+  suspect: 'qmask = 1 and value is not null',
+  bad: 'qmask = 2 and value is not null',
+} as const;
+
+async function featureColumn(
+  db: Db,
+  query: ChartQuery,
+  series: Extract<ChartSeries, { kind: 'feature' }>,
+  resolution: Resolution,
+  streamIds: readonly number[],
+): Promise<Column> {
+  const [method] = await newestMethods(db, {
+    kind: 'feature',
+    streamIds,
+    fromNs: query.fromNs,
+    toNs: query.toNs,
+    names: [series.feature],
+    methodCodes: series.methodCode === null ? null : [series.methodCode],
+  });
+  if (method === undefined) return new Map();
+  const relation = await relationFor(db, query, resolution);
+  const time = relation === 'feature' ? 'time' : 'bucket';
+  const bounds = [timestampAt(query.fromNs), timestampAt(query.toNs + 999n), query.timeZone];
+  // Buckets begin where the range begins: rows before it in the first bucket do not count.
+  const { rows } = await db.query<BucketRow>(
+    `select (extract(epoch from ${bucketOf(resolution, time, '$3')}) * 1000)::float8 as ms, ${relation === 'feature' ? rawSums : rollupSums}
+     from ${relation}
+     where ${time} >= $1::timestamptz and ${time} < $2::timestamptz and $3::text is not null
+       and stream_id = any ($4::int[]) and method_id = $5
+     group by 1`,
+    [...bounds, streamIds, method.id],
+  );
+  return new Map(rows.map((row) => [row.ms, cellOf(row, series.aggregate, query.qualityMax)]));
+}
+
+type BucketRow = {
+  ms: number;
+  n: number;
+  good_n: number;
+  suspect_n: number;
+  value_n: number;
+  good_sum: number | null;
+  suspect_sum: number | null;
+  sum: number | null;
+  good_min: number | null;
+  suspect_min: number | null;
+  min: number | null;
+  good_max: number | null;
+  suspect_max: number | null;
+  max: number | null;
+  good_first: number | null;
+  first: number | null;
+  good_last: number | null;
+  last: number | null;
+};
+
+const orderedPick = (column: string, by: string, where: string): string => `(array_agg(${column} order by ${by}) filter (where ${where}))[1]`;
+
+const rawSums = `count(*)::int as n, count(value)::int as value_n,
+  count(*) filter (where ${rawSets.good})::int as good_n, count(*) filter (where ${rawSets.suspect})::int as suspect_n,
+  sum(value::numeric) filter (where ${rawSets.good})::float8 as good_sum, sum(value::numeric) filter (where ${rawSets.suspect})::float8 as suspect_sum, sum(value::numeric)::float8 as sum,
+  min(value) filter (where ${rawSets.good}) as good_min, min(value) filter (where ${rawSets.suspect}) as suspect_min, min(value) as min,
+  max(value) filter (where ${rawSets.good}) as good_max, max(value) filter (where ${rawSets.suspect}) as suspect_max, max(value) as max,
+  ${orderedPick('value', 'time', rawSets.good)} as good_first, ${orderedPick('value', 'time', 'value is not null')} as first,
+  ${orderedPick('value', 'time desc', rawSets.good)} as good_last, ${orderedPick('value', 'time desc', 'value is not null')} as last`;
+
+const rollupSums = `sum(n)::int as n, sum(value_n)::int as value_n, sum(good_n)::int as good_n, sum(suspect_n)::int as suspect_n,
+  sum(good_sum)::float8 as good_sum, sum(suspect_sum)::float8 as suspect_sum, sum(sum)::float8 as sum,
+  min(good_min) as good_min, min(suspect_min) as suspect_min, min(min) as min,
+  max(good_max) as good_max, max(suspect_max) as suspect_max, max(max) as max,
+  ${orderedPick('good_first', 'bucket', 'good_first is not null')} as good_first, ${orderedPick('first', 'bucket', 'first is not null')} as first,
+  ${orderedPick('good_last', 'bucket desc', 'good_last is not null')} as good_last, ${orderedPick('last', 'bucket desc', 'last is not null')} as last`;
+
+/** The value of a bucket from those of its values that may count. Its flag is that of the bucket: 0 when at least half of what should be
+ *  there is good, 1 when at least half is good or suspect, else 2. */
+function cellOf(row: BucketRow, aggregate: ChartAggregate, qualityMax: QualityFlag): Cell {
+  const flag: QualityFlag = row.good_n * 2 >= row.n ? 0 : (row.good_n + row.suspect_n) * 2 >= row.n ? 1 : 2;
+  const count = qualityMax === 0 ? row.good_n : qualityMax === 1 ? row.good_n + row.suspect_n : row.value_n;
+  if (aggregate === 'count') return { value: count, flag };
+  if (count === 0 || flag > qualityMax) return { value: null, flag };
+  const pick = (good: number | null, suspect: number | null, all: number | null, join: (a: number, b: number) => number): number | null => {
+    if (qualityMax === 0) return good;
+    if (qualityMax === 2) return all;
+    return good === null ? suspect : suspect === null ? good : join(good, suspect);
+  };
+  const sum = pick(row.good_sum, row.suspect_sum, row.sum, (a, b) => a + b);
+  switch (aggregate) {
+    case 'mean':
+      return { value: sum === null ? null : sum / count, flag };
+    case 'sum':
+      return { value: sum, flag };
+    case 'min':
+      return { value: pick(row.good_min, row.suspect_min, row.min, Math.min), flag };
+    case 'max':
+      return { value: pick(row.good_max, row.suspect_max, row.max, Math.max), flag };
+    case 'first':
+      return { value: qualityMax === 2 ? row.first : row.good_first, flag };
+    case 'last':
+      return { value: qualityMax === 2 ? row.last : row.good_last, flag };
+    default: {
+      const never: never = aggregate;
+      throw new TypeError(String(never));
+    }
+  }
+}
+
+async function measurementColumn(
+  db: Db,
+  query: ChartQuery,
+  series: Extract<ChartSeries, { kind: 'measurement' }>,
+  resolution: Resolution,
+): Promise<Column> {
+  const { rows } = await db.query<BucketRow>(
+    `select (extract(epoch from ${bucketOf(resolution, 'time', '$3')}) * 1000)::float8 as ms, ${rawSums}
+     from measurement
+     where time >= $1::timestamptz and time < $2::timestamptz and $3::text is not null and xuser_id = $4 and biosignal_id = $5
+     group by 1`,
+    [timestampAt(query.fromNs), timestampAt(query.toNs + 999n), query.timeZone, query.subjectId, series.biosignalId],
+  );
+  return new Map(rows.map((row) => [row.ms, cellOf(row, series.aggregate, query.qualityMax)]));
+}
+
+// ---------------------------------------------------------------------------------------------------------------- waveforms
+
+type WaveChannel = { stream_id: number; channel_no: number; code: string; gain: number; baseline: number };
+
+async function waveColumns(
+  db: Db,
+  query: ChartQuery,
+  series: Extract<ChartSeries, { kind: 'waveform' }>,
+  resolution: Resolution,
+  streamIds: readonly number[],
+): Promise<[Column, Column]> {
+  // The primary channel of a kind: the first that the stream has.
+  const { rows } = await db.query<WaveChannel>(
+    `with named as (
+       select c.*, first_value(c.code) over (partition by c.stream_id order by c.channel_no) as primary_code
+       from stream_channel c
+       where c.stream_id = any ($1::int[]) and ($2::text is null or c.kind = $2) and ($3::text is null or c.code = $3))
+     select stream_id, channel_no, code, gain, baseline from named where code = primary_code order by stream_id, channel_no`,
+    [streamIds, series.channelKind, series.channelCode],
+  );
+  const low: Column = new Map();
+  const high: Column = new Map();
+  for (const channel of rows) {
+    const buckets = lengthMs(resolution) < 1000 ? await decodedBuckets(db, query, channel, lengthMs(resolution)) : await storedBuckets(db, query, channel, resolution);
+    for (const { ms, min, max, flag } of buckets) {
+      const values = min === null || max === null || flag > query.qualityMax ? null : [(min - channel.baseline) / channel.gain, (max - channel.baseline) / channel.gain];
+      widen(low, ms, values === null ? null : Math.min(...values), flag, Math.min);
+      widen(high, ms, values === null ? null : Math.max(...values), flag, Math.max);
+    }
+  }
+  return [low, high];
+}
+
+function widen(column: Column, ms: number, value: number | null, flag: QualityFlag, join: (a: number, b: number) => number): void {
+  const there = column.get(ms);
+  if (there === undefined) column.set(ms, { value, flag });
+  else
+    column.set(ms, {
+      value: there.value === null ? value : value === null ? there.value : join(there.value, value),
+      flag: there.flag > flag ? there.flag : flag,
+    });
+}
+
+type WaveBucket = { ms: number; min: number | null; max: number | null; flag: QualityFlag };
+
+/** From the statistics of the rows: reads no samples. */
+async function storedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, resolution: Resolution): Promise<WaveBucket[]> {
+  const { rows } = await db.query<{ ms: number; min: number | null; max: number | null; n: number; suspect_n: number; bad_n: number }>(
+    `select (extract(epoch from ${bucketOf(resolution, 'time', '$3')}) * 1000)::float8 as ms, min(min) as min, max(max) as max,
+       sum(n)::float8 as n, sum(suspect_n)::float8 as suspect_n, sum(bad_n)::float8 as bad_n
+     from sample_block
+     where time >= $1::timestamptz and time < $2::timestamptz and $3::text is not null and stream_id = $4 and channel_no = $5
+     group by 1`,
+    [timestampAt(query.fromNs), timestampAt(query.toNs + 999n), query.timeZone, channel.stream_id, channel.channel_no],
+  );
+  return rows.map(({ ms, min, max, n, suspect_n: suspect, bad_n: bad }) => ({ ms, min, max, flag: flagOf(n, suspect, bad) }));
+}
+
+async function decodedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, stepMs: number): Promise<WaveBucket[]> {
+  const { segments } = await readSamples(db, {
+    streamId: channel.stream_id,
+    channels: [channel.code],
+    fromNs: query.fromNs,
+    toNs: query.toNs,
+    rowsMax: DECODE_MS_MAX / 1000 + 2,
+  });
+  const found = new Map<number, { min: number; max: number; n: number; suspect: number; bad: number }>();
+  for (const segment of segments) {
+    if (segment.channelNo !== channel.channel_no) continue;
+    const t0Ms = Number(segment.t0Ns / 1000n) / 1000;
+    const periodMs = 1e12 / segment.rateNanoHz;
+    for (let i = 0; i < segment.samples.length; i++) {
+      const ms = floorTo(t0Ms + i * periodMs, stepMs);
+      let bucket = found.get(ms);
+      if (bucket === undefined) found.set(ms, (bucket = { min: Infinity, max: -Infinity, n: 0, suspect: 0, bad: 0 }));
+      bucket.n++;
+      const flag = segment.qmask === null ? 0 : segment.qmask[i]!;
+      if (flag === 2) {
+        bucket.bad++;
+        continue;
+      }
+      if (flag === 1) bucket.suspect++;
+      const value = segment.samples[i]!;
+      if (value < bucket.min) bucket.min = value;
+      if (value > bucket.max) bucket.max = value;
+    }
+  }
+  return Array.from(found, ([ms, { min, max, n, suspect, bad }]) => ({
+    ms,
+    min: min === Infinity ? null : min,
+    max: max === -Infinity ? null : max,
+    flag: flagOf(n, suspect, bad),
+  }));
+}
+
+function flagOf(n: number, suspect: number, bad: number): QualityFlag {
+  if ((n - suspect - bad) * 2 >= n) return 0;
+  return (n - bad) * 2 >= n ? 1 : 2;
+}

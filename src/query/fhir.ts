@@ -1,0 +1,72 @@
+/** Observations as FHIR R4: a searchset Bundle of Observation resources. */
+import { Type } from 'typebox';
+import type { ObservationRow } from './observations.ts';
+
+/** Code system of what LOINC has no code for. */
+export const BIO_SYSTEM = 'urn:biosignal:code';
+const LOINC = 'http://loinc.org';
+const UCUM = 'http://unitsofmeasure.org';
+const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category';
+
+export const FHIR_TYPE = 'application/fhir+json';
+export const BundleSchema = Type.Object(
+  {
+    resourceType: Type.Literal('Bundle'),
+    type: Type.Literal('searchset'),
+    link: Type.Array(Type.Object({ relation: Type.String(), url: Type.String() })),
+    entry: Type.Optional(Type.Array(Type.Unknown())),
+  },
+  { description: 'A FHIR R4 Bundle of Observation resources.' },
+);
+
+const vitalSigns = new Set(['8867-4', '9279-1', '59408-5', '8310-5']);
+
+/** The category that the value belongs to. */
+function categoryOf(row: ObservationRow): string {
+  if (vitalSigns.has(row.loinc_code)) return 'vital-signs';
+  if (row.loinc_code === '55423-8' || row.loinc_code === '93832-4') return 'activity';
+  return row.signal_type === 'score' ? 'survey' : 'procedure';
+}
+
+/** One Observation. The flag travels as a component, so that no reader takes a suspect number for a good one. */
+export function fhirObservation(row: ObservationRow, subjectId: string): object {
+  const own = { system: BIO_SYSTEM, code: row.abbreviation, display: row.name };
+  const components: object[] = [{ code: concept('quality-flag', 'Quality: 0 good, 1 suspect, 2 bad'), valueInteger: row.qmask }];
+  if (row.value_n !== null) components.push({ code: concept('value-count', 'Values in the minute'), valueInteger: row.value_n });
+  if (row.good_n !== null) components.push({ code: concept('good-value-count', 'Good values in the minute'), valueInteger: row.good_n });
+  return {
+    resourceType: 'Observation',
+    id: row.id,
+    status: row.qmask === 0 ? 'final' : 'preliminary',
+    category: [{ coding: [{ system: CATEGORY, code: categoryOf(row) }] }],
+    code: { coding: row.loinc_code === '' ? [own] : [{ system: LOINC, code: row.loinc_code }, own], text: row.name },
+    subject: { reference: `Patient/${subjectId}` },
+    effectiveDateTime: row.effective_time,
+    valueQuantity: { value: row.value, unit: row.unit, system: UCUM, code: row.unit },
+    method: { coding: [{ system: BIO_SYSTEM, code: row.method_code }] },
+    ...(row.device_id === ''
+      ? {}
+      : { device: { identifier: { system: `${BIO_SYSTEM}:device`, value: row.device_id }, display: row.device_id } }),
+    component: components,
+  };
+}
+
+function concept(code: string, display: string): object {
+  return { coding: [{ system: BIO_SYSTEM, code, display }], text: display };
+}
+
+/** A searchset Bundle. @param self and next are addresses; next is null on the last page */
+export function fhirBundle(rows: readonly ObservationRow[], subjectId: string, base: string, self: string, next: string | null): object {
+  const entry = rows.map((row) => ({
+    fullUrl: `${base}/fhir/Observation/${row.id}`,
+    resource: fhirObservation(row, subjectId),
+    search: { mode: 'match' },
+  }));
+  return {
+    resourceType: 'Bundle',
+    type: 'searchset',
+    link: [{ relation: 'self', url: `${base}${self}` }, ...(next === null ? [] : [{ relation: 'next', url: `${base}${next}` }])],
+    // An empty array is not valid FHIR.
+    ...(entry.length === 0 ? {} : { entry }),
+  };
+}

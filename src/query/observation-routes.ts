@@ -1,0 +1,209 @@
+/** GET /api/v1/observations, as JSON and as FHIR; POST /api/v1/measurements, for what does not come in packets. */
+import { createHash } from 'node:crypto';
+import { Type } from 'typebox';
+import type { Db } from '../auth/api-keys.ts';
+import { ownSubject } from '../auth/ownership.ts';
+import { PipelineError } from '../errors.ts';
+import { nextLink } from '../http/cursor.ts';
+import type { Cursors } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import { CursorQuery, exactly, LimitQuery, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import type { ServerKind } from '../storage/database.ts';
+import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
+import { findBiosignal, readObservations } from './observations.ts';
+import type { Observation, ObservationRow } from './observations.ts';
+
+export const ObservationSchema = exactly({
+  id: Type.String(),
+  biosignal_id: Type.Integer(),
+  loinc_code: Type.String(),
+  value: Type.Number(),
+  unit: Type.String(),
+  effective_time: Timestamp,
+  device_id: Type.String({ description: 'Empty where no device was involved.' }),
+  method_code: Type.String({ description: '<kind>:<method_name>; kinds: measured, derived, aggregated, reported, imported' }),
+});
+
+const SubjectQuery = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 255, description: 'The user. Required with an organization key; a user token implies its own.' }),
+);
+
+export type ObservationDeps = Readonly<{
+  db: Db;
+  cursors: Cursors;
+  /** Of the database: only plain PostgreSQL needs its partitions made. */
+  serverKind: ServerKind;
+  /** Address in FHIR links. Empty: relative to the service root. */
+  publicUrl?: string;
+}>;
+
+export function observationRoutes(deps: ObservationDeps): readonly Route[] {
+  const { db, cursors } = deps;
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/observations',
+      operationId: 'listObservations',
+      tag: 'Observations',
+      summary: 'List observations of one biosignal of a user',
+      description:
+        'since is inclusive, until exclusive. Derived biosignals have one observation per minute in which at least half of the values are ' +
+        'good; quality_max=1 adds minutes of suspect values. With Accept: application/fhir+json a FHIR R4 searchset Bundle.',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      query: {
+        biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+        subject_id: SubjectQuery,
+        since: Type.Optional(Timestamp),
+        until: Type.Optional(Timestamp),
+        device_id: Type.Optional(Type.String({ maxLength: 128 })),
+        method_code: Type.Optional(Type.String({ maxLength: 128 })),
+        quality_max: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, default: 0, description: 'Worst flag to return.' })),
+        order: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+        limit: LimitQuery(100, 1000),
+        cursor: CursorQuery,
+      },
+      responses: {
+        200: {
+          description: 'Observations.',
+          schema: Type.Array(ObservationSchema),
+          alternatives: { [FHIR_TYPE]: BundleSchema },
+          headers: ['Link'],
+        },
+      },
+      errors: ['not_found', 'cursor_invalid'],
+      handler: async ({ caller, query, header }) => {
+        const given = query as {
+          biosignal_id: number;
+          subject_id?: string;
+          since?: string;
+          until?: string;
+          device_id?: string;
+          method_code?: string;
+          quality_max: number;
+          order: 'asc' | 'desc';
+          limit: number;
+          cursor?: string;
+        };
+        const subject = await ownSubject(db, caller, given.subject_id ?? '');
+        const biosignal = await findBiosignal(db, subject.projectId, given.biosignal_id);
+        if (biosignal === null) throw new PipelineError('not_found', `There is no biosignal ${given.biosignal_id} in this project.`);
+        const { cursor, limit, ...filters } = given;
+        const scope = `observations ${subject.id} ${JSON.stringify(filters)}`;
+        const key = cursor === undefined ? null : cursors.open(scope, cursor);
+        const rows = await readObservations(db, {
+          subjectId: subject.id,
+          biosignal,
+          since: given.since ?? null,
+          until: given.until ?? null,
+          deviceId: given.device_id ?? null,
+          methodCode: given.method_code ?? null,
+          qualityMax: given.quality_max,
+          order: given.order,
+          after: key === null ? null : [String(key[0]), String(key[1])],
+          limit: limit + 1,
+        });
+        const page = rows.slice(0, limit);
+        const last = page.at(-1);
+        const more = rows.length > limit && last !== undefined;
+        const link = more ? nextLink('/api/v1/observations', query, cursors.seal(scope, [last.effective_time, last.id])) : null;
+        const headers: Record<string, string> = { vary: 'accept', ...(link === null ? {} : { link }) };
+        if (header('accept').includes(FHIR_TYPE)) {
+          const next = link === null ? null : link.slice(1, link.indexOf('>'));
+          const self = `/api/v1/observations?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString()}`;
+          return { status: 200, json: fhirBundle(page, subject.id, deps.publicUrl ?? '', self, next), contentType: FHIR_TYPE, headers };
+        }
+        return { status: 200, json: page.map(observationOf), headers };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/measurements',
+      operationId: 'createMeasurements',
+      tag: 'Observations',
+      summary: 'Store measurements that did not come in packets',
+      description: 'Sent again, the same measurement (user, biosignal, time, value, method) is stored once.',
+      access: { key: 'write', operator: 'editor' },
+      body: exactly({
+        subject_id: Type.String({ minLength: 1, maxLength: 255 }),
+        measurements: Type.Array(
+          exactly({
+            biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+            value: Type.Number(),
+            time: Timestamp,
+            quality: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
+            method_code: Type.Optional(Type.String({ pattern: '^(measured|reported|imported):[a-z0-9_]{1,64}$' })),
+          }),
+          { minItems: 1, maxItems: 1000 },
+        ),
+      }),
+      idempotent: true,
+      responses: {
+        201: {
+          description: 'How many were new.',
+          schema: exactly({ created: Type.Integer(), duplicates: Type.Integer(), subject_id: Uuid }),
+        },
+      },
+      errors: ['not_found'],
+      handler: async ({ caller, body }) => {
+        const input = body as { subject_id: string; measurements: readonly MeasurementInput[] };
+        const subject = await ownSubject(db, caller, input.subject_id);
+        const units = new Map<number, string>();
+        for (const id of new Set(input.measurements.map((item) => item.biosignal_id))) {
+          const biosignal = await findBiosignal(db, subject.projectId, id);
+          if (biosignal === null || biosignal.feature !== null || biosignal.channel_kind !== null) {
+            throw new PipelineError('not_found', `There is no biosignal ${id} in this project that takes measurements.`);
+          }
+          units.set(id, biosignal.unit);
+        }
+        if (deps.serverKind === 'postgres') {
+          const days = new Set(input.measurements.map((item) => item.time.slice(0, 10)));
+          for (const day of days)
+            await db.query(
+              `select ensure_partitions('measurement', $1::timestamptz - interval '1 day', $1::timestamptz + interval '2 days')`,
+              [day],
+            );
+        }
+        const { rowCount } = await db.query(
+          `insert into measurement (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code)
+           select t, (extract(epoch from t) * 1000000)::bigint * 1000, id, $1, $2, $3, biosignal_id, value, unit, qmask, method_code
+           from unnest($4::timestamptz[], $5::uuid[], $6::integer[], $7::float8[], $8::text[], $9::smallint[], $10::text[])
+             as input (t, id, biosignal_id, value, unit, qmask, method_code)
+           on conflict do nothing`,
+          [
+            subject.orgId,
+            subject.projectId,
+            subject.id,
+            input.measurements.map((item) => item.time),
+            input.measurements.map((item) => measurementId(subject.id, item)),
+            input.measurements.map((item) => item.biosignal_id),
+            input.measurements.map((item) => item.value),
+            input.measurements.map((item) => units.get(item.biosignal_id) ?? ''),
+            input.measurements.map((item) => item.quality ?? 0),
+            input.measurements.map((item) => item.method_code ?? 'imported:api_v1'),
+          ],
+        );
+        const created = rowCount ?? 0;
+        return { status: 201, json: { created, duplicates: input.measurements.length - created, subject_id: subject.id } };
+      },
+    },
+  ];
+}
+
+type MeasurementInput = Readonly<{ biosignal_id: number; value: number; time: string; quality?: number; method_code?: string }>;
+
+/** A name-based uuid (RFC 9562 version 8): the same measurement sent twice has the same id. */
+function measurementId(subjectId: string, item: MeasurementInput): string {
+  const hash = createHash('sha256')
+    .update([subjectId, item.biosignal_id, Date.parse(item.time), item.value, item.method_code ?? ''].join('\n'))
+    .digest();
+  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x80;
+  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
+  const hex = hash.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
+}
+
+/** Exactly the members of the interface. */
+function observationOf(row: ObservationRow): Observation {
+  const { id, biosignal_id, loinc_code, value, unit, effective_time, device_id, method_code } = row;
+  return { id, biosignal_id, loinc_code, value, unit, effective_time, device_id, method_code };
+}

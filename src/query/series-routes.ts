@@ -1,0 +1,155 @@
+/** Features and beats of a stream, as columns. */
+import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import type { Db } from '../auth/api-keys.ts';
+import { ownStream } from '../auth/ownership.ts';
+import { nextLink } from '../http/cursor.ts';
+import type { Cursors } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import { CursorQuery, exactly, LimitQuery, NanosInteger, nullable, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
+import { beatKinds, readBeatSeries, readFeatureSeries } from './series.ts';
+
+const FeatureSeriesSchema = Type.Object(
+  {
+    name: Type.String(),
+    ts_ns: Type.Optional(Type.Array(NanosInteger)),
+    ts_ms: Type.Optional(Type.Array(Type.Number(), { description: 'With ts_unit=ms, instead of ts_ns.' })),
+    values: Type.Array(Type.Number()),
+    cadence_hz: Type.Number(),
+    qmask: Type.Array(QualityMask),
+  },
+  { additionalProperties: false },
+);
+const BeatSeriesSchema = exactly({
+  method_code: Type.String(),
+  channel: Type.String(),
+  ts_ns: Type.Array(NanosInteger),
+  interval_ms: Type.Array(nullable(Type.Number()), { description: 'To the beat before; null after a gap.' }),
+  kind: Type.Array(oneOf(beatKinds)),
+  qmask: Type.Array(QualityMask),
+});
+
+const range: Record<string, TSchema> = {
+  since: Type.Optional(Timestamp),
+  until: Type.Optional(Timestamp),
+  method_code: Type.Optional(Type.String({ maxLength: 128, description: 'e.g. derived:hr_ecg_v1; absent: the newest.' })),
+  cursor: CursorQuery,
+};
+
+export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): readonly Route[] {
+  const { db, cursors } = deps;
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/streams/{streamId}/features',
+      operationId: 'getFeatures',
+      tag: 'Streams',
+      summary: 'Read the derived features of a stream',
+      description:
+        'One element per feature. ts_ns are integers beyond 2^53, written to the digit; ts_unit=ms gives ts_ms instead. The limit is per ' +
+        'feature; a page goes on where the shortest of its full series ended, so a value can come twice but none is left out.',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      params: { streamId: Uuid },
+      query: {
+        ...range,
+        names: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64, description: 'Features; absent: all.' })),
+        cadence: Type.Optional(
+          Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'At most so many values per second and feature, Hz.' }),
+        ),
+        quality_max: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, default: 2, description: 'Worst flag to return.' })),
+        ts_unit: Type.Optional(oneOf(['ns', 'ms'], { default: 'ns' })),
+        limit: LimitQuery(10_000, 100_000),
+      },
+      responses: { 200: { description: 'Feature series.', schema: Type.Array(FeatureSeriesSchema), headers: ['Link'] } },
+      errors: ['not_found', 'cursor_invalid'],
+      handler: async ({ caller, params, query }) => {
+        const given = query as {
+          since?: string;
+          until?: string;
+          method_code?: string;
+          cursor?: string;
+          names?: string[];
+          cadence?: number;
+          quality_max: number;
+          ts_unit: 'ns' | 'ms';
+          limit: number;
+        };
+        const stream = await ownStream(db, caller, params['streamId'] ?? '');
+        const scope = [
+          'features',
+          stream.uuid,
+          given.names?.join() ?? '',
+          given.method_code ?? '',
+          given.quality_max,
+          given.cadence ?? '',
+        ].join(' ');
+        const series = await readFeatureSeries(db, {
+          streamId: stream.id,
+          names: given.names ?? null,
+          methodCode: given.method_code ?? null,
+          since: given.cursor === undefined ? (given.since ?? null) : String(cursors.open(scope, given.cursor)[0]),
+          until: given.until ?? null,
+          qualityMax: given.quality_max,
+          cadenceHz: given.cadence ?? null,
+          limit: given.limit,
+        });
+        const text = series.map(({ name, tsNs, values, cadenceHz, qmask }) => {
+          const times = given.ts_unit === 'ns' ? `"ts_ns":[${tsNs}]` : `"ts_ms":[${milliseconds(tsNs)}]`;
+          return `{"name":${JSON.stringify(name)},${times},"values":[${values}],"cadence_hz":${cadenceHz},"qmask":[${qmask}]}`;
+        });
+        const next = earliest(series);
+        const headers: Record<string, string> =
+          next === null ? {} : { link: nextLink(`/api/v1/streams/${stream.uuid}/features`, query, cursors.seal(scope, [next])) };
+        return { status: 200, text: `[${text.join(',')}]`, contentType: 'application/json', headers };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/streams/{streamId}/beats',
+      operationId: 'getBeats',
+      tag: 'Streams',
+      summary: 'Read the beats of a stream',
+      description: 'One element per channel and method: times, intervals, what kind of beat it is, and its flag.',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      params: { streamId: Uuid },
+      query: { ...range, channel: Type.Optional(Type.String({ maxLength: 32 })), limit: LimitQuery(10_000, 100_000) },
+      responses: { 200: { description: 'Beats.', schema: Type.Array(BeatSeriesSchema), headers: ['Link'] } },
+      errors: ['not_found', 'cursor_invalid'],
+      handler: async ({ caller, params, query }) => {
+        const given = query as { since?: string; until?: string; method_code?: string; cursor?: string; channel?: string; limit: number };
+        const stream = await ownStream(db, caller, params['streamId'] ?? '');
+        const scope = ['beats', stream.uuid, given.channel ?? '', given.method_code ?? ''].join(' ');
+        const series = await readBeatSeries(db, {
+          streamId: stream.id,
+          channelCode: given.channel ?? null,
+          methodCode: given.method_code ?? null,
+          since: given.cursor === undefined ? (given.since ?? null) : String(cursors.open(scope, given.cursor)[0]),
+          until: given.until ?? null,
+          limit: given.limit,
+        });
+        const text = series.map(
+          (row) =>
+            `{"method_code":${JSON.stringify(row.methodCode)},"channel":${JSON.stringify(row.channelCode)},"ts_ns":[${row.tsNs}],` +
+            `"interval_ms":[${row.intervalMs}],"kind":[${row.kinds}],"qmask":[${row.qmask}]}`,
+        );
+        const next = earliest(series);
+        const headers: Record<string, string> =
+          next === null ? {} : { link: nextLink(`/api/v1/streams/${stream.uuid}/beats`, query, cursors.seal(scope, [next])) };
+        return { status: 200, text: `[${text.join(',')}]`, contentType: 'application/json', headers };
+      },
+    },
+  ];
+}
+
+/** Where the next page starts: after no series' last value, so that none is left out. */
+function earliest(series: readonly Readonly<{ next: string | null }>[]): string | null {
+  const ends = series.flatMap(({ next }) => (next === null ? [] : [next]));
+  return ends.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0] ?? null;
+}
+
+/** Digits of nanoseconds as milliseconds with their fraction, without going through a float that cannot hold them. */
+function milliseconds(tsNs: string): string {
+  return tsNs === ''
+    ? ''
+    : tsNs.replaceAll(/(\d+)(\d{3})\d{3}/g, '$1.$2').replaceAll(/\.?0+(?=,|$)/g, (zeros) => (zeros.startsWith('.') ? '' : zeros));
+}

@@ -1,0 +1,159 @@
+/** Columns of long series, written as JSON text by the database: 100,000 values need no 100,000 objects here. */
+import type { Db } from '../auth/api-keys.ts';
+
+export type SeriesFilter = Readonly<{
+  streamId: number;
+  names: readonly string[] | null;
+  methodCode: string | null;
+  /** [since, until), RFC 3339 or null. */
+  since: string | null;
+  until: string | null;
+  qualityMax: number;
+  /** Values per second at most: of each interval of 1/cadence the best flagged and latest value is taken. null: all of them. */
+  cadenceHz: number | null;
+  /** Values per series. */
+  limit: number;
+}>;
+
+export type FeatureSeries = Readonly<{
+  name: string;
+  methodCode: string;
+  cadenceHz: number;
+  count: number;
+  /** Comma-separated JSON numbers, parallel. */
+  tsNs: string;
+  values: string;
+  qmask: string;
+  /** Where to go on when there may be more: a microsecond after the last value. */
+  next: string | null;
+}>;
+
+const inSource = `from feature f
+  where f.stream_id = $1 and f.method_id = s.id and f.channel_no = s.channel_no
+    and f.time >= coalesce($4::timestamptz, '-infinity') and f.time < coalesce($5::timestamptz, 'infinity')
+    and f.qmask <= $6 and f.value is not null and f.value < 'infinity' and f.value > '-infinity'`;
+/** Straight from the key, in its order. */
+const everyValue = `select f.time, f.ts_ns, f.value, f.qmask ${inSource} and $7::float8 is null order by f.time limit $8`;
+/** The best flagged, then latest value of each interval. */
+const oneEach = `select * from (
+    select distinct on (floor(extract(epoch from f.time) * $7::float8)) f.time, f.ts_ns, f.value, f.qmask ${inSource}
+    order by floor(extract(epoch from f.time) * $7::float8), f.qmask, f.time desc
+  ) d order by d.time limit $8`;
+
+/** Features of a stream, one series per name: by the newest method that has values, unless a method is named; of the whole stream, or of
+ *  its first channel. Values that could not be computed are left out: what remains is parallel. */
+export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<readonly FeatureSeries[]> {
+  const chosen = filter.cadenceHz === null ? everyValue : oneEach;
+  const { rows } = await db.query<{
+    name: string;
+    code: string;
+    cadence_hz: number | null;
+    n: number;
+    ts: string | null;
+    val: string | null;
+    q: string | null;
+    last: string | null;
+  }>(
+    `with channel as (
+       select -1::smallint as channel_no union all select channel_no from stream_channel where stream_id = $1
+     ), source as (
+       select distinct on (m.name) m.id, m.name, m.code, m.cadence_hz, c.channel_no
+       from method m cross join channel c
+       where m.kind = 'feature' and ($2::text[] is null or m.name = any($2)) and ($3::text is null or m.code = $3)
+         and exists (
+           select from feature f
+           where f.stream_id = $1 and f.method_id = m.id and f.channel_no = c.channel_no
+             and f.time >= coalesce($4::timestamptz, '-infinity') and f.time < coalesce($5::timestamptz, 'infinity')
+         )
+       order by m.name, m.id desc, c.channel_no
+     )
+     select s.name, s.code, s.cadence_hz, v.*
+     from source s cross join lateral (
+       select count(*)::integer as n, string_agg(p.ts_ns::text, ',' order by p.time) as ts, string_agg(p.value::text, ',' order by p.time) as val,
+         string_agg(p.qmask::text, ',' order by p.time) as q, to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
+       from (${chosen}) p
+     ) v
+     order by s.name`,
+    [filter.streamId, filter.names, filter.methodCode, filter.since, filter.until, filter.qualityMax, filter.cadenceHz, filter.limit],
+  );
+  return rows.map((row) => ({
+    name: row.name,
+    methodCode: row.code,
+    cadenceHz: filter.cadenceHz === null ? (row.cadence_hz ?? 0) : Math.min(filter.cadenceHz, row.cadence_hz ?? filter.cadenceHz),
+    count: row.n,
+    tsNs: row.ts ?? '',
+    values: row.val ?? '',
+    qmask: row.q ?? '',
+    next: row.n >= filter.limit ? row.last : null,
+  }));
+}
+
+export type BeatFilter = Readonly<{
+  streamId: number;
+  channelCode: string | null;
+  methodCode: string | null;
+  since: string | null;
+  until: string | null;
+  limit: number;
+}>;
+
+export const beatKinds = ['normal', 'ectopic', 'artefact', 'interpolated'] as const;
+
+export type BeatSeries = Readonly<{
+  methodCode: string;
+  channelCode: string;
+  tsNs: string;
+  intervalMs: string;
+  kinds: string;
+  qmask: string;
+  next: string | null;
+}>;
+
+/** Beats of a stream, one series per channel and method. */
+export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readonly BeatSeries[]> {
+  const { rows } = await db.query<{
+    code: string;
+    channel_code: string;
+    n: number;
+    ts: string | null;
+    iv: string | null;
+    k: string | null;
+    q: string | null;
+    last: string | null;
+  }>(
+    `with source as (
+       select m.id, m.code, c.channel_no, c.code as channel_code
+       from method m cross join stream_channel c
+       where m.kind = 'beat' and c.stream_id = $1 and ($2::text is null or c.code = $2) and ($3::text is null or m.code = $3)
+         and exists (select from beat b where b.stream_id = $1 and b.channel_no = c.channel_no and b.method_id = m.id)
+     )
+     select s.code, s.channel_code, v.*
+     from source s cross join lateral (
+       select count(*)::integer as n, string_agg(p.ts_ns::text, ',' order by p.time) as ts,
+         string_agg(coalesce(p.interval_ms::text, 'null'), ',' order by p.time) as iv,
+         string_agg(p.kind::text, ',' order by p.time) as k, string_agg(p.qmask::text, ',' order by p.time) as q,
+         to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
+       from (
+         select b.time, b.ts_ns, b.interval_ms, b.kind, b.qmask from beat b
+         where b.stream_id = $1 and b.channel_no = s.channel_no and b.method_id = s.id
+           and b.time >= coalesce($4::timestamptz, '-infinity') and b.time < coalesce($5::timestamptz, 'infinity')
+         order by b.time limit $6
+       ) p
+     ) v
+     where v.n > 0
+     order by s.channel_code, s.code`,
+    [filter.streamId, filter.channelCode, filter.methodCode, filter.since, filter.until, filter.limit],
+  );
+  return rows.map((row) => ({
+    methodCode: row.code,
+    channelCode: row.channel_code,
+    tsNs: row.ts ?? '',
+    intervalMs: row.iv ?? '',
+    kinds: (row.k ?? '')
+      .split(',')
+      .map((kind) => `"${beatKinds[Number(kind)] ?? 'artefact'}"`)
+      .join(','),
+    qmask: row.q ?? '',
+    next: row.n >= filter.limit ? row.last : null,
+  }));
+}

