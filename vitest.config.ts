@@ -6,7 +6,14 @@ export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: [
-      { test: { ...shared, name: 'unit', include: ['src/**/*.test.ts', 'sdk/**/*.test.ts', 'widgets/**/*.test.ts', 'test/**/*.test.ts'], exclude: ['test/**/*.int.test.ts'] } },
+      {
+        test: {
+          ...shared,
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'sdk/**/*.test.ts', 'widgets/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: ['test/**/*.int.test.ts'],
+        },
+      },
       { test: { ...shared, name: 'integration', include: ['test/**/*.int.test.ts'], testTimeout: 120_000 } },
     ],
   },

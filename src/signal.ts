@@ -1,9 +1,8 @@
-/** The words that every unit shares: ids, time, channels, runs of samples. Types and small pure functions only. */
+/** The words that every unit shares: ids, time, channels, runs of samples. Types and small pure functions only.
+ *  Times are bigint nanoseconds and end in Ns (a number is wrong after 104 days); within a block they are an index and a rate, both number. */
 
 export type Brand<T, Name extends string> = T & { readonly __brand: Name };
 
-/** Nanoseconds since the Unix epoch, or since a device's boot where the name says `device`. bigint: a number is wrong after 104 days. */
-export type Nanos = Brand<bigint, 'Nanos'>;
 /** Internal number of one recording of one device (one boot). The API shows the stream's uuid instead. */
 export type StreamId = Brand<number, 'StreamId'>;
 /** Position of a channel configuration within its stream, 0-based. A changed gain or rate is a new ChannelNo with the same code. */
