@@ -5,7 +5,7 @@ import { FeatureLane, handlesOf } from './feature-lane.ts';
 import type { Batch, EngineOutput } from './feature-wire.ts';
 import { recordOp, recordWidth, toFeatureOutput } from './feature-wire.ts';
 import type { RangeUs } from './segment-grid.ts';
-import { rowsTouchedBy, samplesNeededFor, segmentIndexAt, segmentSec } from './segment-grid.ts';
+import { reachAheadSec, rowsTouchedBy, samplesNeededFor, segmentIndexAt, segmentSec } from './segment-grid.ts';
 import { Segmenter, segmenterDefaults } from './segmenter.ts';
 import type { SegmenterOptions } from './segmenter.ts';
 
@@ -204,10 +204,8 @@ export class FeaturePool {
       stream.flushed = false;
       if (firstUs < stream.segmenter.newestUs + flushGapUs) this.#rebuild(stream, notFinalUs(stream), stream.segmenter.newestUs);
     }
-    for (const run of runs) {
-      if (stream.mode === 'loading') this.#keep(stream, run);
-      else stream.segmenter.push(run);
-    }
+    if (stream.mode === 'loading') for (const run of runs) this.#keep(stream, run);
+    else stream.segmenter.push(runs);
     return 'accepted';
   }
 
@@ -308,7 +306,7 @@ export class FeaturePool {
   #startEngine(stream: Stream, fromUs: number): void {
     this.#dropEngine(stream);
     const handle = this.#handles++;
-    const { lane } = stream;
+    const { lane, segmenter: before } = stream;
     stream.handle = handle;
     stream.segmenter = new Segmenter(
       stream.channels,
@@ -319,6 +317,7 @@ export class FeaturePool {
       },
       this.#options.segmenter ?? segmenterDefaults,
     );
+    stream.segmenter.inheritHoles(before, fromUs + reachAheadSec * secondUs);
     this.#owners.set(handle, (output) => this.#takeLive(stream, output));
     this.#lost.set(handle, (batch, cause) => this.#streamLost(stream, batch, cause));
     lane.setAlone(handle, stream.crashes > 0);
@@ -418,7 +417,7 @@ export class FeaturePool {
       for (let at = samplesNeededFor({ fromUs, toUs }).fromUs; at <= toUs; at += chunkUs) {
         const runs = await this.#read(stream, at, Math.min(at + chunkUs, Math.ceil(toUs) + secondUs), this.#options.loadRuns);
         if (stream.loads !== turn || this.#closed) return;
-        for (const run of runs) stream.segmenter.push(run);
+        stream.segmenter.push(runs, true);
         await stream.lane.fence();
         if (stream.loads !== turn || this.#closed) return;
       }
@@ -429,7 +428,7 @@ export class FeaturePool {
       stream.mode = 'live';
       this.#backlogBytes -= stream.backlogBytes;
       stream.backlogBytes = 0;
-      for (const run of stream.backlog.splice(0)) stream.segmenter.push(run);
+      stream.segmenter.push(stream.backlog.splice(0));
     } catch (cause) {
       // a crash has started another load already
       if (stream.loads !== turn || this.#closed) return;
@@ -544,9 +543,10 @@ export class FeaturePool {
       );
       for (let at = need.fromUs; at < need.toUs; at += loadChunkUs) {
         const end = Math.min(at + loadChunkUs, need.toUs);
-        for (const run of await this.#read(stream, at, end, loadRuns)) segmenter.push(run);
+        segmenter.push(await this.#read(stream, at, end, loadRuns), true);
         segmenter.release();
         stream.channels.forEach(({ rateNanoHz }, no) => lane.pass(handle, no as ChannelNo, Math.floor((end * rateNanoHz) / 1e15)));
+        lane.control({ op: 'give', handle, endUs: end });
         await lane.fence();
       }
       lane.control({ op: 'flush', handle });

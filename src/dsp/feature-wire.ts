@@ -9,6 +9,8 @@ import { beatMethods, featureMethods } from './methods.ts';
 /** Things a worker does to an engine besides taking samples. */
 export type Control =
   | Readonly<{ op: 'open'; handle: number; channels: readonly ChannelConfig[]; fromUs: number; toUs: number; gated: boolean }>
+  /** Gated: give out what is final before a time up to which every channel has been fed. */
+  | Readonly<{ op: 'give'; handle: number; endUs: number }>
   | Readonly<{ op: 'flush'; handle: number }>
   | Readonly<{ op: 'close'; handle: number }>;
 

@@ -35,7 +35,7 @@ type Channel = {
   /** First index that has not been handed on; -1 before the first run. */
   next: number;
   held: SampleRun[];
-  /** Passed places without samples, ascending, as pairs. */
+  /** Passed places without samples, as pairs. */
   holes: number[];
   /** Everything before this index may have been a hole that was forgotten. */
   forgotten: number;
@@ -83,15 +83,22 @@ export class Segmenter {
     return this.#channels.some((c) => c.held.length > 0);
   }
 
-  push(run: SampleRun): void {
+  /** Runs that came together (one packet), in any order: none of them is late because of another.
+   *  @param loaded read back from storage, in order of time: their length says nothing about the device's packets */
+  push(runs: readonly SampleRun[], loaded = false): void {
+    for (const run of runs) this.#take(run, loaded);
+    if (this.#newestUs - this.#checkedUs >= lagCheckUs) this.#passLagging();
+  }
+
+  #take(run: SampleRun, loaded: boolean): void {
     const channel = this.#channels[run.channelNo];
     if (channel === undefined) throw new RangeError(`channel ${run.channelNo} of ${this.#channels.length}`);
     const end = run.k0 + run.samples.length;
     if (end === run.k0) return;
-    channel.longestUs = Math.max(channel.longestUs, run.samples.length * channel.usPerSample);
+    if (!loaded) channel.longestUs = Math.max(channel.longestUs, run.samples.length * channel.usPerSample);
     this.#newestUs = Math.max(this.#newestUs, end * channel.usPerSample);
     if (channel.next < 0) {
-      channel.holes.push(0, run.k0);
+      if (channel.holes.length === 0) channel.holes.push(0, run.k0);
       channel.next = run.k0;
     }
     if (run.k0 > channel.next) this.#hold(channel, run);
@@ -99,7 +106,17 @@ export class Segmenter {
       this.#handOn(channel, run);
       if (channel.held.length > 0) this.#drain(channel);
     }
-    if (this.#newestUs - this.#checkedUs >= lagCheckUs) this.#passLagging();
+  }
+
+  /** Takes over the holes that `other` passed before a time. What fills them is late although a reload may have found it already:
+   *  rows from before the reload were made without it. */
+  inheritHoles(other: Segmenter, beforeUs: number): void {
+    other.#channels.forEach((theirs, no) => {
+      const { holes, usPerSample } = this.#channels[no]!;
+      for (let i = 0; i < theirs.holes.length; i += 2)
+        if (theirs.holes[i]! * usPerSample < beforeUs) holes.push(theirs.holes[i]!, theirs.holes[i + 1]!);
+      this.#channels[no]!.forgotten = theirs.forgotten;
+    });
   }
 
   /** Nobody waits any longer: every hole is a gap. */

@@ -6,7 +6,7 @@ import { DetectorStock } from './segment-detector.ts';
 import { StreamEngine } from './segment-engine.ts';
 
 /** Live engines give out rows as they become final. Gated ones (recomputation) give out a range when all of it is final, as a replacement. */
-type Slot = { engine: StreamEngine; rows: RowBuffer; gated: boolean; fromUs: number; toUs: number; closing: boolean };
+type Slot = { engine: StreamEngine; rows: RowBuffer; gated: boolean; fromUs: number; toUs: number; giveUs: number; closing: boolean };
 
 const slots = new Map<number, Slot>();
 const stock = new DetectorStock();
@@ -57,10 +57,14 @@ function applyControl(control: Control): void {
         gated: control.gated,
         fromUs: control.fromUs,
         toUs: control.toUs,
+        giveUs: -1,
         closing: false,
       });
       return;
     }
+    case 'give':
+      if (slot !== undefined) slot.giveUs = control.endUs;
+      return;
     case 'flush':
       slot?.engine.flush();
       return;
@@ -82,7 +86,7 @@ function writeOutput(handle: number, slot: Slot): void {
   let moved: number;
   if (!slot.gated) moved = rows.moveBefore(Number.POSITIVE_INFINITY, out);
   else {
-    const toUs = slot.closing ? slot.toUs : Math.min(finalUs, slot.toUs);
+    const toUs = slot.closing ? slot.toUs : Math.min(finalUs, slot.giveUs, slot.toUs);
     moved = toUs > slot.fromUs ? rows.moveBefore(toUs, out) : 0;
     if (toUs > slot.fromUs) {
       out.rows[head * rowWidth + 3] = slot.fromUs;

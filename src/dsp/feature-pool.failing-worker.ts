@@ -1,0 +1,27 @@
+/** A worker thread that fails, for the tests of what the pool does about it. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import type { BatchTask } from './feature-wire.ts';
+import { recordOp, recordWidth } from './feature-wire.ts';
+import { runBatch as run } from './worker.ts';
+
+/** Names a file with the number of deaths left to die, each at the seventh batch of a thread. */
+const deaths = process.env.BIO_TEST_DEATHS;
+let batches = 0;
+
+export function runBatch(task: BatchTask): Float64Array {
+  if (++batches === 7 && deaths !== undefined && existsSync(deaths)) {
+    const left = Number(readFileSync(deaths, 'utf8'));
+    if (left > 0) {
+      writeFileSync(deaths, String(left - 1));
+      process.exit(1);
+    }
+  }
+  for (let i = 0; i < task.recordCount; i++) {
+    const at = i * recordWidth;
+    if (task.records[at] !== recordOp.int32) continue;
+    const samples = new Int32Array(task.payload, task.records[at + 5], task.records[at + 4]);
+    if (samples.includes(123_456_789)) process.exit(1);
+    while (samples.includes(987_654_321));
+  }
+  return run(task);
+}
