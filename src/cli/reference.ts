@@ -10,8 +10,8 @@ export type ReferenceBeats = Readonly<{
   excluded: readonly Readonly<{ fromSec: number; toSec: number }>[];
 }>;
 
-/** Normal, bundle branch block and (nodal or atrial) escape beats, and paced beats, which follow their pacemaker's rhythm. */
-const normalCodes = new Set(['N', 'L', 'R', 'e', 'j', '/', 'B']);
+/** Normal, bundle branch block and (nodal or atrial) escape beats. Paced beats are not: their intervals say nothing about the sinus node. */
+const normalCodes = new Set(['N', 'L', 'R', 'e', 'j', 'B']);
 
 export function referenceBeats(annotations: readonly Annotation[], fs: number): ReferenceBeats {
   const beats = annotations.filter((annotation) => annotation.isBeat);
