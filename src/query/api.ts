@@ -8,6 +8,7 @@ import type { BootstrapDeps } from './bootstrap-routes.ts';
 import { chartRoutes } from './chart-routes.ts';
 import { observationRoutes } from './observation-routes.ts';
 import type { ObservationDeps } from './observation-routes.ts';
+import { sampleRoutes } from './sample-routes.ts';
 import { seriesRoutes } from './series-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 
@@ -26,6 +27,7 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...streamRoutes(deps),
     ...bootstrapRoutes(deps),
     ...seriesRoutes(deps),
+    ...sampleRoutes(deps),
     ...observationRoutes(deps),
     ...chartRoutes(deps),
   ];

@@ -5,13 +5,15 @@ import { ownSubject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, QualityMask, Timestamp } from '../http/schemas.ts';
-import { chartAggs, chooseResolution, readChart, resolutions } from './charts.ts';
-import type { ChartAgg, ChartBucket, ChartQuery, ChartSource, Resolution } from './charts.ts';
+import type { ChannelKind, QualityFlag } from '../signal.ts';
+import { chartAggregates, readChart } from './chart.ts';
+import type { ChartAggregate, ChartSeries } from './chart.ts';
+import { resolutions } from './chart-resolution.ts';
 import { findBiosignal } from './observations.ts';
 
 const RANGE_DAYS_MAX = 3660;
 const POINTS_MAX = 10_000;
-const resolutionNames = Object.keys(resolutions) as Resolution[];
+const resolutionNames = resolutions.map((resolution) => resolution.name);
 
 const ChartBody = exactly({
   subject_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Required with an organization key.' })),
@@ -19,7 +21,11 @@ const ChartBody = exactly({
     exactly({
       biosignal_id: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647 })),
       feature: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-      agg: Type.Optional(oneOf(chartAggs, { description: 'Default: mean; of a waveform minmax, which gives two columns.' })),
+      agg: Type.Optional(
+        oneOf(chartAggregates, { description: 'Default: mean. A waveform has two columns, min and max, whatever is asked for.' }),
+      ),
+      method_code: Type.Optional(Type.String({ maxLength: 128, description: 'Of a feature; absent: the newest with values there.' })),
+      channel: Type.Optional(Type.String({ maxLength: 32, description: 'Of a waveform; absent: the first of its kind.' })),
     }),
     { minItems: 1, maxItems: 16 },
   ),
@@ -36,7 +42,12 @@ const ChartBody = exactly({
   max_points: Type.Optional(Type.Integer({ minimum: 2, maximum: POINTS_MAX, default: 1000 })),
   tz: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'IANA zone in which days begin; default: that of the user.' })),
   quality_max: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, default: 1, description: 'Worst flag of a value that counts.' })),
-  fill: Type.Optional(oneOf(['none', 'null'], { default: 'none', description: 'null: buckets without data are rows of nulls.' })),
+  fill: Type.Optional(
+    oneOf(['none', 'null', 'previous'], {
+      default: 'none',
+      description: 'none: only buckets with data; null: every bucket; previous: every bucket, gaps repeat the value before.',
+    }),
+  ),
 });
 const ChartSchema = exactly({
   range: exactly({ from: Timestamp, to: Timestamp }),
@@ -47,32 +58,30 @@ const ChartSchema = exactly({
       unit: Type.String(),
       biosignal_id: nullable(Type.Integer()),
       feature: nullable(Type.String()),
-      agg: oneOf(chartAggs),
+      agg: oneOf(chartAggregates),
     }),
     { description: 'Columns of data after the first.' },
   ),
   data: Type.Array(Type.Array(nullable(Type.Number())), { description: 'Rows [ts, v1, v2 …]; ts is the start of the bucket, Unix ms.' }),
-  qmask: Type.Array(Type.Array(QualityMask), { description: 'Rows of flags, parallel to data without its first column.' }),
+  qmask: Type.Array(Type.Array(nullable(QualityMask)), {
+    description:
+      'Rows of flags, parallel to data without its first column. null: nothing there; a null value with a flag: too bad to show.',
+  }),
 });
 
+type SeriesInput = Readonly<{ biosignal_id?: number; feature?: string; agg?: ChartAggregate; method_code?: string; channel?: string }>;
 type Body = Readonly<{
   subject_id?: string;
-  series: readonly Readonly<{ biosignal_id?: number; feature?: string; agg?: ChartAgg }>[];
+  series: readonly SeriesInput[];
   range: Readonly<{ from: string; to: string }> | Readonly<{ duration: string }>;
-  resolution?: Resolution;
+  resolution?: string;
   max_points?: number;
   tz?: string;
-  quality_max?: number;
-  fill?: 'none' | 'null';
+  quality_max?: QualityFlag;
+  fill?: 'none' | 'null' | 'previous';
 }>;
-type Column = Readonly<{
-  name: string;
-  unit: string;
-  biosignalId: number | null;
-  feature: string | null;
-  source: ChartSource;
-  agg: Exclude<ChartAgg, 'minmax'>;
-}>;
+/** What a column is called, beside the series that it comes from. */
+type Named = Readonly<{ name: string; unit: string; biosignalId: number | null; feature: string | null; series: ChartSeries }>;
 
 export function chartRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
   const { db } = deps;
@@ -93,84 +102,67 @@ export function chartRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
         const subject = await ownSubject(db, caller, given.subject_id ?? '');
         const { fromMs, toMs } = rangeOf(given.range);
         const timeZone = zoneOf(given.tz ?? subject.timeZone);
-        const resolution = chooseResolution(toMs - fromMs, given.max_points ?? 1000, given.resolution ?? null);
-        const query: ChartQuery = { subjectId: subject.id, fromMs, toMs, resolution, timeZone, qualityMax: given.quality_max ?? 1 };
-        const columns: Column[] = [];
-        for (const [i, series] of given.series.entries()) columns.push(...(await columnsOf(db, subject.projectId, series, i)));
-        const series = await Promise.all(columns.map((column) => readChart(db, column.source, column.agg, query)));
-        return { status: 200, json: chartOf(columns, series, query, given.fill ?? 'none') };
+        const named: Named[] = [];
+        for (const [i, series] of given.series.entries()) named.push(await namedSeries(db, subject.projectId, series, i));
+        const chart = await readChart(db, {
+          orgId: subject.orgId,
+          subjectId: subject.id,
+          series: named.map(({ series }) => series),
+          fromNs: BigInt(fromMs) * 1_000_000n,
+          toNs: BigInt(toMs) * 1_000_000n,
+          resolution: given.resolution ?? null,
+          maxPoints: given.max_points ?? 1000,
+          timeZone,
+          qualityMax: given.quality_max ?? 1,
+          fill: given.fill ?? 'none',
+        });
+        return {
+          status: 200,
+          json: {
+            range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+            resolution: chart.resolution,
+            values: chart.columns.map(({ series, what }) => {
+              const { name = '', unit = '', biosignalId = null, feature = null } = named[series] ?? {};
+              return { name, unit, biosignal_id: biosignalId, feature, agg: what };
+            }),
+            data: chart.tsMs.map((ms, i) => [ms, ...(chart.values[i] ?? [])]),
+            qmask: chart.qmask,
+          },
+        };
       },
     },
   ];
 }
 
-/** One column, or two for the minimum and maximum of a waveform. */
-async function columnsOf(db: Db, projectId: string, series: Body['series'][number], i: number): Promise<readonly Column[]> {
-  if ((series.biosignal_id === undefined) === (series.feature === undefined)) {
+async function namedSeries(db: Db, projectId: string, input: SeriesInput, i: number): Promise<Named> {
+  if ((input.biosignal_id === undefined) === (input.feature === undefined))
     throw wrong(`/series/${i}`, 'takes either biosignal_id or feature');
-  }
-  const { feature: named } = series;
-  if (named !== undefined) {
+  const aggregate = input.agg ?? 'mean';
+  const methodCode = input.method_code ?? null;
+  if (input.feature !== undefined) {
+    const { feature } = input;
     const { rows } = await db.query<{ unit: string }>(
       `select unit from method where kind = 'feature' and name = $1 order by id desc limit 1`,
-      [named],
+      [feature],
     );
-    const agg = series.agg ?? 'mean';
-    const base = { unit: rows[0]?.unit ?? '', biosignalId: null, feature: named, source: { kind: 'feature', feature: named } as const };
-    return split(base, named, agg);
+    return {
+      name: feature,
+      unit: rows[0]?.unit ?? '',
+      biosignalId: null,
+      feature,
+      series: { kind: 'feature', feature, methodCode, aggregate },
+    };
   }
-  const biosignal = await findBiosignal(db, projectId, series.biosignal_id ?? 0);
-  if (biosignal === null) throw new PipelineError('not_found', `There is no biosignal ${series.biosignal_id} in this project.`);
-  const { id, feature, channel_kind: channelKind } = biosignal;
-  const source: ChartSource =
+  const biosignal = await findBiosignal(db, projectId, input.biosignal_id ?? 0);
+  if (biosignal === null) throw new PipelineError('not_found', `There is no biosignal ${input.biosignal_id} in this project.`);
+  const { id, name, unit, feature, channel_kind: channelKind } = biosignal;
+  const series: ChartSeries =
     feature !== null
-      ? { kind: 'feature', feature }
+      ? { kind: 'feature', feature, methodCode, aggregate }
       : channelKind !== null
-        ? { kind: 'waveform', channelKind }
-        : { kind: 'measurement', biosignalId: id };
-  const base = { unit: biosignal.unit, biosignalId: id, feature, source };
-  return split(base, biosignal.name, series.agg ?? (source.kind === 'waveform' ? 'minmax' : 'mean'));
-}
-
-function split(base: Omit<Column, 'name' | 'agg'>, name: string, agg: ChartAgg): readonly Column[] {
-  if (agg !== 'minmax') return [{ ...base, name, agg }];
-  return [
-    { ...base, name: `${name} (min)`, agg: 'min' },
-    { ...base, name: `${name} (max)`, agg: 'max' },
-  ];
-}
-
-function chartOf(
-  columns: readonly Column[],
-  series: readonly (readonly ChartBucket[])[],
-  query: ChartQuery,
-  fill: 'none' | 'null',
-): object {
-  const rows = new Map<number, { values: (number | null)[]; flags: number[] }>();
-  const rowAt = (tMs: number): { values: (number | null)[]; flags: number[] } => {
-    let row = rows.get(tMs);
-    if (row === undefined) rows.set(tMs, (row = { values: columns.map(() => null), flags: columns.map(() => 2) }));
-    return row;
-  };
-  const stepMs = resolutions[query.resolution] * 1000;
-  // Days are not equally long in most zones, so empty ones are only filled on the UTC grid.
-  if (fill === 'null' && stepMs < 86_400_000)
-    for (let t = Math.floor(query.fromMs / stepMs) * stepMs; t < query.toMs; t += stepMs) rowAt(t);
-  for (const [column, buckets] of series.entries()) {
-    for (const { tMs, value, flag } of buckets) {
-      const row = rowAt(tMs);
-      row.values[column] = value;
-      row.flags[column] = value === null ? 2 : flag;
-    }
-  }
-  const times = [...rows.keys()].toSorted((a, b) => a - b);
-  return {
-    range: { from: new Date(query.fromMs).toISOString(), to: new Date(query.toMs).toISOString() },
-    resolution: query.resolution,
-    values: columns.map(({ name, unit, biosignalId, feature, agg }) => ({ name, unit, biosignal_id: biosignalId, feature, agg })),
-    data: times.map((tMs) => [tMs, ...(rows.get(tMs)?.values ?? [])]),
-    qmask: times.map((tMs) => rows.get(tMs)?.flags ?? []),
-  };
+        ? { kind: 'waveform', channelKind: channelKind as ChannelKind, channelCode: input.channel ?? null }
+        : { kind: 'measurement', biosignalId: id, aggregate };
+  return { name, unit, biosignalId: id, feature, series };
 }
 
 function rangeOf(range: Body['range']): { fromMs: number; toMs: number } {
