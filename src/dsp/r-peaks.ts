@@ -1,37 +1,90 @@
-/** Streaming R-peak detection. */
+/** Streaming R-peak detection: a cheap detection signal, candidates, a scored decision 0.6 s later, refinement on the raw samples. */
 
 import { highPass, lowPass } from './biquad.ts';
 import type { Biquad } from './biquad.ts';
+import { appendBeat } from './kernel-beats.ts';
 import type { BeatDetector, FoundBeats } from './kernel.ts';
 
+// The detection signal. Decimation first: QRS energy lies below 25 Hz, and 360 samples/s of it triple the cost for the same F1.
 const FEATURE_RATE = 125; // Hz; the detection signal is made at the rate nearest to this that divides fs
 const HIGH_PASS_HZ = 6;
-const LOW_PASS_HZ = 15;
-const WINDOW_SEC = 0.14; // of the moving sum
-const DROP = 0.7; // a peak is over when the feature falls below this share of it
+const LOW_PASS_HZ = 21;
+const WINDOW_SEC = 0.16; // of the moving sum of |slope|
+const DROP = 0.75; // a peak is over when the feature falls below this share of it
 const HOLD_SEC = 0.15; // or after this time
-const REFRACTORY_SEC = 0.25;
-const NOISE_WEIGHT = 1.2;
+const FEATURE_DELAY_SEC = WINDOW_SEC / 2 + 0.03; // peak of the feature after the R wave: half the window and the filters
+
+// Candidates.
+const REFRACTORY_SEC = 0.25; // of two candidates closer than this the lower one is none
+const LOOK_SEC = 0.6; // a candidate is judged when it knows what follows
+const NEGLIGIBLE = 0.05; // share of the signal level below which a candidate is noise without further look
+
+// Judgement: score = 5 ln(height / threshold) + terms; a beat when > 0. Weights tuned as src/dsp/README.md says.
+const GAIN = 5;
+const NOISE_WEIGHT = 1.3; // threshold = floor + SIGNAL_WEIGHT (signal - floor), floor = NOISE_WEIGHT x noise level
 const SIGNAL_WEIGHT = 0.42;
-const RAISE = 1.5; // threshold x (1 + RAISE) just after a beat, falling to x 1 ...
-const RAISE_UNTIL = 0.5; // ... at this share of the mean RR
-const T_WAVE_SEC = 0.3;
-const T_WAVE_SLOPE = 0.7;
-const SEARCH_BACK_RR = 1.4;
-const SEARCH_BACK_SHARE = 0.6;
-const CAP = 2; // one beat raises the signal level by at most this factor of it
-const LEVELS = 6;
-const RR_COUNT = 8;
-const LEARN_SEC = 2;
-const SHORT_GAP_SEC = 0.05; // held over
+const RAISE = 0.5; // threshold x (1 + RAISE) just after a beat, falling to x 1 ...
+const RAISE_UNTIL = 0.55; // ... at this share of the mean RR
+const T_WAVE_SEC = 0.3; // within this time of a beat ...
+const T_WAVE_SLOPE = 0.8; // ... a flatter wave than this share of its slope is a T wave
+const PROMINENCE = 0.3; // per ln(height / higher of the two valleys beside it) above 1.5
+const LATE = 2; // per mean RR beyond LATE_FROM, up to LATE_TO
+const LATE_FROM = 1.2;
+const LATE_TO = 5;
+const SHAPE = 0.4; // per correlation with the mean beat above 0.7; SHAPE_NOISY more as noise grows
+const SHAPE_NOISY = 1;
+const SHAPE_INVERTED = 0.3; // an inverted beat counts as this share of its correlation
+const RHYTHM_NOISY = 0.5; // per |ln(RR / mean RR)|, as noise grows
+const RIVAL = 0.6; // per ln(height of the highest follower / height) above 0; RIVAL_NOISY more as noise grows
+const RIVAL_NOISY = 0.8;
+const BLUNT = 0.4; // per ln(mean sharpness / sharpness) above 0: broad (ventricular) beats have less of the threshold's slopes
+const NOISY_FULL = 2.5; // "as noise grows": min(1, 2.5 noise level / signal level)
+const CLEAR_MISS = -3.2; // first term below this: nothing can make it a beat
+const SEARCH_BACK_RR = 1.25; // no beat for this many mean RR: the best rejected candidate counts ...
+const SEARCH_BACK_SCORE = -2; // ... when its score is above this
+const SEARCH_BACK_MIN_SEC = 0.33;
+
+// Levels: exponential means over this many beats (or rejected candidates).
+const SIGNAL_BEATS = 3.5;
+const NOISE_CANDIDATES = 5;
+const RR_BEATS = 16;
+const CAP = 1.6; // one beat counts at most this many times the level
+const LOUD = 5; // two beats above this many times the level: the level was wrong, take theirs
+const TEMPLATE_HALF_SEC = 0.065;
+const TEMPLATE_GAIN = 0.2;
+
+const LEARN_SEC = 1.58; // candidates are held back this long at the start
+const FIRST_SHARE = 0.5;
+const RR_DEFAULT_SEC = 0.8;
+const SILENCE_SEC = 5; // no beat for this long: learn anew, but not below QUIETEST of the old level
+const QUIETEST = 0.04;
+const SHORT_GAP_SEC = 0.05; // the filters wait
 const FORGET_GAP_SEC = 10; // levels are learned anew after a longer gap
 const LATENCY_SEC = 2;
+const TOO_OLD_SEC = 1.8;
+const BAND_DELAY_SEC = 0.02; // of the band-passed summit after the R wave
+const REACH_SEC = 0.085; // farthest refined position from where the feature has it
+const SUMMIT_SEC = 0.05;
+const REFINE_SEC = 0.05;
+const SAME_SIGN = 1.2; // preference for the sign that the R waves had so far
 const MAGNITUDE_MAX = 1e30; // beyond this a sample counts as missing
-const CANDIDATES = 32;
+const QUEUE = 64; // candidates; a power of two
 const BLOCK = 64; // feature samples per inner pass
 
 /** Finds R peaks in one ECG lead, or in several leads of one rate fused into one feature.
- *  Pure function of the samples since reset, however they were cut. */
+ *
+ *  After Hamilton & Tompkins 1986 (doi:10.1109/TBME.1986.325695), with these differences:
+ *  - the band-pass (6-21 Hz), slope and moving sum (160 ms) run on a box-car decimated signal near 125 Hz;
+ *  - the rules are terms of one score (height, prominence between the valleys, lateness, shape, rhythm, rivals), most of them weighted
+ *    by how noisy the signal is, so that clean signals are judged by height alone;
+ *  - every candidate is judged 0.6 s after its peak, with its followers known; search-back takes rejected ones by score, at most 1.8 s old;
+ *  - the threshold is raised after a beat, and falls with the time since the last one.
+ *  Several leads: their slopes are summed with weights (signal to mean)^2 over the lead's own level. Positions are those of the first
+ *  lead, or of the clearest where the first has no such wave.
+ *
+ *  Latency: beats are told 0.75 s after the R wave; those found by searching back within 2 s. A pure function of the samples since
+ *  reset: everything that it knows about the past is learned within some 16 beats.
+ *  Missing samples (NaN, infinite, beyond 1e30): up to 50 ms the filters wait, beyond that the run of beats ends. */
 export class RPeakDetector implements BeatDetector {
   readonly latencySec = LATENCY_SEC;
   readonly #fs: number;
@@ -40,63 +93,92 @@ export class RPeakDetector implements BeatDetector {
   readonly #fd: number;
   readonly #hp: Biquad;
   readonly #lp: Biquad;
-  readonly #refractory: number;
   readonly #hold: number;
+  readonly #refractory: number;
+  readonly #look: number;
   readonly #learn: number;
-  readonly #delay: number;
   readonly #shortGap: number;
   readonly #forgetGap: number;
+  readonly #silence: number;
+  readonly #tooOld: number;
+  readonly #near: number;
+  readonly #back: number;
 
   // per lead
   readonly #raw: Float32Array[] = [];
   readonly #rawMask: number;
-  /** hz1, hz2, lz1, lz2, previous output, primed. */
+  /** Band-passed signal and its |slope|, rings at the feature rate. */
+  readonly #band: Float32Array[] = [];
+  readonly #slopeRing: Float32Array[] = [];
+  readonly #ringMask: number;
+  /** High-pass z1 z2, low-pass z1 z2, previous output, primed. */
   readonly #filter: Float64Array[] = [];
   readonly #slopes: Float64Array[] = [];
-  /** Samples since reset. */
+  readonly #partial: Float64Array;
+  /** Weight in the feature, level of its beats, mean |slope|. */
+  readonly #leadGain: Float64Array;
+  readonly #leadLevel: Float64Array;
+  readonly #leadMean: Float64Array;
   #n = 0;
   #phase = 0;
-  readonly #partial: Float64Array;
 
-  // feature
+  // the feature and its present peak
   readonly #window: Float64Array;
   #windowAt = 0;
   #sum = 0;
   #k = 0;
   #gapRun = 0;
+  #previousSlope = 0;
   #peak = 0;
   #peakAt = 0;
   #peakSlope = 0;
+  #peakSharp = 0;
+  #peakValley = 0;
   #slope = 0;
+  #sharp = 0;
+  #valley = 0;
   #falling = true;
 
-  // decisions
+  // candidates waiting for judgement: [head, tail)
+  readonly #at = new Float64Array(QUEUE);
+  readonly #height = new Float64Array(QUEUE);
+  readonly #steep = new Float64Array(QUEUE);
+  readonly #edge = new Float64Array(QUEUE);
+  readonly #before = new Float64Array(QUEUE);
+  #head = 0;
+  #tail = 0;
+
+  // candidates rejected since the last beat
+  readonly #lostAt = new Float64Array(QUEUE);
+  readonly #lostHeight = new Float64Array(QUEUE);
+  readonly #lostSlope = new Float64Array(QUEUE);
+  readonly #lostSharp = new Float64Array(QUEUE);
+  readonly #lostScore = new Float64Array(QUEUE);
+  #lostCount = 0;
+
+  // what was learned
   #learning = true;
   #learnFrom = 0;
-  #pendingAt = -1;
-  #pendingHeight = 0;
-  #pendingSlope = 0;
-  readonly #candAt = new Float64Array(CANDIDATES);
-  readonly #candHeight = new Float64Array(CANDIDATES);
-  readonly #candSlope = new Float64Array(CANDIDATES);
-  #candCount = 0;
-  readonly #signal = new Float64Array(LEVELS);
-  readonly #noise = new Float64Array(LEVELS);
-  readonly #rr = new Float64Array(RR_COUNT);
-  #signalAt = 0;
-  #noiseAt = 0;
-  #rrAt = 0;
-  #signalLevel = 0;
-  #noiseLevel = 0;
-  #rrMean = 0;
+  #signal = 0;
+  #noise = 0;
+  #quietest = 0;
+  #slopeLevel = 0;
+  #sharpLevel = 0;
+  #rr = 0;
+  #loudCount = 0;
   #lastAt = Number.NEGATIVE_INFINITY;
-  #lastSlope = 0;
   #lastPosition = Number.NEGATIVE_INFINITY;
+  #polarity = 0;
+  readonly #template: Float64Array;
+  readonly #shape: Float64Array;
+  #templateCount = 0;
 
-  /** @param fs sampling rate in Hz, 100..1000 (need not be an integer)  @param leadCount leads that every push carries */
+  /** @param fs sampling rate in Hz, 50..4000, need not be an integer; tested for 100..1000
+   *  @param leadCount leads that every push carries
+   *  @throws RangeError outside these */
   constructor(fs: number, leadCount = 1) {
     if (!(fs >= 50 && fs <= 4000)) throw new RangeError(`fs ${fs} Hz`);
-    if (!(leadCount >= 1)) throw new RangeError(`${leadCount} leads`);
+    if (!(leadCount >= 1 && leadCount <= 16)) throw new RangeError(`${leadCount} leads`);
     this.#fs = fs;
     this.#leadCount = leadCount;
     this.#decimation = Math.max(1, Math.round(fs / FEATURE_RATE));
@@ -104,41 +186,52 @@ export class RPeakDetector implements BeatDetector {
     this.#fd = fd;
     this.#hp = highPass(HIGH_PASS_HZ, fd);
     this.#lp = lowPass(LOW_PASS_HZ, fd);
-    this.#refractory = Math.round(REFRACTORY_SEC * fd);
     this.#hold = Math.round(HOLD_SEC * fd);
-    this.#learn = Math.round(LEARN_SEC * fd) - Math.round(0.2 * fd);
-    this.#delay = (WINDOW_SEC / 2 + 0.03) * fd;
+    this.#refractory = Math.round(REFRACTORY_SEC * fd);
+    this.#look = Math.round(LOOK_SEC * fd);
+    this.#learn = Math.round(LEARN_SEC * fd);
     this.#shortGap = Math.round(SHORT_GAP_SEC * fd);
     this.#forgetGap = Math.round(FORGET_GAP_SEC * fd);
-    const rawLength = 2 ** Math.ceil(Math.log2((LATENCY_SEC + 0.5) * fs + BLOCK * this.#decimation));
+    this.#silence = Math.round(SILENCE_SEC * fd);
+    this.#tooOld = Math.round(TOO_OLD_SEC * fd);
+    this.#back = Math.round((FEATURE_DELAY_SEC - BAND_DELAY_SEC) * fd);
+    this.#near = Math.round(SUMMIT_SEC * fd);
+    const window = Math.round(WINDOW_SEC * fd);
+    const templateHalf = Math.round(TEMPLATE_HALF_SEC * fd);
+    // Rings reach back to the oldest candidate that may still become a beat, and are written up to one block ahead.
+    const ringLength = powerOfTwo(this.#tooOld + window + templateHalf + 4 + BLOCK);
+    this.#ringMask = ringLength - 1;
+    const rawLength = powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + 2 * REFINE_SEC) * fs + (BLOCK + 2) * this.#decimation);
     this.#rawMask = rawLength - 1;
     for (let lead = 0; lead < leadCount; lead++) {
       this.#raw.push(new Float32Array(rawLength));
+      this.#band.push(new Float32Array(ringLength));
+      this.#slopeRing.push(new Float32Array(leadCount === 1 ? 0 : ringLength));
       this.#filter.push(new Float64Array(6));
       this.#slopes.push(new Float64Array(BLOCK));
     }
     this.#partial = new Float64Array(leadCount);
-    this.#window = new Float64Array(Math.round(WINDOW_SEC * fd));
+    this.#leadGain = new Float64Array(leadCount);
+    this.#leadLevel = new Float64Array(leadCount);
+    this.#leadMean = new Float64Array(leadCount);
+    this.#window = new Float64Array(window);
+    this.#template = new Float64Array(2 * templateHalf + 1);
+    this.#shape = new Float64Array(2 * templateHalf + 1);
     this.reset();
   }
 
   reset(): void {
     for (const raw of this.#raw) raw.fill(0);
+    for (const band of this.#band) band.fill(0);
+    for (const ring of this.#slopeRing) ring.fill(0);
     for (const filter of this.#filter) filter.fill(0);
+    this.#partial.fill(0);
     this.#n = 0;
     this.#phase = 0;
-    this.#partial.fill(0);
-    this.#window.fill(0);
-    this.#windowAt = 0;
-    this.#sum = 0;
     this.#k = 0;
     this.#gapRun = 0;
-    this.#peak = 0;
-    this.#peakAt = 0;
-    this.#peakSlope = 0;
-    this.#slope = 0;
-    this.#falling = true;
     this.#lastPosition = Number.NEGATIVE_INFINITY;
+    this.#endRun();
     this.#forget(0);
   }
 
@@ -151,20 +244,24 @@ export class RPeakDetector implements BeatDetector {
       for (let lead = 0; lead < this.#leadCount; lead++) count = this.#pushLead(lead, leads[lead]!, at, end);
       this.#n += end - at;
       this.#phase = (this.#phase + end - at) % decimation;
+      if (this.#leadCount > 1) this.#fuse(count);
       this.#detect(count, out);
       at = end;
     }
   }
 
   flush(out: FoundBeats): void {
-    if (this.#learning) this.#startFromLearned(out);
+    if (this.#learning) this.#startFromLearned();
     this.#settle(out);
   }
 
-  /** Raw ring, decimation, band-pass and |slope| of one lead into #slopes; returns how many feature samples that made. */
+  /** Raw ring, decimation, band-pass and |slope| of one lead into #slopes (NaN: missing).
+   *  @returns how many feature samples that made, at most BLOCK */
   #pushLead(lead: number, x: Float64Array, from: number, to: number): number {
     const raw = this.#raw[lead]!;
-    const mask = this.#rawMask;
+    const rawMask = this.#rawMask;
+    const band = this.#band[lead]!;
+    const ringMask = this.#ringMask;
     const slopes = this.#slopes[lead]!;
     const state = this.#filter[lead]!;
     const decimation = this.#decimation;
@@ -177,19 +274,20 @@ export class RPeakDetector implements BeatDetector {
     let previous = state[4]!;
     let primed = state[5]! === 1;
     let n = this.#n;
+    let k = this.#k;
     let phase = this.#phase;
     let partial = this.#partial[lead]!;
     let count = 0;
     for (let i = from; i < to; i++) {
       const v = x[i]!;
-      raw[n & mask] = v;
-      n++;
+      raw[n++ & rawMask] = v;
       partial += v;
       if (++phase < decimation) continue;
       phase = 0;
       const input = partial;
       partial = 0;
       if (!(input < MAGNITUDE_MAX && input > -MAGNITUDE_MAX)) {
+        band[k++ & ringMask] = 0;
         slopes[count++] = Number.NaN;
         continue;
       }
@@ -208,9 +306,9 @@ export class RPeakDetector implements BeatDetector {
       const y = l0 * u + lz1;
       lz1 = l1 * u - m1 * y + lz2;
       lz2 = l2 * u - m2 * y;
-      const d = y - previous;
+      band[k++ & ringMask] = y;
+      slopes[count++] = y - previous;
       previous = y;
-      slopes[count++] = d < 0 ? -d : d;
     }
     state[0] = hz1;
     state[1] = hz2;
@@ -222,210 +320,402 @@ export class RPeakDetector implements BeatDetector {
     return count;
   }
 
+  /** Weighted sum of the leads' |slopes| into the first lead's; a missing lead is left out, its share goes to the others. */
+  #fuse(count: number): void {
+    const fused = this.#slopes[0]!;
+    const leadCount = this.#leadCount;
+    const mean = this.#leadMean;
+    const gain = this.#leadGain;
+    const learned = this.#signal > 0 && this.#leadLevel[0]! >= 0 && this.#templateCount > 0;
+    const rate = 1 / (4 * this.#fd);
+    for (let i = 0; i < count; i++) {
+      let sum = 0;
+      let present = 0;
+      let all = 0;
+      for (let lead = 0; lead < leadCount; lead++) {
+        const slope = this.#slopes[lead]![i]!;
+        const d = slope < 0 ? -slope : slope;
+        this.#slopeRing[lead]![(this.#k + i) & this.#ringMask] = d === d ? d : 0;
+        if (d === d) mean[lead] = mean[lead]! + (d - mean[lead]!) * Math.max(rate, 1 / (this.#k + i + 1));
+        const share = learned ? gain[lead]! * this.#leadLevel[lead]! : 1;
+        all += share;
+        if (d !== d) continue;
+        present += share;
+        sum += learned ? gain[lead]! * d : mean[lead]! > 0 ? d / mean[lead]! : 0;
+      }
+      fused[i] = present > 0 ? (sum * all) / present : Number.NaN;
+    }
+  }
+
   #detect(count: number, out: FoundBeats): void {
     const slopes = this.#slopes[0]!;
-    for (let lead = 1; lead < this.#leadCount; lead++) {
-      const other = this.#slopes[lead]!;
-      for (let i = 0; i < count; i++) slopes[i] = slopes[i]! + other[i]!;
-    }
     const window = this.#window;
     const width = window.length;
+    const hold = this.#hold;
     for (let i = 0; i < count; i++) {
-      const d = slopes[i]!;
+      const signed = slopes[i]!;
       const k = this.#k++;
-      if (d !== d) {
+      if (signed !== signed) {
         this.#missing(out);
         continue;
       }
       this.#gapRun = 0;
-      this.#sum += d - window[this.#windowAt]!;
+      const d = signed < 0 ? -signed : signed;
+      const bend = signed - this.#previousSlope;
+      const sharp = bend < 0 ? -bend : bend;
+      this.#previousSlope = signed;
+      const sum = this.#sum + d - window[this.#windowAt]!;
+      this.#sum = sum;
       window[this.#windowAt] = d;
       if (++this.#windowAt === width) this.#windowAt = 0;
-      const sum = this.#sum;
       if (d > this.#slope) this.#slope = d;
+      if (sharp > this.#sharp) this.#sharp = sharp;
+      if (sum < this.#valley) this.#valley = sum;
       if (sum > this.#peak) {
+        if (this.#falling) {
+          this.#falling = false;
+          this.#peakValley = this.#valley;
+        }
         this.#peak = sum;
         this.#peakAt = k;
         this.#peakSlope = this.#slope;
-        this.#falling = false;
-      } else if (sum < DROP * this.#peak || k - this.#peakAt > this.#hold) {
+        this.#peakSharp = this.#sharp;
+      } else if (sum < DROP * this.#peak || k - this.#peakAt > hold) {
         if (!this.#falling) {
-          this.#candidate(this.#peakAt, this.#peak, this.#peakSlope, out);
+          this.#falling = true;
+          this.#enqueue();
           this.#slope = 0;
+          this.#sharp = 0;
+          this.#valley = sum;
         }
-        this.#falling = true;
         this.#peak = sum;
         this.#peakAt = k;
       }
       if (this.#learning) {
-        if (k - this.#learnFrom >= this.#learn) this.#startFromLearned(out);
-      } else if (this.#pendingAt >= 0) {
-        if (k - this.#pendingAt >= this.#refractory + this.#hold) {
-          const at = this.#pendingAt;
-          this.#pendingAt = -1;
-          this.#decide(at, this.#pendingHeight, this.#pendingSlope, out);
-        }
-      } else if (this.#candCount > 0 && k - this.#lastAt > SEARCH_BACK_RR * this.#rrMean) this.#searchBack(out);
+        if (k - this.#learnFrom < this.#learn) continue;
+        this.#startFromLearned();
+      }
+      while (this.#head < this.#tail && k - this.#at[this.#head & (QUEUE - 1)]! >= this.#look) this.#judge(out);
+      if (this.#lostCount > 0 && k - this.#lastAt > SEARCH_BACK_RR * this.#rr + this.#look) this.#searchBack(out);
+      if (k - Math.max(this.#lastAt, this.#learnFrom) > this.#silence) this.#listenAnew(k);
     }
   }
 
-  /** One feature sample without data: short gaps are held over, long ones end the run of beats. */
+  #enqueue(): void {
+    const slot = this.#tail++ & (QUEUE - 1);
+    if (this.#tail - this.#head > QUEUE) this.#head++;
+    this.#at[slot] = this.#peakAt;
+    this.#height[slot] = this.#peak;
+    this.#steep[slot] = this.#peakSlope;
+    this.#edge[slot] = this.#peakSharp;
+    this.#before[slot] = this.#peakValley;
+  }
+
+  /** One feature sample without data. */
   #missing(out: FoundBeats): void {
     this.#gapRun++;
     if (this.#gapRun === this.#shortGap + 1) {
-      if (this.#learning) this.#startFromLearned(out);
+      if (this.#learning) this.#startFromLearned();
       this.#settle(out);
-      for (const filter of this.#filter) filter[5] = 0;
-      this.#window.fill(0);
-      this.#sum = 0;
-      this.#peak = 0;
-      this.#slope = 0;
-      this.#falling = true;
-      this.#candCount = 0;
-      this.#lastAt = Number.NEGATIVE_INFINITY;
-      if (this.#signalLevel === 0) this.#forget(this.#k);
+      this.#endRun();
     }
     if (this.#gapRun === this.#forgetGap) this.#forget(this.#k);
-    if (this.#learning) this.#learnFrom = this.#k;
+    if (this.#gapRun > this.#shortGap && this.#signal === 0) this.#learnFrom = this.#k;
+  }
+
+  /** A gap: nothing before it may be compared with what follows. Levels stay. */
+  #endRun(): void {
+    for (const filter of this.#filter) filter[5] = 0;
+    this.#window.fill(0);
+    this.#windowAt = 0;
+    this.#sum = 0;
+    this.#previousSlope = 0;
+    this.#peak = 0;
+    this.#peakAt = this.#k;
+    this.#slope = 0;
+    this.#sharp = 0;
+    this.#valley = 0;
+    this.#falling = true;
+    this.#head = 0;
+    this.#tail = 0;
+    this.#lostCount = 0;
+    this.#lastAt = Number.NEGATIVE_INFINITY;
+    this.#learnFrom = this.#k;
   }
 
   #forget(k: number): void {
     this.#learning = true;
     this.#learnFrom = k;
-    this.#pendingAt = -1;
-    this.#candCount = 0;
-    this.#signalLevel = 0;
-    this.#noiseLevel = 0;
-    this.#rr.fill(0.8 * this.#fd);
-    this.#rrMean = 0.8 * this.#fd;
+    this.#head = 0;
+    this.#tail = 0;
+    this.#lostCount = 0;
+    this.#signal = 0;
+    this.#noise = 0;
+    this.#quietest = 0;
+    this.#slopeLevel = 0;
+    this.#sharpLevel = 0;
+    this.#rr = RR_DEFAULT_SEC * this.#fd;
+    this.#loudCount = 0;
     this.#lastAt = Number.NEGATIVE_INFINITY;
-    this.#lastSlope = 0;
+    this.#polarity = 0;
+    this.#template.fill(0);
+    this.#templateCount = 0;
+    this.#leadGain.fill(0);
+    this.#leadLevel.fill(0);
+    this.#leadMean.fill(0);
   }
 
-  #settle(out: FoundBeats): void {
-    if (this.#pendingAt < 0) return;
-    const at = this.#pendingAt;
-    this.#pendingAt = -1;
-    this.#decide(at, this.#pendingHeight, this.#pendingSlope, out);
+  /** No beat for SILENCE_SEC: the level may be that of an artefact. */
+  #listenAnew(k: number): void {
+    this.#quietest = Math.max(this.#quietest, QUIETEST * this.#signal);
+    this.#learning = true;
+    this.#learnFrom = k;
+    this.#lostCount = 0;
+    this.#head = this.#tail;
   }
 
-  #keep(at: number, height: number, slope: number): void {
-    if (this.#candCount === CANDIDATES) {
-      this.#candAt.copyWithin(0, 1);
-      this.#candHeight.copyWithin(0, 1);
-      this.#candSlope.copyWithin(0, 1);
-      this.#candCount--;
-    }
-    this.#candAt[this.#candCount] = at;
-    this.#candHeight[this.#candCount] = height;
-    this.#candSlope[this.#candCount] = slope;
-    this.#candCount++;
-  }
-
-  /** Levels from the first two seconds, then the candidates held back meanwhile. */
-  #startFromLearned(out: FoundBeats): void {
-    const n = this.#candCount;
+  /** Levels from the candidates held back: the second highest of them, because the highest may be an artefact; but not much below the
+   *  highest, because the second may be the T wave of the only beat. */
+  #startFromLearned(): void {
     let first = 0;
     let second = 0;
-    for (let i = 0; i < n; i++) {
-      const height = this.#candHeight[i]!;
+    for (let i = this.#head; i < this.#tail; i++) {
+      const height = this.#height[i & (QUEUE - 1)]!;
       if (height > first) {
         second = first;
         first = height;
       } else if (height > second) second = height;
     }
-    const level = n > 2 ? second : first;
+    const level = Math.max(this.#tail - this.#head > 2 ? second : first, FIRST_SHARE * first, this.#quietest);
     this.#learnFrom = this.#k;
     if (level === 0) return;
+    let slope = 0;
+    let sharp = 0;
+    let count = 0;
+    for (let i = this.#head; i < this.#tail; i++) {
+      if (this.#height[i & (QUEUE - 1)]! < 0.7 * level) continue;
+      slope += this.#steep[i & (QUEUE - 1)]!;
+      sharp += this.#edge[i & (QUEUE - 1)]!;
+      count++;
+    }
     this.#learning = false;
-    this.#signal.fill(level);
-    this.#signalLevel = level;
-    this.#noise.fill(0.1 * level);
-    this.#noiseLevel = 0.1 * level;
-    const at = this.#candAt.slice(0, n);
-    const height = this.#candHeight.slice(0, n);
-    const slope = this.#candSlope.slice(0, n);
-    this.#candCount = 0;
-    for (let i = 0; i < n; i++) this.#candidate(at[i]!, height[i]!, slope[i]!, out);
+    this.#signal = level;
+    this.#noise = 0.1 * level;
+    this.#slopeLevel = slope / Math.max(1, count);
+    this.#sharpLevel = sharp / Math.max(1, count);
   }
 
-  #candidate(at: number, height: number, slope: number, out: FoundBeats): void {
-    if (this.#learning) {
-      this.#keep(at, height, slope);
-      return;
-    }
-    if (this.#pendingAt >= 0 && at - this.#pendingAt < this.#refractory) {
-      if (height <= this.#pendingHeight) return;
-    } else this.#settle(out);
-    this.#pendingAt = at;
-    this.#pendingHeight = height;
-    this.#pendingSlope = slope;
+  /** Judges all that wait: the data ends or a gap begins. */
+  #settle(out: FoundBeats): void {
+    if (this.#learning) return;
+    while (this.#head < this.#tail) this.#judge(out);
   }
 
-  #threshold(): number {
-    const floor = NOISE_WEIGHT * this.#noiseLevel;
-    return floor + SIGNAL_WEIGHT * (this.#signalLevel - floor);
-  }
-
-  #decide(at: number, height: number, slope: number, out: FoundBeats): void {
+  /** Takes the oldest candidate from the queue and decides what it is. */
+  #judge(out: FoundBeats): void {
+    const slot = this.#head++ & (QUEUE - 1);
+    const at = this.#at[slot]!;
+    const height = this.#height[slot]!;
     const since = at - this.#lastAt;
-    const share = since / (RAISE_UNTIL * this.#rrMean);
-    const threshold = this.#threshold() * (share < 1 ? 1 + RAISE * (1 - share) : 1);
-    const tWave = since < T_WAVE_SEC * this.#fd && slope < T_WAVE_SLOPE * this.#lastSlope;
-    if (height > threshold && !tWave) {
-      this.#accept(at, height, slope, out);
-      return;
+    if (since < this.#refractory) return;
+    // Followers: a higher one within the refractory time takes its place; the highest later one is its rival.
+    let rival = 0;
+    for (let i = this.#head; i < this.#tail; i++) {
+      const other = this.#height[i & (QUEUE - 1)]!;
+      if (this.#at[i & (QUEUE - 1)]! - at < this.#refractory) {
+        if (other > height) return;
+      } else if (other > rival) rival = other;
     }
-    this.#noise[this.#noiseAt++ % LEVELS] = height;
-    this.#noiseLevel = mean(this.#noise);
-    this.#keep(at, height, slope);
+    const signal = this.#signal;
+    const steep = this.#steep[slot]!;
+    const edge = this.#edge[slot]!;
+    const floor = NOISE_WEIGHT * this.#noise;
+    const lateness = since < Number.POSITIVE_INFINITY ? since / this.#rr : 1; // the first beat is neither late nor early
+    let threshold = floor + SIGNAL_WEIGHT * (signal - floor);
+    if (lateness < RAISE_UNTIL) threshold *= 1 + RAISE * (1 - lateness / RAISE_UNTIL);
+    let score = -9;
+    let alike = 0;
+    if (height >= NEGLIGIBLE * signal) {
+      score = GAIN * Math.log(height / threshold);
+      if (since < T_WAVE_SEC * this.#fd && steep < T_WAVE_SLOPE * this.#slopeLevel) score = -3;
+      else if (score > CLEAR_MISS || lateness > LATE_FROM) {
+        const noisy = Math.min(1, (NOISY_FULL * this.#noise) / signal);
+        const after = this.#head < this.#tail ? this.#before[this.#head & (QUEUE - 1)]! : this.#valley;
+        const valley = Math.max(this.#before[slot]!, after, 0.018 * height); // ln <= 4
+        alike = this.#likeness(at);
+        const likeness = Math.max(0, alike, -SHAPE_INVERTED * alike);
+        score += PROMINENCE * (Math.log(height / valley) - 1.5) + (SHAPE + SHAPE_NOISY * noisy) * (likeness - 0.7);
+        if (lateness > LATE_FROM) score += LATE * (Math.min(lateness, LATE_TO) - LATE_FROM);
+        if (noisy > 0.05) score -= RHYTHM_NOISY * noisy * Math.min(1.5, Math.abs(Math.log(lateness)));
+        if (rival > height) score -= (RIVAL + RIVAL_NOISY * noisy) * Math.min(2, Math.log(rival / height));
+        if (edge < this.#sharpLevel) score += BLUNT * Math.min(3, Math.log(this.#sharpLevel / edge));
+      }
+    }
+    if (score > 0) this.#accept(at, height, steep, edge, score, out);
+    else {
+      this.#noise += (height - this.#noise) / NOISE_CANDIDATES;
+      this.#keepLost(at, height, steep, edge, score);
+    }
+  }
+
+  #keepLost(at: number, height: number, slope: number, sharp: number, score: number): void {
+    if (this.#lostCount === QUEUE) this.#dropLost(1);
+    const i = this.#lostCount++;
+    this.#lostAt[i] = at;
+    this.#lostHeight[i] = height;
+    this.#lostSlope[i] = slope;
+    this.#lostSharp[i] = sharp;
+    this.#lostScore[i] = score;
+  }
+
+  #dropLost(count: number): void {
+    this.#lostAt.copyWithin(0, count);
+    this.#lostHeight.copyWithin(0, count);
+    this.#lostSlope.copyWithin(0, count);
+    this.#lostSharp.copyWithin(0, count);
+    this.#lostScore.copyWithin(0, count);
+    this.#lostCount -= count;
   }
 
   #searchBack(out: FoundBeats): void {
+    let old = 0;
+    while (old < this.#lostCount && this.#k - 1 - this.#lostAt[old]! > this.#tooOld) old++;
+    if (old > 0) this.#dropLost(old);
     let best = -1;
-    for (let i = 0; i < this.#candCount; i++) {
-      if (this.#candAt[i]! - this.#lastAt <= 0.36 * this.#fd) continue;
-      if (this.#k - this.#candAt[i]! > (LATENCY_SEC - 0.2) * this.#fd) continue; // too old to be told
-      if (best < 0 || this.#candHeight[i]! > this.#candHeight[best]!) best = i;
+    for (let i = 0; i < this.#lostCount; i++) {
+      if (this.#lostAt[i]! - this.#lastAt < SEARCH_BACK_MIN_SEC * this.#fd) continue;
+      if (best < 0 || this.#lostScore[i]! > this.#lostScore[best]!) best = i;
     }
-    if (best < 0 || this.#candHeight[best]! <= SEARCH_BACK_SHARE * this.#threshold()) return;
-    const at = this.#candAt[best]!;
-    const height = this.#candHeight[best]!;
-    const slope = this.#candSlope[best]!;
-    const rest = this.#candCount - best - 1;
-    this.#candAt.copyWithin(0, best + 1, this.#candCount);
-    this.#candHeight.copyWithin(0, best + 1, this.#candCount);
-    this.#candSlope.copyWithin(0, best + 1, this.#candCount);
-    this.#accept(at, height, slope, out);
-    this.#candCount = rest;
+    if (best < 0 || this.#lostScore[best]! <= SEARCH_BACK_SCORE) return;
+    const at = this.#lostAt[best]!;
+    const later = this.#lostCount - best - 1;
+    const height = this.#lostHeight[best]!;
+    const slope = this.#lostSlope[best]!;
+    const sharp = this.#lostSharp[best]!;
+    const score = this.#lostScore[best]!;
+    this.#likeness(at);
+    this.#dropLost(best + 1);
+    this.#accept(at, height, slope, sharp, score, out);
+    this.#lostCount = later;
   }
 
-  #accept(at: number, height: number, slope: number, out: FoundBeats): void {
+  /** Takes a candidate as a beat and learns from it; #shape holds its shape. */
+  #accept(at: number, height: number, slope: number, sharp: number, score: number, out: FoundBeats): void {
     const rr = at - this.#lastAt;
-    if (rr > 0.2 * this.#fd && rr < 3 * this.#fd) {
-      this.#rr[this.#rrAt++ % RR_COUNT] = rr;
-      this.#rrMean = mean(this.#rr);
+    if (rr < 2.2 * this.#rr) this.#rr += (Math.min(2 * this.#rr, Math.max(0.5 * this.#rr, rr)) - this.#rr) / RR_BEATS;
+    this.#loudCount = height > LOUD * this.#signal ? this.#loudCount + 1 : 0;
+    if (this.#loudCount === 2) {
+      this.#signal = height;
+      this.#slopeLevel = slope;
+      this.#sharpLevel = sharp;
+    } else {
+      this.#signal += (Math.min(height, CAP * this.#signal) - this.#signal) / SIGNAL_BEATS;
+      this.#slopeLevel += (Math.min(slope, CAP * this.#slopeLevel) - this.#slopeLevel) / SIGNAL_BEATS;
+      this.#sharpLevel += (Math.min(sharp, CAP * this.#sharpLevel) - this.#sharpLevel) / SIGNAL_BEATS;
     }
-    const confidence = Math.min(1, Math.max(0, (height - this.#noiseLevel) / (this.#signalLevel + this.#noiseLevel)));
-    this.#signal[this.#signalAt++ % LEVELS] = Math.min(height, CAP * this.#signalLevel);
-    this.#signalLevel = mean(this.#signal);
     this.#lastAt = at;
-    this.#lastSlope = slope;
-    this.#candCount = 0;
+    this.#lostCount = 0;
+    this.#quietest = 0;
+    const alike = this.#likeness(at);
+    const learn = this.#templateCount < 4 ? 1 / (this.#templateCount + 1) : TEMPLATE_GAIN;
+    this.#templateCount++;
+    const template = this.#template;
+    const shape = this.#shape;
+    for (let i = 0; i < template.length; i++) template[i] = template[i]! + learn * (shape[i]! - template[i]!);
+    if (this.#leadCount > 1) this.#weighLeads(at);
+
     const position = this.#refine(at);
     if (position <= this.#lastPosition) return;
     this.#lastPosition = position;
-    append(out, position, confidence);
+    const sure = score > 0 ? 0.5 + (0.5 * score) / (2 + score) : Math.max(0.1, 0.5 + 0.15 * score);
+    appendBeat(out, position, 0.7 * sure + 0.3 * Math.max(0, alike));
   }
 
-  /** Position of the R wave: the sample farthest from its surroundings near the feature's peak, and a parabola through it. */
+  /** Correlation of the band-passed wave at a candidate with the mean of the beats, -1..1; leaves the wave (unit energy) in #shape. */
+  #likeness(at: number): number {
+    const band = this.#band[0]!;
+    const mask = this.#ringMask;
+    const template = this.#template;
+    const shape = this.#shape;
+    const length = template.length;
+    const half = length >> 1;
+    const centre = this.#summit(0, at - (this.#window.length >> 1), (this.#window.length >> 1) + 2);
+    let energy = 0;
+    let dot = 0;
+    let norm = 0;
+    for (let i = 0; i < length; i++) {
+      const v = band[(centre - half + i) & mask]!;
+      const t = template[i]!;
+      shape[i] = v;
+      energy += v * v;
+      dot += v * t;
+      norm += t * t;
+    }
+    if (energy === 0) return 0;
+    const scale = 1 / Math.sqrt(energy);
+    for (let i = 0; i < length; i++) shape[i] = shape[i]! * scale;
+    return norm === 0 ? 0 : (dot * scale) / Math.sqrt(norm);
+  }
+
+  /** Where |band-passed| is highest within `reach` of `middle`, feature samples. */
+  #summit(lead: number, middle: number, reach: number): number {
+    const band = this.#band[lead]!;
+    const mask = this.#ringMask;
+    const to = Math.min(middle + reach, this.#k - 1 - (this.#template.length >> 1));
+    let best = middle - reach;
+    let high = -1;
+    for (let i = best; i <= to; i++) {
+      const v = band[i & mask]!;
+      const a = v < 0 ? -v : v;
+      if (a > high) {
+        high = a;
+        best = i;
+      }
+    }
+    return best;
+  }
+
+  /** Level of each lead at this beat, and from it the weights: (level / mean of the lead)^2, so that a noisy lead counts little. */
+  #weighLeads(at: number): void {
+    const width = this.#window.length;
+    const mask = this.#ringMask;
+    let total = 0;
+    for (let lead = 0; lead < this.#leadCount; lead++) {
+      const ring = this.#slopeRing[lead]!;
+      let sum = 0;
+      for (let i = 0; i < width; i++) sum += ring[(at - i) & mask]!;
+      const level = this.#leadLevel[lead]!;
+      this.#leadLevel[lead] = level === 0 ? sum : level + (Math.min(sum, CAP * level) - level) / (2 * SIGNAL_BEATS);
+      const clear = this.#leadLevel[lead]! / (width * this.#leadMean[lead]!);
+      total += Number.isFinite(clear) ? clear * clear : 0;
+    }
+    if (total === 0) return;
+    for (let lead = 0; lead < this.#leadCount; lead++) {
+      const level = this.#leadLevel[lead]!;
+      const clear = level / (width * this.#leadMean[lead]!);
+      this.#leadGain[lead] = level > 0 && Number.isFinite(clear) ? ((clear * clear) / total) * (this.#signal / level) : 0;
+    }
+  }
+
+  /** Position of the R wave in samples since reset: the sample farthest from its surroundings near the band-passed summit, and a
+   *  parabola through it and its neighbours. The usual sign of the R waves is preferred, so that RS complexes do not flip. */
   #refine(at: number): number {
-    const raw = this.#raw[0]!;
+    const decimation = this.#decimation;
+    const delay = BAND_DELAY_SEC * this.#fs;
+    let lead = 0;
+    for (let other = 1; other < this.#leadCount; other++) {
+      if (this.#strength(other, at) > 4 * this.#strength(lead, at)) lead = other;
+    }
+    const raw = this.#raw[lead]!;
     const mask = this.#rawMask;
-    const centre = Math.round((at + 1 - this.#delay) * this.#decimation);
-    const half = Math.round(0.08 * this.#fs);
-    const from = Math.max(0, centre - half, this.#n - mask + 1);
-    const to = Math.min(this.#n - 1, centre + half);
+    const centre = Math.round((this.#summit(lead, at - this.#back, this.#near) + 0.5) * decimation - delay);
+    const half = Math.round(REFINE_SEC * this.#fs);
+    // Only what was known when the beat was judged, whatever has been pushed since.
+    const known = Math.min(this.#n, this.#k * decimation) - 1;
+    const middle = Math.round((at + 0.5 - FEATURE_DELAY_SEC * this.#fd) * decimation);
+    const reach = Math.round(REACH_SEC * this.#fs);
+    const from = Math.max(0, centre - half, middle - reach);
+    const to = Math.min(known, centre + half, middle + reach);
     let base = 0;
     let count = 0;
     for (let i = from; i <= to; i++) {
@@ -436,44 +726,40 @@ export class RPeakDetector implements BeatDetector {
       }
     }
     base /= count;
-    let best = centre;
+    const up = this.#polarity > 0 ? SAME_SIGN : 1;
+    const down = this.#polarity < 0 ? SAME_SIGN : 1;
+    let best = Math.max(0, centre);
     let far = -1;
+    let sign = 0;
     for (let i = from; i <= to; i++) {
-      const away = Math.abs(raw[i & mask]! - base);
+      const v = raw[i & mask]! - base;
+      const away = v > 0 ? up * v : -down * v;
       if (away > far) {
         far = away;
         best = i;
+        sign = v > 0 ? 1 : -1;
       }
     }
+    if (lead === 0) this.#polarity += 0.2 * (sign - this.#polarity);
+    if (best <= from || best >= to) return best;
     const left = raw[(best - 1) & mask]!;
     const mid = raw[best & mask]!;
     const right = raw[(best + 1) & mask]!;
     const curve = left - 2 * mid + right;
-    const shift = best > from && best < to && curve !== 0 ? (left - right) / (2 * curve) : 0;
-    return Math.max(0, best + (shift > -1 && shift < 1 ? shift : 0));
+    const shift = (left - right) / (2 * curve);
+    return shift > -1 && shift < 1 ? best + shift : best;
+  }
+
+  /** |slope| sum of one lead at a candidate over that lead's level. */
+  #strength(lead: number, at: number): number {
+    const ring = this.#slopeRing[lead]!;
+    let sum = 0;
+    for (let i = 0; i < this.#window.length; i++) sum += ring[(at - i) & this.#ringMask]!;
+    const level = this.#leadLevel[lead]!;
+    return level > 0 ? sum / level : 0;
   }
 }
 
-function mean(values: Float64Array): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i]!;
-  return sum / values.length;
-}
-
-/** Appends one beat, growing the columns by half when they are full. */
-function append(out: FoundBeats, position: number, confidence: number): void {
-  if (out.count === out.position.length) {
-    const size = Math.max(16, out.count + (out.count >> 1));
-    out.position = grown(out.position, size);
-    out.confidence = grown(out.confidence, size);
-  }
-  out.position[out.count] = position;
-  out.confidence[out.count] = confidence;
-  out.count++;
-}
-
-function grown(column: Float64Array, size: number): Float64Array {
-  const next = new Float64Array(size);
-  next.set(column);
-  return next;
+function powerOfTwo(atLeast: number): number {
+  return 2 ** Math.ceil(Math.log2(atLeast));
 }
