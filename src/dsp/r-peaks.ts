@@ -44,6 +44,12 @@ const SEARCH_BACK_RR = 1.25; // no beat for this many mean RR: the best rejected
 const SEARCH_BACK_SCORE = -2; // ... when its score is above this
 const SEARCH_BACK_MIN_SEC = 0.33;
 
+// Several leads.
+const CLEAR_POWER = 4; // a lead's weight: (level of its beats / its mean) to this power
+const FIRST_LEAD = 1.5; // preference for the first lead in that
+const SILENT = 0.15; // a lead whose last 0.3 s are below this share of its mean is left out (lead off, amplifier blocked)
+const AGREEMENT = 1.5; // per ln(2 x strength of the weakest lead) below 0, down to ln 0.5
+
 // Levels: exponential means over this many beats (or rejected candidates).
 const SIGNAL_BEATS = 3.5;
 const NOISE_CANDIDATES = 5;
@@ -79,7 +85,8 @@ const BLOCK = 64; // feature samples per inner pass
  *    by how noisy the signal is, so that clean signals are judged by height alone;
  *  - every candidate is judged 0.6 s after its peak, with its followers known; search-back takes rejected ones by score, at most 1.8 s old;
  *  - the threshold is raised after a beat, and falls with the time since the last one.
- *  Several leads: their slopes are summed with weights (signal to mean)^2 over the lead's own level. Positions are those of the first
+ *  Several leads: their slopes are summed with weights (level of its beats to its mean)^4 over that level, leads that fell silent left
+ *  out; a wave that one of them lacks scores less. Positions are those of the first
  *  lead, or of the clearest where the first has no such wave.
  *
  *  Latency: beats are told 0.75 s after the R wave; those found by searching back within 2 s. A pure function of the samples since
@@ -119,6 +126,7 @@ export class RPeakDetector implements BeatDetector {
   readonly #leadGain: Float64Array;
   readonly #leadLevel: Float64Array;
   readonly #leadMean: Float64Array;
+  readonly #leadNow: Float64Array;
   #n = 0;
   #phase = 0;
 
@@ -214,6 +222,7 @@ export class RPeakDetector implements BeatDetector {
     this.#leadGain = new Float64Array(leadCount);
     this.#leadLevel = new Float64Array(leadCount);
     this.#leadMean = new Float64Array(leadCount);
+    this.#leadNow = new Float64Array(leadCount);
     this.#window = new Float64Array(window);
     this.#template = new Float64Array(2 * templateHalf + 1);
     this.#shape = new Float64Array(2 * templateHalf + 1);
@@ -327,23 +336,31 @@ export class RPeakDetector implements BeatDetector {
     const mean = this.#leadMean;
     const gain = this.#leadGain;
     const learned = this.#signal > 0 && this.#leadLevel[0]! >= 0 && this.#templateCount > 0;
+    const now = this.#leadNow;
     const rate = 1 / (4 * this.#fd);
+    const quick = 1 / (0.3 * this.#fd);
     for (let i = 0; i < count; i++) {
       let sum = 0;
       let present = 0;
       let all = 0;
+      let anyHere = false;
       for (let lead = 0; lead < leadCount; lead++) {
         const slope = this.#slopes[lead]![i]!;
         const d = slope < 0 ? -slope : slope;
         this.#slopeRing[lead]![(this.#k + i) & this.#ringMask] = d === d ? d : 0;
-        if (d === d) mean[lead] = mean[lead]! + (d - mean[lead]!) * Math.max(rate, 1 / (this.#k + i + 1));
+        if (d === d) {
+          now[lead] = now[lead]! + (d - now[lead]!) * quick;
+          if (!learned || now[lead]! >= SILENT * mean[lead]!)
+            mean[lead] = mean[lead]! + (d - mean[lead]!) * Math.max(rate, 1 / (this.#k + i + 1));
+        }
         const share = learned ? gain[lead]! * this.#leadLevel[lead]! : 1;
         all += share;
-        if (d !== d) continue;
+        if (d === d) anyHere = true;
+        if (d !== d || (learned && now[lead]! < SILENT * mean[lead]!)) continue;
         present += share;
         sum += learned ? gain[lead]! * d : mean[lead]! > 0 ? d / mean[lead]! : 0;
       }
-      fused[i] = present > 0 ? (sum * all) / present : Number.NaN;
+      fused[i] = present > 0 ? (sum * all) / present : anyHere ? 0 : Number.NaN;
     }
   }
 
@@ -463,6 +480,7 @@ export class RPeakDetector implements BeatDetector {
     this.#leadGain.fill(0);
     this.#leadLevel.fill(0);
     this.#leadMean.fill(0);
+    this.#leadNow.fill(0);
   }
 
   /** No beat for SILENCE_SEC: the level may be that of an artefact. */
@@ -548,6 +566,7 @@ export class RPeakDetector implements BeatDetector {
         if (lateness > LATE_FROM) score += LATE * (Math.min(lateness, LATE_TO) - LATE_FROM);
         if (noisy > 0.05) score -= RHYTHM_NOISY * noisy * Math.min(1.5, Math.abs(Math.log(lateness)));
         if (rival > height) score -= (RIVAL + RIVAL_NOISY * noisy) * Math.min(2, Math.log(rival / height));
+        if (this.#leadCount > 1) score += AGREEMENT * Math.log(Math.max(0.5, Math.min(1, 2 * this.#weakest(at))));
         if (edge < this.#sharpLevel) score += BLUNT * Math.min(3, Math.log(this.#sharpLevel / edge));
       }
     }
@@ -675,7 +694,7 @@ export class RPeakDetector implements BeatDetector {
     return best;
   }
 
-  /** Level of each lead at this beat, and from it the weights: (level / mean of the lead)^2, so that a noisy lead counts little. */
+  /** Level of each lead at this beat, and from it the weights: (level / mean of the lead)^4, so that a noisy lead counts little. */
   #weighLeads(at: number): void {
     const width = this.#window.length;
     const mask = this.#ringMask;
@@ -686,14 +705,14 @@ export class RPeakDetector implements BeatDetector {
       for (let i = 0; i < width; i++) sum += ring[(at - i) & mask]!;
       const level = this.#leadLevel[lead]!;
       this.#leadLevel[lead] = level === 0 ? sum : level + (Math.min(sum, CAP * level) - level) / (2 * SIGNAL_BEATS);
-      const clear = this.#leadLevel[lead]! / (width * this.#leadMean[lead]!);
-      total += Number.isFinite(clear) ? clear * clear : 0;
+      const clear = ((lead === 0 ? FIRST_LEAD : 1) * this.#leadLevel[lead]!) / (width * this.#leadMean[lead]!);
+      total += Number.isFinite(clear) ? clear ** CLEAR_POWER : 0;
     }
     if (total === 0) return;
     for (let lead = 0; lead < this.#leadCount; lead++) {
       const level = this.#leadLevel[lead]!;
-      const clear = level / (width * this.#leadMean[lead]!);
-      this.#leadGain[lead] = level > 0 && Number.isFinite(clear) ? ((clear * clear) / total) * (this.#signal / level) : 0;
+      const clear = ((lead === 0 ? FIRST_LEAD : 1) * level) / (width * this.#leadMean[lead]!);
+      this.#leadGain[lead] = level > 0 && Number.isFinite(clear) ? (clear ** CLEAR_POWER / total) * (this.#signal / level) : 0;
     }
   }
 
@@ -748,6 +767,16 @@ export class RPeakDetector implements BeatDetector {
     const curve = left - 2 * mid + right;
     const shift = (left - right) / (2 * curve);
     return shift > -1 && shift < 1 ? best + shift : best;
+  }
+
+  /** Lowest strength of a lead that is not silent. */
+  #weakest(at: number): number {
+    let weakest = 1;
+    for (let lead = 0; lead < this.#leadCount; lead++) {
+      if (this.#leadLevel[lead]! === 0 || this.#leadNow[lead]! < SILENT * this.#leadMean[lead]!) continue;
+      weakest = Math.min(weakest, this.#strength(lead, at));
+    }
+    return weakest;
   }
 
   /** |slope| sum of one lead at a candidate over that lead's level. */
