@@ -26,7 +26,7 @@ const thinTemplates: Plugin = {
 };
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const dashboardPages = ['live'] as const;
+const dashboardPages = ['index', 'live'] as const;
 
 export type WebBuild = Readonly<{
   version: string;

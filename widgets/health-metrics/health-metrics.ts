@@ -113,9 +113,10 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
   }
 
   #value({ value, unit }: Observation) {
-    // A sleep of 444 minutes says less than 7 h 24 min.
-    if (unit === 'min' && value >= 60) {
-      const text = this.text('hoursMinutes', { hours: Math.floor(value / 60), minutes: Math.round(value % 60) });
+    // A sleep of 444 minutes, or of 7.4 hours, says less than 7 h 24 min.
+    const minutes = unit === 'h' ? Math.round(value * 60) : unit === 'min' ? Math.round(value) : 0;
+    if (minutes >= 60) {
+      const text = this.text('hoursMinutes', { hours: Math.floor(minutes / 60), minutes: minutes % 60 });
       return html`<span class="value" part="value">${text}</span>`;
     }
     const shown = convertUnit({ unit, values: [value] }, this.setting('units'));

@@ -16,11 +16,13 @@
  *  @attr {string} units - metric or us
  *  @attr {string} theme - light or dark; default: as the page
  *  @prop {string} xuserToken - the token, without an attribute that others could read (write only)
+ *  @prop {object} operator - {subjectId, projectId}: for the service's own dashboard, where a cookie says who asks (write only)
  *  @fires bio:token:expiring - on the document, 5 minutes before the token expires, once for each token */
 import { CONNECT, PROVIDER_READY, define } from '../shared/base.ts';
 import type { Connect, ProviderLink } from '../shared/base.ts';
 import { ElementBase } from '../shared/html-element.ts';
 import { Session } from '../shared/session.ts';
+import type { Credentials } from '../shared/session.ts';
 
 const WARN_BEFORE_MS = 5 * 60_000;
 /** Timers do not run while a machine sleeps: the wall clock is read this often, and when the page is shown again. */
@@ -32,6 +34,7 @@ export class BioProvider extends ElementBase {
   #unsubscribe: (() => void) | null = null;
   #widgets = new Set<(link: ProviderLink) => void>();
   #token: string | null = null;
+  #operator: Readonly<{ subjectId: string; projectId: string }> | null = null;
   #signature = '';
   #queued = false;
   #warned = false;
@@ -53,6 +56,11 @@ export class BioProvider extends ElementBase {
   /** Write only: a token that scripts of the page cannot read back. */
   set xuserToken(token: string) {
     this.#token = token === '' ? null : token;
+    this.#queue();
+  }
+
+  set operator(subject: Readonly<{ subjectId: string; projectId: string }> | null) {
+    this.#operator = subject;
     this.#queue();
   }
 
@@ -96,31 +104,22 @@ export class BioProvider extends ElementBase {
     const attribute = (name: string): string => this.getAttribute(name)?.trim() ?? '';
     const baseUrl = serviceOrigin(attribute('base-url'));
     const token = this.#token ?? attribute('xuser-token');
-    const direct = token === '' && attribute('api-key') !== '';
+    const credentials = credentialsOf(attribute, token, this.#operator);
     // Everything but the token: when this changes, it is another session.
-    const signature = JSON.stringify([
-      baseUrl,
-      direct ? [attribute('api-key'), attribute('project-key'), attribute('xuser-id')] : attribute('sdk-key'),
-    ]);
-
-    if (token !== '' && this.#session !== null && signature === this.#signature && this.#session.renew(token)) {
-      this.#arm();
-    } else if (token === '' && !direct) {
-      this.#end();
-      this.#signature = signature;
-    } else if (direct && this.#session !== null && signature === this.#signature) {
+    const signature = JSON.stringify([baseUrl, credentials === null ? null : { ...credentials, token: '' }]);
+    const same = this.#session !== null && signature === this.#signature;
+    if (same && credentials?.mode !== 'token') {
       // nothing of the credentials changed
+    } else if (same && this.#session?.renew(token) === true) {
+      this.#arm();
     } else {
       this.#end();
       this.#signature = signature;
-      this.#session = new Session(
-        baseUrl,
-        direct
-          ? { mode: 'direct', apiKey: attribute('api-key'), projectKey: attribute('project-key'), externalId: attribute('xuser-id') }
-          : { mode: 'token', sdkKey: attribute('sdk-key'), token },
-      );
-      this.#unsubscribe = this.#session.subscribe(() => this.#publish());
-      this.#arm();
+      if (credentials !== null) {
+        this.#session = new Session(baseUrl, credentials);
+        this.#unsubscribe = this.#session.subscribe(() => this.#publish());
+        this.#arm();
+      }
     }
     this.#publish();
   }
@@ -167,6 +166,18 @@ export class BioProvider extends ElementBase {
     const link = this.#link();
     for (const onChange of this.#widgets) onChange(link);
   }
+}
+
+function credentialsOf(
+  attribute: (name: string) => string,
+  token: string,
+  operator: Readonly<{ subjectId: string; projectId: string }> | null,
+): Credentials | null {
+  if (operator !== null) return { mode: 'operator', subjectId: operator.subjectId, projectId: operator.projectId };
+  if (token !== '') return { mode: 'token', sdkKey: attribute('sdk-key'), token };
+  const apiKey = attribute('api-key');
+  if (apiKey === '') return null;
+  return { mode: 'direct', apiKey, projectKey: attribute('project-key'), externalId: attribute('xuser-id') };
 }
 
 /** Only http and https addresses; anything else is as good as none. */

@@ -40,7 +40,7 @@ export type LiveFeedOptions = Readonly<{
   /** Service address, http(s)://host[:port]. */
   baseUrl: string;
   subjectId: string;
-  /** Read at every connect; never put in an address. */
+  /** Read at every connect; never put in an address. Empty: the browser's cookie speaks. */
   token: () => string;
   onFrame: (frame: LiveFrame, nowMs: number) => void;
   onState: (state: LiveState, detail: string) => void;
@@ -82,7 +82,8 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
     url.searchParams.set('subject', options.subjectId);
     if (lastSeq !== null && performance.now() - lastFrameMs < REPLAY_MAX_MS) url.searchParams.set('after', String(lastSeq));
     setState('connecting');
-    const opened = new WebSocket(url, ['bio.v1', `bio.bearer.${base64url(options.token())}`]);
+    const token = options.token();
+    const opened = new WebSocket(url, token === '' ? ['bio.v1'] : ['bio.v1', `bio.bearer.${base64url(token)}`]);
     opened.binaryType = 'arraybuffer';
     socket = opened;
     opened.addEventListener('message', (event) => {

@@ -4,7 +4,9 @@ import type { LiveFeed, LiveFrame, LiveState, StartLiveFeed } from './live-feed.
 
 export type Credentials =
   | Readonly<{ mode: 'token'; sdkKey: string; token: string }>
-  | Readonly<{ mode: 'direct'; apiKey: string; projectKey: string; externalId: string }>;
+  | Readonly<{ mode: 'direct'; apiKey: string; projectKey: string; externalId: string }>
+  /** The service's own dashboard: the browser sends the operator's cookie, scripts never see it. */
+  | Readonly<{ mode: 'operator'; subjectId: string; projectId: string }>;
 
 /** Why the widgets cannot show data, as far as the session knows. */
 export type SessionState = 'none' | 'ready' | 'unauthorized';
@@ -52,7 +54,7 @@ export class Session {
     if (credentials.mode === 'token') this.#claims = readClaims(credentials.token);
   }
 
-  get mode(): 'token' | 'direct' {
+  get mode(): Credentials['mode'] {
     return this.#credentials.mode;
   }
 
@@ -89,6 +91,7 @@ export class Session {
   /** Ids of the user and the project: from the token's claims, or asked once in direct mode. */
   async identity(): Promise<{ subjectId: string; projectId: string }> {
     if (this.#claims !== null) return { subjectId: this.#claims.sub, projectId: this.#claims.proj };
+    if (this.#credentials.mode === 'operator') return this.#credentials;
     if (this.#credentials.mode !== 'direct') throw new ServiceError(401, 'credential_invalid', 'The token cannot be read.');
     const { externalId, projectKey } = this.#credentials;
     this.#resolved ??= this.post('/api/v1/xusers', { external_id: externalId, project_key: projectKey }).then((answer) => {
@@ -118,14 +121,20 @@ export class Session {
   async #request(path: string, init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> }): Promise<unknown> {
     const headers: Record<string, string> = { accept: 'application/json', ...init.headers };
     const credentials = this.#credentials;
-    headers['authorization'] = `Bearer ${credentials.mode === 'token' ? credentials.token : credentials.apiKey}`;
+    const secret = this.#secret();
+    if (secret !== '') headers['authorization'] = `Bearer ${secret}`;
     if (credentials.mode === 'direct') {
       headers['project-key'] = credentials.projectKey;
       headers['xuser-id'] = credentials.externalId;
     }
     let response: Response;
     try {
-      response = await fetch(new URL(path, this.baseUrl), { ...init, headers, credentials: 'omit', referrerPolicy: 'no-referrer' });
+      response = await fetch(new URL(path, this.baseUrl), {
+        ...init,
+        headers,
+        credentials: credentials.mode === 'operator' ? 'same-origin' : 'omit',
+        referrerPolicy: 'no-referrer',
+      });
     } catch (cause) {
       if (init.signal?.aborted === true) throw cause;
       throw new ServiceError(0, 'network', 'The service did not answer.');
@@ -183,7 +192,7 @@ export class Session {
       this.#feed = Session.startFeed({
         baseUrl: this.baseUrl,
         subjectId,
-        token: () => (this.#credentials.mode === 'token' ? this.#credentials.token : this.#credentials.apiKey),
+        token: () => this.#secret(),
         onFrame: (frame, nowMs) => {
           for (const listener of this.#live) listener.frame?.(frame, nowMs);
         },
@@ -192,6 +201,12 @@ export class Session {
     } catch (error) {
       toAll(error instanceof ServiceError && error.status !== 0 ? 'refused' : 'offline', '');
     }
+  }
+
+  /** What goes into the Authorization header; empty for operators. */
+  #secret(): string {
+    const credentials = this.#credentials;
+    return credentials.mode === 'token' ? credentials.token : credentials.mode === 'direct' ? credentials.apiKey : '';
   }
 
   #setState(state: SessionState): void {

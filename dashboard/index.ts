@@ -1,0 +1,131 @@
+/** The dashboard: sign-in, then pages chosen by the address's fragment. Everything it does, the public API does. */
+import { html, nothing, render } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { ServiceError } from '../widgets/shared/session.ts';
+import { localeOf } from '../widgets/shared/strings.ts';
+import { drawOnce } from './draw-once.ts';
+import { formValues } from './page.ts';
+import type { Page, PageContext } from './page.ts';
+import { ApiKeysPage } from './pages/api-keys.ts';
+import { AuditPage } from './pages/audit.ts';
+import { MembersPage } from './pages/members.ts';
+import { ProjectsPage } from './pages/projects.ts';
+import { UserPage } from './pages/user.ts';
+import { UsersPage } from './pages/users.ts';
+import { call } from './service.ts';
+import type { Member } from './service.ts';
+
+type Entry = Readonly<{ path: string; name: string; group: 'Monitor' | 'Settings'; admin: boolean; open: (context: PageContext) => Page }>;
+
+const entries: readonly Entry[] = [
+  {
+    path: 'users',
+    name: 'Users',
+    group: 'Monitor',
+    admin: false,
+    open: (context) => (context.argument === '' ? new UsersPage(context) : new UserPage(context)),
+  },
+  { path: 'settings/keys', name: 'API keys', group: 'Settings', admin: true, open: (context) => new ApiKeysPage(context) },
+  { path: 'settings/projects', name: 'Projects', group: 'Settings', admin: true, open: (context) => new ProjectsPage(context) },
+  { path: 'settings/members', name: 'Members', group: 'Settings', admin: true, open: (context) => new MembersPage(context) },
+  { path: 'audit', name: 'Audit log', group: 'Settings', admin: true, open: (context) => new AuditPage(context) },
+];
+const adminRoles: readonly string[] = ['admin', 'owner'];
+
+const app = document.querySelector<HTMLElement>('#app')!;
+app.replaceChildren();
+const locale = localeOf(document.documentElement.lang);
+const redraw = drawOnce(() => draw());
+
+/** undefined: not asked yet; null: nobody is signed in. */
+let member: Member | null | undefined;
+let page: Page | null = null;
+let current: Entry | null = null;
+let problem: string | null = null;
+
+function navigate(): void {
+  if (member === null || member === undefined) return;
+  const wanted = location.hash.replace(/^#\/?/, '');
+  const allowed = visibleEntries(member);
+  current = allowed.find((entry) => wanted === entry.path || wanted.startsWith(`${entry.path}/`)) ?? allowed[0]!;
+  page?.leave();
+  const argument = decodeURIComponent(wanted.slice(current.path.length + 1));
+  page = current.open({ redraw, locale, member, argument: wanted.startsWith(current.path) ? argument : '' });
+  document.title = `${current.name} · biosignal`;
+  redraw();
+}
+
+function visibleEntries(who: Member): readonly Entry[] {
+  return entries.filter((entry) => !entry.admin || adminRoles.includes(who.role));
+}
+
+async function signIn(event: SubmitEvent): Promise<void> {
+  const { text } = formValues(event);
+  try {
+    member = await call<Member>('POST', '/auth/session', { email: text('email'), password: text('password') });
+    problem = null;
+    navigate();
+  } catch (error) {
+    problem = error instanceof ServiceError ? error.message : 'It failed.';
+  }
+  redraw();
+}
+
+async function signOut(): Promise<void> {
+  await call('DELETE', '/auth/session').catch(() => null);
+  location.reload();
+}
+
+const brand = html`<a class="brand" href="#/users"
+  ><svg viewBox="0 0 32 20" aria-hidden="true"><path d="M1 11h7l2-5 4 13 4-18 3 10h10" /></svg>biosignal</a
+>`;
+
+function draw(): void {
+  render(member === undefined ? nothing : member === null ? signInView() : shell(member), app);
+}
+
+function signInView(): TemplateResult {
+  return html`<main class="sign-in">
+    <section class="card">
+      ${brand}
+      <h1>Sign in</h1>
+      ${problem === null ? nothing : html`<p class="problem" role="alert">${problem}</p>`}
+      <form class="fields" @submit=${(event: SubmitEvent) => void signIn(event)}>
+        <label>E-mail<input name="email" type="email" required autocomplete="username" /></label>
+        <label>Password<input name="password" type="password" required autocomplete="current-password" /></label>
+        <div><button class="primary">Sign in</button></div>
+      </form>
+    </section>
+  </main>`;
+}
+
+function shell(who: Member): TemplateResult {
+  const visible = visibleEntries(who);
+  const group = (name: Entry['group']): TemplateResult | typeof nothing => {
+    const items = visible.filter((entry) => entry.group === name);
+    if (items.length === 0) return nothing;
+    return html`<li class="group">${name}</li>
+      ${items.map(
+        (entry) => html`<li><a href="#/${entry.path}" aria-current=${entry === current ? 'page' : nothing}>${entry.name}</a></li>`,
+      )}`;
+  };
+  return html`<header class="top">
+      ${brand}
+      <p class="who"></p>
+      <p>${who.display_name || who.email} <span class="muted">${who.role}</span></p>
+      <button type="button" @click=${() => void signOut()}>Sign out</button>
+    </header>
+    <div class="shell">
+      <nav aria-label="Sections">
+        <ul>
+          ${group('Monitor')} ${group('Settings')}
+        </ul>
+      </nav>
+      <main>${page?.view() ?? nothing}</main>
+    </div>`;
+}
+
+globalThis.addEventListener('hashchange', navigate);
+member = await call<Member>('GET', '/auth/session').catch(() => null);
+navigate();
+draw();

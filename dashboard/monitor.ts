@@ -1,0 +1,159 @@
+/** The live view of one subject: traces, heart rate, HRV, and how far to trust them. Used by the demo page and by the dashboard. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import '../widgets/bio-widgets.ts';
+import '../widgets/live-trace/live-trace.ts';
+import { formatAge, formatValue } from '../widgets/shared/format.ts';
+import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-feed.ts';
+import { qualityMark } from '../widgets/shared/quality.ts';
+import type { Session } from '../widgets/shared/session.ts';
+import { textFor } from '../widgets/shared/strings.ts';
+
+/** What the column of values shows, in order; a tile appears when its feature first arrives, the first two always. */
+const tiles = [
+  { feature: 'hr_ecg', label: 'Heart rate', unit: '/min', title: 'bpm', staleMs: 5000, always: true },
+  { feature: 'hrv_rmssd_60s', label: 'HRV · RMSSD, 60 s', unit: 'ms', title: 'ms', staleMs: 30_000, always: true },
+  { feature: 'hrv_sdnn_300s', label: 'HRV · SDNN, 5 min', unit: 'ms', title: 'ms', staleMs: 60_000, always: false },
+  { feature: 'hr_ppg', label: 'Pulse rate, PPG', unit: '/min', title: 'bpm', staleMs: 5000, always: false },
+  { feature: 'resp_rate', label: 'Respiratory rate', unit: '/min', title: '/min', staleMs: 30_000, always: false },
+] as const;
+
+/** The chart below the traces. */
+const HISTORY = 'hr_ecg,hrv_rmssd_60s';
+const TRACES_MAX = 8;
+const REDRAW_MS = 500;
+
+const stateWords = {
+  connecting: 'connecting',
+  live: 'live',
+  stale: 'signalLost',
+  offline: 'notConnected',
+  refused: 'refused',
+  closed: 'notConnected',
+} as const;
+
+type Latest = Readonly<{ value: number; qmask: number; timeMs: number; atMs: number }>;
+
+export class LiveMonitor {
+  readonly #locale: string;
+  readonly #redraw: () => void;
+  readonly #latest = new Map<string, Latest>();
+  readonly #channels = new Map<string, LiveChannel>();
+  #state: LiveState = 'connecting';
+  #lagMs = 0;
+  #dropped = 0;
+  #gain = 10;
+  #leave: (() => void) | null = null;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  /** @param redraw called when something that view() shows has changed */
+  constructor(locale: string, redraw: () => void) {
+    this.#locale = locale;
+    this.#redraw = redraw;
+  }
+
+  /** Joins the live feed of a session. */
+  start(session: Session): void {
+    this.stop();
+    this.#leave = session.live({
+      frame: (frame, nowMs) => this.#take(frame, nowMs),
+      state: (state) => {
+        this.#state = state;
+        this.#redraw();
+      },
+    });
+    this.#timer = setInterval(this.#redraw, REDRAW_MS);
+  }
+
+  stop(): void {
+    this.#leave?.();
+    this.#leave = null;
+    clearInterval(this.#timer);
+  }
+
+  #take(frame: LiveFrame, nowMs: number): void {
+    for (const feature of frame.features) {
+      const known = this.#latest.get(feature.name);
+      if (known === undefined || feature.timeMs >= known.timeMs) this.#latest.set(feature.name, { ...feature, atMs: nowMs });
+    }
+    for (const channel of frame.channels) {
+      if (this.#channels.get(channel.id)?.rateHz !== channel.rateHz) {
+        this.#channels.set(channel.id, channel);
+        this.#redraw();
+      }
+    }
+    const endMs = Number(frame.t0Ns) / 1e6 + frame.durationMs;
+    // The service's own measure where it has one, else the wall clocks of both sides.
+    const lag = frame.lagMs > 0 ? frame.lagMs : Math.max(0, Date.now() - endMs);
+    this.#lagMs = this.#lagMs === 0 ? lag : this.#lagMs * 0.9 + lag * 0.1;
+    this.#dropped += frame.droppedFrames;
+  }
+
+  /** Connection and delay, for the head of a page. */
+  status(): TemplateResult {
+    const lag = this.#lagMs < 1000 ? `${Math.round(this.#lagMs)} ms` : `${(this.#lagMs / 1000).toFixed(1)} s`;
+    return html`<p class="link ${this.#state}" role="status">
+        <span class="dot" aria-hidden="true"></span>${textFor(this.#locale, stateWords[this.#state])}
+      </p>
+      <p class="lag">
+        ${this.#state === 'live' ? textFor(this.#locale, 'delay', { time: lag }) : ''}
+        ${this.#dropped > 0 ? html` · ${this.#dropped} frames left out` : nothing}
+      </p>`;
+  }
+
+  view(): TemplateResult {
+    const nowMs = performance.now();
+    const traces = [...this.#channels.values()].filter((channel) => channel.kind !== 'acc' && channel.kind !== 'gyro').slice(0, TRACES_MAX);
+    return html`<div class="monitor">
+      <section class="traces" aria-label="Traces">
+        <div class="tools">
+          <label>
+            Gain
+            <select
+              @change=${(event: Event) => {
+                this.#gain = Number((event.target as HTMLSelectElement).value);
+                this.#redraw();
+              }}
+            >
+              ${[5, 10, 20].map((value) => html`<option value=${value} ?selected=${value === this.#gain}>${value} mm/mV</option>`)}
+            </select>
+          </label>
+          <p class="legend">
+            <span>${qualityMark(0, this.#locale)}</span><span>${qualityMark(1, this.#locale)}: thin, hatched</span
+            ><span>${qualityMark(2, this.#locale)}: gap</span>
+          </p>
+        </div>
+        ${
+          traces.length === 0
+            ? html`<bio-live-trace class="ecg" channel="ecg" gain=${this.#gain}></bio-live-trace>`
+            : traces.map(
+                (channel) => html`<bio-live-trace class=${channel.kind} channel=${channel.id} gain=${this.#gain}></bio-live-trace>`,
+              )
+        }
+      </section>
+      <section class="vitals" aria-label="Values">${tiles.map((tile) => this.#tile(tile, nowMs))}</section>
+      <section class="history">
+        <bio-trend-chart heading="Last 15 minutes" biosignals=${HISTORY} range="15m" refresh="10s" readonly></bio-trend-chart>
+      </section>
+    </div>`;
+  }
+
+  #tile(tile: (typeof tiles)[number], nowMs: number): TemplateResult | typeof nothing {
+    const value = this.#latest.get(tile.feature);
+    if (value === undefined && !tile.always) return nothing;
+    const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
+    const old = ageMs > tile.staleMs;
+    const usable = value !== undefined && value.qmask < 2 && Number.isFinite(value.value);
+    return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>
+      <h2>${tile.label}</h2>
+      <p class="number">
+        <output>${usable ? formatValue(this.#locale, value.value, tile.unit) : '--'}</output>
+        <span class="unit">${tile.title}</span>
+      </p>
+      <p class="foot">
+        ${value === undefined ? html`<span class="muted">waiting for enough beats</span>` : qualityMark(value.qmask, this.#locale)}
+        ${old && value !== undefined ? html`<span class="muted">${formatAge(this.#locale, Date.now() - ageMs, Date.now())}</span>` : nothing}
+      </p>
+    </article>`;
+  }
+}

@@ -1,0 +1,100 @@
+/** One user: live monitor, trends, recordings. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import type { BioProvider } from '../../widgets/provider/provider.ts';
+import { formatNumber } from '../../widgets/shared/format.ts';
+import { LiveMonitor } from '../monitor.ts';
+import { Page } from '../page.ts';
+import { call } from '../service.ts';
+import type { Stream, Xuser } from '../service.ts';
+
+export class UserPage extends Page {
+  #user: Xuser | null = null;
+  #streams: readonly Stream[] = [];
+  #monitor: LiveMonitor | null = null;
+
+  override get title(): string {
+    return this.#user === null ? 'User' : this.#user.display_name || this.#user.external_id;
+  }
+
+  protected override async load(): Promise<void> {
+    const id = this.context.argument;
+    const query = new URLSearchParams({ subject_id: id, limit: '20' });
+    [this.#user, this.#streams] = await Promise.all([
+      call<Xuser>('GET', `/api/v1/xusers/${encodeURIComponent(id)}`),
+      call<Stream[]>('GET', `/api/v1/streams?${query.toString()}`),
+    ]);
+    if (!this.#streams.some((stream) => stream.is_flowing)) return;
+    this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);
+    // The provider is drawn first; its session exists a task later.
+    this.context.redraw();
+    setTimeout(() => {
+      const session = document.querySelector<BioProvider>('#subject')?.session ?? null;
+      if (session !== null) this.#monitor?.start(session);
+    }, 100);
+  }
+
+  override leave(): void {
+    this.#monitor?.stop();
+  }
+
+  protected override body(): TemplateResult | typeof nothing {
+    const user = this.#user;
+    if (user === null) return nothing;
+    return html`<bio-provider id="subject" .operator=${this.#subject(user)}>
+        ${
+          this.#monitor === null
+            ? html`<p class="muted">No device of this user is sending now.</p>
+                <bio-trend-chart
+                  biosignals="hr_ecg,hrv_rmssd_60s"
+                  heading="Heart rate and HRV"
+                  range="24h"
+                  stale-after="48h"
+                ></bio-trend-chart>`
+            : html`<div class="row status">${this.#monitor.status()}</div>
+                ${this.#monitor.view()}`
+        }
+      </bio-provider>
+      <section class="card">
+        <h2>Recordings</h2>
+        ${this.#streams.length === 0 ? html`<p class="muted">None yet.</p>` : this.#table()}
+      </section>`;
+  }
+
+  /** The same object as long as it is the same user, so that a redraw does not look like a change. */
+  #held: Readonly<{ subjectId: string; projectId: string }> | null = null;
+  #subject(user: Xuser): Readonly<{ subjectId: string; projectId: string }> {
+    return (this.#held ??= { subjectId: user.xuser_id, projectId: user.project_id });
+  }
+
+  #table(): TemplateResult {
+    const { locale } = this.context;
+    return html`<div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Device</th>
+            <th scope="col">Started</th>
+            <th scope="col">Newest sample</th>
+            <th scope="col">Channels</th>
+            <th scope="col" class="num">Clock skew</th>
+            <th scope="col">State</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${this.#streams.map(
+            (stream) =>
+              html`<tr>
+                <td>${stream.device_id} <span class="muted">${stream.firmware}</span></td>
+                <td>${this.time(stream.started_at)}</td>
+                <td>${this.time(stream.last_sample_at)}</td>
+                <td>${stream.channels.map((channel) => `${channel.code} ${formatNumber(locale, channel.rate_hz, 4)} Hz`).join(', ')}</td>
+                <td class="num">${stream.clock.skew_ppm === null ? '–' : `${formatNumber(locale, stream.clock.skew_ppm, 2)} ppm`}</td>
+                <td><span class="state ${stream.is_flowing ? 'active' : ''}">${stream.is_flowing ? 'live' : 'ended'}</span></td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>`;
+  }
+}

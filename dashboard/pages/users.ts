@@ -1,0 +1,63 @@
+/** The users of all projects, the newest first. */
+import { html } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formValues, Page } from '../page.ts';
+import { call } from '../service.ts';
+import type { Project, Xuser } from '../service.ts';
+
+export class UsersPage extends Page {
+  override readonly title = 'Users';
+  #users: readonly Xuser[] = [];
+  #projects: readonly Project[] = [];
+  #wanted = '';
+
+  protected override async load(): Promise<void> {
+    const query = new URLSearchParams({ limit: '200', ...(this.#wanted === '' ? {} : { external_id: this.#wanted }) });
+    [this.#users, this.#projects] = await Promise.all([
+      call<Xuser[]>('GET', `/api/v1/xusers?${query.toString()}`),
+      call<Project[]>('GET', '/api/v1/projects'),
+    ]);
+  }
+
+  protected override body(): TemplateResult {
+    return html`<section class="card">
+      <form
+        class="row"
+        role="search"
+        @submit=${(event: SubmitEvent) => {
+          this.#wanted = formValues(event).text('external');
+          void this.run(() => this.load());
+        }}
+      >
+        <label>External id<input name="external" type="search" autocomplete="off" /></label><button>Find</button>
+      </form>
+      ${
+        this.#users.length === 0
+          ? html`<p class="muted">No users${this.#wanted === '' ? ' yet' : ' with this id'}.</p>`
+          : html`<div class="scroll">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">External id</th>
+                    <th scope="col">Name</th>
+                    <th scope="col">Project</th>
+                    <th scope="col">Since</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  ${this.#users.map(
+                    (user) =>
+                      html`<tr>
+                        <td><a href="#/users/${user.xuser_id}">${user.external_id}</a></td>
+                        <td>${user.display_name}</td>
+                        <td>${this.#projects.find((project) => project.id === user.project_id)?.name ?? ''}</td>
+                        <td>${this.time(user.created_at)} ${user.disabled ? '(disabled)' : ''}</td>
+                      </tr>`,
+                  )}
+                </tbody>
+              </table>
+            </div>`
+      }
+    </section>`;
+  }
+}
