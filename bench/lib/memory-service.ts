@@ -22,10 +22,11 @@ export const KEY = 'org_test_key';
 
 export class MemorySink implements PacketSink {
   readonly hub: Hub;
-  /** Durable packets by session key. */
+  /** Durable packets by session key; kept for tests, not for benches. */
   readonly stored = new Map<string, Set<number>>();
   readonly #records = new Map<string, StreamRecord>();
   readonly #commitMs: number;
+  readonly #ledger: boolean;
   #batch: { promise: Promise<void>; done: (error: Error | null) => void } | null = null;
   /** Set by tests. */
   mode: 'normal' | 'busy' | 'failing' = 'normal';
@@ -34,8 +35,9 @@ export class MemorySink implements PacketSink {
   sampleCount = 0;
   #streamId = 0;
 
-  constructor(hub: Hub, commitMs: number) {
+  constructor(hub: Hub, commitMs: number, ledger: boolean) {
     this.hub = hub;
+    this.#ledger = ledger;
     this.#commitMs = commitMs;
   }
 
@@ -65,6 +67,7 @@ export class MemorySink implements PacketSink {
     this.packetCount++;
     for (const run of admitted.runs) this.sampleCount += run.samples.length;
     const batch = (this.#batch ??= this.#newBatch());
+    if (!this.#ledger) return batch.promise;
     void batch.promise.then(
       () => {
         const seqs = this.stored.get(key) ?? new Set();
@@ -104,12 +107,12 @@ export type MemoryService = Readonly<{
 }>;
 
 export async function startMemoryService(
-  options: { port?: number; commitMs?: number; config?: Partial<Config>; metrics?: Metrics } = {},
+  options: { port?: number; commitMs?: number; ledger?: boolean; config?: Partial<Config>; metrics?: Metrics } = {},
 ): Promise<MemoryService> {
   const config: Config = { ...readConfig({}), port: options.port ?? 0, devicePacketsPerSecMax: 20_000, ...options.config };
   let http: HttpServer | null = null;
   const hub = new Hub(config, (topic, bytes) => http?.publish(topic, bytes, true), options.metrics ?? null);
-  const sink = new MemorySink(hub, options.commitMs ?? 10);
+  const sink = new MemorySink(hub, options.commitMs ?? 10, options.ledger ?? true);
   const ingest = new Ingest(sink, config, options.metrics ?? null);
   const sockets = new IngestSockets(ingest);
   const live = liveSocketRoute({

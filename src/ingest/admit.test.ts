@@ -5,6 +5,7 @@ import type { Block, Packet } from '../proto/packet-codec.ts';
 import type { ChannelConfig } from '../signal.ts';
 import { gridIndex } from '../signal.ts';
 import { admitPacket, defaultAdmissionLimits, gridIndexOf } from './admit.ts';
+import { Commit } from './commit.ts';
 import { Session } from './session.ts';
 import type { Admitted, StreamRecord } from './sink.ts';
 
@@ -153,7 +154,9 @@ describe('admitPacket', () => {
     const s = session();
     const first = admitted(packet(), s);
     s.apply(first);
-    s.expect(0, Promise.reject(new Error('database away')));
+    const commit = new Commit(Promise.reject(new Error('database away')));
+    commit.add(s, 0);
+    s.unsettled.set(0, commit);
     expect(code(packet(), s)).toBe('duplicate');
     await new Promise((resolve) => setImmediate(resolve));
     expect(code(packet(), s)).toBe('admitted');

@@ -16,6 +16,8 @@ import type { Caller, PeerSocket, SocketHandlers, SocketRoute } from '../http/ro
 import type { Packet } from '../proto/packet-codec.ts';
 import type { Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
+import type { CommitWaiter } from './commit.ts';
+import { Commit } from './commit.ts';
 import type { Ingest } from './ingest.ts';
 import { unixNowNs } from './ingest.ts';
 import type { Session } from './session.ts';
@@ -27,6 +29,12 @@ const QUEUE_MESSAGES_MAX = 2 * WINDOW;
 const UNSETTLED_MAX = 4 * WINDOW;
 const QUEUE_BYTES_MAX = 4 * 1024 * 1024;
 const BUSY_RETRY_MS = 20;
+/** Acknowledgements of one socket come at least this far apart, ms, unless the client needs one: a message of a few bytes costs the service
+ *  as much as taking a packet. At ten packets a second that halves their number, and no packet waits longer than this. */
+const ACK_SPACING_MS = 190;
+const ACK_TICK_MS = 10;
+/** Settled and untold messages at which the client is told at once. */
+const UNTOLD_MAX = WINDOW / 8;
 /** Messages worked off from a queue before others get a turn. */
 const TURN_MESSAGES = 64;
 /** Seconds of the sustained rate that may come at once. */
@@ -35,7 +43,7 @@ const BURST_SEC = 4;
 /** Consecutive messages that settle together. */
 type Group = {
   session: Session | null;
-  durable: Promise<void> | null;
+  commit: Commit | null;
   /** Number of the first message. */
   firstIndex: number;
   accepted: number;
@@ -51,6 +59,9 @@ export class IngestSockets {
   readonly #ingest: Ingest;
   readonly #open = new Set<IngestSocket>();
   #ackDue: IngestSocket[] = [];
+  /** Sockets whose next acknowledgement has to wait for its time. */
+  #ackLater: IngestSocket[] = [];
+  #laterTimer: NodeJS.Timeout | null = null;
   #draining = false;
 
   constructor(ingest: Ingest) {
@@ -93,6 +104,26 @@ export class IngestSockets {
     for (const socket of due) socket.sendAck();
   }
 
+  /** Acknowledges when the spacing allows it. */
+  planAckLater(socket: IngestSocket): void {
+    this.#ackLater.push(socket);
+    this.#laterTimer ??= setInterval(() => this.#sendLater(), ACK_TICK_MS);
+  }
+
+  #sendLater(): void {
+    const nowMs = performance.now();
+    const waiting = this.#ackLater;
+    let kept = 0;
+    for (const socket of waiting) {
+      if (socket.ackDue(nowMs)) socket.sendAck();
+      else waiting[kept++] = socket;
+    }
+    waiting.length = kept;
+    if (kept > 0 || this.#laterTimer === null) return;
+    clearInterval(this.#laterTimer);
+    this.#laterTimer = null;
+  }
+
   closed(socket: IngestSocket): void {
     if (this.#open.delete(socket)) this.#ingest.countSockets(-1);
   }
@@ -106,7 +137,7 @@ export class IngestSockets {
   }
 }
 
-class IngestSocket implements SocketHandlers {
+class IngestSocket implements SocketHandlers, CommitWaiter {
   readonly #ingest: Ingest;
   readonly #peer: PeerSocket;
   readonly #owner: IngestSockets;
@@ -125,6 +156,7 @@ class IngestSocket implements SocketHandlers {
   #rejections: Rejection[] = [];
   #highSeq = 0;
   #ackPlanned = false;
+  #ackedMs = -Infinity;
   #greeted = false;
   /** Waiting messages, oldest first, from #queueHead on; null while taking. */
   #queue: Uint8Array[] | null = null;
@@ -235,46 +267,42 @@ class IngestSocket implements SocketHandlers {
 
   #offer(session: Session, packet: Packet, bytes: Uint8Array, receivedNs: bigint, nowMs: number): Promise<unknown> | null {
     const offered = this.#ingest.offer(session, packet, bytes, receivedNs);
+    if (offered === 'busy') return delay(BUSY_RETRY_MS);
     if (isRejected(offered)) {
       this.#reject(offered, nowMs);
       return null;
     }
-    if (offered.kind === 'busy') return delay(BUSY_RETRY_MS);
     this.#tokens--;
-    const group = this.#groupFor(session, offered.durable, nowMs);
-    if (offered.kind === 'accepted') group.accepted++;
+    const accepted = offered instanceof Commit;
+    const group = this.#groupFor(session, accepted ? offered : offered.commit, nowMs);
+    if (accepted) group.accepted++;
     else group.duplicates++;
     if (packet.seq > group.highSeq) group.highSeq = packet.seq;
     this.#received++;
-    if (group.durable === null) this.#advance();
+    if (group.commit === null) this.#advance();
     return null;
   }
 
   /** The group that the next message joins: the newest when it waits for the same commit, or needs no wait behind one that does. */
-  #groupFor(session: Session | null, durable: Promise<void> | null, nowMs: number): Group {
+  #groupFor(session: Session | null, commit: Commit | null, nowMs: number): Group {
     const newest = this.#groups.at(-1);
-    if (newest !== undefined && !newest.settled && (durable === newest.durable || durable === null)) {
+    if (newest !== undefined && !newest.settled && (commit === newest.commit || commit === null)) {
       newest.session = session ?? newest.session;
       return newest;
     }
     const group: Group = {
       session,
-      durable,
+      commit,
       firstIndex: this.#received,
       accepted: 0,
       duplicates: 0,
       rejections: null,
       highSeq: 0,
       receivedMs: nowMs,
-      settled: durable === null,
+      settled: commit === null,
     };
     this.#groups.push(group);
-    if (durable !== null) {
-      durable.then(
-        () => this.#groupDone(group),
-        (error: unknown) => this.#groupFailed(group, error),
-      );
-    }
+    commit?.wait(this);
     return group;
   }
 
@@ -283,16 +311,21 @@ class IngestSocket implements SocketHandlers {
     const group = this.#groupFor(null, null, nowMs);
     (group.rejections ??= []).push({ index: this.#received, code: why.code, detail: why.detail });
     this.#received++;
-    if (group.durable === null) this.#advance();
+    if (group.commit === null) this.#advance();
   }
 
-  #groupDone(group: Group): void {
-    group.settled = true;
+  /** Groups that wait for this commit are settled. */
+  committed(commit: Commit, error: unknown): void {
+    for (const group of this.#groups) {
+      if (group.commit !== commit || group.settled) continue;
+      if (error !== null) this.#fails(group, error);
+      group.settled = true;
+    }
     this.#advance();
   }
 
   /** Nothing of the group was kept: all its messages are to be sent again. */
-  #groupFailed(group: Group, error: unknown): void {
+  #fails(group: Group, error: unknown): void {
     const code = error instanceof PipelineError ? error.code : 'unavailable';
     const detail = error instanceof PipelineError ? error.message : 'The packets could not be stored.';
     const rejections = group.rejections ?? [];
@@ -307,8 +340,6 @@ class IngestSocket implements SocketHandlers {
     group.duplicates = 0;
     group.highSeq = 0;
     group.rejections = rejections;
-    group.settled = true;
-    this.#advance();
   }
 
   /** Moves the settled groups at the front into the next acknowledgement. */
@@ -335,7 +366,19 @@ class IngestSocket implements SocketHandlers {
 
   #planAck(): void {
     this.#ackPlanned = true;
-    this.#owner.planAck(this);
+    if (this.ackDue(performance.now())) this.#owner.planAck(this);
+    else this.#owner.planAckLater(this);
+  }
+
+  /** May the next acknowledgement go out, or must it? */
+  ackDue(nowMs: number): boolean {
+    return (
+      nowMs - this.#ackedMs >= ACK_SPACING_MS ||
+      this.#accepted + this.#duplicates >= UNTOLD_MAX ||
+      this.#rejections.length > 0 ||
+      this.#draining ||
+      this.#closed
+    );
   }
 
   sendAck(): void {
@@ -359,6 +402,7 @@ class IngestSocket implements SocketHandlers {
         return;
       }
       this.#greeted = true;
+      this.#ackedMs = performance.now();
       this.#accepted = 0;
       this.#duplicates = 0;
       if (this.#rejections.length > 0) this.#rejections = [];

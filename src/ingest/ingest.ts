@@ -6,6 +6,7 @@ import type { Caller } from '../http/route.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Packet, PacketLimits } from '../proto/packet-codec.ts';
 import { decodePacket, defaultPacketLimits } from '../proto/packet-codec.ts';
+import { Commit } from './commit.ts';
 import type { AdmissionLimits } from './admit.ts';
 import { admitPacket, defaultAdmissionLimits } from './admit.ts';
 import { SessionTable } from './session-table.ts';
@@ -21,15 +22,12 @@ const CLOCK_PAIR_MS = 200;
 
 export type IngestConfig = Pick<Config, 'packetBytesMax' | 'batchBytesMax' | 'reorderWindowMs' | 'devicePacketsPerSecMax'>;
 
-/** What became of one packet. `durable` resolves when an acknowledgement is true; null when it is already. */
-export type Offered =
-  | Readonly<{ kind: 'accepted'; durable: Promise<void> }>
-  | Readonly<{ kind: 'duplicate'; durable: Promise<void> | null }>
-  | Readonly<{ kind: 'busy' }>
-  | Rejected;
+/** What became of one packet: the commit that it travels in, a duplicate (with the commit of its first copy, null when that is durable),
+ *  'busy', or why not. */
+export type Offered = Commit | DuplicateOf | 'busy' | Rejected;
+export type DuplicateOf = Readonly<{ commit: Commit | null }>;
 
-const BUSY: Offered = { kind: 'busy' };
-const DUPLICATE: Offered = { kind: 'duplicate', durable: null };
+const DUPLICATE: DuplicateOf = { commit: null };
 
 export class Ingest {
   readonly sessions: SessionTable;
@@ -38,10 +36,12 @@ export class Ingest {
   readonly config: IngestConfig;
   readonly #sink: PacketSink;
   readonly #metrics: Metrics | null;
-  #acceptedCount: Counter;
-  #duplicateCount: Counter;
-  #busyCount: Counter;
-  #rejectedCount: Counter;
+  /** The newest commit. */
+  #commit: Commit | null = null;
+  readonly #acceptedCount: Counter;
+  readonly #duplicateCount: Counter;
+  readonly #busyCount: Counter;
+  readonly #rejectedCount: Counter;
 
   constructor(sink: PacketSink, config: IngestConfig, metrics: Metrics | null = null) {
     this.#sink = sink;
@@ -79,7 +79,7 @@ export class Ingest {
     if (admitted.kind === 'duplicate') {
       this.#duplicateCount.inc();
       const firstCopy = session.unsettled.get(admitted.seq);
-      return firstCopy === undefined ? DUPLICATE : { kind: 'duplicate', durable: firstCopy };
+      return firstCopy === undefined ? DUPLICATE : { commit: firstCopy };
     }
     session.apply(admitted);
     let durable: Promise<void> | 'busy';
@@ -92,15 +92,22 @@ export class Ingest {
     if (durable === 'busy') {
       session.revert(admitted);
       this.#busyCount.inc();
-      return BUSY;
+      return 'busy';
     }
     this.#acceptedCount.inc();
     if (nowMs - session.lastClockMs >= CLOCK_PAIR_MS) {
       session.lastClockMs = nowMs;
       session.clock.add(admitted.endDeviceNs, receivedNs);
     }
-    session.expect(admitted.seq, durable);
-    return { kind: 'accepted', durable };
+    // The sink answers the same promise for every packet of one group commit.
+    let commit = this.#commit;
+    if (commit === null || commit.durable !== durable) {
+      commit = new Commit(durable);
+      this.#commit = commit;
+    }
+    commit.add(session, admitted.seq);
+    session.unsettled.set(admitted.seq, commit);
+    return commit;
   }
 
   countRejected(why: Rejected): void {

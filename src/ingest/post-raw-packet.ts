@@ -8,6 +8,7 @@ import type { Packet } from '../proto/packet-codec.ts';
 import { splitBatch } from '../proto/packet-codec.ts';
 import type { IngestReply, Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
+import { Commit } from './commit.ts';
 import type { Ingest } from './ingest.ts';
 import { unixNowNs } from './ingest.ts';
 import type { Session } from './session.ts';
@@ -112,10 +113,11 @@ async function takeOne(ingest: Ingest, caller: Caller, body: Uint8Array): Promis
   const session = found instanceof Promise ? await found : found;
   if (isRejected(session)) throw failure(session);
   const offered = ingest.offer(session, packet, body, receivedNs);
+  if (offered === 'busy') throw failure(rejected('busy', 'The queues are full.'));
   if (isRejected(offered)) throw failure(offered);
-  if (offered.kind === 'busy') throw failure(rejected('busy', 'The queues are full.'));
-  await settle(offered.durable);
-  const duplicates = offered.kind === 'duplicate' ? 1 : 0;
+  const accepted = offered instanceof Commit;
+  await settle(accepted ? offered : offered.commit);
+  const duplicates = accepted ? 0 : 1;
   return replyOf(1 - duplicates, duplicates, [], session.durableHigh);
 }
 
@@ -125,7 +127,7 @@ async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Prom
   const parts = splitBatch(body, ingest.packetLimits.packetBytesMax, BATCH_PACKETS_MAX);
   if (isRejected(parts)) throw failure(parts);
   const rejections: Rejection[] = [];
-  const waits = new Map<Promise<void>, number[]>();
+  const waits = new Map<Commit, number[]>();
   let accepted = 0;
   let duplicates = 0;
   let last: Session | null = null;
@@ -145,17 +147,17 @@ async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Prom
     last = offered.session;
     if (offered.accepted) accepted++;
     else duplicates++;
-    if (offered.durable === null) continue;
-    const waiting = waits.get(offered.durable);
+    if (offered.commit === null) continue;
+    const waiting = waits.get(offered.commit);
     // Negative: an accepted packet; otherwise a duplicate of one that is on its way.
     const entry = offered.accepted ? -1 - index : index;
-    if (waiting === undefined) waits.set(offered.durable, [entry]);
+    if (waiting === undefined) waits.set(offered.commit, [entry]);
     else waiting.push(entry);
   }
   let failed: PipelineError | null = null;
-  for (const [durable, entries] of waits) {
+  for (const [commit, entries] of waits) {
     try {
-      await settle(durable);
+      await settle(commit);
     } catch (error) {
       if (!(error instanceof PipelineError)) throw error;
       failed = error;
@@ -178,21 +180,21 @@ async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Prom
   return replyOf(accepted, duplicates, rejections, last?.durableHigh ?? 0);
 }
 
-type Taken = Readonly<{ session: Session; accepted: boolean; durable: Promise<void> | null }>;
+type Taken = Readonly<{ session: Session; accepted: boolean; commit: Commit | null }>;
 
 async function offerOne(ingest: Ingest, caller: Caller, packet: Packet, bytes: Uint8Array, receivedNs: bigint): Promise<Taken | Rejected> {
   const found = ingest.find(caller, packet, receivedNs);
   const session = found instanceof Promise ? await found : found;
   if (isRejected(session)) return session;
   const offered = ingest.offer(session, packet, bytes, receivedNs);
+  if (offered === 'busy') return rejected('busy', 'The queues are full.');
   if (isRejected(offered)) return offered;
-  if (offered.kind === 'busy') return rejected('busy', 'The queues are full.');
-  return { session, accepted: offered.kind === 'accepted', durable: offered.durable };
+  return offered instanceof Commit ? { session, accepted: true, commit: offered } : { session, accepted: false, commit: offered.commit };
 }
 
-async function settle(durable: Promise<void> | null): Promise<void> {
+async function settle(commit: Commit | null): Promise<void> {
   try {
-    await durable;
+    await commit?.durable;
   } catch (error) {
     if (error instanceof PipelineError) throw error;
     throw new PipelineError('unavailable', 'The packets could not be stored.', { cause: error, retryAfterSec: RETRY_AFTER_SEC });

@@ -1,6 +1,7 @@
 /** What ingest remembers of one stream (one boot of one device) while it is sending. */
 import type { ChannelConfig, OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
 import { ClockFitter } from './clock-fit.ts';
+import type { Commit } from './commit.ts';
 import { SeqSet } from './seq-set.ts';
 import type { Admitted, StreamRecord } from './sink.ts';
 
@@ -32,8 +33,8 @@ export class Session {
   closed = false;
   /** When the clock fit last took a pair, ms of a monotonic clock. */
   lastClockMs = -Infinity;
-  /** Accepted packets on their way to durability, by number. A repeat of one waits for the same promise. */
-  readonly unsettled = new Map<number, Promise<void>>();
+  /** Accepted packets on their way to durability, by number. A repeat of one waits for the same commit. */
+  readonly unsettled = new Map<number, Commit>();
   /** Highest number that is durable; 0 when none is. */
   durableHigh: number;
   readonly #recentT0 = new Float64Array(RECENT).fill(-1);
@@ -82,22 +83,15 @@ export class Session {
     this.#recentT0[admitted.seq % RECENT] = -1;
   }
 
-  /** Follows an accepted packet to its end. One that did not become durable is forgotten, so that it may come again;
-   *  its channels stay: they may be in use by packets that did. */
-  expect(seq: number, durable: Promise<void>): void {
-    this.unsettled.set(seq, durable);
-    durable.then(
-      () => this.#stored(seq),
-      () => this.#lost(seq),
-    );
-  }
-
-  #stored(seq: number): void {
+  /** An accepted packet has become durable. */
+  stored(seq: number): void {
     this.unsettled.delete(seq);
     if (seq > this.durableHigh) this.durableHigh = seq;
   }
 
-  #lost(seq: number): void {
+  /** An accepted packet did not become durable: it is forgotten, so that it may come again.
+   *  Its channels stay: they may be in use by packets that did. */
+  lost(seq: number): void {
     this.unsettled.delete(seq);
     this.seqs.delete(seq);
   }
