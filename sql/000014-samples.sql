@@ -101,12 +101,13 @@ begin
         end loop;
       when 1 then
         for i in 0..n - 1 loop
-          numbers := numbers || (((get_byte(bytes, at) | get_byte(bytes, at + 1) << 8) # 32768) - 32768)::bigint;
+          numbers := numbers || (((get_byte(bytes, at) | (get_byte(bytes, at + 1) << 8)) # 32768) - 32768)::bigint;
           at := at + 2;
         end loop;
       else
         for i in 0..n - 1 loop
-          token := get_byte(bytes, at)::bigint | get_byte(bytes, at + 1)::bigint << 8 | get_byte(bytes, at + 2)::bigint << 16 | get_byte(bytes, at + 3)::bigint << 24;
+          token := get_byte(bytes, at)::bigint | (get_byte(bytes, at + 1)::bigint << 8) | (get_byte(bytes, at + 2)::bigint << 16)
+            | (get_byte(bytes, at + 3)::bigint << 24);
           at := at + 4;
           if form & 15 = 2 then
             numbers := numbers || block_int32(token);
