@@ -97,6 +97,14 @@ test('whole missing records make the file discontinuous, shorter gaps are named 
   expect([...file.signals[0]!.samples.subarray(300, 400)]).toEqual([...samples.subarray(600, 700)]);
 });
 
+test('the fraction of the first second is kept', () => {
+  const source = example({ startUnixSec: 1_700_000_000.125 });
+  const file = read(writeEdf(source).bytes);
+  expect(file.startUnixSec).toBe(1_700_000_000.125);
+  expect([...file.recordStartSec.subarray(0, 3)]).toEqual([0, 1, 2]);
+  expect(file.annotations).toEqual(source.annotations);
+});
+
 test('records as long as fractional rates need', () => {
   const file = read(
     writeEdf(example({ signals: [{ label: 'r', unit: '1', rateNanoHz: 130.1e9, gain: 1, baseline: 0, samples: wave(1301, 9) }] })).bytes,

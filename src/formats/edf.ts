@@ -32,7 +32,7 @@ export type EdfSignal = Readonly<{
 }>;
 
 export type EdfAnnotation = Readonly<{
-  /** Seconds after the start of the file. */
+  /** Seconds after the start of the first record. */
   onsetSec: number;
   /** NaN where the file states none. */
   durationSec: number;
@@ -43,10 +43,10 @@ export type EdfFile = Readonly<{
   variant: 'edf' | 'edf+c' | 'edf+d';
   patient: string;
   recording: string;
-  /** As written, local time of the recorder; taken as UTC. NaN when the header has no valid date. */
+  /** Start of the first record: local time of the recorder, taken as UTC, with its fraction in EDF+. NaN without a valid date. */
   startUnixSec: number;
   recordDurationSec: number;
-  /** Start of every data record after the start of the file, s. */
+  /** Start of every data record after the start of the first, s. */
   recordStartSec: Float64Array;
   signals: readonly EdfSignal[];
   annotations: readonly EdfAnnotation[];
@@ -103,15 +103,19 @@ export function parseEdf(bytes: Uint8Array): EdfFile | Rejected {
     offset += 2 * field.samplesPerRecord;
   }
   if (variant === 'edf+d' && !timeKept) return bad('EDF+D without a signal "EDF Annotations"');
+  const fraction = recordStartSec[0] ?? 0; // the header's time is in whole seconds
+  for (let i = 0; i < recordStartSec.length; i++) recordStartSec[i] = roundNs(recordStartSec[i]! - fraction);
   return {
     variant,
     patient: ascii(8, 80),
     recording: ascii(88, 80),
-    startUnixSec: startTime(ascii(168, 8), ascii(176, 8), ascii(88, 80)),
+    startUnixSec: startTime(ascii(168, 8), ascii(176, 8), ascii(88, 80)) + fraction,
     recordDurationSec,
     recordStartSec,
     signals,
-    annotations: annotations.toSorted((a, b) => a.onsetSec - b.onsetSec),
+    annotations: annotations
+      .map((annotation) => ({ ...annotation, onsetSec: roundNs(annotation.onsetSec - fraction) }))
+      .toSorted((a, b) => a.onsetSec - b.onsetSec),
   };
 }
 
@@ -220,7 +224,7 @@ export type EdfSignalToWrite = Readonly<{
 }>;
 
 export type EdfToWrite = Readonly<{
-  /** Seconds, whole: EDF has no fractions. Negative or NaN: 1985-01-01, as EDF+ asks for unknown dates. */
+  /** Its fraction of a second is kept as the onset of the first record, as EDF+ does. Negative or NaN: 1985-01-01, EDF+'s unknown date. */
   startUnixSec: number;
   signals: readonly EdfSignalToWrite[];
   annotations?: readonly EdfAnnotation[];
@@ -257,7 +261,8 @@ export function writeEdf(file: EdfToWrite): EdfWritten {
   for (const [i, signal] of signals.entries()) {
     annotations.push(...missingStretches(signal, widths[i]!, recordTotal, durationSec, keptSet, missing));
   }
-  const lists = distribute(annotations, kept, durationSec);
+  const fraction = file.startUnixSec >= 0 ? Math.round((file.startUnixSec % 1) * 1e6) / 1e6 : 0;
+  const lists = distribute(annotations, kept, durationSec, fraction);
   const listBytes = Math.max(32, ...lists.map((list) => list.length));
   const listWidth = Math.ceil(listBytes / 2);
 
@@ -369,9 +374,9 @@ function missingStretches(
 }
 
 /** The annotation list of every kept record, its own time first. An annotation goes into the record that covers it, else the next. */
-function distribute(annotations: readonly EdfAnnotation[], kept: readonly number[], durationSec: number): Uint8Array[] {
+function distribute(annotations: readonly EdfAnnotation[], kept: readonly number[], durationSec: number, fraction: number): Uint8Array[] {
   const encoder = new TextEncoder();
-  const texts = kept.map((record) => `+${seconds(record * durationSec)}\u0014\u0014\u0000`);
+  const texts = kept.map((record) => `+${seconds(record * durationSec + fraction)}\u0014\u0014\u0000`);
   for (const { onsetSec, durationSec: length, text } of annotations.toSorted((a, b) => a.onsetSec - b.onsetSec)) {
     const record = Math.floor(onsetSec / durationSec);
     let index = kept.findIndex((candidate) => candidate >= record);
@@ -379,7 +384,8 @@ function distribute(annotations: readonly EdfAnnotation[], kept: readonly number
     if (index < 0) break;
     const clean = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, ' '); // eslint-disable-line no-control-regex
     const stated = Number.isNaN(length) ? '' : `\u0015${seconds(length)}`;
-    texts[index] += `${onsetSec < 0 ? '-' : '+'}${seconds(Math.abs(onsetSec))}${stated}\u0014${clean}\u0014\u0000`;
+    const onset = onsetSec + fraction;
+    texts[index] += `${onset < 0 ? '-' : '+'}${seconds(Math.abs(onset))}${stated}\u0014${clean}\u0014\u0000`;
   }
   return texts.map((text) => encoder.encode(text));
 }
@@ -438,6 +444,9 @@ function header(
   each(32, () => '', '');
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
+
+/** Takes off what the subtraction of decimals leaves. */
+const roundNs = (sec: number): number => Math.round(sec * 1e9) / 1e9;
 
 // ---- small readers -------------------------------------------------------------------------------------------------------------
 
