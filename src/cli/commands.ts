@@ -22,4 +22,12 @@ export const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./agreement.ts')).agreement,
   },
   verify: { summary: 'Hold a ledger of sent packets against the database.', load: async () => (await import('./verify.ts')).verify },
+  import: {
+    summary: 'Import recordings (WFDB with .atr, EDF+, CSV, dataset folders) at their own time.',
+    load: async () => (await import('./import.ts')).importRecordings,
+  },
+  export: {
+    summary: 'Export recordings as WFDB, EDF+ or CSV, or a user as FHIR.',
+    load: async () => (await import('./export.ts')).exportRecordings,
+  },
 };

@@ -1,5 +1,5 @@
 /** Cuts a recording into the packets that a device would have sent. Pure: the same recording and options give the same packets. */
-import type { Block, Packet } from '../proto/packet-codec.ts';
+import type { Block, Event, Packet } from '../proto/packet-codec.ts';
 import { SCHEMA_VERSION } from '../proto/packet-codec.ts';
 import { gridTimeNs } from '../signal.ts';
 import type { RecordedChannel, Recording } from './recording.ts';
@@ -14,7 +14,11 @@ export type PacketizeOptions = Readonly<{
   packetMs: number;
   /** Unix ns of device time 0. */
   startUnixNs: bigint;
+  /** Sends what the recording says happened as events with the code `annotation`. Default: not. */
+  withEvents?: boolean;
 }>;
+
+const EVENT_BYTES_MAX = 256;
 
 /** Number of packets that cover the recording. */
 export function packetCount(recording: Recording, packetMs: number): number {
@@ -28,7 +32,8 @@ export function packetAt(recording: Recording, seq: number, options: PacketizeOp
   const t1DeviceNs = t0DeviceNs + BigInt(Math.round(options.packetMs * 1e6));
   const blocks: Block[] = [];
   for (const channel of recording.channels) addBlocks(blocks, channel, t0DeviceNs, t1DeviceNs);
-  if (blocks.length === 0) return null;
+  const events = options.withEvents === true ? eventsIn(recording, t0DeviceNs, t1DeviceNs) : [];
+  if (blocks.length + events.length === 0) return null;
   return {
     schemaVersion: SCHEMA_VERSION,
     deviceId: options.deviceId,
@@ -41,8 +46,22 @@ export function packetAt(recording: Recording, seq: number, options: PacketizeOp
     firmware: 'biosignal-replay',
     blocks,
     measurements: [],
-    events: [],
+    events,
   };
+}
+
+function eventsIn(recording: Recording, t0Ns: bigint, t1Ns: bigint): Event[] {
+  const from = Number(t0Ns) / 1e9;
+  const to = Number(t1Ns) / 1e9;
+  return recording.events
+    .filter(({ atSec }) => atSec >= from && atSec < to)
+    .map(({ atSec, text }) => ({ code: 'annotation', tOffsetNs: Math.round((atSec - from) * 1e9), text: shorten(text) }));
+}
+
+function shorten(text: string): string {
+  let short = text;
+  while (new TextEncoder().encode(short).length > EVENT_BYTES_MAX) short = short.slice(0, -1);
+  return short;
 }
 
 /** One block per stretch without missing samples. */

@@ -26,6 +26,8 @@ export type ReplayOptions = Readonly<{
   resume: ReplayState | null;
   /** Seconds of the recording, Infinity for all. */
   durationSec: number;
+  /** See PacketizeOptions. */
+  withEvents?: boolean;
 }>;
 
 /** Where a replay stands: enough to go on with the same boot. */
@@ -67,7 +69,14 @@ export async function replayRecording(
     packetMs,
     nextSeq: 0,
   };
-  const packetOptions = { deviceId, bootId: state.bootId, subject, packetMs, startUnixNs: BigInt(state.startUnixNs) };
+  const packetOptions = {
+    deviceId,
+    bootId: state.bootId,
+    subject,
+    packetMs,
+    startUnixNs: BigInt(state.startUnixNs),
+    withEvents: options.withEvents === true,
+  };
 
   let firstRejection = '';
   let packets = 0;
