@@ -253,8 +253,13 @@ export class RPeakDetector implements BeatDetector {
       for (let lead = 0; lead < this.#leadCount; lead++) count = this.#pushLead(lead, leads[lead]!, at, end);
       this.#n += end - at;
       this.#phase = (this.#phase + end - at) % decimation;
-      if (this.#leadCount > 1) this.#fuse(count);
-      this.#detect(count, out);
+      if (this.#leadCount === 1) this.#detect(0, count, out);
+      // Sample by sample: a beat changes the leads' weights, and the next sample must see that wherever the push was cut.
+      else
+        for (let i = 0; i < count; i++) {
+          this.#fuse(i);
+          this.#detect(i, i + 1, out);
+        }
       at = end;
     }
   }
@@ -330,7 +335,7 @@ export class RPeakDetector implements BeatDetector {
   }
 
   /** Weighted sum of the leads' |slopes| into the first lead's; a missing lead is left out, its share goes to the others. */
-  #fuse(count: number): void {
+  #fuse(i: number): void {
     const fused = this.#slopes[0]!;
     const leadCount = this.#leadCount;
     const mean = this.#leadMean;
@@ -339,37 +344,35 @@ export class RPeakDetector implements BeatDetector {
     const now = this.#leadNow;
     const rate = 1 / (4 * this.#fd);
     const quick = 1 / (0.3 * this.#fd);
-    for (let i = 0; i < count; i++) {
-      let sum = 0;
-      let present = 0;
-      let all = 0;
-      let anyHere = false;
-      for (let lead = 0; lead < leadCount; lead++) {
-        const slope = this.#slopes[lead]![i]!;
-        const d = slope < 0 ? -slope : slope;
-        this.#slopeRing[lead]![(this.#k + i) & this.#ringMask] = d === d ? d : 0;
-        if (d === d) {
-          now[lead] = now[lead]! + (d - now[lead]!) * quick;
-          if (!learned || now[lead]! >= SILENT * mean[lead]!)
-            mean[lead] = mean[lead]! + (d - mean[lead]!) * Math.max(rate, 1 / (this.#k + i + 1));
-        }
-        const share = learned ? gain[lead]! * this.#leadLevel[lead]! : 1;
-        all += share;
-        if (d === d) anyHere = true;
-        if (d !== d || (learned && now[lead]! < SILENT * mean[lead]!)) continue;
-        present += share;
-        sum += learned ? gain[lead]! * d : mean[lead]! > 0 ? d / mean[lead]! : 0;
+    let sum = 0;
+    let present = 0;
+    let all = 0;
+    let anyHere = false;
+    for (let lead = 0; lead < leadCount; lead++) {
+      const slope = this.#slopes[lead]![i]!;
+      const d = slope < 0 ? -slope : slope;
+      this.#slopeRing[lead]![this.#k & this.#ringMask] = d === d ? d : 0;
+      if (d === d) {
+        now[lead] = now[lead]! + (d - now[lead]!) * quick;
+        if (!learned || now[lead]! >= SILENT * mean[lead]!)
+          mean[lead] = mean[lead]! + (d - mean[lead]!) * Math.max(rate, 1 / (this.#k + 1));
       }
-      fused[i] = present > 0 ? (sum * all) / present : anyHere ? 0 : Number.NaN;
+      const share = learned ? gain[lead]! * this.#leadLevel[lead]! : 1;
+      all += share;
+      if (d === d) anyHere = true;
+      if (d !== d || (learned && now[lead]! < SILENT * mean[lead]!)) continue;
+      present += share;
+      sum += learned ? gain[lead]! * d : mean[lead]! > 0 ? d / mean[lead]! : 0;
     }
+    fused[i] = present > 0 ? (sum * all) / present : anyHere ? 0 : Number.NaN;
   }
 
-  #detect(count: number, out: FoundBeats): void {
+  #detect(from: number, to: number, out: FoundBeats): void {
     const slopes = this.#slopes[0]!;
     const window = this.#window;
     const width = window.length;
     const hold = this.#hold;
-    for (let i = 0; i < count; i++) {
+    for (let i = from; i < to; i++) {
       const signed = slopes[i]!;
       const k = this.#k++;
       if (signed !== signed) {
