@@ -23,9 +23,9 @@ beforeAll(async () => {
     [api.org.orgId, api.org.projectId],
   );
   const made = await pool.query<{ id: number; uuid: string }>(
-    `insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns)
-     values ($1, $2, $3, $4, uuid_send(gen_random_uuid()), 0) returning id, uuid`,
-    [api.org.orgId, api.org.projectId, device.rows[0]?.id, user.id],
+    `insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, started_at)
+     values ($1, $2, $3, $4, uuid_send(gen_random_uuid()), 0, $5) returning id, uuid`,
+    [api.org.orgId, api.org.projectId, device.rows[0]?.id, user.id, at(0)],
   );
   stream = made.rows[0] ?? { id: 0, uuid: '' };
   await pool.query(
@@ -55,12 +55,14 @@ beforeAll(async () => {
      from generate_series(0, 9) as i cross join method m where m.kind = 'beat'`,
     [stream.id, at(0)],
   );
-  await pool.query(
-    `insert into sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)
-     select $2::timestamptz + i * interval '1 second', 0, $1, 250, -190, 210 + i, 10, 0, 0, case when i = 5 then 250 else 0 end, ''
-     from generate_series(0, 9) as i`,
-    [stream.id, at(0)],
-  );
+  for (let i = 0; i < 10; i++) {
+    const codec = encodeBlock([{ k0: i * 250, samples: new Int32Array(250).fill(10), qmask: null }]);
+    await pool.query(
+      `insert into sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)
+       values ($2, 0, $1, 250, -190, $3, 10, 0, 0, $4, $5)`,
+      [stream.id, at(i), 210 + i, i === 5 ? 250 : 0, codec],
+    );
+  }
 });
 afterAll(async () => {
   await api.close();
@@ -356,5 +358,43 @@ describe('charts', () => {
 
   it('answer a feature that nothing has computed with no rows', async () => {
     expect((await chart({ series: [{ feature: 'unheard_of' }], range: { duration: 'PT24H' } })).data).toEqual([]);
+  });
+});
+
+describe('the right to leave', () => {
+  it('exports everything of a user, and nothing of another', async () => {
+    const response = await api.send('GET', `/api/v1/xusers/${user.id}/export`);
+    const lines = (await response.text())
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { table: string; row: Record<string, unknown> });
+    const count = (table: string): number => lines.filter((line) => line.table === table).length;
+    expect(count('feature')).toBe(240);
+    expect(count('beat')).toBe(10);
+    expect(count('measurement')).toBe(2);
+    expect(count('stream')).toBe(2);
+    expect(count('samples')).toBeGreaterThan(0);
+    expect(lines.at(-1)).toEqual({ table: 'end' });
+    const stranger = await api.token('stranger');
+    expect(await (await api.send('GET', `/api/v1/xusers/${stranger.id}/export`)).text()).not.toContain('"feature"');
+  });
+
+  it('erases everything of a user, rollups included, with a receipt', async () => {
+    const path = `/api/v1/xusers/${user.id}/erase`;
+    expect((await api.send('POST', path, { body: { confirm_external_id: 'wrong' } })).status).toBe(422);
+    const receipt = await api.json<{ stores: { store: string; deleted: number; remaining: number }[] }>('POST', path, {
+      body: { confirm_external_id: 'patient' },
+    });
+    const store = Object.fromEntries(receipt.stores.map(({ store, deleted, remaining }) => [store, { deleted, remaining }]));
+    expect(store['feature']).toEqual({ deleted: 240, remaining: 0 });
+    expect(store['feature_1m']).toEqual({ deleted: 0, remaining: 0 });
+    expect(store['xuser']).toEqual({ deleted: 1, remaining: 0 });
+    expect(receipt.stores.every(({ remaining }) => remaining === 0)).toBe(true);
+    expect((await api.send('GET', '/api/v1/xusers', { as: user.token })).status).toBe(401);
+    expect((await api.send('POST', path, { body: { confirm_external_id: 'patient' } })).status).toBe(404);
+    const { rows } = await api.database.pool.query<{ n: number }>('select count(*)::integer as n from feature_1m where stream_id = $1', [
+      stream.id,
+    ]);
+    expect(rows[0]?.n).toBe(0);
   });
 });

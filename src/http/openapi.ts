@@ -23,11 +23,10 @@ export function errorsOf(route: Route): readonly ErrorCode[] {
   ]);
   const add = (...more: readonly ErrorCode[]): void => more.forEach((code) => codes.add(code));
   if (route.access.public !== true) {
-    add('credential_missing', 'credential_invalid', 'credential_kind', 'rate_limited');
+    add('credential_missing', 'credential_invalid', 'credential_kind', 'token_expired', 'rate_limited');
     if (route.access.key !== undefined || route.access.direct === true) add('scope_missing', 'origin_forbidden');
     if (route.access.direct === true) add('not_found');
     if (route.access.operator !== undefined) add('scope_missing', 'origin_forbidden');
-    if (route.access.userToken !== undefined) add('token_expired');
   }
   if (route.params !== undefined) add('not_found');
   if (route.body !== undefined) add('payload_too_large', 'request_timeout', 'unsupported_media_type');

@@ -70,6 +70,8 @@ export type HttpOptions = Readonly<{
   originAllowed?: OriginAllowed;
   idempotency?: Idempotency;
   logger: Logger;
+  /** Failed credentials that one address may send per second, and AUTH_BURST_SEC times as many at once. Default 5. */
+  authFailuresPerSec?: number;
   ticks?: Ticks;
   /** Metrics, audit and the contract check of the tests listen here. */
   observe?: (exchange: Exchange) => void;
@@ -109,7 +111,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     api: new RateLimit('api', config.requestsPerSecMax, BURST_SEC),
     ingest: new RateLimit('ingest', config.devicePacketsPerSecMax, BURST_SEC),
   };
-  const authFailures = new RateLimit('auth', AUTH_FAILURES_PER_SEC, AUTH_BURST_SEC);
+  const authFailures = new RateLimit('auth', options.authFailuresPerSec ?? AUTH_FAILURES_PER_SEC, AUTH_BURST_SEC);
   const originAllowed = options.originAllowed ?? (() => false);
   const socketPaths = new Set((options.sockets ?? []).map((route) => route.path));
   let inFlight = 0;

@@ -1,11 +1,12 @@
 /** Every route of src/query. */
-import type { Db } from '../auth/api-keys.ts';
+import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { biosignalRoutes } from './biosignal-routes.ts';
 import { bootstrapRoutes } from './bootstrap-routes.ts';
 import type { BootstrapDeps } from './bootstrap-routes.ts';
 import { chartRoutes } from './chart-routes.ts';
+import { exportRoutes } from './export-routes.ts';
 import { observationRoutes } from './observation-routes.ts';
 import type { ObservationDeps } from './observation-routes.ts';
 import { sampleRoutes } from './sample-routes.ts';
@@ -15,7 +16,7 @@ import { streamRoutes } from './stream-routes.ts';
 export type QueryApiDeps = BootstrapDeps &
   ObservationDeps &
   Readonly<{
-    db: Db;
+    db: Pool;
     cursors: Cursors;
     /** Internal numbers of the streams that this process received packets of in the last 10 s. */
     flowingStreams?: () => readonly number[];
@@ -30,5 +31,6 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...sampleRoutes(deps),
     ...observationRoutes(deps),
     ...chartRoutes(deps),
+    ...exportRoutes({ pool: deps.db }),
   ];
 }

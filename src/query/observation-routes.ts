@@ -8,7 +8,6 @@ import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import type { ServerKind } from '../storage/database.ts';
 import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
 import { findBiosignal, readObservations } from './observations.ts';
 import type { Observation, ObservationRow } from './observations.ts';
@@ -31,8 +30,6 @@ const SubjectQuery = Type.Optional(
 export type ObservationDeps = Readonly<{
   db: Db;
   cursors: Cursors;
-  /** Of the database: only plain PostgreSQL needs its partitions made. */
-  serverKind: ServerKind;
   /** Address in FHIR links. Empty: relative to the service root. */
   publicUrl?: string;
 }>;
@@ -155,14 +152,7 @@ export function observationRoutes(deps: ObservationDeps): readonly Route[] {
           }
           units.set(id, biosignal.unit);
         }
-        if (deps.serverKind === 'postgres') {
-          const days = new Set(input.measurements.map((item) => item.time.slice(0, 10)));
-          for (const day of days)
-            await db.query(
-              `select ensure_partitions('measurement', $1::timestamptz - interval '1 day', $1::timestamptz + interval '2 days')`,
-              [day],
-            );
-        }
+        await ensurePartitions(db, input.measurements);
         const { rowCount } = await db.query(
           `insert into measurement (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code)
            select t, (extract(epoch from t) * 1000000)::bigint * 1000, id, $1, $2, $3, biosignal_id, value, unit, qmask, method_code
@@ -190,6 +180,16 @@ export function observationRoutes(deps: ObservationDeps): readonly Route[] {
 }
 
 type MeasurementInput = Readonly<{ biosignal_id: number; value: number; time: string; quality?: number; method_code?: string }>;
+
+/** Only plain PostgreSQL has partitions that must be made before rows go in; there the function exists. */
+async function ensurePartitions(db: Db, measurements: readonly MeasurementInput[]): Promise<void> {
+  const { rows } = await db.query<{ needed: boolean }>(`select to_regclass('partition_rule') is not null as needed`);
+  if (rows[0]?.needed !== true) return;
+  const days = new Set(measurements.map((item) => new Date(item.time).toISOString().slice(0, 10)));
+  for (const day of days) {
+    await db.query(`select ensure_partitions('measurement', $1::timestamptz, $1::timestamptz + interval '1 day')`, [day]);
+  }
+}
 
 /** A name-based uuid (RFC 9562 version 8): the same measurement sent twice has the same id. */
 function measurementId(subjectId: string, item: MeasurementInput): string {

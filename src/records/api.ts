@@ -1,9 +1,10 @@
 /** Every route of src/records that clinicians and applications use. */
-import type { Db } from '../auth/api-keys.ts';
+import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { episodeRoutes } from './episode-routes.ts';
+import { eraseRoutes } from './erase-routes.ts';
 
-export function recordsApi(deps: Readonly<{ db: Db; cursors: Cursors }>): readonly Route[] {
-  return [...episodeRoutes(deps)];
+export function recordsApi(deps: Readonly<{ db: Pool; cursors: Cursors }>): readonly Route[] {
+  return [...episodeRoutes(deps), ...eraseRoutes(deps)];
 }

@@ -17,7 +17,7 @@ export function allRoutes({ database, auth }: ApiParts = { database: { pool: not
   const config = readConfig({});
   const routes = [
     ...authApi({ pool: database.pool, auth, cursors, secureCookies: false }),
-    ...queryApi({ db: database.pool, cursors, version: '0', config, serverKind: database.kind }),
+    ...queryApi({ db: database.pool, cursors, version: '0', config }),
     ...recordsApi({ db: database.pool, cursors }),
     ...serviceRoutes({
       version: '0',

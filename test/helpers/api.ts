@@ -36,6 +36,7 @@ export type ApiParts = Readonly<{ database: TestDatabase; auth: Auth }>;
 export async function startApi(
   makeRoutes: (parts: ApiParts) => { routes: readonly Route[]; sockets?: readonly SocketRoute[] },
   env: Readonly<Record<string, string>> = {},
+  options: Readonly<{ authFailuresPerSec?: number }> = {},
 ): Promise<Api> {
   const database = await testDatabase();
   const config = readConfig({ PORT: '0', BIO_REQUESTS_PER_SEC_MAX: '10000', ...env });
@@ -47,6 +48,7 @@ export async function startApi(
   const errors: string[] = [];
   const silent = (): void => undefined;
   const http = await startHttp({
+    ...options,
     config,
     routes,
     sockets,

@@ -1,0 +1,113 @@
+/** GET /api/v1/xusers/{xuserId}/export: everything of one user, as lines of JSON. */
+import { Type } from 'typebox';
+import type { Pool } from 'pg';
+import { audit } from '../auth/audit.ts';
+import { ownSubject } from '../auth/ownership.ts';
+import { writeJson } from '../http/json.ts';
+import type { Route } from '../http/route.ts';
+import { Uuid } from '../http/schemas.ts';
+import { readSamples } from './samples.ts';
+
+const NDJSON = 'application/x-ndjson';
+const ROWS = 2000;
+/** Channel seconds decoded at once. */
+const SAMPLE_ROWS = 600;
+const FOREVER_NS = 253_402_300_799_000_000_000n;
+
+/** Rows by table, as the database holds them. Secrets and internal numbers of others are not among them. */
+const tables: readonly Readonly<{ table: string; sql: string }>[] = [
+  { table: 'xuser', sql: 'select to_jsonb(x) as row from xuser x where x.id = $1' },
+  { table: 'stream', sql: `select to_jsonb(s) - 'seqs' as row from stream s where s.xuser_id = $1` },
+  {
+    table: 'stream_channel',
+    sql: 'select to_jsonb(c) as row from stream_channel c join stream s on s.id = c.stream_id where s.xuser_id = $1',
+  },
+  { table: 'measurement', sql: 'select to_jsonb(m) as row from measurement m where m.xuser_id = $1' },
+  { table: 'episode', sql: 'select to_jsonb(e) as row from episode e where e.xuser_id = $1' },
+  {
+    table: 'artifact',
+    sql: `select to_jsonb(a) - 'data' || jsonb_build_object('data_base64', encode(a.data, 'base64')) as row
+          from artifact a join episode e on e.id = a.episode_id where e.xuser_id = $1`,
+  },
+  { table: 'device_event', sql: 'select to_jsonb(d) as row from device_event d join stream s on s.id = d.stream_id where s.xuser_id = $1' },
+  {
+    table: 'beat',
+    sql: `select to_jsonb(b) || jsonb_build_object('method_code', m.code) as row
+          from beat b join stream s on s.id = b.stream_id join method m on m.id = b.method_id where s.xuser_id = $1`,
+  },
+  {
+    table: 'feature',
+    sql: `select to_jsonb(f) || jsonb_build_object('method_code', m.code) as row
+          from feature f join stream s on s.id = f.stream_id join method m on m.id = f.method_id where s.xuser_id = $1`,
+  },
+];
+
+export function exportRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/xusers/{xuserId}/export',
+      operationId: 'exportUser',
+      tag: 'Users',
+      summary: 'Export everything that is held of a user',
+      description: 'Lines of JSON, {"table", "row"}; samples as digital values with gain and baseline. The last line is {"table":"end"}.',
+      access: { key: 'admin', operator: 'admin' },
+      params: { xuserId: Uuid },
+      responses: { 200: { description: 'Lines.', contentType: NDJSON, schema: Type.Unknown() } },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const subject = await ownSubject(deps.pool, request.caller, request.params['xuserId'] ?? '');
+        await audit(deps.pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id });
+        return {
+          status: 200,
+          stream: linesOf(deps.pool, subject.id),
+          contentType: NDJSON,
+          headers: { 'content-disposition': `attachment; filename="xuser-${subject.id}.ndjson"` },
+        };
+      },
+    },
+  ];
+}
+
+/** One consistent snapshot, read through cursors: the size of a user does not matter here. */
+async function* linesOf(pool: Pool, subjectId: string): AsyncIterable<Uint8Array> {
+  const client = await pool.connect();
+  let clean = false;
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    for (const { table, sql } of tables) {
+      await client.query(
+        `declare rows cursor for select jsonb_build_object('table', '${table}', 'row', row)::text as line from (${sql}) as part`,
+        [subjectId],
+      );
+      for (;;) {
+        const { rows } = await client.query<{ line: string }>(`fetch ${ROWS} from rows`);
+        if (rows.length === 0) break;
+        yield Buffer.from(`${rows.map((row) => row.line).join('\n')}\n`);
+      }
+      await client.query('close rows');
+    }
+    const streams = await client.query<{ id: number; uuid: string }>('select id, uuid from stream where xuser_id = $1 order by id', [
+      subjectId,
+    ]);
+    for (const stream of streams.rows) {
+      let fromNs: bigint | null = 0n;
+      while (fromNs !== null) {
+        const page = await readSamples(client, { streamId: stream.id, channels: null, fromNs, toNs: FOREVER_NS, rowsMax: SAMPLE_ROWS });
+        for (const { code, rateNanoHz, t0Ns, gain, baseline, unit, lead, samples, qmask } of page.segments) {
+          const row = { stream_id: stream.uuid, channel: code, rate_nhz: rateNanoHz, t0_ns: t0Ns, gain, baseline, unit, lead };
+          yield Buffer.from(
+            `${writeJson({ table: 'samples', row: { ...row, samples: Array.from(samples), qmask: qmask === null ? null : Array.from(qmask) } })}\n`,
+          );
+        }
+        fromNs = page.nextFromNs;
+      }
+    }
+    await client.query('commit');
+    clean = true;
+    yield Buffer.from('{"table":"end"}\n');
+  } finally {
+    // A peer that went away leaves the transaction open: the connection goes with it.
+    client.release(!clean);
+  }
+}

@@ -1,0 +1,56 @@
+/** POST /api/v1/xusers/{xuserId}/erase: everything of one user, with a receipt. */
+import { Type } from 'typebox';
+import type { Pool } from 'pg';
+import { audit } from '../auth/audit.ts';
+import { ownSubject } from '../auth/ownership.ts';
+import { PipelineError } from '../errors.ts';
+import type { Route } from '../http/route.ts';
+import { exactly, Timestamp, Uuid } from '../http/schemas.ts';
+import { eraseUser } from './erase.ts';
+
+export function eraseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/xusers/{xuserId}/erase',
+      operationId: 'eraseUser',
+      tag: 'Users',
+      summary: 'Erase a user and everything that was recorded of them',
+      description:
+        'It cannot be undone, so the body repeats the external id. The receipt lists every store with what was deleted and what remains; ' +
+        'the log of raw packets, which holds many devices per row, drops what it has until packet_log_until.',
+      access: { key: 'admin', operator: 'admin' },
+      params: { xuserId: Uuid },
+      body: exactly({ confirm_external_id: Type.String({ minLength: 1, maxLength: 255 }) }),
+      responses: {
+        200: {
+          description: 'The receipt.',
+          schema: exactly({
+            xuser_id: Uuid,
+            erased_at: Timestamp,
+            stores: Type.Array(exactly({ store: Type.String(), deleted: Type.Integer(), remaining: Type.Integer() })),
+            packet_log_until: Timestamp,
+          }),
+        },
+      },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const subject = await ownSubject(deps.db, request.caller, request.params['xuserId'] ?? '');
+        const { confirm_external_id: confirmed } = request.body as { confirm_external_id: string };
+        if (confirmed !== subject.externalId) {
+          throw new PipelineError('validation_failed', '/confirm_external_id: is not the external id of this user', {
+            errors: [{ pointer: '/confirm_external_id', code: 'mismatch', detail: 'is not the external id of this user' }],
+          });
+        }
+        const receipt = await eraseUser(deps.db, subject.orgId, subject.id);
+        await audit(deps.db, request, {
+          action: 'xuser.erased',
+          targetKind: 'xuser',
+          targetId: subject.id,
+          detail: { stores: receipt.stores },
+        });
+        return { status: 200, json: receipt };
+      },
+    },
+  ];
+}

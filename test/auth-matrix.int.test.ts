@@ -1,0 +1,284 @@
+/** Every endpoint x every kind of credential, against the access table of the design.
+ *  Each operation has one row that says its family; an operation without a row fails. A family says what each credential gets. */
+import { createSign } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApiKey, revokeApiKey } from '../src/auth/api-keys.ts';
+import { createMember, signIn } from '../src/auth/operators.ts';
+import { createOrganization, createProject } from '../src/auth/organizations.ts';
+import { scopes } from '../src/http/route.ts';
+import type { Route, Scope } from '../src/http/route.ts';
+import { allRoutes } from './helpers/all-routes.ts';
+import { startApi } from './helpers/api.ts';
+import type { Api } from './helpers/api.ts';
+
+type Family = 'public' | 'token' | 'resolve' | 'read' | 'write' | 'admin' | 'projects' | 'session';
+type Kind = Scope | 'user' | 'viewer' | 'editor' | 'adminOperator';
+type Outcome = 'ok' | 401 | 403;
+
+/** Rows of design 5.1: what a valid credential of our own organization gets. */
+const families: Readonly<Record<Family, Readonly<Record<Kind, Outcome>>>> = {
+  public: { read: 'ok', write: 'ok', ingest: 'ok', admin: 'ok', user: 'ok', viewer: 'ok', editor: 'ok', adminOperator: 'ok' },
+  token: { read: 403, write: 'ok', ingest: 403, admin: 403, user: 401, viewer: 401, editor: 401, adminOperator: 401 },
+  resolve: { read: 403, write: 'ok', ingest: 403, admin: 403, user: 'ok', viewer: 403, editor: 'ok', adminOperator: 'ok' },
+  read: { read: 'ok', write: 403, ingest: 403, admin: 403, user: 'ok', viewer: 'ok', editor: 'ok', adminOperator: 'ok' },
+  write: { read: 403, write: 'ok', ingest: 403, admin: 403, user: 401, viewer: 403, editor: 'ok', adminOperator: 'ok' },
+  admin: { read: 403, write: 403, ingest: 403, admin: 'ok', user: 401, viewer: 403, editor: 403, adminOperator: 'ok' },
+  projects: { read: 'ok', write: 403, ingest: 403, admin: 403, user: 401, viewer: 'ok', editor: 'ok', adminOperator: 'ok' },
+  session: { read: 401, write: 401, ingest: 401, admin: 401, user: 401, viewer: 'ok', editor: 'ok', adminOperator: 'ok' },
+};
+
+/** What a request needs to be a good one. `record`: it names one record, so everybody else gets 404. */
+type Sample = Readonly<{ family: Family; query?: string; body?: unknown; record?: true }>;
+
+let api: Api;
+const ids = { subject: '', stream: '', episode: '', artifact: '', key: '', member: '', project: '', projectKey: '' };
+
+function samples(): Readonly<Record<string, Sample>> {
+  const since = '2026-01-01T00:00:00Z';
+  const until = '2026-01-01T00:00:10Z';
+  return {
+    createUserToken: { family: 'token', body: { external_id: 'own', project_key: ids.projectKey }, record: true },
+    getJwks: { family: 'public' },
+    resolveUser: { family: 'resolve', body: { external_id: 'own', project_key: ids.projectKey }, record: true },
+    listUsers: { family: 'read' },
+    getUser: { family: 'read', record: true },
+    updateUser: { family: 'write', body: {}, record: true },
+    listApiKeys: { family: 'admin' },
+    createApiKey: { family: 'admin', body: { name: 'made', scopes: ['admin'] } },
+    rotateApiKey: { family: 'admin', body: {}, record: true },
+    revokeApiKey: { family: 'admin', record: true },
+    listProjects: { family: 'projects' },
+    createProject: { family: 'admin', body: { name: 'made' } },
+    listSdkKeys: { family: 'projects', record: true },
+    createSdkKey: { family: 'admin', body: {}, record: true },
+    getOrigins: { family: 'admin', record: true },
+    setOrigins: { family: 'admin', body: { origins: [] }, record: true },
+    signIn: { family: 'public', body: { email: 'x@x.example', password: 'x' } },
+    signOut: { family: 'session' },
+    getSession: { family: 'session' },
+    listMembers: { family: 'admin' },
+    createMember: { family: 'admin', body: { email: 'not an address', role: 'viewer', password: 'x' } },
+    updateMember: { family: 'admin', body: {}, record: true },
+    listAuditLog: { family: 'admin' },
+    listBiosignals: { family: 'read', record: true },
+    createBiosignal: {
+      family: 'admin',
+      body: { name: 'x', abbreviation: 'X', unit: '1', signal_type: 'scalar', source_type: 'device', code: 'x' },
+      record: true,
+    },
+    listMethods: { family: 'read' },
+    listStreams: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
+    getStream: { family: 'read', record: true },
+    getFeatures: { family: 'read', record: true },
+    getBeats: { family: 'read', record: true },
+    getSamples: { family: 'read', query: `since=${since}&until=${until}`, record: true },
+    getBootstrap: { family: 'read' },
+    listDeviceProfiles: { family: 'read' },
+    createDeviceProfile: { family: 'admin', body: { code: 'p', name: 'p', manufacturer: '', model: '', channels: [] } },
+    listObservations: { family: 'read', query: `biosignal_id=20&subject_id=${ids.subject}`, record: true },
+    createMeasurements: {
+      family: 'write',
+      body: { subject_id: ids.subject, measurements: [{ biosignal_id: 61, value: 97, time: since }] },
+      record: true,
+    },
+    queryChart: {
+      family: 'read',
+      body: { subject_id: ids.subject, series: [{ biosignal_id: 20 }], range: { from: since, to: until } },
+      record: true,
+    },
+    listEpisodes: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
+    createEpisode: { family: 'write', body: { subject_id: ids.subject, kind: 'event', started_at: since }, record: true },
+    getEpisode: { family: 'read', record: true },
+    updateEpisode: { family: 'write', body: {}, record: true },
+    addArtifact: { family: 'write', body: { kind: 'note' }, record: true },
+    getArtifact: { family: 'read', record: true },
+    getHealth: { family: 'public' },
+    getReadiness: { family: 'public' },
+    getMetrics: { family: 'public' },
+    getApiDescription: { family: 'public' },
+    getOpenApi: { family: 'public' },
+    getErrorCodes: { family: 'public' },
+    getDocsScript: { family: 'public' },
+    exportUser: { family: 'admin', record: true },
+    eraseUser: { family: 'admin', body: { confirm_external_id: 'somebody else' }, record: true },
+  };
+}
+
+const routes = allRoutes();
+/** Good credentials by kind, and ones that are of no use. */
+const good = new Map<Kind, Readonly<Record<string, string>>>();
+const bad = new Map<string, Readonly<{ headers: Readonly<Record<string, string>>; code: readonly string[] }>>();
+const foreign = new Map<string, Readonly<Record<string, string>>>();
+
+beforeAll(async () => {
+  api = await startApi((parts) => ({ routes: allRoutes(parts) }), {}, { authFailuresPerSec: 100_000 });
+  const { pool } = api.database;
+  const bearer = (secret: string): Record<string, string> => ({ authorization: `Bearer ${secret}` });
+  const { orgId } = api.org;
+
+  const own = await api.token('own');
+  ids.subject = own.id;
+  ids.project = api.org.projectId;
+  ids.projectKey = api.org.projectKey;
+  const { rows } = await pool.query<{ uuid: string }>(
+    `with device as (insert into device (organization_id, project_id, external_id) values ($1, $2, 'd') returning id)
+     insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns)
+     select $1, $2, device.id, $3, uuid_send(gen_random_uuid()), 0 from device returning uuid`,
+    [orgId, ids.project, ids.subject],
+  );
+  ids.stream = rows[0]?.uuid ?? '';
+  const body = { subject_id: ids.subject, kind: 'event', started_at: '2026-01-01T00:00:00Z' };
+  const episode = await api.json<{ id: string }>('POST', '/api/v1/episodes', { body, status: 201 });
+  ids.episode = episode.id;
+  const detail = await api.json<{ artifacts: { id: string }[] }>('POST', `/api/v1/episodes/${episode.id}/artifacts`, {
+    body: { kind: 'note' },
+    status: 201,
+  });
+  ids.artifact = detail.artifacts[0]?.id ?? '';
+  ids.key = (await createApiKey(pool, { orgId, name: 'target', scopes: ['admin'] })).record.id;
+
+  const password = 'a long enough password';
+  const operator = async (role: 'viewer' | 'clinician' | 'owner', org: string): Promise<Record<string, string>> => {
+    const email = `${role}@${org}.example`;
+    const member = await createMember(pool, { orgId: org, email, displayName: '', role, password });
+    if (role === 'viewer') ids.member ||= member.id;
+    const { token } = await signIn(pool, email, password, { ip: '127.0.0.1', userAgent: '' });
+    return { cookie: `bio_session=${token}` };
+  };
+  for (const scope of scopes) good.set(scope, bearer((await createApiKey(pool, { orgId, name: scope, scopes: [scope] })).key));
+  good.set('user', bearer(own.token));
+  good.set('editor', await operator('clinician', orgId));
+  good.set('adminOperator', await operator('owner', orgId));
+  good.set('viewer', await operator('viewer', orgId));
+
+  const expired = await createApiKey(pool, { orgId, name: 'expired', scopes, expiresAt: '2020-01-01T00:00:00Z' });
+  const revoked = await createApiKey(pool, { orgId, name: 'revoked', scopes });
+  await revokeApiKey(pool, orgId, revoked.record.id);
+  bad.set('nothing', { headers: {}, code: ['credential_missing'] });
+  bad.set('garbage', { headers: bearer('garbage'), code: ['credential_invalid'] });
+  bad.set('another scheme', { headers: { authorization: 'Basic eDp5' }, code: ['credential_invalid'] });
+  bad.set('a project key', { headers: bearer(api.org.projectKey), code: ['credential_kind'] });
+  bad.set('an sdk key', { headers: bearer(api.org.sdkKey), code: ['credential_kind'] });
+  bad.set('a key with a typo', { headers: bearer(`${api.org.apiKey.key.slice(0, -1)}!`), code: ['credential_invalid'] });
+  bad.set('an expired key', { headers: bearer(expired.key), code: ['credential_invalid'] });
+  bad.set('a revoked key', { headers: bearer(revoked.key), code: ['credential_invalid'] });
+  bad.set('an expired token', { headers: bearer(await expiredToken()), code: ['token_expired'] });
+  bad.set('a wrong session', { headers: { cookie: `bio_session=${'x'.repeat(43)}` }, code: ['credential_invalid', 'credential_missing'] });
+
+  const other = await createOrganization(pool, 'Other');
+  const project = await createProject(pool, orgId, 'Second project');
+  foreign.set('a key of another organization', bearer(other.apiKey.key));
+  foreign.set(
+    'a key of another project',
+    bearer((await createApiKey(pool, { orgId, name: 'p2', scopes, projectId: project.projectId })).key),
+  );
+  foreign.set('another user', bearer((await api.token('another')).token));
+  foreign.set('an operator of another organization', await operator('owner', other.orgId));
+}, 60_000);
+afterAll(async () => {
+  await api.close();
+});
+
+async function expiredToken(): Promise<string> {
+  const { kid, key } = await api.auth.signingKeys.signer();
+  const now = Math.floor(Date.now() / 1000);
+  const claims = {
+    iss: 'http://test',
+    aud: 'biosignal',
+    sub: ids.subject,
+    org: api.org.orgId,
+    proj: ids.project,
+    jti: 'x',
+    iat: now - 7200,
+    exp: now - 3600,
+  };
+  const text = [{ alg: 'RS256', typ: 'JWT', kid }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  return `${text}.${createSign('RSA-SHA256').update(text).sign(key).toString('base64url')}`;
+}
+
+function send(route: Route, headers: Readonly<Record<string, string>>): Promise<Response> {
+  const sample = samples()[route.operationId];
+  const names: Readonly<Record<string, string>> = {
+    xuserId: ids.subject,
+    streamId: ids.stream,
+    id: ids.episode,
+    artifactId: ids.artifact,
+    keyId: ids.key,
+    memberId: ids.member,
+    projectId: ids.project,
+  };
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'unknown');
+  return api.send(route.method, sample?.query === undefined ? path : `${path}?${sample.query}`, {
+    as: '',
+    headers,
+    ...(route.body === undefined ? {} : { body: sample?.body ?? {} }),
+  });
+}
+
+const codeOf = async (response: Response): Promise<string> => ((await response.json()) as { code: string }).code;
+
+describe('the access table', () => {
+  it('has one row for every operation', () => {
+    expect(Object.keys(samples()).toSorted()).toEqual(routes.map((route) => route.operationId).toSorted());
+  });
+
+  it('never leaves an /api/v1 endpoint open', () => {
+    for (const route of routes) if (route.path.startsWith('/api/v1/')) expect(route.access.public, route.path).toBeUndefined();
+  });
+});
+
+// Signing out and revoking end the credential that is used for it, so they come last.
+const ordered = routes.toSorted(
+  (a, b) => Number(/signOut|revoke|rotate/.test(a.operationId)) - Number(/signOut|revoke|rotate/.test(b.operationId)),
+);
+
+describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_name, route) => {
+  it('refuses what is no credential', async () => {
+    const row = samples()[route.operationId];
+    for (const [name, { headers, code }] of bad) {
+      if (row?.family === 'public') continue;
+      const response = await send(route, headers);
+      expect(response.status, name).toBe(401);
+      expect(code, name).toContain(await codeOf(response));
+      expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/);
+    }
+  });
+
+  it('answers each kind of credential as its family says', async () => {
+    const row = samples()[route.operationId];
+    for (const [kind, headers] of good) {
+      const outcome = families[row?.family ?? 'session'][kind];
+      const response = await send(route, headers);
+      const text = await response.text();
+      if (outcome === 'ok') {
+        if (row?.family === 'public')
+          expect([401, 403].includes(response.status) && !/signIn|getMetrics/.test(route.operationId), `${kind} ${text}`).toBe(false);
+        else expect([401, 403], `${kind} ${text}`).not.toContain(response.status);
+        expect(response.status, `${kind} ${text}`).not.toBe(404);
+        expect(response.status, `${kind} ${text}`).toBeLessThan(500);
+      } else expect(response.status, `${kind} ${text}`).toBe(outcome);
+    }
+  });
+
+  it("shows nobody somebody else's records", async () => {
+    const row = samples()[route.operationId];
+    if (row?.family === 'public' || row?.family === 'session') return;
+    const secrets = [ids.subject, ids.stream, ids.episode, ids.artifact, ids.key, ids.member];
+    for (const [name, headers] of foreign) {
+      const response = await send(route, headers);
+      const text = await response.text();
+      if (row?.record === true) {
+        const family = families[row.family];
+        const kind = name === 'another user' ? family.user : name.startsWith('an operator') ? family.adminOperator : 'ok';
+        const confined = kind === 401 ? [401] : [404];
+        // Keys and members belong to the organization, and the other project is of it.
+        const shared = name === 'a key of another project' && /^(updateMember)$/.test(route.operationId) ? [200] : [];
+        const catalog = name === 'another user' && route.operationId === 'listBiosignals' ? [200] : [];
+        expect([...confined, ...shared, ...catalog], `${name} ${text}`).toContain(response.status);
+      }
+      if (response.ok && name !== 'a key of another project') {
+        for (const secret of secrets) expect(text.includes(secret) && secret !== '', `${name} sees ${secret}`).toBe(false);
+      }
+    }
+  });
+});
