@@ -28,6 +28,11 @@ export const fixtureChannels: readonly ChannelConfig[] = [
   channel('ecg.i', 'ecg', 250),
   channel('ecg.ii', 'ecg', 250),
   channel('ppg.ir', 'ppg', 130.1),
+  channel('eda', 'eda', 4),
+  channel('temp.skin', 'temp', 4),
+  channel('acc.x', 'acc', 32),
+  channel('acc.y', 'acc', 32),
+  channel('acc.z', 'acc', 32),
 ];
 
 /** Beats with respiratory sinus arrhythmia, a premature one now and then, waves, wander and noise; digital samples from device time startSec. */
@@ -47,6 +52,10 @@ export function madeUpStream(seed: number, startSec: number, lengthSec: number, 
     for (let i = 0; i < n; i++) {
       const t = (k0 + i) / fs;
       while (b < beats.length - 2 && beats[b + 1]! < t - 0.5) b++;
+      if (kind !== 'ecg' && kind !== 'ppg') {
+        samples[i] = Math.round(slow(kind, t, no, random) * 200) + 10;
+        continue;
+      }
       let x = 0.1 * Math.sin(2 * Math.PI * 0.2 * t) + 0.03 * (random() - 0.5);
       for (let j = b; j < beats.length && beats[j]! < t + 0.5; j++)
         x += kind === 'ecg' ? heartbeat(t - beats[j]!) : pulse(t - beats[j]! - 0.25);
@@ -54,6 +63,14 @@ export function madeUpStream(seed: number, startSec: number, lengthSec: number, 
     }
     return { channelNo: no as ChannelNo, k0, samples, qmask: null };
   });
+}
+
+/** Skin conductance with a response every 20 s, warm skin, and walking in every other minute. */
+function slow(kind: ChannelConfig['kind'], t: number, no: number, random: () => number): number {
+  if (kind === 'eda') return 5 + 0.4 * bump(t % 20, 8, 2) + 0.005 * random();
+  if (kind === 'temp') return 33 + 0.2 * Math.sin(t / 100) + 0.01 * random();
+  const walking = Math.floor(t / 60) % 2 === 0 ? 0.3 : 0.01;
+  return (no === 7 ? 1 : 0) + walking * Math.sin(2 * Math.PI * 1.8 * t + no) + 0.005 * random();
 }
 
 const bump = (t: number, at: number, width: number): number => Math.exp(-(((t - at) / width) ** 2));

@@ -4,12 +4,12 @@ import type { BatchTask } from './feature-wire.ts';
 import { recordOp, recordWidth } from './feature-wire.ts';
 import { runBatch as run } from './worker.ts';
 
-/** Names a file with the number of deaths left to die, each at the seventh batch of a thread. */
+/** Names a file with the number of deaths left to die, each at the third batch of a thread. */
 const deaths = process.env.BIO_TEST_DEATHS;
 let batches = 0;
 
 export function runBatch(task: BatchTask): Float64Array {
-  if (++batches === 7 && deaths !== undefined && existsSync(deaths)) {
+  if (++batches === 3 && deaths !== undefined && existsSync(deaths)) {
     const left = Number(readFileSync(deaths, 'utf8'));
     if (left > 0) {
       writeFileSync(deaths, String(left - 1));

@@ -83,7 +83,20 @@ describe('live equals recomputed, bit for bit', () => {
   test('the recomputation finds beats and features', async () => {
     const rows = await reference();
     expect(rows.filter((r) => r.includes('r_peaks')).length).toBeGreaterThan(700);
-    for (const feature of ['hr_ecg', 'hr_ppg', 'hrv_sdnn_300s', 'hrv_rmssd_60s', 'prv_sdnn_300s', 'hrv_lf_hf_300s'])
+    for (const feature of [
+      'hr_ecg',
+      'hr_ppg',
+      'hrv_sdnn_300s',
+      'hrv_rmssd_60s',
+      'prv_sdnn_300s',
+      'hrv_lf_hf_300s',
+      'eda_tonic',
+      'scr_rate',
+      'temp_mean',
+      'activity',
+      'steps',
+      'sqi_ppg',
+    ])
       expect(rows.filter((r) => r.includes(` ${feature} `)).length, feature).toBeGreaterThan(2);
   });
 

@@ -615,9 +615,10 @@ export class FeaturePool {
   }
 }
 
-/** Where a stream's rows stop being out. */
-function notFinalUs(stream: Stream): number {
-  return Math.floor(Number.isFinite(stream.finalUs) ? stream.finalUs : Number.isFinite(stream.firstUs) ? stream.firstUs : 0);
+/** Where a stream's rows stop being out, µs; its first row may lie at the start of its first second. */
+function notFinalUs({ finalUs, firstUs }: Stream): number {
+  if (Number.isFinite(finalUs)) return Math.floor(finalUs);
+  return Number.isFinite(firstUs) ? Math.floor(firstUs / secondUs) * secondUs : 0;
 }
 
 /** Cuts the poison out of runs. */

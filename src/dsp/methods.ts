@@ -101,6 +101,10 @@ const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => 
   ];
 };
 
+/** Values of 8 s blocks of one channel (or of the first of a group). */
+const block = (feature: string, source: MethodSource, title: string, unit: string, paper: string, notes: string): Method =>
+  method({ feature, source, title, unit, windowSec: 8, cadenceSec: 8, scope: 'channel', paper, notes });
+
 /** In the order of their wire index in the worker's packed rows. */
 export const featureMethods: readonly Method[] = [
   method({
@@ -125,6 +129,72 @@ export const featureMethods: readonly Method[] = [
   }),
   ...variability('ecg', 'hrv'),
   ...variability('ppg', 'prv'),
+  method({
+    feature: 'sqi_ecg',
+    source: 'ecg',
+    title: 'Signal quality of ECG',
+    unit: '1',
+    windowSec: 1,
+    cadenceSec: 1,
+    scope: 'channel',
+    paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
+    notes: 'See ecg-quality.ts. 0 bad, 1 good.',
+  }),
+  method({
+    feature: 'sqi_ppg',
+    source: 'ppg',
+    title: 'Signal quality of PPG',
+    unit: '1',
+    windowSec: 1,
+    cadenceSec: 1,
+    scope: 'channel',
+    paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
+    notes: 'See ppg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 9 s.',
+  }),
+  block(
+    'temp_mean',
+    'temp',
+    'Skin temperature',
+    'Cel',
+    'Davies & Gather 1993, doi:10.1080/01621459.1993.10476339',
+    'Hampel mean; see temperature.ts.',
+  ),
+  block('eda_tonic', 'eda', 'Tonic skin conductance', 'uS', 'Boucsein et al. 2012, doi:10.1111/j.1469-8986.2012.01384.x', 'See eda.ts.'),
+  method({
+    feature: 'scr_rate',
+    source: 'eda',
+    title: 'Skin conductance responses',
+    unit: '/min',
+    windowSec: 60,
+    cadenceSec: 8,
+    scope: 'channel',
+    paper: 'Boucsein et al. 2012, doi:10.1111/j.1469-8986.2012.01384.x',
+    notes: 'Responses of at least 0.05 uS that peak in the window, per covered minute. See eda.ts.',
+  }),
+  block(
+    'activity',
+    'acc',
+    'Activity (mean amplitude deviation)',
+    'g',
+    'Vaha-Ypya et al. 2015, doi:10.1371/journal.pone.0134813',
+    'See motion.ts. Needs three axes of one rate.',
+  ),
+  block(
+    'steps',
+    'acc',
+    'Steps in 8 s',
+    '{steps}',
+    'Straczkiewicz et al. 2023, see motion.ts',
+    'See motion.ts. Needs three axes of one rate.',
+  ),
+  block(
+    'spo2',
+    'ppg',
+    'Oxygen saturation',
+    '%',
+    'Webster 1997, Design of Pulse Oximeters',
+    'Uncalibrated (textbook line): never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. See spo2.ts.',
+  ),
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */

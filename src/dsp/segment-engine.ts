@@ -2,17 +2,28 @@
 import type { ChannelConfig, QualityFlag, Samples } from '../signal.ts';
 import type { RowBuffer } from './feature-wire.ts';
 import { rowCode } from './feature-wire.ts';
+import type { FoundValues } from './block-values.ts';
+import { Eda, emptyResponses } from './eda.ts';
+import { methodIndex } from './methods.ts';
+import { Activity, Steps } from './motion.ts';
 import { PpgBeatDetector } from './ppg-beats.ts';
+import { PpgQuality } from './ppg-quality.ts';
 import { RPeakDetector } from './r-peaks.ts';
-import type { BeatGroup, RowSink } from './segment-chain.ts';
+import type { BeatGroup, Chain, RowSink } from './segment-chain.ts';
 import { BeatChain } from './segment-chain.ts';
-import type { DetectorKind, DetectorStock } from './segment-detector.ts';
-import type { ChannelGroup } from './segment-groups.ts';
+import type { ChannelGroup, GroupLead } from './segment-groups.ts';
 import { channelGroups } from './segment-groups.ts';
+import type { BlockKernel, SecondJudge, SegmentKernel } from './segment-kernel.ts';
+import { beatKernel, blockKernel, qualityKernel, responseKernel } from './segment-kernel.ts';
+import type { KernelKind, KernelStock } from './segment-runner.ts';
+import type { ValueFeature } from './segment-value-chain.ts';
+import { ValueChain } from './segment-value-chain.ts';
+import { Spo2 } from './spo2.ts';
+import { Temperature } from './temperature.ts';
 
-type Route = { chain: BeatChain; lead: number; gain: number; baseline: number };
+type Route = { chain: Chain; lead: number; gain: number; baseline: number };
 
-const builds = {
+const detectors = {
   ecg: (fs: number, leads: number) => new RPeakDetector(fs, leads),
   ppg: (fs: number, leads: number) => new PpgBeatDetector(fs, leads),
 };
@@ -24,31 +35,27 @@ const badSample = 2;
 export class StreamEngine implements RowSink {
   readonly #fromUs: number;
   readonly #rows: RowBuffer;
-  readonly #chains: BeatChain[] = [];
-  /** By channelNo; null: nothing is computed from it. */
-  readonly #routes: (Route | null)[] = [];
-  readonly #touched = new Set<BeatChain>();
+  readonly #chains: Chain[] = [];
+  /** By channelNo: what takes its samples. */
+  readonly #routes: Route[][];
+  readonly #touched = new Set<Chain>();
+  readonly #stock: KernelStock;
   /** What was final before a flush: the flush may have to be taken back. */
   #flushedUs = -1;
 
   /** @param rows filled with final rows, in no particular order between channel groups */
-  constructor(channels: readonly ChannelConfig[], fromUs: number, stock: DetectorStock, rows: RowBuffer) {
+  constructor(channels: readonly ChannelConfig[], fromUs: number, stock: KernelStock, rows: RowBuffer) {
     this.#fromUs = fromUs;
     this.#rows = rows;
+    this.#stock = stock;
+    this.#routes = channels.map(() => []);
     const groups = channelGroups(channels);
-    this.#routes = channels.map(() => null);
     for (const source of ['ecg', 'ppg'] as const) {
       const own = groups.filter((g) => g.kind === source);
-      own.forEach((group) =>
-        this.#addBeats(
-          channels,
-          group,
-          source,
-          group.leads.some((l) => l.code === own[0]!.leads[0]!.code),
-          stock,
-        ),
-      );
+      const isFirst = (group: ChannelGroup): boolean => group.leads.some((lead) => lead.code === own[0]!.leads[0]!.code);
+      for (const group of own) this.#addBeats(channels, group, source, isFirst(group));
     }
+    for (const group of groups) this.#addValues(channels, group);
   }
 
   /** Time before which every row is out, µs; Infinity when nothing has begun. */
@@ -61,14 +68,15 @@ export class StreamEngine implements RowSink {
 
   /** Takes samples [k0, k0 + n); what lies before the channel's frontier is dropped. Processing waits for settle(). */
   run(channelNo: number, k0: number, samples: Samples, qmask: Uint8Array | null): void {
-    const route = this.#routes[channelNo];
-    if (route === null || route === undefined) return;
-    const { chain, lead, gain, baseline } = route;
-    const cut = Math.max(0, chain.frontier(lead) - k0);
+    for (const route of this.#routes[channelNo] ?? []) this.#runTo(route, k0, samples, qmask);
+  }
+
+  #runTo({ chain, lead, gain, baseline }: Route, k0: number, samples: Samples, qmask: Uint8Array | null): void {
+    const cut = Math.max(0, chain.feed.frontier(lead) - k0);
     const n = samples.length - cut;
     if (n <= 0) return;
     this.#flushedUs = -1;
-    const target = chain.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array);
+    const target = chain.feed.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array);
     const physical = target.samples;
     const at = target.at - cut;
     if (samples instanceof Int32Array) for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
@@ -79,10 +87,10 @@ export class StreamEngine implements RowSink {
 
   /** Nothing more of a channel before index k. */
   pass(channelNo: number, k: number): void {
-    const route = this.#routes[channelNo];
-    if (route === null || route === undefined) return;
-    route.chain.pass(route.lead, k);
-    this.#touched.add(route.chain);
+    for (const { chain, lead } of this.#routes[channelNo] ?? []) {
+      chain.feed.pass(lead, k);
+      this.#touched.add(chain);
+    }
   }
 
   /** Processes what was taken. How it was cut into calls changes nothing. */
@@ -116,25 +124,118 @@ export class StreamEngine implements RowSink {
     if (tUs >= this.#fromUs) this.#rows.add(rowCode.quality, channelNo, tUs, sqi, flag, 0);
   }
 
-  #addBeats(channels: readonly ChannelConfig[], group: ChannelGroup, source: 'ecg' | 'ppg', primary: boolean, stock: DetectorStock): void {
+  #addBeats(channels: readonly ChannelConfig[], group: ChannelGroup, source: 'ecg' | 'ppg', primary: boolean): void {
     const { rateNanoHz, leads } = group;
     const fs = rateNanoHz / 1e9;
     if (!(fs >= lowestHz[source] && fs <= 4000)) return;
-    const kind: DetectorKind = {
+    const kind: KernelKind = {
       key: `${source} ${rateNanoHz} ${leads.length}`,
-      build: () => builds[source](fs, leads.length),
+      build: () => beatKernel(detectors[source](fs, leads.length), rateNanoHz),
       rateNanoHz,
       leadCount: leads.length,
+      seamUs: 100_000,
+      apartUs: 200_000,
     };
     const beats: BeatGroup = { source, rateNanoHz, codes: leads.map((l) => l.code), channelNo: leads[0]!.channelNos[0]!, primary };
-    const chain = new BeatChain(beats, kind, stock, this);
+    const judge = judgeOf(source, fs, rateNanoHz, leads.length);
+    this.#add(channels, leads, new BeatChain(beats, kind, judge, sqiMethods[source], this.#stock, this));
+  }
+
+  #addValues(channels: readonly ChannelConfig[], group: ChannelGroup): void {
+    const { rateNanoHz } = group;
+    const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
+    for (const { leads, features } of valueFeatures(group))
+      this.#add(channels, leads, new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this));
+  }
+
+  #add(channels: readonly ChannelConfig[], leads: readonly GroupLead[], chain: Chain): void {
     this.#chains.push(chain);
-    leads.forEach((lead, index) => {
-      for (const no of lead.channelNos)
-        this.#routes[no] = { chain, lead: index, gain: channels[no]!.gain, baseline: channels[no]!.baseline };
+    leads.forEach(({ channelNos }, lead) => {
+      for (const no of channelNos) {
+        const { gain, baseline, unit, kind } = channels[no]!;
+        this.#routes[no]!.push({ chain, lead, gain: kind === 'acc' && unit === 'm/s2' ? gain * standardGravity : gain, baseline });
+      }
     });
   }
 }
 
+/** m/s^2 of 1 g: the accelerometer's features are in g. */
+const standardGravity = 9.80665;
+
 /** Slower channels of these kinds bear no beats. */
 const lowestHz = { ecg: 50, ppg: 20 };
+const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };
+
+/** Who judges the seconds of a group: of several PPG wavelengths the first one. */
+function judgeOf(source: 'ecg' | 'ppg', fs: number, rateNanoHz: number, leadCount: number): KernelKind | null {
+  if (source === 'ecg') return null;
+  const judge = (): SecondJudge => {
+    const quality = new PpgQuality(fs);
+    return {
+      latencySec: quality.latencySec,
+      push: (leads, from, to, out) => quality.push(leads[0]!, from, to, out),
+      flush: (out) => quality.flush(out),
+    };
+  };
+  const build = (): SegmentKernel => qualityKernel(judge, rateNanoHz);
+  return { key: `ppg quality ${rateNanoHz} ${leadCount}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 };
+}
+
+type ValueGroup = Readonly<{ leads: readonly GroupLead[]; features: readonly ValueFeature[] }>;
+
+/** What is computed from a slow group: per channel, or of the three axes, or of red and infrared. */
+function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup): ValueGroup[] {
+  const fs = rateNanoHz / 1e9;
+  const feature = (name: string, leadCount: number, build: () => SegmentKernel, perMinute = false): ValueFeature => ({
+    method: methodIndex(name),
+    kind: { key: `${name} ${rateNanoHz}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 },
+    perMinute,
+  });
+  const blocks = (name: string, leadCount: number, build: () => BlockKernel): ValueFeature =>
+    feature(name, leadCount, () => blockKernel(build));
+  const one = (kernel: {
+    latencySec: number;
+    reset(k: number): void;
+    push(x: Float64Array, from: number, to: number, out: FoundValues): void;
+  }): BlockKernel => ({
+    latencySec: kernel.latencySec,
+    reset: (k) => kernel.reset(k),
+    push: (x, from, to, out) => kernel.push(x[0]!, from, to, out),
+  });
+  if (kind === 'temp') return leads.map((lead) => ({ leads: [lead], features: [blocks('temp_mean', 1, () => one(new Temperature(fs)))] }));
+  if (kind === 'eda' && fs >= 2)
+    return leads.map((lead) => ({
+      leads: [lead],
+      features: [
+        blocks('eda_tonic', 1, () => tonic(fs)),
+        feature('scr_rate', 1, () => responseKernel(() => new Eda(fs), rateNanoHz), true),
+      ],
+    }));
+  if (kind === 'acc' && leads.length === 3 && fs >= 10)
+    return [{ leads, features: [blocks('activity', 3, () => new Activity(fs)), blocks('steps', 3, () => new Steps(fs))] }];
+  const red = leads.find((lead) => lead.code === 'ppg.red');
+  const infrared = leads.find((lead) => lead.code === 'ppg.ir');
+  if (kind !== 'ppg' || red === undefined || infrared === undefined || fs < 20) return [];
+  const spo2 = (): BlockKernel => {
+    const kernel = new Spo2(fs, null);
+    return {
+      latencySec: kernel.latencySec,
+      reset: (k) => kernel.reset(k),
+      push: (x, from, to, out) => kernel.push(x[0]!, x[1]!, from, to, out),
+    };
+  };
+  return [{ leads: [red, infrared], features: [blocks('spo2', 2, spo2)] }];
+}
+
+function tonic(fs: number): BlockKernel {
+  const eda = new Eda(fs);
+  const responses = emptyResponses();
+  return {
+    latencySec: eda.latencySec,
+    reset: (k) => eda.reset(k),
+    push(x, from, to, out) {
+      eda.push(x[0]!, from, to, out, responses);
+      responses.count = 0;
+    },
+  };
+}

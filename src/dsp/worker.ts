@@ -2,14 +2,14 @@
 import { move } from 'piscina';
 import type { BatchTask, Control } from './feature-wire.ts';
 import { RowBuffer, headWidth, recordOp, recordWidth, rowWidth } from './feature-wire.ts';
-import { DetectorStock } from './segment-detector.ts';
+import { KernelStock } from './segment-runner.ts';
 import { StreamEngine } from './segment-engine.ts';
 
 /** Live engines give out rows as they become final. Gated ones (recomputation) give out a range when all of it is final, as a replacement. */
 type Slot = { engine: StreamEngine; rows: RowBuffer; gated: boolean; fromUs: number; toUs: number; giveUs: number; closing: boolean };
 
 const slots = new Map<number, Slot>();
-const stock = new DetectorStock();
+const stock = new KernelStock();
 const out = new RowBuffer();
 
 /** Feeds one batch and returns the packed outputs of the engines that it touched (see readOutputs). */
