@@ -1,6 +1,10 @@
-/** A service in a process of its own, for benches. argv: memory | full. Speaks IPC: ready once, then answers `usage` and `stop`.
+/** A service in a process of its own, for benches. argv: bare | memory | full.
+ *  bare: uWebSockets.js alone doing the same socket work: a reply to every second packet, and 700 bytes to the viewers of the subject.
+ *  Speaks IPC: ready once, then answers `usage` and `stop`.
  *  full: DATABASE_URL names an empty database. */
 import { readConfig } from '../../src/config.ts';
+import type { UwsSocket } from '../../src/http/uws.ts';
+import { loadUws } from '../../src/http/uws.ts';
 import { KEY, startMemoryService } from './memory-service.ts';
 
 export type BenchReady = Readonly<{ kind: 'ready'; port: number; key: string }>;
@@ -23,6 +27,7 @@ function noteTick(): void {
 }
 
 async function start(mode: string): Promise<{ port: number; key: string; packets: () => number; stop: () => Promise<void> }> {
+  if (mode === 'bare') return startBare();
   if (mode === 'memory') {
     const service = await startMemoryService({
       ledger: false,
@@ -44,6 +49,75 @@ async function start(mode: string): Promise<{ port: number; key: string; packets
   const { apiKey } = await createOrganization(service.database.pool, `Bench ${Date.now()}`);
   setInterval(noteTick, 10);
   return { port: service.port, key: apiKey.key, packets: () => 0, stop: service.stop };
+}
+
+/** The floor under every figure: what the sockets alone cost. */
+function startBare(): { port: number; key: string; packets: () => number; stop: () => Promise<void> } {
+  const uws = loadUws();
+  const app = uws.App();
+  type Peer = { subject: string; count: number };
+  const viewers = new Map<string, Set<UwsSocket<Peer>>>();
+  const reply = new Uint8Array(24);
+  const frame = new Uint8Array(700);
+  let packets = 0;
+  const accept = (path: string, open: (ws: UwsSocket<Peer>) => void, message: (ws: UwsSocket<Peer>, bytes: ArrayBuffer) => void): void => {
+    app.ws<Peer>(path, {
+      maxPayloadLength: 65_536,
+      maxBackpressure: 1_048_576,
+      closeOnBackpressureLimit: false,
+      idleTimeout: 60,
+      sendPingsAutomatically: true,
+      compression: uws.DISABLED,
+      upgrade: (res, req, context) => {
+        const subject = new URLSearchParams(req.getQuery() ?? '').get('subject') ?? '';
+        const key = req.getHeader('sec-websocket-key');
+        res.upgrade<Peer>({ subject, count: 0 }, key, 'bio.v1', '', context);
+      },
+      open,
+      message,
+      drain: () => undefined,
+      close: () => undefined,
+    });
+  };
+  const subjectAt = { at: -1 };
+  accept(
+    '/ingest/stream',
+    () => undefined,
+    (ws, message) => {
+      packets++;
+      const peer = ws.getUserData();
+      if (peer.subject === '') {
+        const bytes = Buffer.from(message);
+        if (subjectAt.at < 0) subjectAt.at = bytes.indexOf('s0', bytes.indexOf('d0') + 9);
+        peer.subject = bytes.toString('latin1', subjectAt.at, subjectAt.at + 9);
+      }
+      if (++peer.count % 2 === 0) ws.send(reply, true, false);
+      for (const viewer of viewers.get(peer.subject) ?? []) viewer.send(frame, true, false);
+    },
+  );
+  accept(
+    '/ws',
+    (ws) => {
+      const { subject } = ws.getUserData();
+      const set = viewers.get(subject) ?? new Set();
+      viewers.set(subject, set.add(ws));
+    },
+    () => undefined,
+  );
+  let port = 0;
+  app.listen('127.0.0.1', 0, 0, (socket) => {
+    if (socket !== false) port = uws.us_socket_local_port(socket);
+  });
+  setInterval(noteTick, 10);
+  return {
+    port,
+    key: KEY,
+    packets: () => packets,
+    stop: async () => {
+      await Promise.resolve();
+      app.close();
+    },
+  };
 }
 
 const service = await start(process.argv[2] ?? 'memory');

@@ -36,6 +36,7 @@ export type LoadResult = Readonly<{
   /** How late the generator sent, ms. */
   lateMs: Quantiles;
   closed: number;
+  closeReasons: Readonly<Record<string, number>>;
 }>;
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as LoadPlan;
@@ -126,12 +127,18 @@ function upgrade(path: string, onMessage: (bytes: Buffer, from: number, to: numb
         if (start + length > data.length) break;
         const opcode = data[at]! & 0x0f;
         if (opcode === 9) socket.write(clientFrame(10, data.subarray(start, start + length)));
+        else if (opcode === 8) noteClose(data.toString('utf8', start + 2, start + length));
         else if (opcode <= 2) onMessage(data, start, start + length, opcode === 2);
         at = start + length;
       }
       if (at < data.length) rest = data.subarray(at);
     });
   });
+}
+
+const closeReasons = new Map<string, number>();
+function noteClose(reason: string): void {
+  closeReasons.set(reason, (closeReasons.get(reason) ?? 0) + 1);
 }
 
 /** Masked with zeros, which changes nothing and costs nothing. */
@@ -337,6 +344,7 @@ const result: LoadResult = {
   frameMs: frameMs.quantiles(),
   lateMs: lateMs.quantiles(),
   closed: closedCount,
+  closeReasons: Object.fromEntries(closeReasons),
 };
 process.stdout.write(`${JSON.stringify(result)}\n`);
 process.stdin.once('data', () => process.exit(0));
