@@ -1,0 +1,60 @@
+/** `biosignal detect`: R peaks of a WFDB record as a WFDB annotation file, so that anyone can score them with WFDB's own `bxb`. */
+import { dirname, join } from 'node:path';
+import { findRPeaks } from '../dsp/r-peaks-record.ts';
+import { PipelineError } from '../errors.ts';
+import { physicalSamples, readRecord, writeAnnotations } from '../formats/wfdb.ts';
+import type { Command } from './command.ts';
+import { EXIT_OK, UsageError } from './command.ts';
+
+/** Finds the R peaks of a record and writes them as normal beats (N).
+ *  @param recordPath of the .hea file  @param lead index or name of a lead; `all`: fuse the leads of the first one's rate
+ *  @param annotator extension of the file to write, letters and digits  @param folder where to write; default: beside the record
+ *  @returns path and number of beats
+ *  @throws PipelineError validation_failed when the record has no such lead */
+export async function detectRecord(
+  recordPath: string,
+  lead: string,
+  annotator: string,
+  folder: string = dirname(recordPath),
+): Promise<{ path: string; beatCount: number }> {
+  if (!/^[A-Za-z][A-Za-z0-9]{0,15}$/.test(annotator))
+    throw new PipelineError('validation_failed', `annotator "${annotator}": letters and digits`);
+  const record = await readRecord(recordPath);
+  const index = /^\d+$/.test(lead) ? Number(lead) : record.leads.findIndex((l) => l.name === lead);
+  const first = record.leads[lead === 'all' ? 0 : index];
+  if (first === undefined) {
+    throw new PipelineError('validation_failed', `${record.name}: no lead "${lead}"; it has ${record.leads.map((l) => l.name).join(', ')}`);
+  }
+  const leads = lead === 'all' ? record.leads.filter((l) => l.fs === first.fs) : [first];
+  const beats = findRPeaks(leads.map(physicalSamples), first.fs);
+  const path = join(folder, `${record.name}.${annotator}`);
+  const perFrame = first.fs / record.fs; // annotations count frames
+  const annotations = [];
+  for (let i = 0; i < beats.count; i++) annotations.push({ sample: Math.round(beats.position[i]! / perFrame), code: 'N' });
+  await writeAnnotations(path, annotations);
+  return { path, beatCount: beats.count };
+}
+
+export const detect: Command = {
+  name: 'detect',
+  summary: 'Find the R peaks of WFDB records and write them as annotation files.',
+  positionals: 'RECORD.hea...',
+  description: 'Score them with WFDB: bxb -r RECORD -a atr bio -f 300',
+  options: {
+    lead: { type: 'string', value: 'N', fallback: '0', doc: 'Index or name of the lead, or all: fuse the leads.' },
+    annotator: { type: 'string', value: 'NAME', fallback: 'bio', doc: 'Extension of the file to write.' },
+    out: { type: 'string', value: 'DIR', doc: 'Folder to write to; default: beside the record.' },
+  },
+  examples: ['biosignal detect 100.hea --lead 0 --annotator bio'],
+  run: async ({ console, options, positionals, json }) => {
+    if (positionals.length === 0) throw new UsageError('name at least one record');
+    const results = [];
+    for (const record of positionals) {
+      const result = await detectRecord(record, options.text('lead'), options.text('annotator'), options.text('out') || dirname(record));
+      results.push({ record, ...result });
+      if (!json) console.out(`${result.path}: ${result.beatCount} beats`);
+    }
+    if (json) console.out(JSON.stringify(results));
+    return EXIT_OK;
+  },
+};
