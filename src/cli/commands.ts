@@ -30,4 +30,13 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Export recordings as WFDB, EDF+ or CSV, or a user as FHIR.',
     load: async () => (await import('./export.ts')).exportRecordings,
   },
+  detect: {
+    summary: 'Find the R peaks of WFDB records and write them as annotation files.',
+    load: async () => (await import('./detect.ts')).detect,
+  },
+  backup: {
+    summary: 'Write the whole database to a folder, while the service runs.',
+    load: async () => (await import('./backup.ts')).backup,
+  },
+  restore: { summary: 'Read a backup into an empty database.', load: async () => (await import('./backup.ts')).restore },
 };

@@ -1,0 +1,311 @@
+/** `biosignal backup` and `restore`: the whole database as a folder of COPY files, the same for every kind of server: a backup of the
+ *  embedded PostgreSQL restores into TimescaleDB and back.
+ *
+ *  A backup is one snapshot (repeatable read) of all tables that hold truth; rollups and partitions are made again when it is restored.
+ *    manifest.json        schema version, kind of server, time; per table its columns, rows, bytes and the sha256 of its file
+ *    TABLE.copy.gz        binary COPY, gzip level 1 (samples are packed already)
+ *  For very large installations use the tools of the server (pgBackRest, pg_basebackup): docs/operator.md says when. */
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { constants, createGunzip, createGzip } from 'node:zlib';
+import pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { PipelineError } from '../errors.ts';
+import type { Database } from '../storage/database.ts';
+import { migrate } from '../storage/migrate.ts';
+import { Partitions } from '../storage/partitions.ts';
+import type { Command, Console } from './command.ts';
+import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
+import { locateDatabase, withDatabase } from './open-database.ts';
+import { startProgress } from './progress.ts';
+import { openDatabase } from '../storage/database.ts';
+
+type TableEntry = {
+  name: string;
+  columns: string[];
+  rows: number;
+  bytes: number;
+  sha256: string;
+  fromUs: number | null;
+  toUs: number | null;
+};
+
+export type Manifest = Readonly<{
+  format: 'biosignal-backup 1';
+  schemaVersion: number;
+  kind: string;
+  createdAt: string;
+  tables: readonly TableEntry[];
+}>;
+
+/** What is not backed up: the schema's own books, and what follows from other tables. */
+const derived = /^(migration|database_kind|partition_rule|rollup_dirty|.*_kept|.*_shape)$/;
+
+export const backup: Command = {
+  name: 'backup',
+  summary: 'Write the whole database to a folder, while the service runs.',
+  positionals: 'FOLDER',
+  description: 'One consistent snapshot. The folder holds key hashes, signing keys and health data: protect it as the database.',
+  options: {},
+  examples: ['biosignal backup /var/backups/biosignal/2026-01-05'],
+  run: async ({ console, positionals, json }) => {
+    const [folder] = positionals;
+    if (folder === undefined) throw new UsageError('name a folder');
+    if (existsSync(folder) && (await readdir(folder)).length > 0) throw new UsageError(`${folder} is not empty`);
+    const manifest = await withDatabase(console, (database) => writeBackup(database, folder, console));
+    return report(console, json, manifest, 'backed up');
+  },
+};
+
+export const restore: Command = {
+  name: 'restore',
+  summary: 'Read a backup into an empty database.',
+  positionals: 'FOLDER',
+  description: `Stop the service first. The database may be of another kind than the one that was backed up; its schema is made if it is empty.
+With --check the files are only held against their hashes.`,
+  options: { check: { type: 'boolean', doc: 'Only check that the backup is whole.' } },
+  run: async ({ console, options, positionals, json }) => {
+    const [folder] = positionals;
+    if (folder === undefined) throw new UsageError('name a folder');
+    const manifest = await readManifest(folder);
+    const damaged = await damagedTables(folder, manifest);
+    if (damaged.length > 0) {
+      console.err(`biosignal restore: ${damaged.join(', ')} of ${folder} ${damaged.length === 1 ? 'is' : 'are'} damaged`);
+      return EXIT_FAILED;
+    }
+    if (options.flag('check')) return report(console, json, manifest, 'whole');
+    const address = await locateDatabase(console);
+    try {
+      await migrate(address.url);
+      const database = await openDatabase(address.url, { applicationName: 'biosignal restore', poolSizeMax: 2, statementTimeoutMs: 0 });
+      try {
+        await readBackup(database, folder, manifest, console);
+      } finally {
+        await database.close();
+      }
+    } finally {
+      await address.stop();
+    }
+    return report(console, json, manifest, 'restored');
+  },
+};
+
+function report(console: Console, json: boolean, manifest: Manifest, verb: string): number {
+  const { tables, ...head } = manifest;
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+  const bytes = tables.reduce((sum, table) => sum + table.bytes, 0);
+  if (json) console.out(JSON.stringify({ ...head, rows, bytes, tables }, null, 2));
+  else
+    console.out(
+      `${verb}: ${tables.length} tables, ${rows} rows, ${(bytes / 1e6).toFixed(1)} MB, schema ${manifest.schemaVersion}, of ${manifest.createdAt}`,
+    );
+  return EXIT_OK;
+}
+
+/** Writes a backup. The manifest comes last: a folder without one is no backup. */
+export async function writeBackup(database: Database, folder: string, console: Console): Promise<Manifest> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const client = await database.connect();
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    const { rows: books } = await client.query<{ version: number; now: string }>(
+      `select (select max(id) from migration) as version, to_char(now(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as now`,
+    );
+    const names = await tablesInOrder(client);
+    const tables: TableEntry[] = [];
+    const progress = startProgress(console, 'backup', names.length);
+    for (const name of names) {
+      console.signal.throwIfAborted();
+      tables.push(await dumpTable(client, name, folder));
+      progress.update(tables.length, name);
+    }
+    progress.end();
+    await client.query('commit');
+    const manifest: Manifest = {
+      format: 'biosignal-backup 1',
+      schemaVersion: books[0]!.version,
+      kind: database.kind,
+      createdAt: books[0]!.now,
+      tables,
+    };
+    await writeFile(join(folder, 'manifest.json.part'), JSON.stringify(manifest, null, 2), { mode: 0o600 });
+    await rename(join(folder, 'manifest.json.part'), join(folder, 'manifest.json'));
+    return manifest;
+  } finally {
+    await client.end();
+  }
+}
+
+async function dumpTable(client: pg.Client, name: string, folder: string): Promise<TableEntry> {
+  const columns = await columnsOf(client, name);
+  const list = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
+  const hasTime = columns[0] === 'time';
+  const { rows } = await client.query<{ n: bigint; from_us: number | null; to_us: number | null }>(
+    `select count(*) as n, ${hasTime ? '(extract(epoch from min(time)) * 1e6)::float8' : 'null'} as from_us,
+       ${hasTime ? '(extract(epoch from max(time)) * 1e6)::float8' : 'null'} as to_us from ${pg.escapeIdentifier(name)}`,
+  );
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const measure = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      hash.update(chunk);
+      bytes += chunk.length;
+      done(null, chunk);
+    },
+  });
+  const source = client.query(copyTo(`copy (select ${list} from ${pg.escapeIdentifier(name)}) to stdout (format binary)`));
+  const file = createWriteStream(join(folder, `${name}.copy.gz`), { mode: 0o600 });
+  await pipeline(source, createGzip({ level: constants.Z_BEST_SPEED }), measure, file);
+  const { n, from_us: fromUs, to_us: toUs } = rows[0]!;
+  return { name, columns, rows: Number(n), bytes, sha256: hash.digest('hex'), fromUs, toUs };
+}
+
+/** Reads a checked backup into a database that has the schema and nobody in it. All in one transaction. */
+export async function readBackup(database: Database, folder: string, manifest: Manifest, console: Console): Promise<void> {
+  const client = await database.connect();
+  try {
+    const { rows } = await client.query<{ version: number; used: boolean }>(
+      'select (select max(id) from migration) as version, exists (select from organization) or exists (select from stream) as used',
+    );
+    const { version, used } = rows[0]!;
+    if (used) throw new PipelineError('conflict', 'the database is not empty: restore into a fresh one');
+    if (version < manifest.schemaVersion) {
+      throw new PipelineError(
+        'conflict',
+        `the backup has schema ${manifest.schemaVersion}, this release knows ${version}: use the newer release`,
+      );
+    }
+    await makePartitions(client, database, manifest);
+    await client.query('begin');
+    const present = new Set(await tablesInOrder(client));
+    const tables = manifest.tables.filter(({ name }) => present.has(name));
+    // The schema came with a catalog of its own: the backup's takes its place, ids included.
+    await client.query(`truncate ${[...present].map((name) => pg.escapeIdentifier(name)).join(', ')} cascade`);
+    const progress = startProgress(console, 'restore', tables.length);
+    for (const [index, table] of tables.entries()) {
+      console.signal.throwIfAborted();
+      const list = table.columns.map((column) => pg.escapeIdentifier(column)).join(', ');
+      const sink = client.query(copyFrom(`copy ${pg.escapeIdentifier(table.name)} (${list}) from stdin (format binary)`));
+      await pipeline(createReadStream(join(folder, `${table.name}.copy.gz`)), createGunzip(), sink);
+      if (sink.rowCount !== table.rows) {
+        throw new PipelineError('conflict', `${table.name}: ${sink.rowCount} rows were read, the backup states ${table.rows}`);
+      }
+      progress.update(index + 1, table.name);
+    }
+    await advanceSequences(client);
+    await client.query('commit');
+    progress.end();
+    if (database.kind === 'timescale') await refreshAggregates(client);
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  } finally {
+    await client.end();
+  }
+}
+
+/** On plain PostgreSQL a row needs its partition before it comes: every bin between the first and the last time. */
+async function makePartitions(client: pg.Client, database: Database, manifest: Manifest): Promise<void> {
+  if (database.kind !== 'postgres') return;
+  const partitions = new Partitions(database);
+  const { rows } = await client.query<{ relation: string; step_us: number }>(
+    'select relation, (extract(epoch from step) * 1e6)::float8 as step_us from partition_rule',
+  );
+  for (const { relation, step_us: stepUs } of rows) {
+    const table = manifest.tables.find(({ name }) => name === relation);
+    if (table === undefined || table.fromUs === null || table.toUs === null) continue;
+    const times: number[] = [];
+    for (let us = table.fromUs; us < table.toUs; us += stepUs) times.push(us);
+    await partitions.ensure(client, relation, [...times, table.toUs]);
+  }
+}
+
+/** Tables of the schema `public` with truth in them, those that others refer to first. */
+async function tablesInOrder(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ name: string; needs: string[] }>(
+    `select c.relname as name, coalesce(array_agg(distinct f.relname::text) filter (where f.relname <> c.relname), '{}') as needs
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
+     left join pg_constraint k on k.conrelid = c.oid and k.contype = 'f'
+     left join pg_class f on f.oid = k.confrelid
+     where c.relkind in ('r', 'p') and not c.relispartition group by c.relname order by c.relname`,
+  );
+  const left = new Map(rows.filter(({ name }) => !derived.test(name)).map(({ name, needs }) => [name, needs]));
+  const ordered: string[] = [];
+  while (left.size > 0) {
+    const ready = [...left].filter(([, needs]) => needs.every((need) => !left.has(need))).map(([name]) => name);
+    if (ready.length === 0) throw new PipelineError('internal', `tables refer to one another in a circle: ${[...left.keys()].join(', ')}`);
+    for (const name of ready) {
+      left.delete(name);
+      ordered.push(name);
+    }
+  }
+  return ordered;
+}
+
+async function columnsOf(client: pg.Client, name: string): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `select attname as name from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
+    [pg.escapeIdentifier(name)],
+  );
+  return rows.map((row) => row.name);
+}
+
+/** Identity columns go on after the largest number that was restored. */
+async function advanceSequences(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ relation: string; column: string; sequence: string }>(
+    `select c.relname as relation, a.attname as column, pg_get_serial_sequence(quote_ident(c.relname), a.attname) as sequence
+     from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = 'public' and a.attidentity <> '' and c.relkind in ('r', 'p') and not c.relispartition`,
+  );
+  for (const { relation, column, sequence } of rows) {
+    const [table, name] = [pg.escapeIdentifier(relation), pg.escapeIdentifier(column)];
+    await client.query(
+      `select setval($1::regclass, greatest((select max(${name}) from ${table}), (select last_value from ${sequence})), true)
+       where exists (select from ${table})`,
+      [sequence],
+    );
+  }
+}
+
+/** Continuous aggregates do not see rows that came below their watermark until they are refreshed. The finest first. */
+async function refreshAggregates(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select view_name as name from timescaledb_information.continuous_aggregates where view_schema = 'public'
+     order by array_position(array['feature_1m', 'feature_1h', 'feature_1d'], view_name::text)`,
+  );
+  for (const { name } of rows) await client.query(`call refresh_continuous_aggregate('${name.replaceAll("'", "''")}', null, null)`);
+}
+
+/** @throws PipelineError when the folder is no backup */
+export async function readManifest(folder: string): Promise<Manifest> {
+  const path = join(folder, 'manifest.json');
+  if (!existsSync(path))
+    throw new PipelineError('not_found', `${folder} has no manifest.json: it is no backup, or one that did not finish`);
+  const manifest = JSON.parse(await readFile(path, 'utf8')) as Manifest;
+  if (manifest.format !== 'biosignal-backup 1') throw new PipelineError('validation_failed', `${path}: format ${String(manifest.format)}`);
+  for (const { name } of manifest.tables) {
+    if (!/^[a-z][a-z0-9_]{0,62}$/.test(name)) throw new PipelineError('validation_failed', `${path}: table name ${JSON.stringify(name)}`);
+  }
+  return manifest;
+}
+
+/** Names of the tables whose file is absent or not what was written. */
+async function damagedTables(folder: string, manifest: Manifest): Promise<string[]> {
+  const damaged: string[] = [];
+  for (const { name, sha256 } of manifest.tables) {
+    const path = join(folder, `${name}.copy.gz`);
+    if (!existsSync(path)) {
+      damaged.push(name);
+      continue;
+    }
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(path), hash);
+    if (hash.digest('hex') !== sha256) damaged.push(name);
+  }
+  return damaged;
+}
