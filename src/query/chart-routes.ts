@@ -1,5 +1,6 @@
 /** POST /api/v1/charts/query: several series on one time axis, with a flag beside every value. */
 import { Type } from 'typebox';
+import { sqlState } from '../auth/api-keys.ts';
 import type { Db } from '../auth/api-keys.ts';
 import { ownSubject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
@@ -115,6 +116,8 @@ export function chartRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
           timeZone,
           qualityMax: given.quality_max ?? 1,
           fill: given.fill ?? 'none',
+        }).catch((error: unknown) => {
+          throw sqlState(error) === '22023' ? wrong('/tz', 'is not a time zone that the database knows') : error;
         });
         return {
           status: 200,
@@ -180,9 +183,11 @@ function durationMs(text: string): number {
   return ((number(weeks) * 7 + number(days)) * 86_400 + number(hours) * 3600 + number(minutes) * 60 + number(seconds)) * 1000;
 }
 
+/** The zone as it was given: ICU would answer with an older name (Asia/Calcutta) that not every PostgreSQL knows. */
 function zoneOf(zone: string): string {
   try {
-    return Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone;
+    Intl.DateTimeFormat('en', { timeZone: zone });
+    return zone;
   } catch {
     throw wrong('/tz', 'is not an IANA time zone');
   }
