@@ -86,6 +86,7 @@ With --check the files are only held against their hashes.`,
         await readBackup(database, folder, manifest, console);
       } finally {
         await database.close();
+        if (!database.pool.ended) await database.pool.end();
       }
     } finally {
       await address.stop();

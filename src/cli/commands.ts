@@ -39,4 +39,8 @@ export const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./backup.ts')).backup,
   },
   restore: { summary: 'Read a backup into an empty database.', load: async () => (await import('./backup.ts')).restore },
+  erase: {
+    summary: 'Erase a user with all recordings, values and records; prints a receipt.',
+    load: async () => (await import('./erase.ts')).erase,
+  },
 };

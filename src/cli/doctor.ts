@@ -142,6 +142,7 @@ async function databaseFindings(console: Console, config: Config): Promise<Findi
       return [...(await server(database, address.where)), await schema(database), await clock(database), await backlog(database)];
     } finally {
       await database.close();
+      if (!database.pool.ended) await database.pool.end();
     }
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';

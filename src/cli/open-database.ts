@@ -32,6 +32,8 @@ export async function withDatabase<T>(console: Console, use: (database: Database
       return await use(database);
     } finally {
       await database.close();
+      // Kysely ends the pool only if it has made a query itself; idle connections would keep the process for ten seconds.
+      if (!database.pool.ended) await database.pool.end();
     }
   } finally {
     await address.stop();

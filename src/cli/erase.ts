@@ -1,0 +1,55 @@
+/** `biosignal erase`: everything of one user, with a receipt. */
+import { writeFile } from 'node:fs/promises';
+import { PipelineError } from '../errors.ts';
+import { eraseUser } from '../records/erase.ts';
+import type { Command } from './command.ts';
+import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
+import { withDatabase } from './open-database.ts';
+import { findOrganization } from './organizations.ts';
+import { formatTable } from './table.ts';
+
+export const erase: Command = {
+  name: 'erase',
+  summary: 'Erase a user with all recordings, values and records; prints a receipt.',
+  positionals: 'USER',
+  description: `USER is the uuid or external id of a user record. Samples, beats, values, rollups, records and the user itself go, at once and for good;
+the receipt counts what went and what is left (0), without health data in it. Raw packets are logged in batches of many devices and go
+with the log's partitions, at the time the receipt states. Backups that hold the user are yours to expire.`,
+  options: {
+    org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
+    yes: { type: 'boolean', doc: 'Do it. Without, the command only says what it would erase.' },
+    receipt: { type: 'string', value: 'FILE', doc: 'Write the receipt there as JSON, too.' },
+  },
+  examples: ['biosignal erase patient-7', 'biosignal erase patient-7 --yes --receipt patient-7.erased.json'],
+  run: async ({ console, options, positionals, json }) => {
+    const [wanted] = positionals;
+    if (wanted === undefined || positionals.length > 1) throw new UsageError('name one user');
+    return await withDatabase(console, async ({ pool }) => {
+      const orgId = await findOrganization(pool, options.text('org'));
+      const { rows } = await pool.query<{ id: string; external_id: string; project: string; streams: number }>(
+        `select x.id, x.external_id, p.name as project, (select count(*)::int from stream where xuser_id = x.id) as streams
+         from xuser x join project p on p.id = x.project_id
+         where x.organization_id = $1 and (x.id::text = $2 or x.external_id = $2)`,
+        [orgId, wanted],
+      );
+      const [user] = rows;
+      if (user === undefined) throw new PipelineError('not_found', `no user '${wanted}'`);
+      if (rows.length > 1) throw new UsageError(`'${wanted}' is a user of several projects: give the uuid`);
+      if (!options.flag('yes')) {
+        console.out(
+          `would erase user ${user.external_id} (${user.id}) of project ${user.project} with ${user.streams} streams; add --yes to do it`,
+        );
+        return EXIT_OK;
+      }
+      const receipt = await eraseUser(pool, orgId, user.id);
+      const file = options.text('receipt');
+      if (file !== '') await writeFile(file, `${JSON.stringify(receipt, null, 2)}\n`, { mode: 0o600 });
+      if (json) console.out(JSON.stringify(receipt, null, 2));
+      else {
+        for (const line of formatTable(receipt.stores.map((store) => ({ ...store })))) console.out(line);
+        console.out(`user ${receipt.xuser_id} erased at ${receipt.erased_at}; raw packets gone by ${receipt.packet_log_until}`);
+      }
+      return receipt.stores.every(({ remaining }) => remaining === 0) ? EXIT_OK : EXIT_FAILED;
+    });
+  },
+};
