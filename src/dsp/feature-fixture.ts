@@ -28,6 +28,7 @@ export const fixtureChannels: readonly ChannelConfig[] = [
   channel('ecg.i', 'ecg', 250),
   channel('ecg.ii', 'ecg', 250),
   channel('ppg.ir', 'ppg', 130.1),
+  channel('resp', 'resp', 25),
   channel('eda', 'eda', 4),
   channel('temp.skin', 'temp', 4),
   channel('acc.x', 'acc', 32),
@@ -68,9 +69,10 @@ export function madeUpStream(seed: number, startSec: number, lengthSec: number, 
 /** Skin conductance with a response every 20 s, warm skin, and walking in every other minute. */
 function slow(kind: ChannelConfig['kind'], t: number, no: number, random: () => number): number {
   if (kind === 'eda') return 5 + 0.4 * bump(t % 20, 8, 2) + 0.005 * random();
+  if (kind === 'resp') return Math.sin(2 * Math.PI * 0.25 * t) + 0.05 * random();
   if (kind === 'temp') return 33 + 0.2 * Math.sin(t / 100) + 0.01 * random();
   const walking = Math.floor(t / 60) % 2 === 0 ? 0.3 : 0.01;
-  return (no === 7 ? 1 : 0) + walking * Math.sin(2 * Math.PI * 1.8 * t + no) + 0.005 * random();
+  return (no === 8 ? 1 : 0) + walking * Math.sin(2 * Math.PI * 1.8 * t + no) + 0.005 * random();
 }
 
 const bump = (t: number, at: number, width: number): number => Math.exp(-(((t - at) / width) ** 2));

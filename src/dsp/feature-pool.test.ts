@@ -96,6 +96,7 @@ describe('live equals recomputed, bit for bit', () => {
       'activity',
       'steps',
       'sqi_ppg',
+      'resp_rate',
     ])
       expect(rows.filter((r) => r.includes(` ${feature} `)).length, feature).toBeGreaterThan(2);
   });

@@ -151,6 +151,17 @@ export const featureMethods: readonly Method[] = [
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
     notes: 'See ppg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 9 s.',
   }),
+  method({
+    feature: 'resp_rate',
+    source: 'resp',
+    title: 'Respiratory rate',
+    unit: '/min',
+    windowSec: 32,
+    cadenceSec: 4,
+    scope: 'channel',
+    paper: 'Schaefer & Kratky 2008, doi:10.1007/s10439-007-9428-1',
+    notes: 'From a respiration channel: spacing of the breaths in the window. See respiration.ts. Delay about 12 s.',
+  }),
   block(
     'temp_mean',
     'temp',

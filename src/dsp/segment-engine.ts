@@ -9,6 +9,7 @@ import { Activity, Steps } from './motion.ts';
 import { PpgBeatDetector } from './ppg-beats.ts';
 import { PpgQuality } from './ppg-quality.ts';
 import { RPeakDetector } from './r-peaks.ts';
+import { BreathDetector } from './respiration.ts';
 import type { BeatGroup, Chain, RowSink } from './segment-chain.ts';
 import { BeatChain } from './segment-chain.ts';
 import type { ChannelGroup, GroupLead } from './segment-groups.ts';
@@ -186,10 +187,17 @@ type ValueGroup = Readonly<{ leads: readonly GroupLead[]; features: readonly Val
 /** What is computed from a slow group: per channel, or of the three axes, or of red and infrared. */
 function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup): ValueGroup[] {
   const fs = rateNanoHz / 1e9;
-  const feature = (name: string, leadCount: number, build: () => SegmentKernel, perMinute = false): ValueFeature => ({
+  const feature = (name: string, leadCount: number, build: () => SegmentKernel, make: ValueFeature['make'] = 'values'): ValueFeature => ({
     method: methodIndex(name),
-    kind: { key: `${name} ${rateNanoHz}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 },
-    perMinute,
+    kind: {
+      key: `${name} ${rateNanoHz}`,
+      build,
+      rateNanoHz,
+      leadCount,
+      seamUs: make === 'values' ? 0 : 300_000,
+      apartUs: make === 'values' ? 0 : 900_000,
+    },
+    make,
   });
   const blocks = (name: string, leadCount: number, build: () => BlockKernel): ValueFeature =>
     feature(name, leadCount, () => blockKernel(build));
@@ -203,12 +211,17 @@ function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup): ValueGroup[] 
     push: (x, from, to, out) => kernel.push(x[0]!, from, to, out),
   });
   if (kind === 'temp') return leads.map((lead) => ({ leads: [lead], features: [blocks('temp_mean', 1, () => one(new Temperature(fs)))] }));
+  if (kind === 'resp' && fs >= 10)
+    return leads.map((lead) => ({
+      leads: [lead],
+      features: [feature('resp_rate', 1, () => beatKernel(new BreathDetector(fs), rateNanoHz), 'spacing')],
+    }));
   if (kind === 'eda' && fs >= 2)
     return leads.map((lead) => ({
       leads: [lead],
       features: [
         blocks('eda_tonic', 1, () => tonic(fs)),
-        feature('scr_rate', 1, () => responseKernel(() => new Eda(fs), rateNanoHz), true),
+        feature('scr_rate', 1, () => responseKernel(() => new Eda(fs), rateNanoHz), 'count'),
       ],
     }));
   if (kind === 'acc' && leads.length === 3 && fs >= 10)

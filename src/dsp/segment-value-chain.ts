@@ -8,16 +8,18 @@ import { noteMissing } from './segment-chain.ts';
 import type { Chain } from './segment-chain.ts';
 import { LeadFeed } from './segment-leads.ts';
 import type { RowTaker } from './segment-leads.ts';
+import { respiratoryRate } from './respiration.ts';
 import { positionUs } from './segment-grid.ts';
 import type { KernelKind, KernelStock } from './segment-runner.ts';
 import { SegmentRunner } from './segment-runner.ts';
 
-/** One feature of the group: values per block as the kernel gives them, or the rate of events per minute in the method's window. */
+/** One feature of the group: `values` as the kernel gives them per block; `count`: events per minute in the method's window;
+ *  `spacing`: per minute, from the spacing of the events in the window. */
 export type ValueFeature = Readonly<{
   /** Position in `featureMethods`. */
   method: number;
   kind: KernelKind;
-  perMinute: boolean;
+  make: 'values' | 'count' | 'spacing';
 }>;
 
 const secondUs = 1_000_000;
@@ -48,9 +50,10 @@ export class ValueChain implements Chain, RowTaker {
     this.feed = new LeadFeed(leadCount, this);
     this.#parts = features.map((feature) => {
       const events: number[] = [];
-      const give = feature.perMinute
-        ? (tUs: number) => void events.push(tUs)
-        : (tUs: number, value: number, flag: number) => this.#give(feature.method, tUs + 1, value, flag as QualityFlag);
+      const give =
+        feature.make !== 'values'
+          ? (tUs: number) => void events.push(tUs)
+          : (tUs: number, value: number, flag: number) => this.#give(feature.method, tUs + 1, value, flag as QualityFlag);
       return { feature, runner: new SegmentRunner(feature.kind, stock, give), events, nextSec: -1 };
     });
   }
@@ -58,7 +61,7 @@ export class ValueChain implements Chain, RowTaker {
   get finalUs(): number {
     if (this.feed.k < 0) return Number.POSITIVE_INFINITY;
     let us = Number.POSITIVE_INFINITY;
-    for (const part of this.#parts) us = Math.min(us, part.feature.perMinute ? part.nextSec * secondUs : part.runner.finalUs);
+    for (const part of this.#parts) us = Math.min(us, part.feature.make !== 'values' ? part.nextSec * secondUs : part.runner.finalUs);
     return us;
   }
 
@@ -100,7 +103,7 @@ export class ValueChain implements Chain, RowTaker {
   #settle(): void {
     let oldestUs = Number.POSITIVE_INFINITY;
     for (const part of this.#parts) {
-      if (!part.feature.perMinute) continue;
+      if (part.feature.make === 'values') continue;
       this.#rates(part);
       oldestUs = Math.min(oldestUs, part.nextSec * secondUs);
     }
@@ -117,9 +120,24 @@ export class ValueChain implements Chain, RowTaker {
       if (this.#gaps.missingUs(tUs - secondUs, tUs) >= secondUs) continue;
       const covered = 1 - this.#gaps.missingUs(fromUs, tUs) / (windowSec * secondUs);
       if (covered < coverageMin) continue;
-      let count = 0;
-      for (const event of part.events) if (event <= tUs) count++;
-      this.#give(part.feature.method, tUs, (count * 60) / (windowSec * covered), covered < 0.6 ? BAD : covered < 0.9 ? SUSPECT : GOOD);
+      const rate =
+        part.feature.make === 'count' ? countRate(part.events, tUs, windowSec * covered) : spacingRate(part.events, tUs, windowSec);
+      this.#give(part.feature.method, tUs, rate, covered < 0.6 ? BAD : covered < 0.9 ? SUSPECT : GOOD);
     }
   }
+}
+
+/** Events up to t per minute. */
+function countRate(events: readonly number[], tUs: number, seconds: number): number {
+  let count = 0;
+  for (const event of events) if (event <= tUs) count++;
+  return (60 * count) / seconds;
+}
+
+const breaths = new Float64Array(256);
+
+function spacingRate(events: readonly number[], tUs: number, windowSec: number): number {
+  let count = 0;
+  for (const event of events) if (event <= tUs && count < breaths.length) breaths[count++] = event / secondUs;
+  return respiratoryRate(breaths, count, windowSec);
 }
