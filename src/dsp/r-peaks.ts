@@ -69,7 +69,8 @@ const FORGET_GAP_SEC = 10; // levels are learned anew after a longer gap
 const LATENCY_SEC = 2;
 const TOO_OLD_SEC = 1.8;
 const BAND_DELAY_SEC = 0.02; // of the band-passed summit after the R wave
-const REACH_SEC = 0.085; // farthest refined position from where the feature has it
+const REACH_SEC = 0.085; // farthest refined position from where the feature has it ...
+const REACH_NOISY_SEC = 0.03; // ... and in full noise
 const SUMMIT_SEC = 0.05;
 const REFINE_SEC = 0.05;
 const SAME_SIGN = 1.2; // preference for the sign that the R waves had so far
@@ -735,7 +736,9 @@ export class RPeakDetector implements BeatDetector {
     // Only what was known when the beat was judged, whatever has been pushed since.
     const known = Math.min(this.#n, this.#k * decimation) - 1;
     const middle = Math.round((at + 0.5 - FEATURE_DELAY_SEC * this.#fd) * decimation);
-    const reach = Math.round(REACH_SEC * this.#fs);
+    // In noise the extremum of the raw signal is often the noise's; the feature's own place is within 30 ms then.
+    const noisy = Math.min(1, (NOISY_FULL * this.#noise) / this.#signal);
+    const reach = Math.round((REACH_SEC + (REACH_NOISY_SEC - REACH_SEC) * noisy) * this.#fs);
     const from = Math.max(0, centre - half, middle - reach);
     const to = Math.min(known, centre + half, middle + reach);
     let base = 0;
