@@ -9,7 +9,7 @@ export const Timestamp = Type.String({ format: 'date-time' });
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 /** One of a list of words. */
 export const oneOf = <const T extends readonly string[]>(words: T, options: object = {}) =>
-  Type.Enum([...words] as [...T], { type: 'string', ...options });
+  Type.Unsafe<T[number]>({ type: 'string', enum: [...words], ...options });
 /** An object with exactly these members. */
 export const exactly = <T extends Record<string, TSchema>>(properties: T, options: object = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options });

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import { isLoopback } from './peer.ts';
 import type { Route } from './route.ts';
-import { exactly } from './schemas.ts';
+import { exactly, oneOf } from './schemas.ts';
 
 /** One part that must work for the service to take traffic. */
 export type Part = Readonly<{ name: string; ok: boolean; detail: string }>;
@@ -20,7 +20,7 @@ export type ServiceDeps = Readonly<{
 
 const Health = exactly({ status: Type.Literal('ok'), version: Type.String() });
 const Readiness = exactly({
-  status: Type.Enum(['ready', 'not_ready'], { type: 'string' }),
+  status: oneOf(['ready', 'not_ready']),
   parts: Type.Array(exactly({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })),
 });
 

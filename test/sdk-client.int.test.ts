@@ -1,0 +1,90 @@
+/** The typed client against the route table: every operation, every type, and a round trip through a running service. */
+import type { Static } from 'typebox';
+import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest';
+import { ApiError, BiosignalClient, operations, parseNanos } from '../sdk/client.ts';
+import type * as sdk from '../sdk/client.ts';
+import type { TokenResponse } from '../src/auth/token-routes.ts';
+import type { XuserSchema } from '../src/auth/xuser-routes.ts';
+import type { BiosignalSchema } from '../src/query/biosignal-routes.ts';
+import type { ObservationSchema } from '../src/query/observation-routes.ts';
+import type { StreamSchema } from '../src/query/stream-routes.ts';
+import type { EpisodeSchema } from '../src/records/episode-routes.ts';
+import { allRoutes } from './helpers/all-routes.ts';
+import { startApi } from './helpers/api.ts';
+import type { Api } from './helpers/api.ts';
+
+let api: Api;
+let client: BiosignalClient;
+beforeAll(async () => {
+  api = await startApi((parts) => ({ routes: allRoutes(parts) }));
+  client = new BiosignalClient({ baseUrl: api.base, credential: api.org.apiKey.key });
+});
+afterAll(async () => {
+  await api.close();
+});
+
+describe('the client', () => {
+  it('knows every operation under /api/v1, by its method and path', () => {
+    const table = allRoutes().filter((route) => route.path.startsWith('/api/v1/'));
+    expect(Object.fromEntries(table.map((route) => [route.operationId, [route.method, route.path]]))).toEqual(operations);
+  });
+
+  it('has the types of the table', () => {
+    expectTypeOf<Static<typeof TokenResponse>>().toExtend<sdk.UserToken>();
+    expectTypeOf<Static<typeof XuserSchema>>().toExtend<sdk.User>();
+    expectTypeOf<Static<typeof BiosignalSchema>>().toExtend<sdk.Biosignal>();
+    expectTypeOf<Static<typeof ObservationSchema>>().toExtend<sdk.Observation>();
+    expectTypeOf<Static<typeof StreamSchema>>().toExtend<sdk.Stream>();
+    expectTypeOf<Static<typeof EpisodeSchema>>().toExtend<sdk.Episode>();
+  });
+
+  it('mints a token, and uses it', async () => {
+    const { xuser_token: token, xuser_id: id } = await client.createUserToken('someone', api.org.projectKey);
+    const own = new BiosignalClient({ baseUrl: api.base, credential: () => token });
+    expect((await own.resolveUser('someone')).xuser_id).toBe(id);
+    expect((await own.listBiosignals(api.org.projectId)).length).toBeGreaterThan(20);
+    expect(await own.listObservations({ biosignal_id: 20 })).toEqual([]);
+    expect(await own.listStreams({})).toEqual([]);
+    expect(await own.listEpisodes({})).toEqual([]);
+    expect((await own.queryChart({ series: [{ biosignal_id: 20 }], range: { duration: 'PT1H' } })).data).toEqual([]);
+  });
+
+  it('walks through pages', async () => {
+    for (let i = 0; i < 5; i++) await client.resolveUser(`page ${i}`);
+    const seen: sdk.User[] = [];
+    for await (const page of client.pages<sdk.User>('listUsers', { query: { limit: 2 } })) seen.push(...page);
+    expect(new Set(seen.map((user) => user.xuser_id)).size).toBe(seen.length);
+    expect(seen.length).toBeGreaterThanOrEqual(5);
+  });
+
+  it('throws problems with their code', async () => {
+    const error = await client.getFeatures('00000000-0000-4000-8000-000000000000').catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({ status: 404, code: 'not_found' });
+    expect((error as ApiError).requestId).not.toBe('');
+  });
+
+  it('tries again after 429 and 503, and a lost POST only with a key', async () => {
+    const statuses = [503, 429, 200];
+    let calls = 0;
+    const flaky = new BiosignalClient({
+      baseUrl: api.base,
+      credential: 'x',
+      fetch: async () => {
+        calls += 1;
+        return new Response('{}', { status: statuses.shift() ?? 200, headers: { 'retry-after': '0' } });
+      },
+    });
+    await flaky.createUserToken('a', 'b');
+    expect(calls).toBe(3);
+    const lost = new BiosignalClient({ baseUrl: api.base, credential: 'x', fetch: () => Promise.reject(new TypeError('lost')) });
+    await expect(lost.createUserToken('a', 'b')).rejects.toThrow('lost');
+  });
+
+  it('reads times to the last digit', () => {
+    expect(parseNanos('[{"name":"hr","ts_ns":[1700000000000000001,2],"values":[1.5,2]},{"ts_ns":[]}]')).toEqual([
+      { name: 'hr', ts_ns: [1_700_000_000_000_000_001n, 2n], values: [1.5, 2] },
+      { ts_ns: [] },
+    ]);
+  });
+});
