@@ -51,6 +51,7 @@ function navigate(): void {
   page?.leave();
   const argument = decodeURIComponent(wanted.slice(current.path.length + 1));
   page = current.open({ redraw, locale, member, argument: wanted.startsWith(current.path) ? argument : '' });
+  page.start();
   document.title = `${current.name} · biosignal`;
   redraw();
 }

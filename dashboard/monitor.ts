@@ -151,7 +151,13 @@ export class LiveMonitor {
         <span class="unit">${tile.title}</span>
       </p>
       <p class="foot">
-        ${value === undefined ? html`<span class="muted">waiting for enough beats</span>` : qualityMark(value.qmask, this.#locale)}
+        ${
+          value === undefined
+            ? html`<span class="muted">waiting for enough beats</span>`
+            : old
+              ? html`<span class="muted">out of date</span>`
+              : qualityMark(value.qmask, this.#locale)
+        }
         ${old && value !== undefined ? html`<span class="muted">${formatAge(this.#locale, Date.now() - ageMs, Date.now())}</span>` : nothing}
       </p>
     </article>`;

@@ -19,6 +19,10 @@ export abstract class Page {
 
   constructor(context: PageContext) {
     this.context = context;
+  }
+
+  /** Called once the page exists; a constructor could not see the fields of its subclass. */
+  start(): void {
     void this.run(() => this.load());
   }
 
@@ -35,7 +39,8 @@ export abstract class Page {
       await action();
       return true;
     } catch (error) {
-      if (error instanceof ServiceError && error.status === 401) location.reload();
+      if (!(error instanceof ServiceError)) reportError(error);
+      else if (error.status === 401) location.reload();
       this.#problem = error instanceof ServiceError ? error.message : 'Something went wrong on this page.';
       return false;
     } finally {

@@ -125,7 +125,7 @@ export class ApiKeysPage extends Page {
     };
     return html`<tr class=${state === 'revoked' || state === 'expired' ? 'off' : ''}>
       <td>${key.name}</td>
-      <td><code>${key.hint}…</code></td>
+      <td><code class="hint">${key.hint}</code></td>
       <td>${key.scopes.join(', ')}</td>
       <td>${key.project_id === null ? html`<span class="muted">all</span>` : (project?.name ?? key.project_id)}</td>
       <td>${this.time(key.last_used_at)}</td>

@@ -16,6 +16,7 @@ import type { LiveChannel, LiveFrame, LiveState } from '../shared/live-feed.ts';
 import '../shared/live-feed.ts';
 import { PlayClock } from '../shared/play-clock.ts';
 import { qualityMark } from '../shared/quality.ts';
+import type { Session } from '../shared/session.ts';
 import { SweepTrace } from '../shared/sweep-trace.ts';
 import type { TraceScale } from '../shared/sweep-trace.ts';
 import { tokenColor } from '../shared/theme.ts';
@@ -29,6 +30,7 @@ const SLOWER = 10;
 const SPAN_MIN: Readonly<Record<string, number>> = { eda: 0.5, temp: 1 };
 /** The word beside the trace speaks of this stretch. */
 const QUALITY_WINDOW_MS = 2000;
+const QUALITY_SAMPLES_MIN = 4;
 
 const css = `
 .bar { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; justify-content: space-between; margin-block-end: 4px; font-size: .8125rem; }
@@ -48,6 +50,7 @@ export class BioLiveTrace extends BioElement {
   #state: LiveState = 'connecting';
   #flag = 2;
   #leave: (() => void) | null = null;
+  #session: Session | null = null;
   #frameRequest = 0;
 
   override connectedCallback(): void {
@@ -76,10 +79,15 @@ export class BioLiveTrace extends BioElement {
   }
 
   protected override linked(): void {
+    const session = this.link?.session ?? null;
+    if (session === this.#session && this.#leave !== null) {
+      this.requestUpdate();
+      return;
+    }
+    this.#session = session;
     this.#leave?.();
     this.#leave = null;
     this.#forget();
-    const session = this.link?.session ?? null;
     if (session !== null) {
       this.#leave = session.live({
         frame: (frame, nowMs) => this.#take(frame, nowMs),
@@ -137,7 +145,9 @@ export class BioLiveTrace extends BioElement {
     let notGood = 0;
     let bad = 0;
     let count = 0;
-    for (let i = Math.max(ring.start, ring.indexAt(endMs - QUALITY_WINDOW_MS)); i < ring.end; i++) {
+    // Of a channel of 1 Hz the last few samples count: two seconds may hold none.
+    const from = Math.min(ring.indexAt(endMs - QUALITY_WINDOW_MS), ring.end - QUALITY_SAMPLES_MIN);
+    for (let i = Math.max(ring.start, from); i < ring.end; i++) {
       count++;
       const flag = ring.flag(i);
       if (flag >= 1) notGood++;

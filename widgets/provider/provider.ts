@@ -60,6 +60,7 @@ export class BioProvider extends ElementBase {
   }
 
   set operator(subject: Readonly<{ subjectId: string; projectId: string }> | null) {
+    if (subject === this.#operator) return;
     this.#operator = subject;
     this.#queue();
   }
