@@ -26,7 +26,7 @@ import { CopyWriter } from './storage/copy-writer.ts';
 import type { Database } from './storage/database.ts';
 import { PacketLog } from './storage/packet-log.ts';
 import type { LogBatch } from './storage/packet-log.ts';
-import { resumePoint } from './storage/resume-point.ts';
+import { resumePoint, unfinishedStreams } from './storage/resume-point.ts';
 import { StreamRegistry } from './storage/stream-registry.ts';
 import type { OpenedStream } from './storage/stream-registry.ts';
 
@@ -35,6 +35,8 @@ const CHECKPOINT_MS = 2000;
 const HUB_TICK_MS = 10;
 const SECOND_MS = 1000;
 const FLOWING_MS = 10_000;
+/** At start, streams that ended this long before the newest packet are looked at for values that were not computed. */
+const UNFINISHED_HOURS = 1;
 /** Values older than this are history and not shown as live. */
 const LIVE_FEATURE_MS_MAX = 60_000;
 const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
@@ -406,6 +408,10 @@ export class Pipeline implements PacketSink {
       }
     }
     this.#handedPosition = Math.max(position, this.#log.durablePosition);
+    for (const streamId of await unfinishedStreams(this.#options.database, UNFINISHED_HOURS)) {
+      const opened = await this.#registry.findStream(streamId);
+      if (opened !== null) await this.#remember(opened);
+    }
     return count;
   }
 
@@ -438,6 +444,7 @@ export class Pipeline implements PacketSink {
     await this.#log.close();
     while (this.#handing > 0) await new Promise((resolve) => setTimeout(resolve, 2));
     await this.#pool.settle();
+    await this.#pool.idleFlush(0); // the last beats, in case a device never comes back; if it does, they are computed again
     await this.#pool.close();
     await this.#blocks.flush();
     await this.#rows.flush();

@@ -34,6 +34,7 @@ import type { SubjectId } from './signal.ts';
 import { openDatabase } from './storage/database.ts';
 import type { Database } from './storage/database.ts';
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts';
+import { startMaintenance } from './storage/maintenance.ts';
 import { migrate } from './storage/migrate.ts';
 import { serviceSecret } from './storage/service-secret.ts';
 
@@ -92,6 +93,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     logger.info({ server: database.kind, schema: schema.version, applied: schema.applied }, `database: ${serverWords[database.kind]}`);
 
     const metrics = createMetrics();
+    stops.push(
+      startMaintenance(database, {
+        onFault: (message, err) => {
+          metrics.errors.inc({ where: 'maintenance' });
+          logger.warn({ err }, `maintenance: ${message}`);
+        },
+      }),
+    );
     const scheme = config.tlsCert === '' ? 'http' : 'https';
     const auth = new Auth({
       database,

@@ -38,7 +38,8 @@ export class Cursors {
 export function nextLink(path: string, query: Readonly<Record<string, unknown>>, cursor: string): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (name !== 'cursor' && value !== undefined) search.set(name, Array.isArray(value) ? value.join(',') : String(value));
+    if (name !== 'cursor' && value !== undefined)
+      search.set(name, Array.isArray(value) ? value.join(',') : String(value as string | number | boolean));
   }
   search.set('cursor', cursor);
   return `<${path}?${search.toString()}>; rel="next"`;

@@ -38,7 +38,9 @@ export async function writeStream(
   if (wire.aborted || wire.replied) return;
   wire.replied = true;
   const { res } = wire;
-  res.cork(() => void writeHead(res, status, headers));
+  res.cork(() => {
+    writeHead(res, status, headers);
+  });
   if (wire.head) {
     res.cork(() => void res.endWithoutBody());
     return;

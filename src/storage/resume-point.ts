@@ -29,3 +29,18 @@ export async function resumePoint(
   const fromNs = doneNs - epochNs - AGAIN_NS;
   return { fromNs: fromNs > 0n ? fromNs : 0n, toNs: row.sample_ns - epochNs };
 }
+
+/** Streams whose last values were not computed when the service ended: their newest row is older than their newest sample by more than a
+ *  detector looks ahead. A device that never comes back would leave them so.
+ *  @param sinceHours streams with a packet within this time before the newest of all */
+export async function unfinishedStreams(database: Database, sinceHours: number): Promise<readonly StreamId[]> {
+  const { rows } = await database.pool.query<{ id: number }>(
+    `select s.id from stream s
+     cross join lateral (
+       select greatest((select max(time) from feature where stream_id = s.id), (select max(time) from beat where stream_id = s.id)) as at) done
+     where s.last_packet_at > (select max(last_packet_at) from stream) - $1 * interval '1 hour'
+       and done.at < s.last_sample_at - interval '3 seconds'`,
+    [sinceHours],
+  );
+  return rows.map((row) => row.id as StreamId);
+}

@@ -2,7 +2,7 @@
 import type { ChannelConfig, ChannelNo, OrgId, ProjectId, SampleRun, SubjectId } from '../../src/signal.ts';
 import { isRejected } from '../../src/errors.ts';
 import type { Database } from '../../src/storage/database.ts';
-import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
+import type { OpenedStream, StreamRegistry } from '../../src/storage/stream-registry.ts';
 
 export const testEpochNs = 1_767_225_600_123_456_789n; // 2026-01-01, off the grid of microseconds
 

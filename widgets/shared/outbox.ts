@@ -70,7 +70,7 @@ export class Outbox {
     this.#session = session;
     this.#kind = kind;
     this.#onChange = onChange;
-    globalThis.addEventListener('online', this.flush);
+    globalThis.addEventListener('online', this.#flushNow);
     void this.flush();
   }
 
@@ -91,11 +91,12 @@ export class Outbox {
   }
 
   flush = (): Promise<unknown> => this.#sendAll(null);
+  readonly #flushNow = (): void => void this.flush();
 
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
-    globalThis.removeEventListener('online', this.flush);
+    globalThis.removeEventListener('online', this.#flushNow);
   }
 
   async #owner(): Promise<string> {
@@ -122,7 +123,7 @@ export class Outbox {
       // No identity or no storage now; the next round tries again.
     }
     if (this.#closed) return answer;
-    if (this.waiting.some((entry) => !entry.failed)) this.#timer = setTimeout(this.flush, AGAIN_MS);
+    if (this.waiting.some((entry) => !entry.failed)) this.#timer = setTimeout(this.#flushNow, AGAIN_MS);
     this.#onChange();
     return answer;
   }
