@@ -1,7 +1,11 @@
 /** The REST surface on a real database: catalog, streams, episodes, keys, projects, operators. Every answer is held against the table. */
+import { createServer } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMember } from '../src/auth/operators.ts';
 import { createOrganization } from '../src/auth/organizations.ts';
+import { isPublicAddress, signatureOf, startWebhookDeliverer } from '../src/records/webhooks.ts';
 import { allRoutes } from './helpers/all-routes.ts';
 import { startApi } from './helpers/api.ts';
 import type { Api } from './helpers/api.ts';
@@ -181,6 +185,101 @@ describe('keys and projects', () => {
     expect(await api.json('PUT', path, { body: { origins } })).toEqual({ origins });
     expect((await api.send('PUT', path, { body: { origins: ['https://a.example/path'] } })).status).toBe(422);
     expect(await api.json('PUT', path, { body: { origins: ['https://b.example:8443'] } })).toEqual({ origins: ['https://b.example:8443'] });
+  });
+});
+
+describe('the audit log', () => {
+  it('is a chain that nobody can change unseen', async () => {
+    const { pool } = api.database;
+    await Promise.all(Array.from({ length: 10 }, (_, i) => api.json('POST', '/api/v1/projects', { body: { name: `p${i}` }, status: 201 })));
+    const whole = await api.json<{ entries: number; head: string; broken_at: number | null }>('GET', '/api/v1/audit-log/chain');
+    expect(whole.entries).toBeGreaterThanOrEqual(10);
+    expect(whole.broken_at).toBeNull();
+    expect(whole.head).toMatch(/^[0-9a-f]{64}$/);
+    await expect(pool.query(`update audit_log set action = 'x'`)).rejects.toThrow('append-only');
+    await expect(pool.query('delete from audit_log')).rejects.toThrow('append-only');
+    await expect(pool.query('truncate audit_log')).rejects.toThrow('append-only');
+    await pool.query('alter table audit_log disable trigger audit_log_append_only');
+    const changed = await pool.query<{ seq: number }>(
+      `update audit_log set actor_id = 'somebody else' where organization_id = $1 and chain_seq = 3 returning chain_seq::float8 as seq`,
+      [api.org.orgId],
+    );
+    expect(changed.rows.length).toBe(1);
+    expect(await api.json('GET', '/api/v1/audit-log/chain')).toMatchObject({ broken_at: 3 });
+  });
+});
+
+describe('webhooks', () => {
+  it('deliver what happened, signed, again until it is taken, and on replay', async () => {
+    const received: { headers: IncomingHttpHeaders; body: string }[] = [];
+    const answers = [500, 302, 204];
+    const receiver = createServer((request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.on('end', () => {
+        received.push({ headers: request.headers, body });
+        response.writeHead(answers.shift() ?? 204, { location: 'http://127.0.0.1:1/' }).end();
+      });
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+    const hook = await api.json<{ id: string; secret: string }>('POST', '/api/v1/webhooks', {
+      body: { url, events: ['episode.created'] },
+      status: 201,
+    });
+    const { pool } = api.database;
+    const body = { subject_id: user.id, kind: 'fall', severity: 'high', started_at: '2026-01-01T00:00:00Z' };
+    const episode = await api.json<Entity>('POST', '/api/v1/episodes', { body, status: 201 });
+    const list = (): Promise<{ id: string; status: string; attempts: number; last_error: string | null }[]> =>
+      api.json('GET', `/api/v1/webhooks/${hook.id}/deliveries`);
+
+    const strict = startWebhookDeliverer({ pool, pollMs: 20 });
+    await until(async () => (await list())[0]?.attempts === 1 && (await list())[0]?.last_error !== null);
+    await strict();
+    expect((await list())[0]).toMatchObject({ status: 'pending', last_error: 'the address is not https' });
+    expect(received).toEqual([]);
+
+    const stop = startWebhookDeliverer({ pool, pollMs: 20, allowPrivate: true });
+    for (const attempts of [2, 3, 4]) {
+      await pool.query('update webhook_delivery set next_attempt_at = now()');
+      await until(async () => (await list())[0]?.attempts === attempts && received.length === attempts - 1);
+    }
+    await until(async () => (await list())[0]?.status === 'delivered');
+    const [first] = received;
+    const id = String(first?.headers['webhook-id']);
+    expect(new Set(received.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([id]));
+    expect(JSON.parse(first?.body ?? '')).toMatchObject({
+      type: 'episode.created',
+      data: { id: episode.id, kind: 'fall', severity: 'high' },
+    });
+    const last = received.at(-1);
+    expect(last?.headers['webhook-signature']).toBe(
+      signatureOf(Buffer.from(hook.secret, 'base64'), id, Number(last?.headers['webhook-timestamp']), last?.body ?? ''),
+    );
+    await api.json('POST', `/api/v1/webhooks/${hook.id}/deliveries/${id}/replay`, { body: {}, status: 202 });
+    await until(() => received.length === 4);
+    await stop();
+    await new Promise((resolve) => receiver.close(resolve));
+    expect((await api.send('DELETE', `/api/v1/webhooks/${hook.id}`)).status).toBe(204);
+  });
+
+  it.each([
+    '127.0.0.1',
+    '10.1.2.3',
+    '169.254.169.254',
+    '192.168.1.1',
+    '100.64.0.1',
+    '::1',
+    'fd00::1',
+    '::ffff:10.0.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    'nonsense',
+  ])('never call %s', (address) => {
+    expect(isPublicAddress(address)).toBe(false);
+  });
+  it.each(['8.8.8.8', '2606:4700::1111'])('may call %s', (address) => {
+    expect(isPublicAddress(address)).toBe(true);
   });
 });
 

@@ -39,7 +39,7 @@ export const apiTags: Readonly<Record<string, string>> = {
   Observations: 'Values as FHIR-aligned records, and charts of them.',
   Episodes: 'Stretches of time that matter, with their artifacts.',
   Bootstrap: 'Configuration for clients.',
-  Users_data: 'Erasure and export of a user.',
+  Webhooks: 'What happened, told to an address of yours.',
   Live: 'The live feed.',
   ingest: 'Packets of devices.',
   Service: 'Health, metrics, this description.',

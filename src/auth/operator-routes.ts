@@ -33,6 +33,8 @@ const AuditSchema = exactly({
   detail: Type.Record(Type.String(), Type.Unknown()),
   ip: nullable(Type.String()),
   request_id: Type.String(),
+  chain_seq: nullable(Type.Integer({ description: 'Position in the chain of the organization, from 1.' })),
+  hash: nullable(Type.String({ description: 'SHA-256 over the entry before and this one, hexadecimal.' })),
 });
 const Email = Type.String({ pattern: '^[^\\s@]+@[^\\s@]+$', maxLength: 254 });
 const admin: Access = { key: 'admin', operator: 'admin' };
@@ -165,6 +167,34 @@ export function operatorRoutes(deps: Readonly<{ db: Db; cursors: Cursors; secure
     },
     {
       method: 'GET',
+      path: '/api/v1/audit-log/chain',
+      operationId: 'verifyAuditLog',
+      tag: 'Operators',
+      summary: 'Verify the hash chain of the audit log',
+      description: 'Keep the head elsewhere: a chain whose end was cut off is whole, but ends in another hash.',
+      access: admin,
+      responses: {
+        200: {
+          description: 'What the chain is like.',
+          schema: exactly({
+            entries: Type.Integer(),
+            head: nullable(Type.String({ description: 'Hash of the newest entry, hexadecimal.' })),
+            broken_at: nullable(Type.Integer({ description: 'chain_seq of the first entry that is not as it was written; null: none.' })),
+          }),
+        },
+      },
+      handler: async ({ caller }) => {
+        const { rows } = await db.query(
+          `select count(*)::float8 as entries, encode((array_agg(hash order by chain_seq desc))[1], 'hex') as head,
+             audit_log_broken_at($1)::float8 as broken_at
+           from audit_log where organization_id = $1 and chain_seq is not null`,
+          [orgOf(caller)],
+        );
+        return { status: 200, json: rows[0] };
+      },
+    },
+    {
+      method: 'GET',
       path: '/api/v1/audit-log',
       operationId: 'listAuditLog',
       tag: 'Operators',
@@ -179,7 +209,7 @@ export function operatorRoutes(deps: Readonly<{ db: Db; cursors: Cursors; secure
         const before = cursor === undefined ? null : cursors.open(scope, cursor)[0];
         const { rows } = await db.query<{ id: number }>(
           `select id::float8 as id, to_json(time) #>> '{}' as time, actor_kind, actor_id, action, target_kind, target_id, detail,
-             host(ip) as ip, request_id
+             host(ip) as ip, request_id, chain_seq::float8 as chain_seq, encode(hash, 'hex') as hash
            from audit_log where organization_id = $1 and ($2::bigint is null or audit_log.id < $2) and ($3::text is null or action = $3)
            order by audit_log.id desc limit $4`,
           [orgOf(caller), before, action ?? null, limit + 1],

@@ -4,7 +4,8 @@ import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { episodeRoutes } from './episode-routes.ts';
 import { eraseRoutes } from './erase-routes.ts';
+import { webhookRoutes } from './webhook-routes.ts';
 
 export function recordsApi(deps: Readonly<{ db: Pool; cursors: Cursors }>): readonly Route[] {
-  return [...episodeRoutes(deps), ...eraseRoutes(deps)];
+  return [...episodeRoutes(deps), ...eraseRoutes(deps), ...webhookRoutes(deps)];
 }

@@ -20,6 +20,7 @@ import {
   listEpisodes,
   updateEpisode,
 } from './episodes.ts';
+import { emitEvent } from './webhooks.ts';
 import type { Episode, EpisodeChange, EpisodeSeverity, EpisodeStatus } from './episodes.ts';
 
 const ARTIFACT_BYTES_MAX = 2 * 1024 * 1024;
@@ -206,6 +207,12 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
           summary: input.summary ?? {},
           createdBy: callerKey(caller),
         });
+        await emitEvent(db, subject, 'episode.created', {
+          id,
+          subject_id: subject.id,
+          kind: input.kind,
+          severity: input.severity ?? 'none',
+        });
         return { status: 201, json: await detail(caller, id), headers: { location: `/api/v1/episodes/${id}` } };
       },
     },
@@ -237,6 +244,8 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
         const change = body as EpisodeChange;
         checkOrder(episode.started_at, change.ended_at ?? null);
         await updateEpisode(db, episode.id, change);
+        const subject = await ownSubject(db, caller, episode.subject_id);
+        await emitEvent(db, subject, 'episode.updated', { id: episode.id, subject_id: subject.id, kind: episode.kind });
         return { status: 200, json: await detail(caller, episode.id) };
       },
     },
@@ -269,7 +278,7 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
         const stream = input.stream_id === undefined ? null : await ownStream(db, caller, input.stream_id);
         if (stream !== null && stream.subjectId !== episode.subject_id) throw new PipelineError('not_found', 'There is no such stream.');
         if (input.starts_at !== undefined) checkOrder(input.starts_at, input.ends_at ?? null);
-        await insertArtifact(db, {
+        const artifactId = await insertArtifact(db, {
           episodeId: episode.id,
           kind: input.kind,
           title: input.title ?? '',
@@ -281,6 +290,13 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
           content: input.content ?? {},
           data: input.data_base64 === undefined ? null : Buffer.from(input.data_base64, 'base64'),
           createdBy: callerKey(caller),
+        });
+        const subject = await ownSubject(db, caller, episode.subject_id);
+        await emitEvent(db, subject, 'artifact.created', {
+          id: artifactId,
+          episode_id: episode.id,
+          subject_id: subject.id,
+          kind: input.kind,
         });
         return { status: 201, json: await detail(caller, episode.id) };
       },

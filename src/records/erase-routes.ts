@@ -7,6 +7,7 @@ import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, Timestamp, Uuid } from '../http/schemas.ts';
 import { eraseUser } from './erase.ts';
+import { emitEvent } from './webhooks.ts';
 
 export function eraseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   return [
@@ -43,6 +44,7 @@ export function eraseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
           });
         }
         const receipt = await eraseUser(deps.db, subject.orgId, subject.id);
+        await emitEvent(deps.db, subject, 'xuser.erased', { xuser_id: subject.id });
         await audit(deps.db, request, {
           action: 'xuser.erased',
           targetKind: 'xuser',

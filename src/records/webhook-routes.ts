@@ -1,0 +1,166 @@
+/** Webhooks: register, list, remove; look at deliveries and replay them. */
+import { randomBytes } from 'node:crypto';
+import { Type } from 'typebox';
+import type { Db } from '../auth/api-keys.ts';
+import { audit } from '../auth/audit.ts';
+import { orgOf, ownProject, projectOf } from '../auth/ownership.ts';
+import { PipelineError } from '../errors.ts';
+import type { Access, Caller, Route } from '../http/route.ts';
+import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { webhookEvents } from './webhooks.ts';
+
+const webhookMembers = {
+  id: Uuid,
+  project_id: nullable(Uuid),
+  url: Type.String(),
+  events: Type.Array(oneOf([...webhookEvents, '*'])),
+  description: Type.String(),
+  created_at: Timestamp,
+};
+const WebhookSchema = exactly(webhookMembers);
+const DeliverySchema = exactly({
+  id: Uuid,
+  event: Type.String(),
+  status: oneOf(['pending', 'delivered', 'failed']),
+  attempts: Type.Integer(),
+  next_attempt_at: Timestamp,
+  last_status: nullable(Type.Integer()),
+  last_error: nullable(Type.String()),
+  created_at: Timestamp,
+  delivered_at: nullable(Timestamp),
+});
+const admin: Access = { key: 'admin', operator: 'admin' };
+const columns = `id, project_id, url, events, description, to_json(created_at) #>> '{}' as created_at`;
+const deliveryColumns = `d.id, d.event, d.status, d.attempts, to_json(d.next_attempt_at) #>> '{}' as next_attempt_at, d.last_status, d.last_error,
+  to_json(d.created_at) #>> '{}' as created_at, to_json(d.delivered_at) #>> '{}' as delivered_at`;
+
+export function webhookRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
+  const { db } = deps;
+  const owned = async (caller: Caller, id: string): Promise<string> => {
+    const { rows } = await db.query<{ id: string }>(
+      'select id from webhook where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and disabled_at is null',
+      [id, orgOf(caller), projectOf(caller)],
+    );
+    const row = rows[0];
+    if (row === undefined) throw new PipelineError('not_found', 'There is no such webhook.');
+    return row.id;
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/webhooks',
+      operationId: 'listWebhooks',
+      tag: 'Webhooks',
+      summary: 'List webhooks',
+      access: admin,
+      responses: { 200: { description: 'Webhooks.', schema: Type.Array(WebhookSchema) } },
+      handler: async ({ caller }) => {
+        const { rows } = await db.query(
+          `select ${columns} from webhook where organization_id = $1 and ($2::uuid is null or project_id = $2) and disabled_at is null
+           order by webhook.created_at, id limit 1000`,
+          [orgOf(caller), projectOf(caller)],
+        );
+        return { status: 200, json: rows };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/webhooks',
+      operationId: 'createWebhook',
+      tag: 'Webhooks',
+      summary: 'Register a webhook',
+      description:
+        'Deliveries carry webhook-id, webhook-timestamp and webhook-signature: v1,base64(HMAC-SHA-256(secret, "id.timestamp.body")). Answer ' +
+        '2xx within 10 s; anything else is tried again for about a day and a half. Only public https addresses are called.',
+      access: admin,
+      body: exactly({
+        url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000 }),
+        events: Type.Array(oneOf([...webhookEvents, '*']), { minItems: 1, uniqueItems: true }),
+        project_id: Type.Optional(nullable(Uuid)),
+        description: Type.Optional(Type.String({ maxLength: 500 })),
+      }),
+      responses: {
+        201: {
+          description: 'The webhook, with its secret.',
+          schema: exactly({ ...webhookMembers, secret: Type.String({ description: 'base64; shown this once.' }) }),
+        },
+      },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const { caller, body } = request;
+        const input = body as { url: string; events: string[]; project_id?: string | null; description?: string };
+        if (!URL.canParse(input.url)) throw new PipelineError('validation_failed', '/url: is not an address');
+        const wanted = input.project_id ?? projectOf(caller);
+        const projectId = wanted === null ? null : (await ownProject(db, caller, wanted)).id;
+        const secret = randomBytes(32);
+        const { rows } = await db.query<{ id: string }>(
+          `insert into webhook (organization_id, project_id, url, events, secret, description) values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
+          [orgOf(caller), projectId, input.url, input.events, secret, input.description ?? ''],
+        );
+        await audit(db, request, { action: 'webhook.created', targetKind: 'webhook', targetId: rows[0]?.id ?? '' });
+        return { status: 201, json: { ...rows[0], secret: secret.toString('base64') } };
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/v1/webhooks/{webhookId}',
+      operationId: 'deleteWebhook',
+      tag: 'Webhooks',
+      summary: 'Remove a webhook',
+      access: admin,
+      params: { webhookId: Uuid },
+      responses: { 204: { description: 'Removed.' } },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const id = await owned(request.caller, request.params['webhookId'] ?? '');
+        await db.query('update webhook set disabled_at = now() where id = $1', [id]);
+        await audit(db, request, { action: 'webhook.deleted', targetKind: 'webhook', targetId: id });
+        return { status: 204 };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/webhooks/{webhookId}/deliveries',
+      operationId: 'listDeliveries',
+      tag: 'Webhooks',
+      summary: 'List the deliveries of a webhook, newest first',
+      access: admin,
+      params: { webhookId: Uuid },
+      query: { limit: LimitQuery(100, 1000), status: Type.Optional(oneOf(['pending', 'delivered', 'failed'])) },
+      responses: { 200: { description: 'Deliveries.', schema: Type.Array(DeliverySchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, params, query }) => {
+        const id = await owned(caller, params['webhookId'] ?? '');
+        const { limit, status } = query as { limit: number; status?: string };
+        const { rows } = await db.query(
+          `select ${deliveryColumns} from webhook_delivery d where d.webhook_id = $1 and ($2::text is null or d.status = $2)
+           order by d.created_at desc, d.id limit $3`,
+          [id, status ?? null, limit],
+        );
+        return { status: 200, json: rows };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay',
+      operationId: 'replayDelivery',
+      tag: 'Webhooks',
+      summary: 'Deliver once more, with the same id',
+      access: admin,
+      params: { webhookId: Uuid, deliveryId: Uuid },
+      body: exactly({}),
+      responses: { 202: { description: 'Queued.', schema: DeliverySchema } },
+      errors: ['not_found'],
+      handler: async ({ caller, params }) => {
+        const id = await owned(caller, params['webhookId'] ?? '');
+        const { rows } = await db.query(
+          `update webhook_delivery d set status = 'pending', attempts = 0, next_attempt_at = now() where d.id = $1 and d.webhook_id = $2
+           returning ${deliveryColumns}`,
+          [params['deliveryId'], id],
+        );
+        if (rows.length === 0) throw new PipelineError('not_found', 'There is no such delivery.');
+        return { status: 202, json: rows[0] };
+      },
+    },
+  ];
+}
