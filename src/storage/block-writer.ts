@@ -96,6 +96,7 @@ export class BlockWriter {
     this.#pool = database.pool;
     this.#partitions = new Partitions(database);
     this.#connection = new WriterConnection(database, {
+      waitForDisk: false,
       onRetry: (error, attempt) => this.#onFault(`samples: attempt ${attempt}: ${error.message}`, error),
     });
     this.#sweeper = setInterval(() => this.#sweep(), Math.max(20, this.#options.incompleteAfterMs / 4));
@@ -416,9 +417,11 @@ async function storeCarefully(client: pg.Client, batch: readonly Sealed[], askAl
   await client.query('commit');
 }
 
+/** In the order of the key: neighbours in the key are then neighbours on disk, and its pages split full instead of half empty. */
 function rowsOf(rows: readonly SampleRow[]): CopyBuffer {
   const buffer = new CopyBuffer(1024 + rows.reduce((bytes, row) => bytes + row.codec.length + 100, 0));
-  for (const row of rows) putSampleRow(buffer, row);
+  const sorted = rows.toSorted((a, b) => a.streamId - b.streamId || a.channelNo - b.channelNo || a.timeUs - b.timeUs);
+  for (const row of sorted) putSampleRow(buffer, row);
   return buffer;
 }
 

@@ -107,6 +107,7 @@ export class CopyWriter {
     this.#onFault = options.onFault ?? (() => {});
     this.#partitions = new Partitions(database);
     this.#connection = new WriterConnection(database, {
+      waitForDisk: false,
       onRetry: (error, attempt) => this.#onFault(`derived rows: attempt ${attempt}: ${error.message}`, error),
     });
   }
