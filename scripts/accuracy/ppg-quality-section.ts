@@ -6,7 +6,8 @@ import { PpgBeatDetector } from '../../src/dsp/ppg-beats.ts';
 import { PpgMotionHeartRate, emptyRates } from '../../src/dsp/ppg-motion-hr.ts';
 import { PpgQuality, emptyQuality, ppgFlag, ppgQualityFeatures } from '../../src/dsp/ppg-quality.ts';
 import { findBeats, loadPpg } from './ppg-recordings.ts';
-import type { PpgItem, Section } from './ppg-recordings.ts';
+import type { PpgItem } from './ppg-recordings.ts';
+import type { Section } from './section.ts';
 import { matchBeats, median, scoreBeats } from './ppg-reference.ts';
 
 /** One judged second. */
@@ -20,8 +21,10 @@ export type Judged = Readonly<{
   features: readonly number[];
 }>;
 
-export async function run(dataDir: string): Promise<Section> {
+export async function run(dataDir: string): Promise<Section | null> {
   const items = loadPpg(dataDir);
+  if (items.length === 0) return null;
+  const notes: string[] = [];
   const rows: string[][] = [['windows', 'seconds', 'wrong %', 'AUC held out', 'AUC BIDMC', 'AUC SPC', 'AUC final weights']];
   const json: Record<string, unknown> = {};
   for (const rates of [false, true]) {
@@ -60,11 +63,11 @@ export async function run(dataDir: string): Promise<Section> {
       figures.aucHeldOutSpc.toFixed(4),
       figures.aucFinal.toFixed(4),
     ]);
-    rows.push([
-      `  HR flagged 0: within 5 bpm ${(100 * figures.goodWithin5).toFixed(2)} %, of rates off by more flagged 1 or 2 ${(100 * figures.offFlagged).toFixed(2)} %, flagged 0/1/2 ${figures.flagShares.map((s) => (100 * s).toFixed(1)).join('/')} %`,
-    ]);
+    notes.push(
+      `${name}: heart rates flagged 0: within 5 bpm ${(100 * figures.goodWithin5).toFixed(2)} %, of rates off by more flagged 1 or 2 ${(100 * figures.offFlagged).toFixed(2)} %, flagged 0/1/2 ${figures.flagShares.map((s) => (100 * s).toFixed(1)).join('/')} %.`,
+    );
   }
-  return { title: 'PPG quality', rows, json };
+  return { title: 'PPG quality', rows, json, notes };
 }
 
 /** Of the heart rates flagged 0 the share within 5 bpm; of those off by more the share flagged 1 or 2; shares of the flags. */

@@ -6,9 +6,6 @@ import { listBidmc, listSpc, readBidmc, readSpc } from '../../src/formats/record
 import { agreedBeats, twoAverageRPeaks } from './ppg-reference.ts';
 import type { PpgReference } from './ppg-reference.ts';
 
-/** What an accuracy section returns: rows of a table, first row the header, and the same as data. */
-export type Section = Readonly<{ title: string; rows: readonly (readonly string[])[]; json: unknown }>;
-
 export type PpgItem = Readonly<{
   /** Recording, and channel where it has two. */
   name: string;

@@ -1,0 +1,55 @@
+/** Floors on the accuracy of PPG, motion and respiration. They may only rise; `npm run accuracy` prints the whole report. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { fromChannel, respirationErrors } from '../scripts/accuracy/respiration-section.ts';
+import { motionErrors } from '../scripts/accuracy/ppg-motion-section.ts';
+import { areaUnderCurve, judgeAll } from '../scripts/accuracy/ppg-quality-section.ts';
+import { loadPpg } from '../scripts/accuracy/ppg-recordings.ts';
+import type { PpgItem } from '../scripts/accuracy/ppg-recordings.ts';
+import { rates } from '../scripts/accuracy/ppg-reference.ts';
+import { gross, restHeartRate, scoreOne } from '../scripts/accuracy/ppg-section.ts';
+
+const dataDir = process.env['BIO_TEST_DATA'] ?? join(import.meta.dirname, '..', '..', 'shared', 'data');
+const hasData = existsSync(join(dataDir, 'bidmc')) && existsSync(join(dataDir, 'ieee_spc2015'));
+if (!hasData) console.warn(`SKIPPED: no PPG recordings in ${dataDir}, the floors of PPG accuracy were not checked`);
+
+describe.skipIf(!hasData)('PPG accuracy', () => {
+  let items: PpgItem[] = [];
+  const all = (): PpgItem[] => (items.length > 0 ? items : (items = loadPpg(dataDir)));
+  const of = (set: 'bidmc' | 'spc'): PpgItem[] => all().filter((item) => item.set === set);
+
+  test('finds the beats at rest and running with one set of parameters', () => {
+    expect(rates(gross(of('bidmc').map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(99.3);
+    expect(rates(gross(of('spc').map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(89.5);
+  });
+
+  test('gives the heart rate at rest within 5 bpm', () => {
+    expect(restHeartRate(of('bidmc')).within5).toBeGreaterThanOrEqual(98);
+  });
+
+  test('gives the heart rate while running, in segments as the engine cuts them', () => {
+    const errors = of('spc')
+      .filter((item) => item.name.endsWith('.1'))
+      .map((item) => motionErrors(item, { segmentSec: 64, contextSec: 16, offsetSec: 0 }).meanError);
+    expect(errors.reduce((sum, error) => sum + error, 0) / errors.length).toBeLessThanOrEqual(0.95);
+  });
+
+  test('tells wrong seconds from right ones', () => {
+    const judged = judgeAll(
+      all().filter((item) => item.half === 1),
+      true,
+    );
+    expect(
+      areaUnderCurve(
+        judged,
+        () => true,
+        (k) => judged[k]!.sqi,
+      ),
+    ).toBeGreaterThanOrEqual(0.97);
+  });
+
+  test('gives the respiratory rate from a respiration channel', () => {
+    expect(respirationErrors(of('bidmc'), fromChannel).meanError).toBeLessThanOrEqual(0.35);
+  });
+});
