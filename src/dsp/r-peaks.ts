@@ -76,6 +76,10 @@ const REFINE_SEC = 0.05;
 const SAME_SIGN = 1.2; // preference for the sign that the R waves had so far
 const MAGNITUDE_MAX = 1e30; // beyond this a sample counts as missing
 const QUEUE = 64; // candidates; a power of two
+// Why #scan stopped.
+const NOTHING = 0;
+const MISSING = 1;
+const DUE = 2;
 const BLOCK = 64; // feature samples per inner pass
 
 /** Finds R peaks in one ECG lead, or in several leads of one rate fused into one feature.
@@ -119,7 +123,7 @@ export class RPeakDetector implements BeatDetector {
   readonly #band: Float32Array[] = [];
   readonly #slopeRing: Float32Array[] = [];
   readonly #ringMask: number;
-  /** High-pass z1 z2, low-pass z1 z2, previous output, primed. */
+  /** High-pass z1 z2, low-pass z1 z2, previous output, primed, missing samples in a row. */
   readonly #filter: Float64Array[] = [];
   readonly #slopes: Float64Array[] = [];
   readonly #partial: Float64Array;
@@ -147,6 +151,9 @@ export class RPeakDetector implements BeatDetector {
   #sharp = 0;
   #valley = 0;
   #falling = true;
+  #event = NOTHING;
+  /** Feature sample before which nothing falls due but a new peak. */
+  #wakeAt = 0;
 
   // candidates waiting for judgement: [head, tail)
   readonly #at = new Float64Array(QUEUE);
@@ -216,7 +223,7 @@ export class RPeakDetector implements BeatDetector {
       this.#raw.push(new Float32Array(rawLength));
       this.#band.push(new Float32Array(ringLength));
       this.#slopeRing.push(new Float32Array(leadCount === 1 ? 0 : ringLength));
-      this.#filter.push(new Float64Array(6));
+      this.#filter.push(new Float64Array(7));
       this.#slopes.push(new Float64Array(BLOCK));
     }
     this.#partial = new Float64Array(leadCount);
@@ -288,24 +295,33 @@ export class RPeakDetector implements BeatDetector {
     let lz2 = state[3]!;
     let previous = state[4]!;
     let primed = state[5]! === 1;
+    let missing = state[6]!;
+    const shortGap = this.#shortGap;
     let n = this.#n;
     let k = this.#k;
     let phase = this.#phase;
     let partial = this.#partial[lead]!;
     let count = 0;
-    for (let i = from; i < to; i++) {
-      const v = x[i]!;
-      raw[n++ & rawMask] = v;
-      partial += v;
-      if (++phase < decimation) continue;
-      phase = 0;
-      const input = partial;
-      partial = 0;
+    for (let i = from; i < to; i++) raw[n++ & rawMask] = x[i]!;
+    for (let i = from; i < to;) {
+      let input: number;
+      if (phase === 0 && i + decimation <= to) {
+        input = x[i++]!;
+        for (let j = 1; j < decimation; j++) input += x[i++]!;
+      } else {
+        partial += x[i++]!;
+        if (++phase < decimation) continue;
+        phase = 0;
+        input = partial;
+        partial = 0;
+      }
       if (!(input < MAGNITUDE_MAX && input > -MAGNITUDE_MAX)) {
         band[k++ & ringMask] = 0;
         slopes[count++] = Number.NaN;
+        if (++missing > shortGap) primed = false;
         continue;
       }
+      missing = 0;
       if (!primed) {
         // The steady state of the high-pass for this input: no step, whatever the offset.
         primed = true;
@@ -331,6 +347,7 @@ export class RPeakDetector implements BeatDetector {
     state[3] = lz2;
     state[4] = previous;
     state[5] = primed ? 1 : 0;
+    state[6] = missing;
     this.#partial[lead] = partial;
     return count;
   }
@@ -369,64 +386,113 @@ export class RPeakDetector implements BeatDetector {
   }
 
   #detect(from: number, to: number, out: FoundBeats): void {
+    for (let i = from; i < to;) {
+      i = this.#scan(i, to);
+      if (this.#event === MISSING) this.#missing(out);
+      else if (this.#event === DUE) this.#attend(out);
+    }
+  }
+
+  /** Runs along the feature until a sample is missing, or something may be decided: a peak is over, or #wakeAt is reached.
+   *  Its state is in locals meanwhile; with fields this loop is slower by half.
+   *  @returns index after the sample that stopped it; why is in #event */
+  #scan(from: number, to: number): number {
     const slopes = this.#slopes[0]!;
     const window = this.#window;
     const width = window.length;
     const hold = this.#hold;
-    for (let i = from; i < to; i++) {
-      const signed = slopes[i]!;
-      const k = this.#k++;
+    const wakeAt = this.#wakeAt;
+    let k = this.#k - 1;
+    let windowAt = this.#windowAt;
+    let sum = this.#sum;
+    let previousSlope = this.#previousSlope;
+    let slope = this.#slope;
+    let sharp = this.#sharp;
+    let valley = this.#valley;
+    let peak = this.#peak;
+    let peakAt = this.#peakAt;
+    let falling = this.#falling;
+    let event = NOTHING;
+    let i = from;
+    while (i < to && event === NOTHING) {
+      const signed = slopes[i++]!;
+      k++;
       if (signed !== signed) {
-        this.#missing(out);
-        continue;
+        event = MISSING;
+        break;
       }
-      this.#gapRun = 0;
       const d = signed < 0 ? -signed : signed;
-      const bend = signed - this.#previousSlope;
-      const sharp = bend < 0 ? -bend : bend;
-      this.#previousSlope = signed;
-      const sum = this.#sum + d - window[this.#windowAt]!;
-      this.#sum = sum;
-      window[this.#windowAt] = d;
-      if (++this.#windowAt === width) this.#windowAt = 0;
-      if (d > this.#slope) this.#slope = d;
-      if (sharp > this.#sharp) this.#sharp = sharp;
-      if (sum < this.#valley) this.#valley = sum;
-      if (sum > this.#peak) {
-        if (this.#falling) {
-          this.#falling = false;
-          this.#peakValley = this.#valley;
+      const bend = signed - previousSlope;
+      const edge = bend < 0 ? -bend : bend;
+      previousSlope = signed;
+      sum += d - window[windowAt]!;
+      window[windowAt] = d;
+      if (++windowAt === width) windowAt = 0;
+      if (d > slope) slope = d;
+      if (edge > sharp) sharp = edge;
+      if (sum < valley) valley = sum;
+      if (sum > peak) {
+        if (falling) {
+          falling = false;
+          this.#peakValley = valley;
         }
-        this.#peak = sum;
-        this.#peakAt = k;
-        this.#peakSlope = this.#slope;
-        this.#peakSharp = this.#sharp;
-      } else if (sum < DROP * this.#peak || k - this.#peakAt > hold) {
-        if (!this.#falling) {
-          this.#falling = true;
-          this.#enqueue();
-          this.#slope = 0;
-          this.#sharp = 0;
-          this.#valley = sum;
+        peak = sum;
+        peakAt = k;
+        this.#peakSlope = slope;
+        this.#peakSharp = sharp;
+      } else if (sum < DROP * peak || k - peakAt > hold) {
+        if (!falling) {
+          falling = true;
+          this.#enqueue(peakAt, peak);
+          slope = 0;
+          sharp = 0;
+          valley = sum;
+          event = DUE;
         }
-        this.#peak = sum;
-        this.#peakAt = k;
+        peak = sum;
+        peakAt = k;
       }
-      if (this.#learning) {
-        if (k - this.#learnFrom < this.#learn) continue;
-        this.#startFromLearned();
-      }
+      if (k >= wakeAt) event = DUE;
+    }
+    if (event !== MISSING) this.#gapRun = 0;
+    this.#k = k + 1;
+    this.#windowAt = windowAt;
+    this.#sum = sum;
+    this.#previousSlope = previousSlope;
+    this.#slope = slope;
+    this.#sharp = sharp;
+    this.#valley = valley;
+    this.#peak = peak;
+    this.#peakAt = peakAt;
+    this.#falling = falling;
+    this.#event = event;
+    return i;
+  }
+
+  /** Decides what is due at the sample just read, and when to look again. */
+  #attend(out: FoundBeats): void {
+    const k = this.#k - 1;
+    if (this.#learning && k - this.#learnFrom >= this.#learn) this.#startFromLearned();
+    if (!this.#learning) {
       while (this.#head < this.#tail && k - this.#at[this.#head & (QUEUE - 1)]! >= this.#look) this.#judge(out);
       if (this.#lostCount > 0 && k - this.#lastAt > SEARCH_BACK_RR * this.#rr + this.#look) this.#searchBack(out);
       if (k - Math.max(this.#lastAt, this.#learnFrom) > this.#silence) this.#listenAnew(k);
     }
+    if (this.#learning) {
+      this.#wakeAt = this.#learnFrom + this.#learn;
+      return;
+    }
+    let wakeAt = Math.max(this.#lastAt, this.#learnFrom) + this.#silence + 1;
+    if (this.#head < this.#tail) wakeAt = Math.min(wakeAt, this.#at[this.#head & (QUEUE - 1)]! + this.#look);
+    if (this.#lostCount > 0) wakeAt = Math.min(wakeAt, Math.max(k + 1, this.#lastAt + SEARCH_BACK_RR * this.#rr + this.#look));
+    this.#wakeAt = wakeAt;
   }
 
-  #enqueue(): void {
+  #enqueue(at: number, height: number): void {
     const slot = this.#tail++ & (QUEUE - 1);
     if (this.#tail - this.#head > QUEUE) this.#head++;
-    this.#at[slot] = this.#peakAt;
-    this.#height[slot] = this.#peak;
+    this.#at[slot] = at;
+    this.#height[slot] = height;
     this.#steep[slot] = this.#peakSlope;
     this.#edge[slot] = this.#peakSharp;
     this.#before[slot] = this.#peakValley;
@@ -446,7 +512,6 @@ export class RPeakDetector implements BeatDetector {
 
   /** A gap: nothing before it may be compared with what follows. Levels stay. */
   #endRun(): void {
-    for (const filter of this.#filter) filter[5] = 0;
     this.#window.fill(0);
     this.#windowAt = 0;
     this.#sum = 0;
@@ -462,11 +527,13 @@ export class RPeakDetector implements BeatDetector {
     this.#lostCount = 0;
     this.#lastAt = Number.NEGATIVE_INFINITY;
     this.#learnFrom = this.#k;
+    this.#wakeAt = 0;
   }
 
   #forget(k: number): void {
     this.#learning = true;
     this.#learnFrom = k;
+    this.#wakeAt = 0;
     this.#head = 0;
     this.#tail = 0;
     this.#lostCount = 0;

@@ -1,0 +1,75 @@
+/** How many samples per second and core does R-peak detection take, over a plain Float32 sum pass of the same signal?
+ *
+ *  node bench/micro/r-peaks.bench.ts [rounds]
+ *  30 minutes of a seeded synthetic ECG at 360 Hz; packets of 90 and whole; CPU time of the process; variants interleaved, best and
+ *  median of the rounds. The sum pass is the speed of merely reading the samples on this machine under its present load. */
+import { noBeats } from '../../src/dsp/kernel-beats.ts';
+import { RPeakDetector } from '../../src/dsp/r-peaks.ts';
+
+const FS = 360;
+const N = 1800 * FS;
+const rounds = Number(process.argv[2] ?? 15);
+
+function syntheticEcg(): Float64Array {
+  const x = new Float64Array(N);
+  let seed = 42;
+  const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647 - 0.5;
+  for (let i = 0; i < N; i++) x[i] = 0.3 * Math.sin((2 * Math.PI * 0.2 * i) / FS) + 0.03 * random();
+  for (let t = 0.5; t < 1799; t += 0.8 * (1 + 0.2 * random())) {
+    for (let i = Math.floor((t - 0.3) * FS); i < (t + 0.5) * FS; i++) {
+      const s = i / FS - t;
+      const wave =
+        Math.exp(-((s / 0.012) ** 2)) + 0.12 * Math.exp(-(((s + 0.16) / 0.03) ** 2)) + 0.3 * Math.exp(-(((s - 0.28) / 0.05) ** 2));
+      if (i >= 0 && i < N) x[i] = x[i]! + wave;
+    }
+  }
+  return x;
+}
+
+const x = syntheticEcg();
+const x32 = Float32Array.from(x);
+let keep = 0;
+
+function sumPass(): void {
+  let sum = 0;
+  for (let i = 0; i < x32.length; i++) sum += x32[i]!;
+  keep += sum;
+}
+
+function detectPass(leads: readonly Float64Array[], packet: number): () => void {
+  const detector = new RPeakDetector(FS, leads.length);
+  const found = noBeats(4096);
+  return () => {
+    detector.reset();
+    found.count = 0;
+    for (let at = 0; at < N; at += packet) detector.push(leads, at, Math.min(N, at + packet), found);
+    detector.flush(found);
+    keep += found.count;
+  };
+}
+
+const variants: [string, () => void, number][] = [
+  ['Float32 sum pass', sumPass, 1],
+  ['R peaks, packets of 90', detectPass([x], 90), 1],
+  ['R peaks, whole', detectPass([x], N), 1],
+  ['R peaks, 2 leads, packets of 90', detectPass([x, x], 90), 2],
+];
+const rates = variants.map((): number[] => []);
+for (let round = -2; round < rounds; round++) {
+  variants.forEach(([, run, leadCount], v) => {
+    const start = process.cpuUsage();
+    run();
+    const { user, system } = process.cpuUsage(start);
+    if (round >= 0) rates[v]!.push((N * leadCount) / (user + system));
+  });
+}
+const base = Math.max(...rates[0]!);
+console.log('variant                            best M samples/s   median   sum pass / variant');
+variants.forEach(([name], v) => {
+  const sorted = rates[v]!.toSorted((a, b) => a - b);
+  const best = sorted.at(-1)!;
+  console.log(
+    `${name.padEnd(34)} ${best.toFixed(1).padStart(16)} ${sorted[sorted.length >> 1]!.toFixed(1).padStart(8)} ${(base / best).toFixed(1).padStart(12)}`,
+  );
+});
+if (keep === 0) throw new Error('nothing was computed');
