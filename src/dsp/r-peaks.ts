@@ -412,6 +412,9 @@ export class RPeakDetector implements BeatDetector {
     let peak = this.#peak;
     let peakAt = this.#peakAt;
     let falling = this.#falling;
+    let peakSlope = this.#peakSlope;
+    let peakSharp = this.#peakSharp;
+    let peakValley = this.#peakValley;
     let event = NOTHING;
     let i = from;
     while (i < to && event === NOTHING) {
@@ -421,29 +424,28 @@ export class RPeakDetector implements BeatDetector {
         event = MISSING;
         break;
       }
-      const d = signed < 0 ? -signed : signed;
-      const bend = signed - previousSlope;
-      const edge = bend < 0 ? -bend : bend;
+      const d = Math.abs(signed);
+      const edge = Math.abs(signed - previousSlope);
       previousSlope = signed;
       sum += d - window[windowAt]!;
       window[windowAt] = d;
       if (++windowAt === width) windowAt = 0;
-      if (d > slope) slope = d;
-      if (edge > sharp) sharp = edge;
-      if (sum < valley) valley = sum;
+      slope = Math.max(slope, d);
+      sharp = Math.max(sharp, edge);
+      valley = Math.min(valley, sum);
       if (sum > peak) {
         if (falling) {
           falling = false;
-          this.#peakValley = valley;
+          peakValley = valley;
         }
         peak = sum;
         peakAt = k;
-        this.#peakSlope = slope;
-        this.#peakSharp = sharp;
+        peakSlope = slope;
+        peakSharp = sharp;
       } else if (sum < DROP * peak || k - peakAt > hold) {
         if (!falling) {
           falling = true;
-          this.#enqueue(peakAt, peak);
+          this.#enqueue(peakAt, peak, peakSlope, peakSharp, peakValley);
           slope = 0;
           sharp = 0;
           valley = sum;
@@ -465,6 +467,9 @@ export class RPeakDetector implements BeatDetector {
     this.#peak = peak;
     this.#peakAt = peakAt;
     this.#falling = falling;
+    this.#peakSlope = peakSlope;
+    this.#peakSharp = peakSharp;
+    this.#peakValley = peakValley;
     this.#event = event;
     return i;
   }
@@ -488,14 +493,14 @@ export class RPeakDetector implements BeatDetector {
     this.#wakeAt = wakeAt;
   }
 
-  #enqueue(at: number, height: number): void {
+  #enqueue(at: number, height: number, slope: number, sharp: number, valley: number): void {
     const slot = this.#tail++ & (QUEUE - 1);
     if (this.#tail - this.#head > QUEUE) this.#head++;
     this.#at[slot] = at;
     this.#height[slot] = height;
-    this.#steep[slot] = this.#peakSlope;
-    this.#edge[slot] = this.#peakSharp;
-    this.#before[slot] = this.#peakValley;
+    this.#steep[slot] = slope;
+    this.#edge[slot] = sharp;
+    this.#before[slot] = valley;
   }
 
   /** One feature sample without data. */
