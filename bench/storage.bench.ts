@@ -152,7 +152,7 @@ function bidmc(): Recording[] {
   const folder = join(dataDir, 'bidmc');
   if (!existsSync(folder)) return missing('BIDMC', folder);
   return readdirSync(folder)
-    .filter((file) => /Signals\.csv\.gz$/.test(file))
+    .filter((file) => file.endsWith('Signals.csv.gz'))
     .map((file) => {
       const lines = gunzipSync(readFileSync(join(folder, file)))
         .toString('latin1')

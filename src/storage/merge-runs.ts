@@ -5,10 +5,17 @@ import type { BlockRun } from './block-codec.ts';
 /** The union of runs as few runs, ascending by k0. Two samples of one grid index with the same value and flag are one sample; with different
  *  values both stay, in runs that overlap. Without contradictions the result does not depend on how the samples were cut or ordered. */
 export function mergeRuns(runs: readonly BlockRun[]): BlockRun[] {
+  if (isAscending(runs)) return joinTouching(runs); // the usual case, and the only one that may be long
   const kept: BlockRun[] = [];
   for (const run of runs) keepNew(kept, run);
   kept.sort((a, b) => a.k0 - b.k0);
   return joinTouching(kept);
+}
+
+/** Does each run begin at or after the end of the one before it? */
+function isAscending(runs: readonly BlockRun[]): boolean {
+  for (let i = 1; i < runs.length; i++) if (runs[i]!.k0 < runs[i - 1]!.k0 + runs[i - 1]!.samples.length) return false;
+  return true;
 }
 
 /** Adds the stretches of `run` that no kept run has with the same values. */
@@ -59,8 +66,8 @@ export function part(run: BlockRun, from: number, to: number): BlockRun {
 function joinTouching(runs: readonly BlockRun[]): BlockRun[] {
   const chains: BlockRun[][] = [];
   for (const run of runs) {
-    // With contradictions several chains may run side by side: the first that fits.
-    const chain = chains.find((candidate) => {
+    // With contradictions several chains may run side by side; without, it is the newest or none.
+    const chain = chains.findLast((candidate) => {
       const last = candidate.at(-1)!;
       return last.k0 + last.samples.length === run.k0 && last.samples.constructor === run.samples.constructor;
     });
