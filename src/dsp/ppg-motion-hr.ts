@@ -444,15 +444,27 @@ class Channel {
     for (let i = 0; i < this.#size; i++) mean += window.x[i]!;
     mean /= this.#size;
     for (let i = 0; i < this.#size; i++) x[i] = (window.x[i]! - mean) * this.#taper[i]!;
-    for (let s = 0; s < STATES; s++) {
+    // every second state, the others by cubic interpolation: the window's main lobe is 40 states wide (STATES is odd)
+    for (let s = 0; s < STATES; s += 2) {
       power[s] = goertzel(x, rateHz(s) / this.#rate);
       harmonic[s] = goertzel(x, (2 * rateHz(s)) / this.#rate);
     }
+    fillBetween(power);
+    fillBetween(harmonic);
     return true;
   }
 
   release(frame: number): void {
     this.#windows.delete(frame);
+  }
+}
+
+/** Values at odd indices from the even ones on both sides; by linear interpolation alone even states would win too often (0.1 bpm worse). */
+function fillBetween(x: Float64Array): void {
+  for (let s = 1; s < STATES - 1; s += 2) {
+    const near = x[s - 1]! + x[s + 1]!;
+    const far = s >= 3 && s + 3 < STATES ? x[s - 3]! + x[s + 3]! : near;
+    x[s] = Math.max(0, (9 * near - far) / 16);
   }
 }
 
