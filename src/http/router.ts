@@ -50,6 +50,7 @@ export class Router<T> {
   }
 
   #walk(path: string): { at: Node<T>; values: string[] } | null {
+    if (!path.startsWith('/')) return null; // `*`, or a whole address
     const values: string[] = [];
     let at = this.#root;
     for (const segment of path.slice(1).split('/')) {

@@ -51,7 +51,7 @@ export type Idempotency = (
   work: () => Promise<Reply>,
 ) => Promise<Reply>;
 
-/** What is told of each answered request. `reply` is null for static files. */
+/** What is told of each answered request. `route` is null for static files, preflights and unknown paths. */
 export type Exchange = Readonly<{
   route: Route | null;
   method: string;
@@ -59,6 +59,10 @@ export type Exchange = Readonly<{
   durationMs: number;
   caller: Caller;
   reply: Reply;
+  path: string;
+  /** '' when the request was refused before it was known. */
+  remoteAddress: string;
+  requestId: string;
 }>;
 
 export type HttpOptions = Readonly<{
@@ -140,6 +144,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     let verdict: Verdict | null = null;
     let policy = '';
     let secure = tls;
+    let remoteAddress = '';
 
     const finish = async (reply: Reply): Promise<void> => {
       const out: Record<string, string> = {
@@ -158,7 +163,8 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       for (const name in reply.headers) out[name.toLowerCase()] = reply.headers[name] ?? '';
       const type = reply.contentType ?? (reply.json !== undefined ? 'application/json' : undefined);
       if (type !== undefined) out['content-type'] = type;
-      options.observe?.({ route, method, status: reply.status, durationMs: performance.now() - startedMs, caller, reply });
+      const durationMs = performance.now() - startedMs;
+      options.observe?.({ route, method, status: reply.status, durationMs, caller, reply, path, remoteAddress, requestId });
       if (reply.stream !== undefined) {
         await writeStream(wire, reply.status, out, reply.stream);
         return;
@@ -205,6 +211,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       if (headers.get('host') === undefined) throw new PipelineError('bad_request', 'The Host header is missing.');
       const peer = peerOf(addressOf(res), headers, peerRules);
       secure = peer.secure;
+      remoteAddress = peer.address;
       if (stopping) throw new PipelineError('shutting_down', 'The service is stopping.');
       clean = true;
       close = declared === 'chunked' || declared > DRAIN_BYTES_MAX; // an early error leaves the body unread

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { RateLimit } from './rate-limit.ts';
+
+describe('RateLimit', () => {
+  it('lets a burst through, then the sustained rate, and says when to come back', () => {
+    const limit = new RateLimit('api', 10, 2);
+    expect(limit.policy).toBe('"api";q=20;w=2');
+    for (let i = 0; i < 20; i++) expect(limit.take('a', 1000)).toMatchObject({ allowed: true, remaining: 19 - i });
+    expect(limit.take('a', 1000)).toMatchObject({ allowed: false, remaining: 0, retryAfterSec: 1 });
+    expect(limit.take('a', 1099).allowed).toBe(false);
+    expect(limit.take('a', 1100).allowed).toBe(true);
+    expect(limit.take('a', 1100).allowed).toBe(false);
+    expect(limit.take('b', 1100).allowed).toBe(true);
+  });
+  it('allows exactly the rate over a long time, however requests are spread', () => {
+    const limit = new RateLimit('api', 100, 1);
+    let allowed = 0;
+    for (let ms = 0; ms < 60_000; ms += 3) if (limit.take('a', ms).allowed) allowed += 1;
+    expect(allowed).toBeGreaterThanOrEqual(6000);
+    expect(allowed).toBeLessThanOrEqual(6101);
+  });
+  it('counts only what is taken when asked whether it is exhausted', () => {
+    const limit = new RateLimit('auth', 1, 2);
+    for (let i = 0; i < 100; i++) expect(limit.exhausted('a', 0)).toBe(false);
+    limit.take('a', 0);
+    limit.take('a', 0);
+    expect(limit.exhausted('a', 0)).toBe(true);
+    expect(limit.exhausted('a', 1000)).toBe(false);
+  });
+});

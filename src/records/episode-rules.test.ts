@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { findStretches } from './episode-rules.ts';
+import type { EpisodeRule } from './episode-rules.ts';
+
+const rule: EpisodeRule = { name: 'fast', title: '', feature: 'hr', above: 120, sustainSec: 60, releaseSec: 30, severity: 'low' };
+/** One value a second; 0 stands for a value that is not good and therefore absent. */
+const series = (values: readonly number[]): [number[], number[]] => {
+  const kept = values.map((value, i) => ({ time: i * 1000, value })).filter(({ value }) => value !== 0);
+  return [kept.map(({ time }) => time), kept.map(({ value }) => value)];
+};
+const run = (n: number, value: number): number[] => Array.from({ length: n }, () => value);
+
+describe('findStretches', () => {
+  it('finds a stretch that was sustained and is over', () => {
+    const [t, v] = series([...run(10, 80), ...run(70, 130), ...run(60, 80)]);
+    expect(findStretches(rule, t, v, 139_000)).toEqual([{ startMs: 10_000, endMs: 79_000, over: true, extreme: 130 }]);
+  });
+  it('keeps it open while it lasts', () => {
+    const [t, v] = series([...run(10, 80), ...run(70, 130)]);
+    expect(findStretches(rule, t, v, 79_000)).toMatchObject([{ over: false }]);
+  });
+  it('leaves out what was too short', () => {
+    const [t, v] = series([...run(10, 80), ...run(50, 130), ...run(60, 80)]);
+    expect(findStretches(rule, t, v, 119_000)).toEqual([]);
+  });
+  it('does not end at a short dip, nor at a short silence', () => {
+    const [t, v] = series([...run(40, 130), ...run(10, 80), ...run(10, 0), ...run(40, 135), ...run(60, 80)]);
+    expect(findStretches(rule, t, v, 159_000)).toEqual([{ startMs: 0, endMs: 99_000, over: true, extreme: 135 }]);
+  });
+  it('does not bridge a long silence', () => {
+    const [t, v] = series([...run(40, 130), ...run(60, 0), ...run(40, 130), ...run(60, 80)]);
+    expect(findStretches(rule, t, v, 199_000)).toEqual([]);
+  });
+  it('looks below a bound', () => {
+    const [t, v] = series([...run(70, 35), ...run(60, 80)]);
+    const { above: _above, ...rest } = rule;
+    expect(findStretches({ ...rest, below: 40 }, t, v, 129_000)).toMatchObject([{ extreme: 35, over: true }]);
+  });
+});

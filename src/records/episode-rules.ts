@@ -1,0 +1,209 @@
+/** Episodes by rule: stretches in which a feature stayed beyond a bound, found in the stored values of flowing streams.
+ *
+ *  A rule is `quiet` until its bound was passed for `sustainSec` with good values only; then an episode is open, and ends at the last value
+ *  beyond the bound once the feature was back, or silent, for `releaseSec`. Suspect and bad values neither start nor prolong one.
+ *  Deterministic from the stored values: looking again at the same values opens nothing twice (one episode per rule, stream and start). */
+import type { Pool } from 'pg';
+import { emitEvent } from './webhooks.ts';
+
+export type EpisodeRule = Readonly<{
+  name: string;
+  title: string;
+  feature: string;
+  above?: number;
+  below?: number;
+  sustainSec: number;
+  releaseSec: number;
+  severity: 'low' | 'medium' | 'high';
+}>;
+
+/** Not a diagnosis: bounds of an adult at rest, for somebody to look at. */
+export const defaultRules: readonly EpisodeRule[] = [
+  {
+    name: 'tachycardia',
+    title: 'Sustained fast heart rate',
+    feature: 'hr_ecg',
+    above: 120,
+    sustainSec: 60,
+    releaseSec: 30,
+    severity: 'medium',
+  },
+  {
+    name: 'bradycardia',
+    title: 'Sustained slow heart rate',
+    feature: 'hr_ecg',
+    below: 40,
+    sustainSec: 60,
+    releaseSec: 30,
+    severity: 'medium',
+  },
+  {
+    name: 'irregular_rhythm',
+    title: 'Irregular rhythm',
+    feature: 'hrv_rmssd_60s',
+    above: 150,
+    sustainSec: 120,
+    releaseSec: 60,
+    severity: 'medium',
+  },
+];
+
+export type Stretch = Readonly<{ startMs: number; endMs: number; over: boolean; extreme: number }>;
+
+/** Stretches of a series that satisfy a rule. @param values ascending in time, good ones only  @param nowMs newest time that was looked at */
+export function findStretches(rule: EpisodeRule, timesMs: readonly number[], values: readonly number[], nowMs: number): readonly Stretch[] {
+  const beyond = (value: number): boolean =>
+    (rule.above !== undefined && value > rule.above) || (rule.below !== undefined && value < rule.below);
+  const found: Stretch[] = [];
+  let startMs = 0;
+  let lastMs = 0;
+  let extreme = 0;
+  let inside = false;
+  const close = (over: boolean): void => {
+    if (lastMs - startMs >= rule.sustainSec * 1000) found.push({ startMs, endMs: lastMs, over, extreme });
+    inside = false;
+  };
+  for (let i = 0; i < values.length; i++) {
+    const time = timesMs[i]!;
+    const value = values[i]!;
+    if (inside && time - lastMs > rule.releaseSec * 1000) close(true);
+    if (!beyond(value)) continue;
+    if (!inside) {
+      inside = true;
+      startMs = time;
+      extreme = value;
+    }
+    lastMs = time;
+    extreme = rule.above === undefined ? Math.min(extreme, value) : Math.max(extreme, value);
+  }
+  if (inside) close(nowMs - lastMs > rule.releaseSec * 1000);
+  return found;
+}
+
+export type RuleOptions = Readonly<{
+  pool: Pool;
+  rules?: readonly EpisodeRule[];
+  periodMs?: number;
+  onError?: (error: unknown) => void;
+}>;
+
+const PERIOD_MS = 15_000;
+/** Looked back each time: longer than any rule's sustain and release, and late packets of a minute. */
+const LOOK_BACK_SEC = 900;
+
+/** Looks at the streams that had packets in the last minutes, every PERIOD_MS, on one node at a time. @returns how to stop */
+export function startEpisodeRules(options: RuleOptions): () => Promise<void> {
+  let running: Promise<void> = Promise.resolve();
+  const onError = options.onError ?? (() => undefined);
+  const timer = setInterval(() => {
+    running = running.then(() => applyRules(options.pool, options.rules ?? defaultRules)).catch(onError);
+  }, options.periodMs ?? PERIOD_MS);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
+}
+
+type Candidate = Readonly<{ id: number; organization_id: string; project_id: string; xuser_id: string }>;
+
+/** One look. Another node that is looking makes this one do nothing. */
+export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    const { rows: lock } = await client.query<{ taken: boolean }>(
+      `select pg_try_advisory_xact_lock(hashtextextended('biosignal episode rules', 0)) as taken`,
+    );
+    if (lock[0]?.taken === true) {
+      const { rows } = await client.query<Candidate>(
+        `select id, organization_id, project_id, xuser_id from stream
+         where last_packet_at > now() - make_interval(secs => $1::integer)
+            or id in (select stream_id from episode where status = 'open' and created_by like 'rule:%')`,
+        [LOOK_BACK_SEC],
+      );
+      for (const stream of rows) for (const rule of rules) await applyRule(client, stream, rule);
+    }
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+async function applyRule(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeRule): Promise<void> {
+  const createdBy = `rule:${rule.name}_v1`;
+  const open = await db.query<{ id: string; start_ms: number }>(
+    `select id, (extract(epoch from started_at) * 1000)::float8 as start_ms from episode
+     where xuser_id = $1 and stream_id = $2 and created_by = $3 and status = 'open' order by started_at desc limit 1`,
+    [stream.xuser_id, stream.id, createdBy],
+  );
+  // Times of the values, not of the wall clock: a replay of an old recording has episodes too.
+  const { rows } = await db.query<{ newest: number | null; t: number[] | null; v: number[] | null }>(
+    `with method_of as (select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
+     newest as (select max(time) as time from feature where stream_id = $1 and method_id = (select id from method_of))
+     select (extract(epoch from (select time from newest)) * 1000)::float8 as newest,
+       array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
+     from feature f
+     where f.stream_id = $1 and f.method_id = (select id from method_of) and f.qmask = 0 and f.value is not null
+       and f.time >= least((select time from newest) - make_interval(secs => $3::integer), to_timestamp($4::float8))`,
+    [stream.id, rule.feature, LOOK_BACK_SEC, (open.rows[0]?.start_ms ?? Number.MAX_SAFE_INTEGER / 1e4) / 1000],
+  );
+  const { newest, t, v } = rows[0] ?? {};
+  if (newest === null || newest === undefined || t === null || t === undefined || v === null || v === undefined) return;
+  for (const stretch of findStretches(rule, t, v, newest)) await record(db, stream, rule, createdBy, stretch);
+}
+
+/** Opens, prolongs or closes the episode of a stretch. */
+async function record(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeRule, createdBy: string, stretch: Stretch): Promise<void> {
+  const start = new Date(stretch.startMs).toISOString();
+  const end = new Date(stretch.endMs).toISOString();
+  const summary = JSON.stringify({
+    feature: rule.feature,
+    extreme: stretch.extreme,
+    duration_sec: (stretch.endMs - stretch.startMs) / 1000,
+  });
+  // The same stretch: one that overlaps what is known, since the look back may begin inside it.
+  const known = await db.query<{ id: string; status: string }>(
+    `select id, status from episode
+     where xuser_id = $1 and stream_id = $2 and created_by = $3 and started_at <= $5 and coalesce(ended_at, 'infinity') >= $4 limit 1`,
+    [stream.xuser_id, stream.id, createdBy, start, end],
+  );
+  const scope = { orgId: stream.organization_id, projectId: stream.project_id };
+  const row = known.rows[0];
+  if (row === undefined) {
+    const made = await db.query<{ id: string }>(
+      `insert into episode (organization_id, project_id, xuser_id, stream_id, kind, title, status, severity, started_at, ended_at, summary, created_by)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
+      [
+        stream.organization_id,
+        stream.project_id,
+        stream.xuser_id,
+        stream.id,
+        rule.name,
+        rule.title,
+        stretch.over ? 'closed' : 'open',
+        rule.severity,
+        start,
+        stretch.over ? end : null,
+        summary,
+        createdBy,
+      ],
+    );
+    await emitEvent(db as Pool, scope, 'episode.created', {
+      id: made.rows[0]?.id,
+      subject_id: stream.xuser_id,
+      kind: rule.name,
+      severity: rule.severity,
+    });
+    return;
+  }
+  if (row.status !== 'open') return;
+  await db.query(
+    `update episode set status = $2, ended_at = $3, summary = $4, updated_at = now() where id = $1 and (status <> $2 or summary <> $4::jsonb)`,
+    [row.id, stretch.over ? 'closed' : 'open', stretch.over ? end : null, summary],
+  );
+  if (stretch.over) await emitEvent(db as Pool, scope, 'episode.updated', { id: row.id, subject_id: stream.xuser_id, kind: rule.name });
+}
