@@ -15,7 +15,12 @@ const wants = (question: string): boolean => asked.length === 0 || asked.include
 const devices = Number(process.env['BENCH_DEVICES'] ?? 1000);
 const sec = Number(process.env['BENCH_SEC'] ?? 10);
 
-type Running = Readonly<{ child: ChildProcess; ready: BenchReady; usage: () => Promise<BenchUsage>; stop: () => Promise<void> }>;
+type Running = Readonly<{
+  child: ChildProcess;
+  ready: BenchReady;
+  usage: (afterGc?: boolean) => Promise<BenchUsage>;
+  stop: () => Promise<void>;
+}>;
 
 async function startChild(): Promise<Running> {
   const child = fork(new URL('./lib/bench-service.ts', import.meta.url).pathname, [mode], {
@@ -23,10 +28,12 @@ async function startChild(): Promise<Running> {
   });
   const next = <T>(kind: string): Promise<T> =>
     new Promise((resolve, reject) => {
-      child.on('exit', () => reject(new Error('the service has ended')));
+      const ended = (): void => reject(new Error('the service has ended'));
+      child.once('exit', ended);
       child.on('message', function listen(message: { kind: string }) {
         if (message.kind !== kind) return;
         child.off('message', listen);
+        child.off('exit', ended);
         resolve(message as T);
       });
     });
@@ -34,9 +41,9 @@ async function startChild(): Promise<Running> {
   return {
     child,
     ready,
-    usage: () => {
+    usage: (afterGc = false) => {
       const answer = next<BenchUsage>('usage');
-      child.send('usage');
+      child.send(afterGc ? 'usage after gc' : 'usage');
       return answer;
     },
     stop: async () => {
@@ -47,7 +54,7 @@ async function startChild(): Promise<Running> {
   };
 }
 
-type Run = Readonly<{ load: LoadResult; cpu: number; loopP99Ms: number; loopMaxMs: number; rssBytes: number }>;
+type Run = Readonly<{ load: LoadResult; cpu: number; loopP99Ms: number; loopMaxMs: number; rssBytes: number; heapBytes: number }>;
 
 /** One load on a running service. cpu: CPU seconds of the service per second. */
 async function run(service: Running, plan: Omit<LoadPlan, 'port' | 'key'>): Promise<Run> {
@@ -63,7 +70,7 @@ async function run(service: Running, plan: Omit<LoadPlan, 'port' | 'key'>): Prom
   const line = async (): Promise<string> => {
     const { value, done } = await lines.next();
     if (done === true) throw new Error('the load generator has ended');
-    return String(value);
+    return value;
   };
   if ((await line()) !== 'steady') throw new Error('no steady load');
   const before = await service.usage();
@@ -71,10 +78,11 @@ async function run(service: Running, plan: Omit<LoadPlan, 'port' | 'key'>): Prom
   const load = JSON.parse(await line()) as LoadResult;
   const after = await service.usage();
   const cpu = (after.cpuSec - before.cpuSec) / ((performance.now() - fromMs) / 1000);
+  const clean = await service.usage(true);
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.stdin.end('\n');
   await ended;
-  return { load, cpu, loopP99Ms: after.loopP99Ms, loopMaxMs: after.loopMaxMs, rssBytes: after.rssBytes };
+  return { load, cpu, loopP99Ms: after.loopP99Ms, loopMaxMs: after.loopMaxMs, rssBytes: clean.rssBytes, heapBytes: clean.heapBytes };
 }
 
 async function question(name: string, ask: (service: Running) => Promise<Record<string, unknown>>): Promise<void> {
@@ -113,17 +121,15 @@ await question('P10', async (service) => {
 });
 
 await question('P12', async (service) => {
-  const settled = async (): Promise<number> => {
-    service.child.send('gc');
-    return (await service.usage()).rssBytes;
-  };
-  const empty = await settled();
-  const idle = await run(service, { ...usual, devices: 1, viewersPerDevice: 1, idleViewers: 5000, sec: 3 });
-  const own = await run(service, { ...usual, devices: 2000, viewersPerDevice: 0, sec: 5 });
+  const few = await run(service, { ...usual, devices: 1, viewersPerDevice: 1, idleViewers: 100, sec: 2 });
+  const idle = await run(service, { ...usual, devices: 1, viewersPerDevice: 1, idleViewers: 5100, sec: 2 });
+  const some = await run(service, { ...usual, devices: 100, viewersPerDevice: 0, sec: 2 });
+  const many = await run(service, { ...usual, devices: 1100, viewersPerDevice: 0, sec: 4 });
   return {
-    emptyMiB: round(empty / 2 ** 20),
-    bytesPerIdleViewer: Math.round((idle.rssBytes - empty) / 5000),
-    bytesPerStreamingDevice: Math.round((own.rssBytes - empty) / 2000),
+    bytesPerIdleViewer: Math.round((idle.rssBytes - few.rssBytes) / 5000),
+    heapBytesPerIdleViewer: Math.round((idle.heapBytes - few.heapBytes) / 5000),
+    bytesPerStreamingDevice: Math.round((many.rssBytes - some.rssBytes) / 1000),
+    heapBytesPerStreamingDevice: Math.round((many.heapBytes - some.heapBytes) / 1000),
   };
 });
 

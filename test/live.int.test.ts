@@ -214,6 +214,17 @@ describe('/ws', () => {
     d.stop();
   });
 
+  it('ends every view of an erased subject at once', async () => {
+    const d = device();
+    const v = viewer(d.subject);
+    await until(() => v.frames.length > 2);
+    service.hub.closeSubject(d.subject as never);
+    await until(() => v.client.state === 'closed', 1000);
+    expect(v.states.at(-1)).toMatch(/^closed 4507/);
+    expect(service.hub.watched(d.subject as never)).toBe(false);
+    d.stop();
+  });
+
   it('builds no frames for nobody', async () => {
     const d = device({ subject: 'unwatched' });
     await sleep(300);

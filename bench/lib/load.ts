@@ -28,7 +28,8 @@ export type Quantiles = Readonly<{ n: number; p50: number; p90: number; p99: num
 export type LoadResult = Readonly<{
   sent: number;
   settled: number;
-  rejected: number;
+  /** By code, from the first packet on. */
+  rejected: Readonly<Record<string, number>>;
   frames: number;
   framesExpected: number;
   ackMs: Quantiles;
@@ -70,7 +71,11 @@ const lateMs = new Sample();
 let measuring = false;
 let sent = 0;
 let settled = 0;
-let rejectedCount = 0;
+const rejections: Record<string, number> = {};
+function noteRejection(fields: string): void {
+  const code = /[a-z]+_[a-z_]+|busy|internal|unavailable/.exec(fields)?.[0] ?? 'unknown';
+  rejections[code] = (rejections[code] ?? 0) + 1;
+}
 let frames = 0;
 let closedCount = 0;
 
@@ -212,7 +217,8 @@ class Device {
   readonly #sentAt = new Float64Array(RING);
 
   constructor(index: number) {
-    const digits = String(index).padStart(8, '0');
+    // Other subjects in every run: windows follow the first stream of a subject, and an earlier run's would still be there.
+    const digits = String(runId % 1000).padStart(3, '0') + String(index).padStart(5, '0');
     this.id = `d${digits}`;
     this.subject = `s${digits}`;
     this.#boot.writeUInt32LE(runId, 0);
@@ -270,7 +276,7 @@ class Device {
       else if ((tag & 7) === 2) {
         const [length, next] = varintAt(b, at + 1);
         at = next + length;
-        rejectedCount++;
+        noteRejection(b.toString('latin1', next, at));
       } else {
         const [value, next] = varintAt(b, at + 1);
         at = next;
@@ -283,6 +289,10 @@ class Device {
       ackMs.add(nowMs - this.#sentAt[i % RING]!);
     }
     this.#settled = Math.max(this.#settled, now);
+  }
+
+  get settledCount(): number {
+    return this.#settled;
   }
 }
 
@@ -305,7 +315,6 @@ async function inBatches<T>(items: readonly T[], size: number, run: (item: T) =>
 
 const devices = Array.from({ length: plan.devices }, (_, i) => new Device(i));
 await inBatches(devices, 100, (device) => device.open());
-// The subjects come into being with the first packet.
 let startMs = performance.now() + 50;
 for (const [i, device] of devices.entries()) device.start(startMs + (i / devices.length) * plan.packetMs);
 const timer = setInterval(pump, 2);
@@ -322,11 +331,15 @@ function pump(): void {
   }
 }
 if (devices.length === 0) clearInterval(timer);
-await new Promise((resolve) => setTimeout(resolve, 500));
+// The subjects come into being with the first packet.
+const patienceMs = performance.now() + 30_000;
+while (devices.some((device) => device.settledCount === 0) && performance.now() < patienceMs && closedCount === 0) {
+  await new Promise((resolve) => setTimeout(resolve, 50));
+}
 const views = devices.flatMap((device) => Array.from({ length: plan.viewersPerDevice }, () => device));
 await inBatches(views, 100, (device) => upgrade(`/ws?subject=${device.subject}`, watch(device)));
 const idle = Array.from({ length: plan.idleViewers ?? 0 }, (_, i) => i);
-await inBatches(idle, 100, () => upgrade(`/ws?subject=${devices[0]?.subject ?? 's00000000'}&channels=none`, () => undefined));
+await inBatches(idle, 100, () => upgrade(`/ws?subject=${devices[0]?.subject ?? 'nobody-sends'}&channels=none`, () => undefined));
 if (plan.firehose === true) void startFirehose();
 await new Promise((resolve) => setTimeout(resolve, plan.warmSec * 1000));
 process.stdout.write('steady\n');
@@ -337,7 +350,7 @@ measuring = false;
 const result: LoadResult = {
   sent,
   settled,
-  rejected: rejectedCount,
+  rejected: rejections,
   frames,
   framesExpected: Math.round((views.length * (performance.now() - startMs)) / 100),
   ackMs: ackMs.quantiles(),

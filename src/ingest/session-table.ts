@@ -76,14 +76,23 @@ export class SessionTable {
 
   /** Drops sessions that were idle for `idleMs`. @param nowMs performance.now() */
   sweep(nowMs: number, idleMs: number): void {
-    for (const [key, session] of this.#sessions) {
-      if (session.unsettled.size > 0 || nowMs - session.lastUsedMs < idleMs) continue;
-      session.closed = true;
-      this.#sessions.delete(key);
-      const closed = this.#sink.closeStream(session).finally(() => this.#closing.delete(key));
-      this.#closing.set(key, closed);
-      closed.catch(() => undefined); // whoever opens it next meets the error
+    for (const session of this.#sessions.values()) {
+      if (session.unsettled.size === 0 && nowMs - session.lastUsedMs >= idleMs) this.#drop(session);
     }
+  }
+
+  /** Drops sessions at once: of an erased subject, of a device that was assigned to somebody else. Their next packet asks again. */
+  drop(match: (session: Session) => boolean): void {
+    for (const session of this.#sessions.values()) if (match(session)) this.#drop(session);
+  }
+
+  #drop(session: Session): void {
+    const { key } = session;
+    session.closed = true;
+    this.#sessions.delete(key);
+    const closed = this.#sink.closeStream(session).finally(() => this.#closing.delete(key));
+    this.#closing.set(key, closed);
+    closed.catch(() => undefined); // whoever opens it next meets the error
   }
 }
 

@@ -211,6 +211,26 @@ describe('FrameClock', () => {
     check(feed.frames, [s]);
   });
 
+  it('leaves out what a device catches up on, and shows a stream whose clock is simply wrong', () => {
+    const s = stream(1, START_MS - 300_000, [channel('ecg', 250)]);
+    const feed = new Feed();
+    for (let ms = 0; ms < 300_000; ms += 1000) {
+      feed.push(s, runs(s, ms, ms + 1000)); // five minutes within three seconds
+      feed.wait(10);
+    }
+    feed.wait(3000);
+    check(feed.frames, [s]);
+    expect(Number(feed.frames[0]!.t0Ns / 1_000_000n)).toBeGreaterThan(START_MS - 61_000);
+    const wrong = stream(2, START_MS - 120_000, [channel('ecg', 250)]);
+    const other = new Feed();
+    for (let ms = 0; ms < 20_000; ms += 100) {
+      other.push(wrong, runs(wrong, ms, ms + 100));
+      other.wait(100);
+    }
+    check(other.frames, [wrong]);
+    expect(other.frames.length).toBeGreaterThan(90);
+  });
+
   it('keeps its promises for devices that come and go, late, shuffled and repeated packets', () => {
     for (let seed = 1; seed <= 30; seed++) {
       const random = seededRandom(seed);

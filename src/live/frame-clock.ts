@@ -10,6 +10,9 @@
  *  - gone: nothing came for its packet length plus GONE_MS. It is in no frame until samples come again; those older than the current window
  *    are late pieces.
  *
+ *  A device that catches up on what it recorded while it was away is not live: samples older than FRESH_MS are left out, unless the stream
+ *  keeps that distance, which is then its clock's error.
+ *
  *  A stream whose time leaps by more than LEAP_MS against our clock is kept out until LEAP_PACKETS packets agree on the new time:
  *  one packet with a wild time must not carry all windows away with it. */
 import type { ChannelConfig, SampleRun, StreamId } from '../signal.ts';
@@ -23,6 +26,10 @@ const LEAP_MS = 2000;
 const LEAP_PACKETS = 3;
 /** A stream whose clock is further from ours is not live: it is being imported, or its clock is wrong. */
 const OFF_MS_MAX = 15 * 60_000;
+/** Older by our clock: history, unless the distance has been steady (within STEADY_MS) for STEADY_FOR_MS. */
+const FRESH_MS = 60_000;
+const STEADY_MS = 5000;
+const STEADY_FOR_MS = 10_000;
 /** Late samples older than this are history. */
 const LATE_MS_MAX = 60_000;
 const LATE_PIECES_MAX = 32;
@@ -103,6 +110,9 @@ export class StreamClock {
   leadMs = Number.NaN;
   leapLeadMs = 0;
   leapCount = 0;
+  /** Where an old stream's lead has stayed, and since when. */
+  anchorLeadMs = Number.NaN;
+  anchorAtMs = 0;
 
   constructor(stream: LiveStream, source: number) {
     this.streamId = stream.streamId;
@@ -147,7 +157,7 @@ export class FrameClock {
       this.#streams.set(stream.streamId, clock);
     }
     clock.lastMs = nowMs;
-    if (runs.length === 0 || !believable(clock, stream, runs, unixMs)) return;
+    if (runs.length === 0 || !believable(clock, stream, runs, nowMs, unixMs)) return;
     for (let i = 0; i < runs.length; i++) {
       const run = runs[i]!;
       const config = stream.channels[run.channelNo];
@@ -393,13 +403,20 @@ function addGap(gaps: number[], from: number, to: number): void {
   if (gaps.length > 2 * GAPS_MAX) gaps.splice(0, 2);
 }
 
-/** Does the stream's time go on as it did, seen from our clock? */
-function believable(clock: StreamClock, stream: LiveStream, runs: readonly SampleRun[], unixMs: number): boolean {
+/** Is this live data: near our clock, and going on as it did? */
+function believable(clock: StreamClock, stream: LiveStream, runs: readonly SampleRun[], nowMs: number, unixMs: number): boolean {
   const last = runs[runs.length - 1]!;
   const rate = stream.channels[last.channelNo]?.rateNanoHz ?? 1e9;
   const endMs = clock.epochWindow * WINDOW_MS + clock.epochRestNs / 1e6 + ((last.k0 + last.samples.length - 1) / rate) * 1e12;
   const leadMs = endMs - unixMs;
   if (Math.abs(leadMs) > OFF_MS_MAX) return false;
+  if (leadMs < -FRESH_MS) {
+    if (!(Math.abs(leadMs - clock.anchorLeadMs) <= STEADY_MS)) {
+      clock.anchorLeadMs = leadMs;
+      clock.anchorAtMs = nowMs;
+    }
+    if (nowMs - clock.anchorAtMs < STEADY_FOR_MS) return false;
+  }
   if (Number.isNaN(clock.leadMs)) {
     clock.leadMs = leadMs;
     return true;

@@ -32,4 +32,20 @@ describe('FrameRing', () => {
       }),
     );
   });
+
+  it('gives memory back when its share becomes smaller, and keeps the newest frames', () => {
+    const ring = new FrameRing();
+    for (let seq = 1; seq <= 500; seq++) ring.push(seq, new Uint8Array(500).fill(seq % 251), seq, 200_000, 1e9);
+    expect(ring.bytesHeld).toBeGreaterThan(100_000);
+    for (let seq = 501; seq <= 503; seq++) ring.push(seq, new Uint8Array(500).fill(seq % 251), seq, 20_000, 1e9);
+    expect(ring.bytesHeld).toBeLessThanOrEqual(20_000);
+    expect(ring.count).toBeGreaterThan(15);
+    let at = ring.oldestSeq - 1;
+    for (let frame = ring.after(at); frame !== null; frame = ring.after(at)) {
+      expect(frame.seq).toBe(at + 1);
+      expect(frame.bytes).toEqual(new Uint8Array(500).fill(frame.seq % 251));
+      at = frame.seq;
+    }
+    expect(at).toBe(503);
+  });
 });

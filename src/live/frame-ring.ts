@@ -27,6 +27,7 @@ export class FrameRing {
   push(seq: number, bytes: Uint8Array, nowMs: number, bytesMax: number, ageMsMax: number): void {
     while (this.count > 0 && nowMs - this.#frames[this.#head]!.atMs > ageMsMax) this.#dropOldest();
     const length = bytes.length;
+    if (this.#buf.length > 2 * bytesMax && this.#buf.length > FIRST_BYTES) this.#shrink(bytesMax);
     if (length > bytesMax) {
       while (this.count > 0) this.#dropOldest();
       return;
@@ -85,7 +86,26 @@ export class FrameRing {
   }
 
   #grow(): void {
-    const larger = new Uint8Array(2 * this.#buf.length);
+    this.#move(2 * this.#buf.length);
+  }
+
+  /** More feeds share the memory now: keeps the newest frames that fit. */
+  #shrink(bytesMax: number): void {
+    let bytes = 0;
+    let keepFrom = this.#frames.length;
+    while (keepFrom > this.#head && bytes + this.#frames[keepFrom - 1]!.length <= bytesMax / 2) bytes += this.#frames[--keepFrom]!.length;
+    while (this.#head < keepFrom && this.count > 0) {
+      const before = this.#frames.length;
+      this.#dropOldest();
+      keepFrom -= before - this.#frames.length;
+    }
+    let size = FIRST_BYTES;
+    while (2 * size <= bytesMax) size *= 2;
+    this.#move(size);
+  }
+
+  #move(size: number): void {
+    const larger = new Uint8Array(size);
     let at = 0;
     for (let i = this.#head; i < this.#frames.length; i++) {
       const frame = this.#frames[i]!;

@@ -181,6 +181,17 @@ export class Hub {
     }
   }
 
+  /** Ends every view of a subject that was erased, and forgets its frames. */
+  closeSubject(subjectId: SubjectId): void {
+    const feed = this.#feeds.get(subjectId);
+    if (feed === undefined) return;
+    this.#feeds.delete(subjectId);
+    this.#groupCount -= feed.groups.size;
+    for (const group of feed.groups.values()) {
+      for (const viewer of [...group.viewers]) viewer.peer.close('not_found', 'The subject was erased.');
+    }
+  }
+
   #sweep(nowMs: number): void {
     for (const [subjectId, feed] of this.#feeds) {
       for (const [key, group] of feed.groups) {
