@@ -1,0 +1,38 @@
+/** Writes what a person reported as a measurement too, so that it appears among the observations. */
+import type { Db } from '../auth/api-keys.ts';
+import type { Subject } from '../auth/ownership.ts';
+
+export type SelfMeasurement = Readonly<{
+  /** Id of the record that it comes from: written twice, it is stored once. */
+  id: string;
+  /** Code of the biosignal in the catalog: `mood`, `phq9`, `gad7`. */
+  code: string;
+  value: number;
+  time: string;
+  methodCode: string;
+}>;
+
+/** Does nothing where the catalog has no biosignal of this code. */
+export async function storeSelfMeasurement(db: Db, subject: Subject, measurement: SelfMeasurement): Promise<void> {
+  const { rows } = await db.query<{ needed: boolean }>(`select to_regclass('partition_rule') is not null as needed`);
+  if (rows[0]?.needed === true) {
+    await db.query(`select ensure_partitions('measurement', $1::timestamptz, $1::timestamptz)`, [measurement.time]);
+  }
+  await db.query(
+    `insert into measurement (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, method_code)
+     select $1::timestamptz, (extract(epoch from $1::timestamptz) * 1000000)::bigint * 1000, $2, $3, $4, $5, b.id, $6, b.unit, $7
+     from biosignal b where b.code = $8 and (b.project_id is null or b.project_id = $4)
+     order by b.project_id nulls last limit 1
+     on conflict do nothing`,
+    [
+      measurement.time,
+      measurement.id,
+      subject.orgId,
+      subject.projectId,
+      subject.id,
+      measurement.value,
+      measurement.methodCode,
+      measurement.code,
+    ],
+  );
+}

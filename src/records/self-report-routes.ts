@@ -1,0 +1,154 @@
+/** What people enter themselves: mood and journal. */
+import { randomUUID } from 'node:crypto';
+import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import type { Pool } from 'pg';
+import { ownSubject } from '../auth/ownership.ts';
+import type { Access, Route } from '../http/route.ts';
+import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { serviceSecret } from '../storage/service-secret.ts';
+import { JournalCipher } from './journal-cipher.ts';
+import { storeSelfMeasurement } from './self-measurement.ts';
+
+const NOTE_MAX = 1000;
+const TEXT_MAX = 20_000;
+
+/** A person reads and writes their own; a key only in direct mode; an operator reads. */
+export const ownRead: Access = { userToken: 'own', direct: true, operator: 'viewer' };
+export const ownWrite: Access = { userToken: 'own', direct: true };
+/** Operators say whom they mean; everybody else is confined to one user. */
+export const SubjectQuery = Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'For operators: whose records.' }));
+
+const listQuery: Record<string, TSchema> = {
+  subject_id: SubjectQuery,
+  since: Type.Optional(Timestamp),
+  until: Type.Optional(Timestamp),
+  order: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+  limit: LimitQuery(100, 1000),
+};
+type ListQuery = Readonly<{ subject_id?: string; since?: string; until?: string; order?: 'asc' | 'desc'; limit: number }>;
+
+const MoodSchema = exactly({ id: Uuid, score: Type.Integer({ minimum: 1, maximum: 5 }), note: nullable(Type.String()), time: Timestamp });
+const JournalSchema = exactly({ id: Uuid, text: Type.String(), time: Timestamp });
+
+export function selfReportRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
+  const { db } = deps;
+  let cipher: Promise<JournalCipher> | null = null;
+  const journalCipher = (): Promise<JournalCipher> => {
+    cipher ??= readSecret(db).then((secret) => new JournalCipher(secret));
+    cipher.catch(() => (cipher = null));
+    return cipher;
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/moods',
+      operationId: 'listMoods',
+      tag: 'Self-reports',
+      summary: 'List mood entries',
+      access: ownRead,
+      query: listQuery,
+      responses: { 200: { description: 'Entries.', schema: Type.Array(MoodSchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, query }) => {
+        const given = query as ListQuery;
+        const subject = await ownSubject(db, caller, given.subject_id ?? '');
+        const { rows } = await db.query(
+          `select id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time from mood
+           where xuser_id = $1 and ($2::timestamptz is null or mood.time >= $2) and ($3::timestamptz is null or mood.time < $3)
+           order by mood.time ${given.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
+          [subject.id, given.since ?? null, given.until ?? null, given.limit],
+        );
+        return { status: 200, json: rows };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/moods',
+      operationId: 'createMood',
+      tag: 'Self-reports',
+      summary: 'Enter a mood',
+      description: 'Appears among the observations as MOOD, method reported:mood_v1.',
+      access: ownWrite,
+      body: exactly({
+        score: Type.Integer({ minimum: 1, maximum: 5, description: '1 very bad, 5 very good' }),
+        note: Type.Optional(Type.String({ maxLength: NOTE_MAX })),
+        time: Type.Optional(Timestamp),
+      }),
+      bodyBytesMax: 16 * 1024,
+      idempotent: true,
+      responses: { 201: { description: 'The entry.', schema: MoodSchema } },
+      handler: async ({ caller, body }) => {
+        const input = body as { score: number; note?: string; time?: string };
+        const subject = await ownSubject(db, caller, '');
+        const time = input.time ?? new Date().toISOString();
+        const { rows } = await db.query<{ id: string }>(
+          `insert into mood (organization_id, project_id, xuser_id, score, note, time) values ($1, $2, $3, $4, $5, $6)
+           returning id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time`,
+          [subject.orgId, subject.projectId, subject.id, input.score, input.note ?? '', time],
+        );
+        const row = rows[0];
+        if (row === undefined) throw new Error('mood insert returned no row');
+        await storeSelfMeasurement(db, subject, { id: row.id, code: 'mood', value: input.score, time, methodCode: 'reported:mood_v1' });
+        return { status: 201, json: row };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/journal',
+      operationId: 'listJournal',
+      tag: 'Self-reports',
+      summary: 'List journal entries',
+      description: 'The person only; operators and keys outside of direct mode do not read journals.',
+      access: ownWrite,
+      query: listQuery,
+      responses: { 200: { description: 'Entries.', schema: Type.Array(JournalSchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, query }) => {
+        const given = query as ListQuery;
+        const subject = await ownSubject(db, caller, given.subject_id ?? '');
+        const [{ rows }, sealer] = await Promise.all([
+          db.query<{ id: string; sealed: Buffer; time: string }>(
+            `select id, sealed, to_json(time) #>> '{}' as time from journal_entry
+             where xuser_id = $1 and ($2::timestamptz is null or journal_entry.time >= $2)
+               and ($3::timestamptz is null or journal_entry.time < $3)
+             order by journal_entry.time ${given.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
+            [subject.id, given.since ?? null, given.until ?? null, given.limit],
+          ),
+          journalCipher(),
+        ]);
+        return { status: 200, json: rows.map(({ id, sealed, time }) => ({ id, text: sealer.open(sealed, subject.id, id), time })) };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/journal',
+      operationId: 'createJournalEntry',
+      tag: 'Self-reports',
+      summary: 'Write a journal entry',
+      description: 'Encrypted before it is stored.',
+      access: ownWrite,
+      body: exactly({ text: Type.String({ minLength: 1, maxLength: TEXT_MAX }), time: Type.Optional(Timestamp) }),
+      bodyBytesMax: 128 * 1024,
+      idempotent: true,
+      responses: { 201: { description: 'Kept. The text is not repeated.', schema: exactly({ id: Uuid, time: Timestamp }) } },
+      handler: async ({ caller, body }) => {
+        const input = body as { text: string; time?: string };
+        const subject = await ownSubject(db, caller, '');
+        const id = randomUUID();
+        const sealed = (await journalCipher()).seal(input.text, subject.id, id);
+        const { rows } = await db.query(
+          `insert into journal_entry (id, organization_id, project_id, xuser_id, sealed, time) values ($1, $2, $3, $4, $5, $6)
+           returning id, to_json(time) #>> '{}' as time`,
+          [id, subject.orgId, subject.projectId, subject.id, sealed, input.time ?? new Date().toISOString()],
+        );
+        return { status: 201, json: rows[0] };
+      },
+    },
+  ];
+}
+
+/** 32 bytes, the same for every node: made by whichever asks first. */
+function readSecret(db: Pool): Promise<Uint8Array> {
+  return serviceSecret({ pool: db } as Parameters<typeof serviceSecret>[0], 'journal');
+}

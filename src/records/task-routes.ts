@@ -1,0 +1,109 @@
+/** Tasks: given by the application or a clinician, marked by the person. */
+import { Type } from 'typebox';
+import type { Pool } from 'pg';
+import { isUuid, ownSubject } from '../auth/ownership.ts';
+import { PipelineError } from '../errors.ts';
+import type { Route } from '../http/route.ts';
+import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
+
+const statuses = ['due', 'done', 'skipped'] as const;
+type Status = (typeof statuses)[number];
+const TASKS_MAX = 200;
+/** A list for people: what is closed disappears after this. */
+const CLOSED_SHOWN_DAYS = 2;
+
+const TaskSchema = exactly({
+  id: Uuid,
+  title: Type.String(),
+  description: Type.String(),
+  due: nullable(Timestamp),
+  status: oneOf(statuses),
+  status_at: nullable(Timestamp),
+});
+const columns = `id, title, description, to_json(due) #>> '{}' as due, status, to_json(status_at) #>> '{}' as status_at`;
+
+export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
+  const { db } = deps;
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/tasks',
+      operationId: 'listTasks',
+      tag: 'Self-reports',
+      summary: 'List the tasks of a person',
+      description: `Open ones, those without a time last, then what was closed in the last ${CLOSED_SHOWN_DAYS} days.`,
+      access: { ...ownRead, key: 'read' },
+      query: { subject_id: SubjectQuery },
+      responses: { 200: { description: 'Tasks.', schema: Type.Array(TaskSchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, query }) => {
+        const subject = await ownSubject(db, caller, (query as { subject_id?: string }).subject_id ?? '');
+        const { rows } = await db.query(
+          `select ${columns} from task
+           where xuser_id = $1 and (status = 'due' or task.status_at > now() - make_interval(days => $2::integer))
+           order by (status <> 'due'), task.due nulls last, id limit $3`,
+          [subject.id, CLOSED_SHOWN_DAYS, TASKS_MAX],
+        );
+        return { status: 200, json: rows };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/tasks',
+      operationId: 'createTask',
+      tag: 'Self-reports',
+      summary: 'Give somebody a task',
+      access: { key: 'write', operator: 'editor' },
+      body: exactly({
+        subject_id: Type.String({ minLength: 1, maxLength: 255 }),
+        title: Type.String({ minLength: 1, maxLength: 200 }),
+        description: Type.Optional(Type.String({ maxLength: 2000 })),
+        due: Type.Optional(nullable(Timestamp)),
+      }),
+      idempotent: true,
+      responses: { 201: { description: 'The task.', schema: TaskSchema } },
+      errors: ['not_found'],
+      handler: async ({ caller, body }) => {
+        const input = body as { subject_id: string; title: string; description?: string; due?: string | null };
+        const subject = await ownSubject(db, caller, input.subject_id);
+        const { rows } = await db.query(
+          `insert into task (organization_id, project_id, xuser_id, title, description, due) values ($1, $2, $3, $4, $5, $6)
+           returning ${columns}`,
+          [subject.orgId, subject.projectId, subject.id, input.title, input.description ?? '', input.due ?? null],
+        );
+        return { status: 201, json: rows[0] };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/tasks/{taskId}/status',
+      operationId: 'setTaskStatus',
+      tag: 'Self-reports',
+      summary: 'Mark a task',
+      description: 'The mark with the latest time wins, whatever the order in which marks arrive.',
+      access: ownWrite,
+      params: { taskId: Uuid },
+      body: exactly({ status: oneOf(statuses), time: Type.Optional(Timestamp) }),
+      bodyBytesMax: 4096,
+      idempotent: true,
+      responses: { 200: { description: 'The task as it is now.', schema: TaskSchema } },
+      errors: ['not_found'],
+      handler: async ({ caller, params, body }) => {
+        const taskId = params['taskId'] ?? '';
+        const input = body as { status: Status; time?: string };
+        const subject = await ownSubject(db, caller, '');
+        if (isUuid(taskId)) {
+          await db.query(
+            `update task set status = $3, status_at = $4::timestamptz
+             where id = $1 and xuser_id = $2 and (task.status_at is null or task.status_at <= $4::timestamptz)`,
+            [taskId, subject.id, input.status, input.time ?? new Date().toISOString()],
+          );
+          const { rows } = await db.query(`select ${columns} from task where id = $1 and xuser_id = $2`, [taskId, subject.id]);
+          if (rows[0] !== undefined) return { status: 200, json: rows[0] };
+        }
+        throw new PipelineError('not_found', 'There is no such task.');
+      },
+    },
+  ];
+}
