@@ -1,11 +1,13 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { SampleRun, StreamId } from '../signal.ts';
 import { RowTable, fixtureChannels as channels, loadFrom, madeUpStream, packets, seeded, withoutStretches } from './feature-fixture.ts';
 import { FeaturePool } from './feature-pool.ts';
 import type { FeaturePoolOptions, QuarantinedBatch } from './feature-pool.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
 
 const stream = 7 as StreamId;
 const failingWorker = new URL('./feature-pool.failing-worker.ts', import.meta.url).href;
@@ -211,7 +213,7 @@ describe('a batch that kills its worker', () => {
       const quarantined: QuarantinedBatch[] = [];
       const pool = newPool(table, {
         workerUrl: failingWorker,
-        taskTimeoutMs: 2000,
+        taskTimeoutMs: 4000,
         onOutput: (output) => (output.streamId === stream ? table : healthyTable).apply(output),
         onQuarantine: (batch) => quarantined.push(batch),
         loadRuns: (id, no, from, to) => loadFrom(id === stream ? sick : whole, channels)(id, no, from, to),

@@ -165,6 +165,7 @@ export class BeatChain implements Chain, RowTaker {
       times.splice(0, n);
       this.#pendingConfidence.splice(0, n);
     }
+    if (this.#judge === null) return endUs;
     for (const startUs of this.#flags.keys()) {
       if (startUs + secondUs > endUs) break;
       this.#flags.delete(startUs);

@@ -69,7 +69,8 @@ export class StreamEngine implements RowSink {
 
   /** Takes samples [k0, k0 + n); what lies before the channel's frontier is dropped. Processing waits for settle(). */
   run(channelNo: number, k0: number, samples: Samples, qmask: Uint8Array | null): void {
-    for (const route of this.#routes[channelNo] ?? []) this.#runTo(route, k0, samples, qmask);
+    const routes = this.#routes[channelNo];
+    if (routes !== undefined) for (let i = 0; i < routes.length; i++) this.#runTo(routes[i]!, k0, samples, qmask);
   }
 
   #runTo({ chain, lead, gain, baseline }: Route, k0: number, samples: Samples, qmask: Uint8Array | null): void {
@@ -77,9 +78,8 @@ export class StreamEngine implements RowSink {
     const n = samples.length - cut;
     if (n <= 0) return;
     this.#flushedUs = -1;
-    const target = chain.feed.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array);
-    const physical = target.samples;
-    const at = target.at - cut;
+    const at = chain.feed.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array) - cut;
+    const physical = chain.feed.samplesOf(lead);
     if (samples instanceof Int32Array) for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
     else for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
     if (qmask !== null) for (let i = cut; i < cut + n; i++) if (qmask[i]! >= badSample) physical[at + i] = Number.NaN;

@@ -11,7 +11,7 @@ export type RowTaker = {
 };
 
 /** Samples of one lead that wait for the other leads: runs of `samples`, back to back, run i from sample index k0[i] on. */
-type Lead = { frontier: number; samples: Float64Array; used: number; k0: number[]; n: number[]; mayMiss: boolean };
+type Lead = { frontier: number; samples: Float64Array; used: number; k0: number[]; n: number[]; runCount: number; mayMiss: boolean };
 
 const keptSamples = 2048;
 const noSamples = new Float64Array(0);
@@ -27,11 +27,20 @@ const blockOf = (leads: number): Float64Array[] => {
 export class LeadFeed {
   readonly #leads: readonly Lead[];
   readonly #taker: RowTaker;
+  readonly #rows: Float64Array[] = [];
   /** First sample index that has not gone on; -1 before the first sample. */
   #k = -1;
 
   constructor(leadCount: number, taker: RowTaker) {
-    this.#leads = Array.from({ length: leadCount }, () => ({ frontier: -1, samples: noSamples, used: 0, k0: [], n: [], mayMiss: false }));
+    this.#leads = Array.from({ length: leadCount }, () => ({
+      frontier: -1,
+      samples: noSamples,
+      used: 0,
+      k0: [],
+      n: [],
+      runCount: 0,
+      mayMiss: false,
+    }));
     this.#taker = taker;
   }
 
@@ -42,25 +51,30 @@ export class LeadFeed {
 
   /** Room for a run of one lead, to be filled with physical values by the caller before advance().
    *  Runs of a lead come in order and do not overlap; what lies before its frontier is the caller's to cut off.
-   *  @param mayMiss may it hold NaN? */
-  room(lead: number, k0: number, n: number, mayMiss: boolean): { samples: Float64Array; at: number } {
+   *  @param mayMiss may it hold NaN?  @returns where in samplesOf(lead) the run begins */
+  room(lead: number, k0: number, n: number, mayMiss: boolean): number {
     const l = this.#leads[lead]!;
     if (l.used + n > l.samples.length) {
       const grown = new Float64Array(Math.max(l.used + n, Math.min(2 * l.samples.length, l.used + n + 1024)));
       grown.set(l.samples.subarray(0, l.used));
       l.samples = grown;
     }
-    const last = l.k0.length - 1;
+    const last = l.runCount - 1;
     if (last >= 0 && l.k0[last]! + l.n[last]! === k0) l.n[last]! += n;
     else {
-      l.k0.push(k0);
-      l.n.push(n);
+      l.k0[l.runCount] = k0;
+      l.n[l.runCount++] = n;
     }
     const at = l.used;
     l.used += n;
     l.frontier = k0 + n;
     l.mayMiss ||= mayMiss;
-    return { samples: l.samples, at };
+    return at;
+  }
+
+  /** The buffer that room() spoke of; valid until the next call of anything else. */
+  samplesOf(lead: number): Float64Array {
+    return this.#leads[lead]!.samples;
   }
 
   /** First sample index that a lead has not seen; -1 before its first. */
@@ -96,7 +110,7 @@ export class LeadFeed {
 
   #begin(): boolean {
     let first = Number.POSITIVE_INFINITY;
-    for (const lead of this.#leads) if (lead.k0.length > 0) first = Math.min(first, lead.k0[0]!);
+    for (const lead of this.#leads) if (lead.runCount > 0) first = Math.min(first, lead.k0[0]!);
     if (first === Number.POSITIVE_INFINITY) return false;
     this.#k = first;
     this.#taker.begin(first);
@@ -107,14 +121,15 @@ export class LeadFeed {
   #process(to: number): void {
     const leads = this.#leads;
     const only = leads[0]!;
-    // all leads hold the same single run: the rule, and no copy
-    if (leads.every((l) => l.k0.length === 1 && l.k0[0] === only.k0[0] && l.n[0] === only.n[0]) && only.k0[0]! + only.n[0]! === to) {
+    if (this.#sameRun() && only.k0[0]! + only.n[0]! === to) {
       this.#skip(only.k0[0]!);
-      this.#push(
-        leads.map((l) => l.samples),
-        only.n[0]!,
-      );
-      for (const l of leads) this.#clear(l);
+      let mayMiss = false;
+      for (let l = 0; l < leads.length; l++) {
+        this.#rows[l] = leads[l]!.samples;
+        mayMiss ||= leads[l]!.mayMiss;
+      }
+      this.#push(this.#rows, only.n[0]!, mayMiss);
+      for (let l = 0; l < leads.length; l++) this.#clear(leads[l]!);
       return;
     }
     const out = blockOf(leads.length);
@@ -123,16 +138,27 @@ export class LeadFeed {
       this.#skip(start);
       if (start >= to) break;
       const n = this.#gather(out, start, Math.min(to, start + blockRows));
-      this.#push(out, n);
+      this.#push(out, n, true);
     }
     for (const lead of leads) this.#drop(lead, to);
+  }
+
+  /** Do all leads hold one run, the same? Nearly always: then nothing needs to be copied. */
+  #sameRun(): boolean {
+    const leads = this.#leads;
+    const [k0, n] = [leads[0]!.k0[0], leads[0]!.n[0]];
+    for (let l = 0; l < leads.length; l++) {
+      const lead = leads[l]!;
+      if (lead.runCount !== 1 || lead.k0[0] !== k0 || lead.n[0] !== n) return false;
+    }
+    return true;
   }
 
   /** First index from #k on that any lead holds, at most `to`. */
   #nextPresent(to: number): number {
     let next = to;
     for (const lead of this.#leads)
-      for (let r = 0; r < lead.k0.length; r++)
+      for (let r = 0; r < lead.runCount; r++)
         if (lead.k0[r]! + lead.n[r]! > this.#k) {
           next = Math.min(next, Math.max(this.#k, lead.k0[r]!));
           break;
@@ -146,7 +172,7 @@ export class LeadFeed {
     for (let again = true; again;) {
       again = false;
       for (const lead of this.#leads)
-        for (let r = 0; r < lead.k0.length; r++) {
+        for (let r = 0; r < lead.runCount; r++) {
           const runEnd = lead.k0[r]! + lead.n[r]!;
           if (lead.k0[r]! <= covered && runEnd > covered) {
             covered = runEnd;
@@ -160,7 +186,7 @@ export class LeadFeed {
       const target = out[l]!;
       target.fill(Number.NaN, 0, n);
       let at = 0;
-      for (let r = 0; r < lead.k0.length; r++) {
+      for (let r = 0; r < lead.runCount; r++) {
         const from = Math.max(start, lead.k0[r]!);
         const to = Math.min(start + n, lead.k0[r]! + lead.n[r]!);
         if (to > from) {
@@ -173,8 +199,8 @@ export class LeadFeed {
     return n;
   }
 
-  #push(leads: readonly Float64Array[], n: number): void {
-    this.#taker.rows(leads, n, this.#k, this.#leads.length > 1 || this.#leads[0]!.mayMiss);
+  #push(leads: readonly Float64Array[], n: number, mayMiss: boolean): void {
+    this.#taker.rows(leads, n, this.#k, mayMiss);
     this.#k += n;
   }
 
@@ -186,8 +212,7 @@ export class LeadFeed {
 
   #clear(lead: Lead): void {
     lead.used = 0;
-    lead.k0.length = 0;
-    lead.n.length = 0;
+    lead.runCount = 0;
     lead.mayMiss = false;
     // grown by a reload from storage: 10,000 streams must not keep that
     if (lead.samples.length > keptSamples) lead.samples = noSamples;
@@ -197,14 +222,15 @@ export class LeadFeed {
   #drop(lead: Lead, k: number): void {
     let at = 0;
     let r = 0;
-    while (r < lead.k0.length && lead.k0[r]! + lead.n[r]! <= k) at += lead.n[r++]!;
-    if (r === lead.k0.length) {
+    while (r < lead.runCount && lead.k0[r]! + lead.n[r]! <= k) at += lead.n[r++]!;
+    if (r === lead.runCount) {
       this.#clear(lead);
       return;
     }
     const cut = Math.max(0, k - lead.k0[r]!);
-    lead.k0.splice(0, r);
-    lead.n.splice(0, r);
+    lead.k0.copyWithin(0, r, lead.runCount);
+    lead.n.copyWithin(0, r, lead.runCount);
+    lead.runCount -= r;
     lead.k0[0]! += cut;
     lead.n[0]! -= cut;
     lead.samples.copyWithin(0, at + cut, lead.used);

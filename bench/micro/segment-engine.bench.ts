@@ -1,0 +1,109 @@
+/** How many samples per second and core does the whole chain of one ECG channel take: digital samples in, R peaks by segments, verdicts,
+ *  heart rate, variability and rows out; and what does a streaming device hold in memory?
+ *
+ *  node --expose-gc bench/micro/segment-engine.bench.ts [rounds] [streams]
+ *  One hour of a seeded made-up ECG at 250 Hz per stream, digital Int32; packets of 100 ms and of 1 s; one stream, and many in turns (their
+ *  state leaves the cache). CPU time of the process; variants interleaved, best and median of the rounds. */
+import { madeUpStream } from '../../src/dsp/feature-fixture.ts';
+import { RowBuffer } from '../../src/dsp/feature-wire.ts';
+import { noBeats } from '../../src/dsp/kernel-beats.ts';
+import { RPeakDetector } from '../../src/dsp/r-peaks.ts';
+import { StreamEngine } from '../../src/dsp/segment-engine.ts';
+import { KernelStock } from '../../src/dsp/segment-runner.ts';
+import type { ChannelConfig } from '../../src/signal.ts';
+
+const fs = 250;
+const seconds = 3600;
+const rounds = Number(process.argv[2] ?? 7);
+const many = Number(process.argv[3] ?? 500);
+const channels: readonly ChannelConfig[] = [
+  { code: 'ecg.ii', kind: 'ecg', rateNanoHz: fs * 1e9, gain: 200, baseline: 10, unit: 'mV', lead: 'II' },
+];
+const digital = madeUpStream(1, 0, seconds, channels)[0]!.samples as Int32Array;
+const physical = Float64Array.from(digital, (x) => (x - 10) / 200);
+const float32 = Float32Array.from(physical);
+let keep = 0;
+
+function sumPass(): number {
+  let sum = 0;
+  for (let i = 0; i < float32.length; i++) sum += float32[i]!;
+  keep += sum;
+  return float32.length;
+}
+
+const detector = new RPeakDetector(fs, 1);
+function detectPass(): number {
+  const found = noBeats(8192);
+  detector.reset();
+  for (let at = 0; at < physical.length; at += 90) detector.push([physical], at, Math.min(physical.length, at + 90), found);
+  detector.flush(found);
+  keep += found.count;
+  return physical.length;
+}
+
+/** @param packet samples per push; every stream gets one in turn */
+function enginePass(streamCount: number, packet: number, length: number): () => number {
+  return () => {
+    const stock = new KernelStock();
+    const rows = new RowBuffer();
+    const engines = Array.from({ length: streamCount }, () => new StreamEngine(channels, 0, stock, rows));
+    // devices boot at different times: their segments do not change in step
+    const offset = engines.map((_, s) => Math.floor((s * 64 * fs) / streamCount));
+    for (let at = 0; at + packet <= length; at += packet) {
+      const samples = digital.subarray(at, at + packet);
+      for (let s = 0; s < streamCount; s++) {
+        engines[s]!.run(0, at + offset[s]!, samples, null);
+        engines[s]!.settle();
+      }
+      keep += rows.count;
+      rows.count = 0;
+    }
+    return streamCount * length;
+  };
+}
+
+/** Heap and buffers of streams in the middle of their life, bytes each. */
+function bytesPerStream(streamCount: number): number {
+  const used = (): number => {
+    globalThis.gc?.();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  };
+  const before = used();
+  const stock = new KernelStock();
+  const rows = new RowBuffer();
+  const engines = Array.from({ length: streamCount }, () => new StreamEngine(channels, 0, stock, rows));
+  const length = 400 * fs;
+  for (let at = 0; at < length; at += 25)
+    for (let s = 0; s < streamCount; s++) {
+      engines[s]!.run(0, at + Math.floor((s * 64 * fs) / streamCount), digital.subarray(at, at + 25), null);
+      engines[s]!.settle();
+      rows.count = 0;
+    }
+  const after = used();
+  keep += engines.length;
+  return (after - before) / streamCount;
+}
+
+const variants: [string, () => number][] = [
+  ['Float32 sum pass', sumPass],
+  ['R peaks alone, packets of 90', detectPass],
+  ['whole chain, 1 stream, packets of 25', enginePass(1, 25, digital.length)],
+  ['whole chain, 1 stream, packets of 250', enginePass(1, 250, digital.length)],
+  [`whole chain, ${many} streams in turns, packets of 25`, enginePass(many, 25, 120 * fs)],
+];
+const rates = variants.map((): number[] => []);
+for (let round = -1; round < rounds; round++)
+  variants.forEach(([, run], v) => {
+    const start = process.cpuUsage();
+    const count = run();
+    const { user, system } = process.cpuUsage(start);
+    if (round >= 0) rates[v]!.push(count / (user + system));
+  });
+variants.forEach(([name], v) => {
+  const sorted = rates[v]!.toSorted((a, b) => b - a);
+  console.log(`${name.padEnd(52)} best ${sorted[0]!.toFixed(1)}  median ${sorted[sorted.length >> 1]!.toFixed(1)} million samples/s`);
+});
+if (globalThis.gc === undefined) console.log('memory: run with --expose-gc');
+else console.log(`memory of a streaming device (1 ECG channel, 250 Hz, 400 s in): ${(bytesPerStream(300) / 1000).toFixed(1)} kB`);
+if (keep === Number.POSITIVE_INFINITY) console.log(keep);
