@@ -114,6 +114,14 @@ describe('admitPacket', () => {
     expect(code(packet({ t0DeviceNs: 11n * SEC }), s)).toBe('packet_conflict');
   });
 
+  it('takes a repeat for a repeat after an older packet came late', () => {
+    const s = session();
+    const at = (seq: number): Packet => packet({ seq, t0DeviceNs: BigInt(seq) * SEC });
+    s.apply(admitted(at(38), s));
+    s.apply(admitted(at(6), s)); // 32 behind: the same place in the table of recent times
+    expect(code(at(38), s)).toBe('duplicate');
+  });
+
   it('marks packets behind the reorder window as backfill', () => {
     const s = session();
     s.apply(admitted(packet({ seq: 5, t0DeviceNs: 100n * SEC }), s));

@@ -73,7 +73,8 @@ export class Session {
     this.seqs.add(admitted.seq);
     for (const config of admitted.newChannels) this.channels.push(config);
     if (admitted.endDeviceNs > this.headDeviceNs) this.headDeviceNs = admitted.endDeviceNs;
-    this.#recentT0[admitted.seq % RECENT] = Number(admitted.t0DeviceNs);
+    // An older packet, come late, must not take the place of a newer one.
+    if (admitted.seq > this.seqs.high - RECENT) this.#recentT0[admitted.seq % RECENT] = Number(admitted.t0DeviceNs);
   }
 
   /** Undoes apply() at once: the sink said busy, nothing else happened in between. */
