@@ -26,21 +26,24 @@ export function readBody(
       reject(tooLarge());
       return;
     }
-    let parts: Buffer[] = [];
+    let parts: Uint8Array[] = [];
     let size = 0;
     let turnBytes = 0;
     let settled = false;
     const settle = (): void => {
       settled = true;
       parts = [];
-      clearTimeout(timer);
+      awaited.delete(wait);
     };
-    const timer = setTimeout(() => {
-      if (settled) return;
-      const got = size;
-      settle();
-      reject(new PipelineError('request_timeout', `The body did not arrive within ${timeoutMs} ms (${got} bytes did).`));
-    }, timeoutMs);
+    const wait: Wait = {
+      deadlineMs: performance.now() + timeoutMs,
+      expire: () => {
+        const got = size;
+        settle();
+        reject(new PipelineError('request_timeout', `The body did not arrive within ${timeoutMs} ms (${got} bytes did).`));
+      },
+    };
+    expect(wait);
     aborted.listen(() => {
       if (settled) return;
       settle();
@@ -48,6 +51,10 @@ export function readBody(
     });
     res.onData((chunk, isLast) => {
       if (settled) return;
+      if (aborted.now) {
+        settle(); // answered early: uWS reads the rest for us
+        return;
+      }
       size += chunk.byteLength;
       if (size > bytesMax) {
         settle();
@@ -55,12 +62,12 @@ export function readBody(
         return;
       }
       if (isLast && parts.length === 0) {
-        const whole = new Uint8Array(chunk.slice(0)); // uWS takes its buffer back when this returns
+        const whole = copy(chunk);
         settle();
         resolve(whole);
         return;
       }
-      parts.push(Buffer.from(chunk.slice(0)));
+      parts.push(copy(chunk));
       if (isLast) {
         const whole = Buffer.concat(parts, size);
         settle();
@@ -77,6 +84,31 @@ export function readBody(
       }
     });
   });
+}
+
+/** uWS takes its buffer back when onData returns. From the pool: an ArrayBuffer of its own per request keeps the collector busy. */
+function copy(chunk: ArrayBuffer): Uint8Array {
+  const pooled = Buffer.allocUnsafe(chunk.byteLength);
+  pooled.set(new Uint8Array(chunk));
+  return new Uint8Array(pooled.buffer, pooled.byteOffset, pooled.byteLength);
+}
+
+type Wait = Readonly<{ deadlineMs: number; expire: () => void }>;
+
+/** Bodies that are on their way. One timer for all of them: most arrive with their headers, and a timer each costs more than their copy. */
+const awaited = new Set<Wait>();
+const SWEEP_MS = 50;
+let sweep: NodeJS.Timeout | null = null;
+
+function expect(wait: Wait): void {
+  awaited.add(wait);
+  sweep ??= setInterval(() => {
+    const nowMs = performance.now();
+    for (const item of awaited) if (item.deadlineMs <= nowMs) item.expire();
+    if (awaited.size > 0 || sweep === null) return;
+    clearInterval(sweep);
+    sweep = null;
+  }, SWEEP_MS);
 }
 
 const gunzipLater = promisify(gunzip);

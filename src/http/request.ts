@@ -47,8 +47,6 @@ export function newRequestId(): string {
   return `${requestPrefix}-${requestCount.toString(36).padStart(4, '0')}`;
 }
 
-const latin1 = new TextDecoder('latin1');
-
 export function addressOf(res: Pick<UwsResponse, 'getRemoteAddressAsText'>): string {
-  return latin1.decode(res.getRemoteAddressAsText());
+  return Buffer.from(res.getRemoteAddressAsText()).toString('latin1'); // a TextDecoder takes 1 us more, per request
 }

@@ -42,7 +42,9 @@ export function compileQuery(schemas: Readonly<Record<string, TSchema>>): QueryR
     check: compileCheck(schema, `/query/${name}`),
   }));
   const known = new Set(rows.map((row) => row.name));
+  const plain = rows.every(({ required, schema }) => !required && schema.default === undefined);
   return (text) => {
+    if (plain && text === '') return NONE;
     const errors: FieldError[] = [];
     const given = new URLSearchParams(text);
     for (const name of new Set(given.keys())) {
@@ -76,6 +78,8 @@ export function compileQuery(schemas: Readonly<Record<string, TSchema>>): QueryR
     return query;
   };
 }
+
+const NONE: Readonly<Record<string, unknown>> = Object.freeze({});
 
 type SchemaShape = Readonly<{ type?: string; default?: unknown; items?: SchemaShape }>;
 
