@@ -49,6 +49,17 @@ export const operations = {
   getEpisode: ['GET', '/api/v1/episodes/{id}'],
   updateEpisode: ['PATCH', '/api/v1/episodes/{id}'],
   addArtifact: ['POST', '/api/v1/episodes/{id}/artifacts'],
+  listMoods: ['GET', '/api/v1/moods'],
+  createMood: ['POST', '/api/v1/moods'],
+  listJournal: ['GET', '/api/v1/journal'],
+  createJournalEntry: ['POST', '/api/v1/journal'],
+  listQuestionnaires: ['GET', '/api/v1/questionnaires'],
+  getQuestionnaire: ['GET', '/api/v1/questionnaires/{questionnaireId}'],
+  createQuestionnaireResponse: ['POST', '/api/v1/questionnaire-responses'],
+  listQuestionnaireResponses: ['GET', '/api/v1/questionnaire-responses'],
+  listTasks: ['GET', '/api/v1/tasks'],
+  createTask: ['POST', '/api/v1/tasks'],
+  setTaskStatus: ['POST', '/api/v1/tasks/{taskId}/status'],
   getArtifact: ['GET', '/api/v1/episodes/{id}/artifacts/{artifactId}'],
 } as const satisfies Readonly<Record<string, readonly [method: string, path: string]>>;
 

@@ -11,7 +11,7 @@ import { allRoutes } from './helpers/all-routes.ts';
 import { startApi } from './helpers/api.ts';
 import type { Api } from './helpers/api.ts';
 
-type Family = 'public' | 'token' | 'resolve' | 'read' | 'write' | 'admin' | 'projects' | 'session';
+type Family = 'public' | 'token' | 'resolve' | 'read' | 'write' | 'admin' | 'projects' | 'session' | 'widget' | 'own';
 type Kind = Scope | 'user' | 'viewer' | 'editor' | 'adminOperator';
 type Outcome = 'ok' | 401 | 403;
 
@@ -24,6 +24,9 @@ const families: Readonly<Record<Family, Readonly<Record<Kind, Outcome>>>> = {
   write: { read: 403, write: 'ok', ingest: 403, admin: 403, user: 401, viewer: 403, editor: 'ok', adminOperator: 'ok' },
   admin: { read: 403, write: 403, ingest: 403, admin: 'ok', user: 401, viewer: 403, editor: 403, adminOperator: 'ok' },
   projects: { read: 'ok', write: 403, ingest: 403, admin: 403, user: 401, viewer: 'ok', editor: 'ok', adminOperator: 'ok' },
+  // Widget records: a key only in direct mode, which has a test of its own below.
+  widget: { read: 401, write: 401, ingest: 401, admin: 401, user: 'ok', viewer: 'ok', editor: 'ok', adminOperator: 'ok' },
+  own: { read: 401, write: 401, ingest: 401, admin: 401, user: 'ok', viewer: 401, editor: 401, adminOperator: 401 },
   session: { read: 401, write: 401, ingest: 401, admin: 401, user: 401, viewer: 'ok', editor: 'ok', adminOperator: 'ok' },
 };
 
@@ -40,6 +43,7 @@ const ids = {
   member: '',
   webhook: '',
   delivery: '',
+  task: '',
   project: '',
   projectKey: '',
 };
@@ -110,6 +114,17 @@ function samples(): Readonly<Record<string, Sample>> {
     getOpenApi: { family: 'public' },
     getErrorCodes: { family: 'public' },
     getDocsScript: { family: 'public' },
+    listMoods: { family: 'widget', query: `subject_id=${ids.subject}`, record: true },
+    createMood: { family: 'own', body: { score: 3 } },
+    listJournal: { family: 'own', query: `subject_id=${ids.subject}`, record: true },
+    createJournalEntry: { family: 'own', body: { text: 'a day' } },
+    listQuestionnaires: { family: 'read' },
+    getQuestionnaire: { family: 'read' },
+    createQuestionnaireResponse: { family: 'own', body: { questionnaire: 'phq-9' } },
+    listQuestionnaireResponses: { family: 'widget', query: `subject_id=${ids.subject}`, record: true },
+    listTasks: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
+    createTask: { family: 'write', body: { subject_id: ids.subject, title: 'Walk' }, record: true },
+    setTaskStatus: { family: 'own', body: { status: 'done' }, record: true },
     verifyAuditLog: { family: 'admin' },
     listWebhooks: { family: 'admin' },
     createWebhook: { family: 'admin', body: { url: 'https://hooks.example/x', events: ['*'] } },
@@ -162,6 +177,9 @@ beforeAll(async () => {
   await api.json('PATCH', `/api/v1/episodes/${episode.id}`, { body: {} });
   const deliveries = await api.json<{ id: string }[]>('GET', `/api/v1/webhooks/${hook.id}/deliveries`);
   ids.delivery = deliveries[0]?.id ?? '';
+
+  const task = await api.json<{ id: string }>('POST', '/api/v1/tasks', { body: { subject_id: ids.subject, title: 'Walk' }, status: 201 });
+  ids.task = task.id;
 
   const password = 'a long enough password';
   const operator = async (role: 'viewer' | 'clinician' | 'owner', org: string): Promise<Record<string, string>> => {
@@ -234,6 +252,8 @@ function send(route: Route, headers: Readonly<Record<string, string>>): Promise<
     projectId: ids.project,
     webhookId: ids.webhook,
     deliveryId: ids.delivery,
+    taskId: ids.task,
+    questionnaireId: 'phq-9',
   };
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'unknown');
   return api.send(route.method, sample?.query === undefined ? path : `${path}?${sample.query}`, {
@@ -289,6 +309,20 @@ describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as
     }
   });
 
+  it('lets a key stand for a user where direct mode is meant, with the scope of what is done', async () => {
+    const { direct } = route.access;
+    const direction = route.method === 'GET' ? 'read' : 'write';
+    const as = { 'project-key': ids.projectKey, 'xuser-id': 'own' };
+    for (const scope of scopes) {
+      if (direct !== true) continue;
+      const response = await send(route, { ...good.get(scope), ...as });
+      const needed = route.access.key ?? direction;
+      const text = await response.text();
+      if (scope === needed) expect([401, 403, 404], `${scope} ${text}`).not.toContain(response.status);
+      else expect(response.status, `${scope} ${text}`).toBe(403);
+    }
+  });
+
   it("shows nobody somebody else's records", async () => {
     const row = samples()[route.operationId];
     if (row?.family === 'public' || row?.family === 'session') return;
@@ -298,7 +332,11 @@ describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as
       const text = await response.text();
       if (row?.record === true) {
         const family = families[row.family];
-        const kind = name === 'another user' ? family.user : name.startsWith('an operator') ? family.adminOperator : 'ok';
+        const allScopes = Object.values({ ...family, user: 0, viewer: 0, editor: 0, adminOperator: 0 }).every(
+          (outcome) => outcome === 401 || outcome === 0,
+        );
+        const byKey = allScopes ? 401 : 'ok';
+        const kind = name === 'another user' ? family.user : name.startsWith('an operator') ? family.adminOperator : byKey;
         const confined = kind === 401 ? [401] : [404];
         // Keys and members belong to the organization, and the other project is of it.
         const shared = name === 'a key of another project' && /^(updateMember)$/.test(route.operationId) ? [200] : [];

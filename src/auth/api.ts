@@ -38,6 +38,7 @@ export const apiTags: Readonly<Record<string, string>> = {
   Streams: 'Recordings, their features, beats and samples.',
   Observations: 'Values as FHIR-aligned records, and charts of them.',
   Episodes: 'Stretches of time that matter, with their artifacts.',
+  'Self-reports': 'What people enter: mood, journal, questionnaires, tasks.',
   Bootstrap: 'Configuration for clients.',
   Webhooks: 'What happened, told to an address of yours.',
   Live: 'The live feed.',

@@ -9,7 +9,7 @@ const FLUSH_MS = 10_000;
 /** Entries held; beyond it they are written at once. */
 const ENTRIES_MAX = 5000;
 /** Tags whose reads are about a person. */
-const personal = new Set(['Users', 'Streams', 'Observations', 'Episodes', 'Records', 'Live']);
+const personal = new Set(['Users', 'Streams', 'Observations', 'Episodes', 'Self-reports', 'Live']);
 
 type Entry = {
   readonly caller: Exclude<Caller, { kind: 'anonymous' }>;
