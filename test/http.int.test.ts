@@ -449,6 +449,37 @@ describe('sockets', () => {
   });
 });
 
+describe('a peer that never stops sending a body', () => {
+  it.each([
+    ['beyond a declared limit', 'Content-Length: 99999999999\r\n\r\n', ''],
+    ['without a credential, to an unknown path', 'Content-Length: 99999999999\r\n\r\n', '/nowhere'],
+    ['in chunks beyond the limit', 'Transfer-Encoding: chunked\r\n\r\nFFFFFFF\r\n', ''],
+  ])('%s leaves the timers of everybody else alone', async (_name, rest, path) => {
+    let worst = 0;
+    let last = performance.now();
+    const timer = setInterval(() => {
+      const now = performance.now();
+      worst = Math.max(worst, now - last);
+      last = now;
+    }, 10);
+    const flood = connect(http.port, '127.0.0.1');
+    flood.on('error', () => undefined);
+    flood.write(
+      `POST ${path === '' ? '/ingest/bytes' : path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key\r\nContent-Type: application/x-protobuf\r\n${rest}`,
+    );
+    const junk = Buffer.alloc(1 << 20);
+    const until = performance.now() + 1000;
+    const isOpen = (): boolean => !flood.destroyed;
+    while (isOpen() && performance.now() < until) {
+      if (!flood.write(junk)) await new Promise((resolve) => flood.once('drain', resolve).once('close', resolve));
+    }
+    clearInterval(timer);
+    flood.destroy();
+    console.info(`worst timer distance: ${worst.toFixed(1)} ms`);
+    expect(worst).toBeLessThan(250);
+  });
+});
+
 describe('start and stop', () => {
   it('names PORT when the port is in use', async () => {
     const config = { ...readConfig({ PORT: String(http.port) }) };
