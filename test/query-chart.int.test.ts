@@ -1,0 +1,254 @@
+// Charts and observations: days of the caller's zone with 23 and 25 hours, gaps as null, flags respected, points bounded, pages complete.
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readChart, type ChartQuery, type ChartSeries } from '../src/query/chart.ts';
+import { chooseResolution, lengthMs, resolutions } from '../src/query/chart-resolution.ts';
+import { findBiosignal, readObservations } from '../src/query/observations.ts';
+import { readSamples } from '../src/query/samples.ts';
+import { BlockWriter } from '../src/storage/block-writer.ts';
+import { CopyWriter, type DerivedFeature } from '../src/storage/copy-writer.ts';
+import { refreshRollups } from '../src/storage/maintenance.ts';
+import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
+import { testDatabase, type TestDatabase } from './helpers/database.ts';
+import { createTenant, ecg, openTestStream, testEpochNs, testRun, testSample, type TestTenant } from './helpers/recording.ts';
+
+const SECOND = 1_000_000_000n;
+let database: TestDatabase;
+let tenant: TestTenant;
+let stream: OpenedStream;
+let writer: CopyWriter;
+beforeAll(async () => {
+  database = await testDatabase();
+  tenant = await createTenant(database);
+  stream = await openTestStream(new StreamRegistry(database), tenant);
+  writer = new CopyWriter(database, { currentMethods: [], lingerMs: 1 });
+});
+afterAll(async () => {
+  await writer.close();
+  await database.close();
+});
+
+const feature = (name: string, unixSec: number, value: number, qmask: 0 | 1 | 2 = 0): DerivedFeature => ({
+  feature: name,
+  channelNo: -1,
+  tNs: BigInt(unixSec) * SECOND - testEpochNs + (testEpochNs % SECOND), // on whole Unix seconds, or just after
+  value,
+  qmask,
+  methodCode: `derived:${name}_v1`,
+});
+const store = (features: DerivedFeature[]): Promise<void> =>
+  writer.add({ streamId: stream.streamId, beats: [], features, replaces: null }, stream.epochNs);
+const sec = (iso: string): number => Date.parse(iso) / 1000;
+const mean = (name: string): ChartSeries => ({ kind: 'feature', feature: name, methodCode: null, aggregate: 'mean' });
+
+const ask = (series: ChartSeries[], from: string, to: string, more: Partial<ChartQuery> = {}) =>
+  readChart(database.pool, {
+    orgId: tenant.orgId,
+    subjectId: tenant.subjectId,
+    series,
+    fromNs: BigInt(Date.parse(from)) * 1_000_000n,
+    toNs: BigInt(Date.parse(to)) * 1_000_000n,
+    resolution: null,
+    maxPoints: 1000,
+    timeZone: 'UTC',
+    qualityMax: 0,
+    fill: 'null',
+    ...more,
+  });
+
+for (const [zone, from, to, lengths] of [
+  ['Europe/Paris', '2026-03-28T00:00:00+01:00', '2026-03-31T00:00:00+02:00', [24, 23, 24]], // summer time begins on the 29th
+  ['Europe/Paris', '2026-10-24T00:00:00+02:00', '2026-10-27T00:00:00+01:00', [24, 25, 24]],
+  ['Asia/Kolkata', '2026-01-05T00:00:00+05:30', '2026-01-08T00:00:00+05:30', [24, 24, 24]], // midnight is not a whole hour of UTC
+  ['Australia/Lord_Howe', '2026-04-04T00:00:00+11:00', '2026-04-07T00:00:00+10:30', [24, 24.5, 24]], // a shift of half an hour
+] as const) {
+  test(`days are those of ${zone}, ${lengths.join(', ')} hours long`, async () => {
+    const name = `days_${zone.replace(/\W/g, '_').toLowerCase()}_${from.slice(5, 7)}`;
+    const [begin, end] = [sec(from), sec(to)];
+    await store(Array.from({ length: (end - begin) / 600 }, (_, i) => feature(name, begin + 600 * i, 1)));
+    for (const refresh of [false, true]) {
+      if (refresh) await refreshRollups(database);
+      const chart = await ask([{ kind: 'feature', feature: name, methodCode: null, aggregate: 'count' }], from, to, {
+        resolution: '1d',
+        timeZone: zone,
+      });
+      expect(chart.resolution).toBe('1d');
+      expect(chart.values).toEqual(lengths.map((hours) => [hours * 6]));
+      const starts = [...chart.tsMs, end * 1000];
+      expect(lengths.map((_, i) => (starts[i + 1]! - starts[i]!) / 3_600_000)).toEqual(lengths);
+      expect(chart.tsMs[0]).toBe(begin * 1000);
+    }
+  });
+}
+
+test('gaps are null, bad values are flagged and not shown, suspect ones only when asked for', async () => {
+  const begin = sec('2026-02-01T10:00:00Z');
+  const rows: DerivedFeature[] = [];
+  const flags = [0, 0, null, 2, 1, 0] as const; // by minute
+  flags.forEach((flag, minute) => {
+    if (flag !== null) for (let i = 0; i < 60; i++) rows.push(feature('quality', begin + 60 * minute + i, 100 + minute, flag));
+  });
+  rows.push(
+    feature('quality', begin + 6 * 60, 1000, 2),
+    feature('quality', begin + 6 * 60 + 1, 106, 0),
+    feature('quality', begin + 6 * 60 + 2, 106, 0),
+  );
+  await store(rows);
+  const range = ['2026-02-01T10:00:00Z', '2026-02-01T10:07:00Z'] as const;
+  const good = await ask([mean('quality')], ...range, { resolution: '1m' });
+  expect(good.values.flat()).toEqual([100, 101, null, null, null, 105, 106]);
+  expect(good.qmask.flat()).toEqual([0, 0, null, 2, 1, 0, 0]);
+  const suspect = await ask([mean('quality')], ...range, { resolution: '1m', qualityMax: 1 });
+  expect(suspect.values.flat()).toEqual([100, 101, null, null, 104, 105, 106]);
+  const none = await ask([mean('quality')], ...range, { resolution: '1m', fill: 'none' });
+  expect(none.tsMs).toHaveLength(6);
+  const previous = await ask([mean('quality')], ...range, { resolution: '1m', fill: 'previous' });
+  expect(previous.values.flat()).toEqual([100, 101, 101, 101, 101, 105, 106]);
+  for (const [aggregate, values] of [
+    ['min', [100, 106]],
+    ['max', [101, 106]],
+    ['sum', [6000 + 6060, 212]],
+    ['first', [100, 106]],
+    ['last', [101, 106]],
+    ['count', [120, 2]],
+  ] as const) {
+    const chart = await ask([{ kind: 'feature', feature: 'quality', methodCode: null, aggregate }], ...range, { resolution: '2m' });
+    expect([aggregate, chart.values[0]![0], chart.values[3]![0]]).toEqual([aggregate, ...values]);
+  }
+});
+
+test('never more points than asked for, and the finest resolution that allows it', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 3650 * 86_400_000 }), fc.integer({ min: 2, max: 10_000 }), (rangeMs, maxPoints) => {
+      const chosen = chooseResolution(rangeMs, maxPoints, 1, null);
+      const index = resolutions.indexOf(chosen);
+      if (index < resolutions.length - 1) expect(Math.ceil(rangeMs / lengthMs(chosen)) + 1).toBeLessThanOrEqual(maxPoints);
+      if (index > 0) expect(Math.ceil(rangeMs / lengthMs(resolutions[index - 1]!)) + 1).toBeGreaterThan(maxPoints);
+    }),
+  );
+});
+
+test('a waveform is its minimum and maximum per bucket, from samples below a second and from row statistics above', async () => {
+  const blocks = new BlockWriter(database);
+  blocks.push(
+    stream.streamId,
+    stream.epochNs,
+    stream.channels.map((c) => c.rateNanoHz),
+    [testRun(0, 0, 250 * 120)],
+    1,
+  );
+  await blocks.close();
+  const physical = (k: number): number => (testSample(0, k) - ecg.baseline) / ecg.gain;
+  const wave: ChartSeries = { kind: 'waveform', channelKind: 'ecg', channelCode: null };
+  const from = new Date(Number(testEpochNs / 1_000_000n) + 1877).toISOString(); // the next whole second of the wall clock: sample 469.2…
+  for (const [seconds, points] of [
+    [2, 500],
+    [60, 31],
+  ] as const) {
+    const to = new Date(Date.parse(from) + seconds * 1000).toISOString();
+    const chart = await ask([wave], from, to, { maxPoints: points });
+    expect(chart.tsMs.length).toBeLessThanOrEqual(points);
+    const k0 = Math.ceil((Date.parse(from) - Number(testEpochNs) / 1e6) / 4);
+    const all = Array.from({ length: seconds * 250 - 250 }, (_, i) => physical(k0 + i));
+    const lows = chart.values.flatMap(([low]) => (low === null || low === undefined ? [] : [low]));
+    const highs = chart.values.flatMap(([, high]) => (high === null || high === undefined ? [] : [high]));
+    expect(Math.min(...lows)).toBeLessThanOrEqual(Math.min(...all));
+    expect(Math.max(...highs)).toBeGreaterThanOrEqual(Math.max(...all));
+    expect(chart.qmask.flat().every((flag) => flag === 0 || flag === null)).toBe(true);
+  }
+});
+
+test('samples come in pages that join without a hole', async () => {
+  const [fromNs, toNs] = [testEpochNs + 500_000_000n, testEpochNs + 20n * SECOND];
+  const seen: number[] = [];
+  for (let next: bigint | null = fromNs; next !== null;) {
+    const page: Awaited<ReturnType<typeof readSamples>> = await readSamples(database.pool, {
+      streamId: stream.streamId,
+      channels: ['ecg.ii'],
+      fromNs: next,
+      toNs,
+      rowsMax: 3,
+    });
+    for (const segment of page.segments)
+      segment.samples.forEach((value, i) => (expect(value).toBe(testSample(0, segment.k0 + i)), seen.push(segment.k0 + i)));
+    next = page.nextFromNs;
+  }
+  expect(seen).toEqual(Array.from({ length: 5000 - 125 }, (_, i) => 125 + i));
+});
+
+test('pages of observations neither skip nor repeat one while others are written', async () => {
+  const biosignal = (await findBiosignal(database.pool, tenant.projectId, 61))!; // SpO2
+  const report = (index: number, at: bigint): Promise<void> =>
+    writer.addReported(
+      [
+        {
+          streamId: stream.streamId,
+          seq: 5,
+          index,
+          subjectId: tenant.subjectId,
+          code: 'spo2',
+          tsNs: at,
+          value: index,
+          unit: '%',
+          quality: 0,
+        },
+      ],
+      [],
+    );
+  for (let i = 0; i < 40; i++) void report(i, testEpochNs + BigInt(i >> 2) * SECOND); // four at each time
+  await writer.flush();
+  for (const order of ['asc', 'desc'] as const) {
+    const seen: number[] = [];
+    let after: readonly [string, string] | null = null;
+    for (let page = 0; page < 50; page++) {
+      const rows: Awaited<ReturnType<typeof readObservations>> = await readObservations(database.pool, {
+        subjectId: tenant.subjectId,
+        biosignal,
+        since: null,
+        until: null,
+        deviceId: null,
+        methodCode: null,
+        qualityMax: 0,
+        order,
+        after,
+        limit: 7,
+      });
+      if (rows.length === 0) break;
+      seen.push(...rows.map((row) => row.value));
+      after = [rows.at(-1)!.effective_time, rows.at(-1)!.id];
+      // written behind and before the page that comes next
+      await report(1000 + page, testEpochNs - BigInt(page + 1) * SECOND);
+      await report(2000 + page, testEpochNs + BigInt(100 + page) * SECOND);
+    }
+    const asked = seen.filter((value) => value < 1000);
+    expect(asked.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, i) => i));
+    expect(new Set(seen).size).toBe(seen.length);
+  }
+});
+
+test('derived observations are the minutes that are good enough', async () => {
+  const begin = sec('2026-02-02T08:00:00Z');
+  await store([
+    ...Array.from({ length: 60 }, (_, i) => feature('hr_ecg', begin + i, 60 + (i % 2))),
+    ...Array.from({ length: 60 }, (_, i) => feature('hr_ecg', begin + 60 + i, 80, i < 40 ? 2 : 0)), // a third is good
+    ...Array.from({ length: 60 }, (_, i) => feature('hr_ecg', begin + 120 + i, 70, i < 20 ? 2 : 0)), // two thirds are
+  ]);
+  const biosignal = (await findBiosignal(database.pool, tenant.projectId, 20))!;
+  const filter = {
+    subjectId: tenant.subjectId,
+    biosignal,
+    since: '2026-02-02T00:00:00Z',
+    until: '2026-02-03T00:00:00Z',
+    deviceId: null,
+    methodCode: null,
+    order: 'asc',
+    after: null,
+    limit: 10,
+  } as const;
+  const good = await readObservations(database.pool, { ...filter, qualityMax: 0 });
+  expect(good.map((row) => [row.effective_time, row.value, row.qmask, row.method_code, row.device_id])).toEqual([
+    ['2026-02-02T08:00:00.000000Z', 60.5, 0, 'derived:hr_ecg_v1', 'patch-1'],
+    ['2026-02-02T08:02:00.000000Z', 70, 0, 'derived:hr_ecg_v1', 'patch-1'],
+  ]);
+  expect(await readObservations(database.pool, { ...filter, qualityMax: 2 })).toHaveLength(3);
+});
