@@ -13,9 +13,18 @@ export type ValueSink = { value(method: number, channelNo: number, tUs: number, 
 
 const secondUs = 1_000_000;
 
-type Names = { doubtRate: number; doubtPairs: number; hr: number; rmssd60: number; long: readonly number[]; spectral: readonly number[] };
+type Names = {
+  waits: boolean;
+  doubtRate: number;
+  doubtPairs: number;
+  hr: number;
+  rmssd60: number;
+  long: readonly number[];
+  spectral: readonly number[];
+};
 
-const named = (hr: string, prefix: string, doubtRate: number, doubtPairs: number): Names => ({
+const named = (waits: boolean, hr: string, prefix: string, doubtRate: number, doubtPairs: number): Names => ({
+  waits,
   doubtRate,
   doubtPairs,
   hr: methodIndex(hr),
@@ -27,7 +36,7 @@ const named = (hr: string, prefix: string, doubtRate: number, doubtPairs: number
 /** A detector confidence below doubtRate (heart rate) or doubtPairs (variability) makes an R peak doubtful. Pulse beats are judged by their
  *  second alone. MIT-BIH, first lead, by label: with 0.6 and the longest interval at most 1.45 means, 80 % of the rates are flagged 0 and
  *  99.94 % of those are within 5 /min; of the rates off by more, 95 % are flagged. */
-const names = { ecg: named('hr_ecg', 'hrv', 0.6, 0.5), ppg: named('hr_ppg', 'prv', 0, 0) };
+const names = { ecg: named(false, 'hr_ecg', 'hrv', 0.6, 0.5), ppg: named(true, 'hr_ppg', 'prv', 0, 0) };
 const longestMax = 1.45;
 
 /** Cadences in the table are shared by the members of a group. */
@@ -45,6 +54,7 @@ export class BeatValues {
   readonly #names: Names;
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
+  readonly #lastJudged: (tUs: number) => QualityFlag;
   readonly #sink: ValueSink;
   /** Next due times, whole seconds of the device clock. */
   #hrSec = -1;
@@ -52,10 +62,12 @@ export class BeatValues {
   #longSec = 0;
   #spectralSec = 0;
 
-  constructor(source: 'ecg' | 'ppg', track: BeatTrack, gaps: Gaps, sink: ValueSink) {
+  /** @param lastJudged flag of the second that was judged last when the samples end at a time */
+  constructor(source: 'ecg' | 'ppg', track: BeatTrack, gaps: Gaps, lastJudged: (tUs: number) => QualityFlag, sink: ValueSink) {
     this.#names = names[source];
     this.#track = track;
     this.#gaps = gaps;
+    this.#lastJudged = lastJudged;
     this.#sink = sink;
   }
 
@@ -102,7 +114,8 @@ export class BeatValues {
     let doubtful = 0;
     let longest = 0;
     for (let i = from; i < to; i++) {
-      worst = Math.max(worst, flag[i]!);
+      // an R peak's second may not have been judged yet, or it may: what is not always known is not used
+      if (this.#names.waits) worst = Math.max(worst, flag[i]!);
       if (confidence[i]! < this.#names.doubtRate) doubtful++;
       if (i === from || starts[i] === 1) continue;
       const rr = times[i]! - times[i - 1]!;
@@ -113,7 +126,7 @@ export class BeatValues {
     if (count < 2 || sum < method.coverageMin * method.windowSec * secondUs) return;
     const mean = sum / count;
     let quality: QualityFlag = worst === BAD || 2 * doubtful > to - from ? BAD : worst === SUSPECT || doubtful > 0 ? SUSPECT : GOOD;
-    if (quality === GOOD && longest > longestMax * mean) quality = SUSPECT;
+    if (quality === GOOD && (longest > longestMax * mean || this.#lastJudged(tUs) === BAD)) quality = SUSPECT;
     this.#sink.value(this.#names.hr, -1, tUs, (60 * secondUs) / mean, quality);
   }
 

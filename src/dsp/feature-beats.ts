@@ -1,5 +1,5 @@
 /** The beats of one channel group in order, with their verdicts, and the stretches without samples: all that features are made of. */
-import type { QualityFlag } from '../signal.ts';
+import { GOOD } from '../signal.ts';
 import type { CorrectionState } from './rr-correction.ts';
 import { isOutlier, judgeIntervals, newCorrection } from './rr-correction.ts';
 
@@ -51,6 +51,8 @@ export class BeatTrack {
   starts = new Uint8Array(64);
   /** Flag of the signal around the beat. */
   flag = new Uint8Array(64);
+  /** Beats before this one have the flag of their second. */
+  flagged = 0;
   /** Beats before this one have been handed out as rows. */
   handedOut = 0;
   #chainStart = 0;
@@ -58,7 +60,7 @@ export class BeatTrack {
   #correction: CorrectionState = newCorrection(0);
 
   /** @param missingUs samples missing between the beat before and this one */
-  push(tUs: number, confidence: number, flag: QualityFlag, missingUs: number): void {
+  push(tUs: number, confidence: number, missingUs: number): void {
     if (this.count === this.tUs.length) this.#grow();
     const i = this.count;
     const starts = !this.#chainOpen || tUs - this.tUs[i - 1]! > intervalMaxUs || missingUs > missingMaxUs;
@@ -70,7 +72,7 @@ export class BeatTrack {
     }
     this.tUs[i] = tUs;
     this.confidence[i] = confidence;
-    this.flag[i] = flag;
+    this.flag[i] = GOOD;
     this.starts[i] = starts ? 1 : 0;
     this.verdict[i] = 0;
     this.count = i + 1;
@@ -106,6 +108,7 @@ export class BeatTrack {
     this.count -= n;
     this.judged -= n;
     this.handedOut -= n;
+    this.flagged -= n;
     this.#chainStart -= n;
     const state = this.#correction;
     this.#correction = { outlier: state.outlier - n, jump: state.jump - n, small: state.small - n };

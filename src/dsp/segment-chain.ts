@@ -1,6 +1,6 @@
 /** From the leads of one beat-bearing channel group (ECG, or PPG wavelengths) to beats and features, incrementally and segment by segment. */
 import type { QualityFlag } from '../signal.ts';
-import { BAD } from '../signal.ts';
+import { BAD, GOOD } from '../signal.ts';
 import { BeatTrack, Gaps, classifyBeat, intervalMaxUs } from './feature-beats.ts';
 import type { ValueSink } from './feature-beat-values.ts';
 import { BeatValues } from './feature-beat-values.ts';
@@ -43,6 +43,7 @@ export interface Chain {
 /** Windows reach 300 s back from the next value; the rest is let go. */
 const keptUs = 302_000_000;
 const secondUs = 1_000_000;
+const keptFlagsUs = 30_000_000;
 const verdict = { kind: 0, reason: 0 };
 
 /** Remembers rows of which every lead is NaN. */
@@ -56,8 +57,10 @@ export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCoun
   }
 }
 
-/** Feeds aligned leads to the beat detector and the quality judge of the group. A beat goes on when the second it lies in has been judged:
- *  it bears that second's flag, and so does everything that is made of it. */
+/** Feeds aligned leads to the beat detector and the quality judge of the group. A beat goes out when the second it lies in has been judged:
+ *  it bears that second's flag, and so does what is made of it. Judges take 8 s. Variability does not mind (verdicts on intervals take as
+ *  long), the pulse rate waits too, but the heart rate from ECG does not: it is flagged by the detector's confidence, and by the second that
+ *  was judged last when its window ends. */
 export class BeatChain implements Chain, RowTaker {
   readonly group: BeatGroup;
   readonly feed: LeadFeed;
@@ -68,10 +71,9 @@ export class BeatChain implements Chain, RowTaker {
   readonly #values: BeatValues | null;
   readonly #sink: RowSink;
   readonly #sqiMethod: number;
-  /** Beats whose second has not been judged. */
-  readonly #pendingUs: number[] = [];
-  readonly #pendingConfidence: number[] = [];
-  /** Judged seconds since the oldest pending beat, by their start. */
+  /** Seconds after which one has surely been judged. */
+  readonly #judgeLagSec: number;
+  /** Flags of judged seconds by their start, µs; the last half minute. */
   readonly #flags = new Map<number, QualityFlag>();
   #finalUs = 0;
 
@@ -82,10 +84,11 @@ export class BeatChain implements Chain, RowTaker {
     this.#sink = sink;
     this.#sqiMethod = sqiMethod;
     this.feed = new LeadFeed(group.codes.length, this);
-    this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, sink) : null;
+    this.#judgeLagSec = quality === null ? 0 : Math.ceil(quality.build().latencySec) + 1;
+    const lastJudged = (tUs: number): QualityFlag => this.#flags.get(tUs - this.#judgeLagSec * secondUs) ?? GOOD;
+    this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, lastJudged, sink) : null;
     this.#beats = new SegmentRunner(kind, stock, (tUs, confidence) => {
-      this.#pendingUs.push(tUs);
-      this.#pendingConfidence.push(confidence);
+      this.#track.push(tUs, confidence, this.#gaps.missingUs(this.#track.lastUs, tUs));
     });
     this.#judge =
       quality === null ? null : new SegmentRunner(quality, stock, (tUs, sqi, flag) => this.#judged(tUs, sqi, flag as QualityFlag));
@@ -137,12 +140,18 @@ export class BeatChain implements Chain, RowTaker {
   /** Gives out what has become final. */
   #settle(): void {
     const track = this.#track;
-    const beatsUs = this.#admit();
+    const beatsUs = this.#beats.finalUs;
     if (beatsUs - track.lastUs > intervalMaxUs) track.endChain();
-    const judgedUs = track.judged < track.count ? track.tUs[track.judged]! : beatsUs;
-    this.#values?.advance(beatsUs, judgedUs);
-    for (; track.handedOut < track.judged; track.handedOut++) this.#handOut(track.handedOut);
+    const flaggedUs = this.#flagBeats(beatsUs);
+    const end = Math.min(track.judged, track.flagged);
+    const judgedUs = Math.min(flaggedUs, end < track.count ? track.tUs[end]! : beatsUs);
+    this.#values?.advance(this.group.source === 'ecg' ? beatsUs : flaggedUs, judgedUs);
+    for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
     this.#finalUs = judgedUs;
+    for (const startUs of this.#flags.keys()) {
+      if (startUs >= flaggedUs - keptFlagsUs) break;
+      this.#flags.delete(startUs);
+    }
     const keepUs = Math.min(judgedUs, this.#values?.finalUs ?? judgedUs) - keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);
@@ -150,26 +159,16 @@ export class BeatChain implements Chain, RowTaker {
     }
   }
 
-  /** Puts beats whose second has been judged on the track.  @returns time before which all beats are on it, µs */
-  #admit(): number {
-    const judgedUs = this.#judge === null ? Number.POSITIVE_INFINITY : this.#judge.finalUs;
-    const endUs = Math.min(this.#beats.finalUs, judgedUs);
-    const times = this.#pendingUs;
-    let n = 0;
-    for (; n < times.length && times[n]! < endUs; n++) {
-      const tUs = times[n]!;
-      const flag = this.#judge === null ? 0 : (this.#flags.get(Math.floor(tUs / secondUs) * secondUs) ?? BAD);
-      this.#track.push(tUs, this.#pendingConfidence[n]!, flag, this.#gaps.missingUs(this.#track.lastUs, tUs));
+  /** Gives beats the flag of their second.  @returns time before which all beats have it, µs */
+  #flagBeats(beatsUs: number): number {
+    const track = this.#track;
+    if (this.#judge === null) {
+      track.flagged = track.count;
+      return beatsUs;
     }
-    if (n > 0) {
-      times.splice(0, n);
-      this.#pendingConfidence.splice(0, n);
-    }
-    if (this.#judge === null) return endUs;
-    for (const startUs of this.#flags.keys()) {
-      if (startUs + secondUs > endUs) break;
-      this.#flags.delete(startUs);
-    }
+    const endUs = Math.min(beatsUs, this.#judge.finalUs);
+    for (; track.flagged < track.count && track.tUs[track.flagged]! < endUs; track.flagged++)
+      track.flag[track.flagged] = this.#flags.get(Math.floor(track.tUs[track.flagged]! / secondUs) * secondUs) ?? BAD;
     return endUs;
   }
 

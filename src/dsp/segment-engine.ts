@@ -1,5 +1,6 @@
 /** One stream in the worker: ordered runs of digital samples in, final rows out. */
 import type { ChannelConfig, QualityFlag, Samples } from '../signal.ts';
+import { BAD } from '../signal.ts';
 import type { RowBuffer } from './feature-wire.ts';
 import { rowCode } from './feature-wire.ts';
 import type { FoundValues } from './block-values.ts';
@@ -7,7 +8,8 @@ import { Eda, emptyResponses } from './eda.ts';
 import { methodIndex } from './methods.ts';
 import { Activity, Steps } from './motion.ts';
 import { PpgBeatDetector } from './ppg-beats.ts';
-import { PpgQuality } from './ppg-quality.ts';
+import type { FoundQuality } from './ppg-quality.ts';
+import { PpgQuality, emptyQuality } from './ppg-quality.ts';
 import { RPeakDetector } from './r-peaks.ts';
 import { BreathDetector } from './respiration.ts';
 import type { BeatGroup, Chain, RowSink } from './segment-chain.ts';
@@ -167,19 +169,65 @@ const standardGravity = 9.80665;
 const lowestHz = { ecg: 50, ppg: 20 };
 const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };
 
-/** Who judges the seconds of a group: of several PPG wavelengths the first one. */
+/** At most this many leads of a group are judged, each with detectors of its own. */
+const judgedLeads = { ecg: 2, ppg: 1 };
+
+type LeadJudge = {
+  readonly latencySec: number;
+  push(x: Float64Array, from: number, to: number, out: FoundQuality): void;
+  flush(out: FoundQuality): void;
+};
+
+/** Who judges the seconds of a group. A second is as good as its best lead: what fuses leads leaves a bad one out. */
 function judgeOf(source: 'ecg' | 'ppg', fs: number, rateNanoHz: number, leadCount: number): KernelKind | null {
   if (source === 'ecg') return null;
-  const judge = (): SecondJudge => {
-    const quality = new PpgQuality(fs);
-    return {
-      latencySec: quality.latencySec,
-      push: (leads, from, to, out) => quality.push(leads[0]!, from, to, out),
-      flush: (out) => quality.flush(out),
-    };
+  const judgeCount = Math.min(leadCount, judgedLeads[source]);
+  const build = (): SegmentKernel => qualityKernel(() => bestOf(Array.from({ length: judgeCount }, () => new PpgQuality(fs))), rateNanoHz);
+  return { key: `${source} quality ${rateNanoHz} ${leadCount}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 };
+}
+
+/** Judges of one kind and rate judge a second at the same sample, so their columns grow together. */
+function bestOf(judges: readonly LeadJudge[]): SecondJudge {
+  const found = judges.map(() => emptyQuality());
+  const give = (out: FoundQuality): void => {
+    const [first] = found;
+    for (let i = 0; i < first!.count; i++) {
+      let sqi = 0;
+      let flag = BAD as number;
+      for (const columns of found) {
+        sqi = Math.max(sqi, columns.sqi[i]!);
+        flag = Math.min(flag, columns.flag[i]!);
+      }
+      appendQuality(out, first!.startSec[i]!, sqi, flag);
+    }
+    for (const columns of found) columns.count = 0;
   };
-  const build = (): SegmentKernel => qualityKernel(judge, rateNanoHz);
-  return { key: `ppg quality ${rateNanoHz} ${leadCount}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 };
+  return {
+    latencySec: judges[0]!.latencySec,
+    push(leads, from, to, out) {
+      for (let l = 0; l < judges.length; l++) judges[l]!.push(leads[l]!, from, to, found[l]!);
+      if (found[0]!.count > 0) give(out);
+    },
+    flush(out) {
+      for (let l = 0; l < judges.length; l++) judges[l]!.flush(found[l]!);
+      give(out);
+    },
+  };
+}
+
+function appendQuality(out: FoundQuality, startSec: number, sqi: number, flag: number): void {
+  if (out.count === out.startSec.length) {
+    const { startSec: starts, sqi: values, flag: flags, count } = out;
+    out.startSec = new Float64Array(2 * count);
+    out.sqi = new Float64Array(2 * count);
+    out.flag = new Uint8Array(2 * count);
+    out.startSec.set(starts);
+    out.sqi.set(values);
+    out.flag.set(flags);
+  }
+  out.startSec[out.count] = startSec;
+  out.sqi[out.count] = sqi;
+  out.flag[out.count++] = flag;
 }
 
 type ValueGroup = Readonly<{ leads: readonly GroupLead[]; features: readonly ValueFeature[] }>;
