@@ -6,7 +6,7 @@
 import { fork, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { BenchReady, BenchUsage } from './lib/bench-service.ts';
+import type { BenchReady, BenchSubjects, BenchUsage } from './lib/bench-service.ts';
 import type { LoadPlan, LoadResult } from './lib/load.ts';
 
 const mode = ['bare', 'full'].find((name) => name === process.argv[2]) ?? 'memory';
@@ -19,6 +19,7 @@ type Running = Readonly<{
   child: ChildProcess;
   ready: BenchReady;
   usage: (afterGc?: boolean) => Promise<BenchUsage>;
+  subjects: () => Promise<Readonly<Record<string, string>>>;
   stop: () => Promise<void>;
 }>;
 
@@ -46,6 +47,11 @@ async function startChild(): Promise<Running> {
       child.send(afterGc ? 'usage after gc' : 'usage');
       return answer;
     },
+    subjects: async () => {
+      const answer = next<BenchSubjects>('subjects');
+      child.send('subjects');
+      return (await answer).uuids;
+    },
     stop: async () => {
       const ended = new Promise((resolve) => child.once('exit', resolve));
       child.send('stop');
@@ -72,6 +78,8 @@ async function run(service: Running, plan: Omit<LoadPlan, 'port' | 'key'>): Prom
     if (done === true) throw new Error('the load generator has ended');
     return value;
   };
+  if ((await line()) !== 'subjects') throw new Error('no devices');
+  child.stdin.write(`${JSON.stringify(await service.subjects())}\n`);
   if ((await line()) !== 'steady') throw new Error('no steady load');
   const before = await service.usage();
   const fromMs = performance.now();

@@ -21,6 +21,9 @@ export type BenchUsage = Readonly<{
 
 const gaps: number[] = [];
 let lastMs = performance.now();
+/** uuid of each user by external id. */
+export type BenchSubjects = Readonly<{ kind: 'subjects'; uuids: Readonly<Record<string, string>> }>;
+
 /** A 10 ms tick, as frames and deadlines see it; its lateness is what a firehose does to everybody else. */
 function noteTick(): void {
   const nowMs = performance.now();
@@ -28,7 +31,20 @@ function noteTick(): void {
   lastMs = nowMs;
 }
 
-async function start(mode: string): Promise<{ port: number; key: string; packets: () => number; stop: () => Promise<void> }> {
+const nobody = async (): Promise<Record<string, string>> => {
+  await Promise.resolve();
+  return {};
+};
+
+async function start(
+  mode: string,
+): Promise<{
+  port: number;
+  key: string;
+  packets: () => number;
+  subjects: () => Promise<Record<string, string>>;
+  stop: () => Promise<void>;
+}> {
   if (mode === 'bare') return startBare();
   if (mode === 'memory') {
     const service = await startMemoryService({
@@ -36,7 +52,7 @@ async function start(mode: string): Promise<{ port: number; key: string; packets
       config: { devicePacketsPerSecMax: 1_000_000, requestsPerSecMax: 1_000_000 },
     });
     service.http.ticks.every(10, noteTick);
-    return { port: service.port, key: KEY, packets: () => service.sink.packetCount, stop: service.stop };
+    return { port: service.port, key: KEY, packets: () => service.sink.packetCount, subjects: nobody, stop: service.stop };
   }
   const { startService } = await import('../../src/server.ts');
   const { createOrganization } = await import('../../src/auth/organizations.ts');
@@ -49,12 +65,22 @@ async function start(mode: string): Promise<{ port: number; key: string; packets
   };
   const service = await startService({ config });
   const { apiKey } = await createOrganization(service.database.pool, `Bench ${Date.now()}`);
+  const subjects = async (): Promise<Record<string, string>> => {
+    const { rows } = await service.database.pool.query<{ id: string; external_id: string }>('select id, external_id from xuser');
+    return Object.fromEntries(rows.map((row) => [row.external_id, row.id]));
+  };
   setInterval(noteTick, 10);
-  return { port: service.port, key: apiKey.key, packets: () => 0, stop: service.stop };
+  return { port: service.port, key: apiKey.key, packets: () => 0, subjects, stop: service.stop };
 }
 
 /** The floor under every figure: what the sockets alone cost. */
-function startBare(): { port: number; key: string; packets: () => number; stop: () => Promise<void> } {
+function startBare(): {
+  port: number;
+  key: string;
+  packets: () => number;
+  subjects: () => Promise<Record<string, string>>;
+  stop: () => Promise<void>;
+} {
   const uws = loadUws();
   const app = uws.App();
   type Peer = { subject: string; count: number };
@@ -115,6 +141,7 @@ function startBare(): { port: number; key: string; packets: () => number; stop: 
     port,
     key: KEY,
     packets: () => packets,
+    subjects: nobody,
     stop: async () => {
       await Promise.resolve();
       app.close();
@@ -140,6 +167,8 @@ process.on('message', (message: unknown) => {
     };
     gaps.length = 0;
     process.send!(usage);
+  } else if (message === 'subjects') {
+    void service.subjects().then((uuids) => process.send!({ kind: 'subjects', uuids } satisfies BenchSubjects));
   } else if (message === 'stop') void service.stop().then(() => process.exit(0));
 });
 process.on('disconnect', () => process.exit(0));

@@ -3,6 +3,7 @@
  *  argv[2]: JSON of LoadPlan. Prints one JSON line. Asks over IPC for nothing: writes `steady` and `done` lines on stdout. */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
 import { encodePacket } from '../../src/proto/packet-codec.ts';
 import { ecgPacket } from './packets.ts';
 
@@ -336,8 +337,12 @@ const patienceMs = performance.now() + 30_000;
 while (devices.some((device) => device.settledCount === 0) && performance.now() < patienceMs && closedCount === 0) {
   await new Promise((resolve) => setTimeout(resolve, 50));
 }
+// A viewer with an organization key names the user by uuid: whoever started this process knows them.
+process.stdout.write('subjects\n');
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const uuids = JSON.parse(String((await lines.next()).value)) as Record<string, string>;
 const views = devices.flatMap((device) => Array.from({ length: plan.viewersPerDevice }, () => device));
-await inBatches(views, 100, (device) => upgrade(`/ws?subject=${device.subject}`, watch(device)));
+await inBatches(views, 100, (device) => upgrade(`/ws?subject=${uuids[device.subject] ?? device.subject}`, watch(device)));
 const idle = Array.from({ length: plan.idleViewers ?? 0 }, (_, i) => i);
 await inBatches(idle, 100, () => upgrade(`/ws?subject=${devices[0]?.subject ?? 'nobody-sends'}&channels=none`, () => undefined));
 if (plan.firehose === true) void startFirehose();
@@ -360,7 +365,6 @@ const result: LoadResult = {
   closeReasons: Object.fromEntries(closeReasons),
 };
 process.stdout.write(`${JSON.stringify(result)}\n`);
-process.stdin.once('data', () => process.exit(0));
 
 /** Writes the same packet as fast as the socket takes it, and comes back whenever it is thrown out. */
 async function startFirehose(): Promise<void> {
@@ -383,3 +387,6 @@ async function startFirehose(): Promise<void> {
     closedCount--;
   }
 }
+
+await lines.next();
+process.exit(0);
