@@ -12,9 +12,15 @@ export type StreamRows = Readonly<{ beats: readonly BeatRow[]; features: Readonl
 /** @param channels start together at device time 0 */
 export function streamRows(channels: readonly PhysicalChannel[]): StreamRows {
   const rows = new RowBuffer();
-  const configs = channels.map(
-    ({ code, kind, fs, unit }): ChannelConfig => ({ code, kind, rateNanoHz: Math.round(fs * 1e9), gain: 1, baseline: 0, unit, lead: '' }),
-  );
+  const configs = channels.map(({ code, kind, fs, unit }): ChannelConfig => ({
+    code,
+    kind,
+    rateNanoHz: Math.round(fs * 1e9),
+    gain: 1,
+    baseline: 0,
+    unit,
+    lead: '',
+  }));
   const engine = new StreamEngine(configs, 0, new KernelStock(), rows);
   const seconds = Math.ceil(Math.max(...channels.map(({ samples, fs }) => samples.length / fs)));
   const floats = channels.map(({ samples }) => Float32Array.from(samples));
