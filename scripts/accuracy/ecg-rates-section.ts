@@ -7,10 +7,11 @@ import type { Section } from './section.ts';
 const HR_WINDOW_SEC = 10;
 const HRV_WINDOW_SEC = 300;
 
-/** Heart rate of the beats in [from, to), bpm: 60 / median RR; null with fewer than 3 beats. */
+/** Heart rate of the beats in [from, to), bpm: 60 / mean RR (the median would jump between the two intervals of bigeminy); null with fewer
+ *  than 3 beats. */
 export function heartRate(beats: Float64Array, fs: number, from: number, to: number): number | null {
   const rr = intervals(beats, from, to);
-  return rr.length < 2 ? null : (60 * fs) / rr.toSorted()[rr.length >> 1]!;
+  return rr.length < 2 ? null : (60 * fs * rr.length) / rr.reduce((a, b) => a + b, 0);
 }
 
 /** RMSSD and SDNN of all intervals in [from, to), ms: nothing is corrected here, so that detection alone is judged. */
@@ -98,7 +99,7 @@ export async function run(dataDir: string): Promise<Section | null> {
     rows,
     json: { gross: json },
     notes: [
-      'HR: 60 / median RR of 10 s. RMSSD and SDNN of 5 minutes over all intervals, uncorrected: ectopic beats are in both.',
+      'HR: 60 / mean RR of 10 s. RMSSD and SDNN of 5 minutes over all intervals, uncorrected: ectopic beats are in both.',
       'The reference annotations jitter by several milliseconds, which raises their RMSSD; small differences are theirs as much as ours.',
     ],
   };

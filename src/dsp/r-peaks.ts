@@ -809,7 +809,7 @@ export class RPeakDetector implements BeatDetector {
     const known = Math.min(this.#n, this.#k * decimation) - 1;
     const middle = Math.round((at + 0.5 - FEATURE_DELAY_SEC * this.#fd) * decimation);
     // In noise the extremum of the raw signal is often the noise's; the feature's own place is within 30 ms then.
-    const noisy = Math.min(1, (NOISY_FULL * this.#noise) / this.#signal);
+    const noisy = Math.max(0, Math.min(1, (2 * NOISY_FULL * this.#noise) / this.#signal - 1));
     const reach = Math.round((REACH_SEC + (REACH_NOISY_SEC - REACH_SEC) * noisy) * this.#fs);
     const from = Math.max(0, centre - half, middle - reach);
     const to = Math.min(known, centre + half, middle + reach);
@@ -838,7 +838,7 @@ export class RPeakDetector implements BeatDetector {
       }
     }
     if (lead === 0) this.#polarity += 0.2 * (sign - this.#polarity);
-    if (best <= from || best >= to) return best;
+    if (best <= from || best >= to) return Math.max(0, middle); // no extremum within reach: where the feature has it
     const left = raw[(best - 1) & mask]!;
     const mid = raw[best & mask]!;
     const right = raw[(best + 1) & mask]!;
