@@ -7,7 +7,7 @@ import { orgOf, ownSubjectOf, projectOf } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Config } from '../config.ts';
 import type { Route } from '../http/route.ts';
-import { JSON_BYTES_MAX } from '../http/server.ts';
+import { JSON_BYTES_MAX } from '../http/incoming.ts';
 import { HEADER_BYTES_MAX } from '../http/uws.ts';
 import { exactly, nullable, oneOf, Uuid } from '../http/schemas.ts';
 import { channelKinds } from '../signal.ts';

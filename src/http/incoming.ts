@@ -1,0 +1,354 @@
+/** One HTTP request, from its headers to its answer:
+ *  hygiene ▸ https ▸ route ▸ (body starts) ▸ who ▸ may ▸ rate ▸ origin ▸ query ▸ body ▸ handler ▸ reply.
+ *  Whatever is thrown on the way becomes a problem+json answer here, and nowhere else. */
+import { createHash } from 'node:crypto';
+import { PipelineError } from '../errors.ts';
+import { checkAccess } from './access.ts';
+import { readBody } from './body.ts';
+import { COMPRESS_BYTES_MIN, compress, pickCoding } from './compress.ts';
+import { checkOrigin, corsHeaders, preflightHeaders } from './cors.ts';
+import type { OriginAllowed } from './cors.ts';
+import { declaredLength, readHeaders } from './hygiene.ts';
+import type { Headers } from './hygiene.ts';
+import { writeJson } from './json.ts';
+import { peerOf } from './peer.ts';
+import type { PeerRules } from './peer.ts';
+import { problemReply } from './problem.ts';
+import type { RateLimit, Verdict } from './rate-limit.ts';
+import { writeReply, writeStream } from './reply.ts';
+import type { Wire } from './reply.ts';
+import { addressOf, bearerOf, callerKey, newRequestId, requestIdOf } from './request.ts';
+import type { Caller, Reply, RequestContext, Route } from './route.ts';
+import type { Router } from './router.ts';
+import type { HttpOptions } from './server.ts';
+import type { StaticMount } from './static-files.ts';
+import type { UwsRequest, UwsResponse } from './uws.ts';
+import { compileCheck, compileQuery, readJson } from './validate.ts';
+import type { Check, QueryReader } from './validate.ts';
+
+/** JSON bodies of routes that state no limit of their own, bytes. */
+export const JSON_BYTES_MAX = 1024 * 1024;
+/** An unread body up to this long is read and thrown away; beyond it an early answer closes the connection. */
+const DRAIN_BYTES_MAX = 64 * 1024;
+
+/** A route with its schemas compiled. */
+export type Row = Readonly<{ route: Route; query: QueryReader; body: Check | null; params: ReadonlyMap<string, Check> }>;
+
+/** What all requests of a server share. */
+export type Shared = Readonly<{
+  options: HttpOptions;
+  router: Router<Row>;
+  socketPaths: ReadonlySet<string>;
+  peerRules: PeerRules;
+  limits: Readonly<Record<'api' | 'ingest', RateLimit>>;
+  /** Failed credentials by address. */
+  authFailures: RateLimit;
+  originAllowed: OriginAllowed;
+  isStopping: () => boolean;
+}>;
+
+const ANONYMOUS: Caller = { kind: 'anonymous' };
+const EMPTY = new Uint8Array(0);
+const encoder = new TextEncoder();
+const browserHeaders = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const;
+
+export class Incoming {
+  readonly #shared: Shared;
+  readonly #wire: Wire;
+  readonly #startedMs: number;
+  readonly #method: string;
+  readonly #path: string;
+  readonly #query: string;
+  readonly #abortListeners: (() => void)[] = [];
+  #headers: Headers = new Map();
+  #requestId = newRequestId();
+  #remoteAddress = '';
+  #secure: boolean;
+  #route: Route | null = null;
+  #caller: Caller = ANONYMOUS;
+  #rate: Readonly<{ policy: string; verdict: Verdict }> | null = null;
+  /** Until the end of this request is certain, an error closes the connection. */
+  #framed = false;
+  #close = true;
+
+  constructor(shared: Shared, res: UwsResponse, req: UwsRequest, startedMs: number) {
+    this.#shared = shared;
+    this.#startedMs = startedMs;
+    this.#method = req.getCaseSensitiveMethod();
+    this.#path = req.getUrl();
+    this.#query = req.getQuery() ?? '';
+    this.#secure = shared.peerRules.tls;
+    this.#wire = { res, head: this.#method === 'HEAD', aborted: false, replied: false };
+    res.onAborted(() => {
+      this.#wire.aborted = true;
+      for (const listener of this.#abortListeners) listener();
+    });
+  }
+
+  /** Answers the request. Never rejects. The synchronous part runs before it returns: uWS takes `req` back then. */
+  async answer(req: UwsRequest): Promise<void> {
+    try {
+      await this.#finish(await this.#run(req));
+    } catch (error) {
+      await this.#fail(error).catch((second: unknown) => this.#log(second, 'the problem could not be answered'));
+    }
+  }
+
+  async #run(req: UwsRequest): Promise<Reply> {
+    const { options, router, socketPaths, peerRules, isStopping } = this.#shared;
+    const headers = readHeaders(req);
+    this.#headers = headers;
+    this.#requestId = requestIdOf(headers);
+    const declared = declaredLength(headers);
+    if (headers.get('host') === undefined) throw new PipelineError('bad_request', 'The Host header is missing.');
+    const peer = peerOf(addressOf(this.#wire.res), headers, peerRules);
+    this.#secure = peer.secure;
+    this.#remoteAddress = peer.address;
+    if (isStopping()) throw new PipelineError('shutting_down', 'The service is stopping.');
+    this.#framed = true;
+    this.#close = declared === 'chunked' || declared > DRAIN_BYTES_MAX; // an early error leaves the body unread
+    if (this.#method === 'OPTIONS') return preflight(router, this.#path, headers);
+    const mounted = this.#method === 'GET' || this.#wire.head ? staticReply(options.statics, this.#path, headers) : null;
+    if (mounted !== null) return mounted;
+    if (socketPaths.has(this.#path)) throw new PipelineError('bad_request', 'This is a WebSocket endpoint: send an Upgrade request.');
+    const { value: row, params } = router.match(this.#wire.head ? 'GET' : this.#method, this.#path);
+    this.#route = row.route;
+    const pending = this.#startBody(row.route, declared);
+    pending?.catch(() => undefined); // an earlier refusal leaves it without a reader
+    if (row.route.access.public !== true) await this.#authorize(row.route);
+    const query = row.query(this.#query);
+    checkParams(row, params);
+    const bytes = pending === null ? null : await pending;
+    this.#close = false;
+    const body = bytes === null || row.body === null ? bytes : readJson(bytes, row.body);
+    return await this.#handle(row.route, this.#context(params, query, body), bytes ?? EMPTY);
+  }
+
+  /** Who is it, may they, not too often, and from this page? */
+  async #authorize(route: Route): Promise<void> {
+    const { options, limits, authFailures, originAllowed } = this.#shared;
+    const headers = this.#headers;
+    const now = performance.now();
+    if (authFailures.exhausted(this.#remoteAddress, now)) {
+      throw new PipelineError('rate_limited', 'Too many failed credentials from this address.', { retryAfterSec: 1 });
+    }
+    try {
+      const found = options.authenticate({
+        bearer: bearerOf(headers),
+        header: (name) => headers.get(name) ?? '',
+        method: this.#method,
+        access: route.access,
+      });
+      this.#caller = found instanceof Promise ? await found : found;
+      checkAccess(route.access, this.#caller, this.#method);
+    } catch (error) {
+      if (error instanceof PipelineError && error.code === 'credential_invalid') authFailures.take(this.#remoteAddress, now);
+      throw error;
+    }
+    const name = route.limit ?? 'api';
+    if (name !== 'none') {
+      const limit = limits[name];
+      const who = callerKey(this.#caller);
+      const verdict = limit.take(name === 'ingest' ? `${who} ${this.#remoteAddress}` : who, now);
+      this.#rate = { policy: limit.policy, verdict };
+      if (!verdict.allowed)
+        throw new PipelineError('rate_limited', `The limit is ${limit.policy}.`, { retryAfterSec: verdict.retryAfterSec });
+    }
+    const origin = headers.get('origin') ?? '';
+    if (origin !== '' && this.#caller.kind !== 'user') await checkOrigin(origin, this.#caller, headers, originAllowed);
+  }
+
+  /** Starts reading the body at once: uWS drops what arrives before onData is set. null when the route has none. */
+  #startBody(route: Route, declared: number | 'chunked'): Promise<Uint8Array> | null {
+    if (route.body === undefined) {
+      if (declared !== 0) throw new PipelineError('bad_request', 'This endpoint takes no body.');
+      return null;
+    }
+    checkBodyType(route, this.#headers);
+    const wire = this.#wire;
+    const limits = { bytesMax: route.bodyBytesMax ?? JSON_BYTES_MAX, timeoutMs: this.#shared.options.config.bodyTimeoutMs };
+    return readBody(wire.res, declared, limits, {
+      get now() {
+        return wire.aborted || wire.replied;
+      },
+      listen: (visit) => void this.#abortListeners.push(visit),
+    });
+  }
+
+  async #handle(route: Route, context: RequestContext, bytes: Uint8Array): Promise<Reply> {
+    const { idempotency } = this.#shared.options;
+    const key = this.#headers.get('idempotency-key') ?? '';
+    if (route.idempotent !== true || key === '' || idempotency === undefined) return await route.handler(context);
+    if (!/^[\x21-\x7e]{1,200}$/.test(key)) {
+      throw new PipelineError('bad_request', 'Idempotency-Key must be 1 to 200 visible ASCII characters.');
+    }
+    const fingerprint = createHash('sha256').update(`${this.#path}?${this.#query}\n`).update(bytes).digest('base64url');
+    return await idempotency({ caller: this.#caller, route: route.operationId, key, fingerprint }, () => route.handler(context));
+  }
+
+  #context(params: RequestContext['params'], query: RequestContext['query'], body: unknown): RequestContext {
+    const headers = this.#headers;
+    const wire = this.#wire;
+    const listeners = this.#abortListeners;
+    let controller: AbortController | null = null;
+    return {
+      caller: this.#caller,
+      params,
+      query,
+      body,
+      requestId: this.#requestId,
+      remoteAddress: this.#remoteAddress,
+      header: (name) => headers.get(name) ?? '',
+      // Made on first use: most handlers never ask, and a controller costs more than the rest of this object.
+      get signal() {
+        if (controller === null) {
+          const made = new AbortController();
+          if (wire.aborted) made.abort();
+          else listeners.push(() => made.abort());
+          controller = made;
+        }
+        return controller.signal;
+      },
+    };
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    const known = error instanceof PipelineError;
+    if (!known || error.code === 'internal') this.#log(error, 'request failed');
+    if (known && (error.code === 'payload_too_large' || error.code === 'request_timeout')) this.#close = true;
+    // uWS goes on parsing the bytes it has read even after an answer that closes; while one is pending it drops the connection instead.
+    if (!this.#framed) await new Promise((resolve) => setImmediate(resolve));
+    await this.#finish(problemReply(error, this.#path, this.#requestId));
+  }
+
+  async #finish(reply: Reply): Promise<void> {
+    const wire = this.#wire;
+    if (wire.replied) return;
+    const out = this.#outHeaders(reply);
+    this.#shared.options.observe?.({
+      route: this.#route,
+      method: this.#method,
+      status: reply.status,
+      durationMs: performance.now() - this.#startedMs,
+      caller: this.#caller,
+      reply,
+      path: this.#path,
+      remoteAddress: this.#remoteAddress,
+      requestId: this.#requestId,
+    });
+    if (reply.stream !== undefined) {
+      await writeStream(wire, reply.status, out, reply.stream);
+      return;
+    }
+    let body = bytesOf(reply);
+    let { status } = reply;
+    if (this.#route?.etag === true && status === 200) {
+      out['etag'] ??= `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+      out['cache-control'] = 'private, no-cache';
+      if (etagMatches(this.#headers.get('if-none-match') ?? '', out['etag'])) {
+        status = 304;
+        body = EMPTY;
+      }
+    }
+    const packable = body.length >= COMPRESS_BYTES_MIN && out['content-encoding'] === undefined;
+    if (packable && /json|text|javascript|csv/.test(out['content-type'] ?? '')) {
+      out['vary'] = out['vary'] === undefined ? 'accept-encoding' : `${out['vary']}, accept-encoding`;
+      const coding = pickCoding(this.#headers.get('accept-encoding') ?? '');
+      if (coding !== null) {
+        body = await compress(body, coding);
+        out['content-encoding'] = coding;
+      }
+    }
+    writeReply(wire, status, out, body, this.#close);
+  }
+
+  #outHeaders(reply: Reply): Record<string, string> {
+    const out: Record<string, string> = { 'x-request-id': this.#requestId };
+    // A device reads the body of its acknowledgement; headers meant for browsers would be a third of the answer.
+    if (this.#route?.limit !== 'ingest' || reply.status >= 300) {
+      Object.assign(out, browserHeaders);
+      if (this.#secure) out['strict-transport-security'] = 'max-age=31536000; includeSubDomains';
+      if (this.#rate !== null) {
+        const { policy, verdict } = this.#rate;
+        out['ratelimit-policy'] = policy;
+        out['ratelimit'] = `"${this.#route?.limit ?? 'api'}";r=${verdict.remaining};t=${verdict.resetSec}`;
+      }
+    }
+    const origin = this.#headers.get('origin') ?? '';
+    if (origin !== '') Object.assign(out, corsHeaders(origin, this.#caller));
+    for (const name in reply.headers) out[name.toLowerCase()] = reply.headers[name] ?? '';
+    const type = reply.contentType ?? (reply.json === undefined ? undefined : 'application/json');
+    if (type !== undefined) out['content-type'] = type;
+    return out;
+  }
+
+  #log(error: unknown, message: string): void {
+    this.#shared.options.logger.error({ err: error, requestId: this.#requestId, method: this.#method, path: this.#path }, message);
+  }
+}
+
+/** Compiles the schemas of a route. */
+export function compileRow(route: Route): Row {
+  const params = new Map(Object.entries(route.params ?? {}).map(([name, schema]) => [name, compileCheck(schema)]));
+  const body = route.body === undefined || route.body === 'binary' ? null : compileCheck(route.body);
+  return { route, query: compileQuery(route.query ?? {}), body, params };
+}
+
+function isInteger(route: Route, name: string): boolean {
+  const schema: { type?: string } | undefined = route.params?.[name];
+  return schema?.type === 'integer';
+}
+
+/** A malformed id names no record: the same answer as an unknown one, so that ids cannot be probed by form. */
+function checkParams(row: Row, params: Readonly<Record<string, string>>): void {
+  for (const [name, check] of row.params) {
+    const text = params[name] ?? '';
+    const errors = check(/^\d{1,15}$/.test(text) && isInteger(row.route, name) ? Number(text) : text);
+    if (errors.length > 0) throw new PipelineError('not_found', `There is no such ${name}.`);
+  }
+}
+
+function checkBodyType(route: Route, headers: Headers): void {
+  const type = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  const types = route.bodyTypes ?? (route.body === 'binary' ? [] : ['application/json']);
+  if (types.length > 0 && !types.includes(type)) {
+    throw new PipelineError('unsupported_media_type', `Content-Type must be ${types.join(' or ')}, not ${type.slice(0, 64) || 'absent'}.`);
+  }
+  if (route.body !== 'binary' && (headers.get('content-encoding') ?? 'identity') !== 'identity') {
+    throw new PipelineError('unsupported_media_type', 'JSON bodies are taken without Content-Encoding.');
+  }
+}
+
+function bytesOf(reply: Reply): Uint8Array {
+  if (reply.bytes !== undefined) return reply.bytes;
+  if (reply.json !== undefined) return encoder.encode(writeJson(reply.json));
+  return reply.text === undefined ? EMPTY : encoder.encode(reply.text);
+}
+
+function preflight(router: Router<Row>, path: string, headers: Headers): Reply {
+  const methods = router.methods(path);
+  if (methods.length === 0) throw new PipelineError('not_found', 'There is nothing at this path.');
+  const all = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+  if (headers.get('access-control-request-method') === undefined)
+    return { status: 204, headers: { allow: [...all, 'OPTIONS'].join(', ') } };
+  return { status: 204, headers: preflightHeaders(all) };
+}
+
+function staticReply(mounts: readonly StaticMount[] | undefined, path: string, headers: Headers): Reply | null {
+  for (const mount of mounts ?? []) {
+    const reply = mount.reply(path, (name) => headers.get(name) ?? '');
+    if (reply !== null) return reply;
+  }
+  return null;
+}
+
+/** Weak comparison (RFC 9110 section 8.8.3.2). */
+function etagMatches(ifNoneMatch: string, etag: string): boolean {
+  if (ifNoneMatch === '*') return true;
+  const bare = etag.replace(/^W\//, '');
+  return ifNoneMatch.split(',').some((item) => item.trim().replace(/^W\//, '') === bare);
+}
