@@ -33,14 +33,14 @@ const LAG = 2;
 /** Tuned on IEEE SPC recordings 01-06; see README.md for what each is worth. */
 const weights = {
   /** Power of the accelerometer taken off, in units of both spectra's maxima. */
-  motion: 2.2,
+  motion: 2.5,
   /** Share of the second harmonic's power added to the fundamental's. */
   harmonic: 0.2,
   /** Exponent of the cleaned power as a likelihood, and its floor. */
-  sharpness: 1.2,
+  sharpness: 1.1,
   floor: 0.024,
   /** Standard deviation of the change in 2 s, bpm, and the log chance of a jump to anywhere. */
-  changeBpm: 2.9,
+  changeBpm: 3,
   logJump: Math.log(0.0062),
   /** Prior of the rate: mean and deviation in bpm, weight per frame (weight 1 on the first). */
   priorBpm: 110,

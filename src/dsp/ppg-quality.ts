@@ -38,7 +38,7 @@ const SHAPE = 24;
 const BEATS_MAX = 64;
 
 /** `sqi` at or above: good; below the other: bad. */
-export const ppgSqiGood = 0.965;
+export const ppgSqiGood = 0.96;
 export const ppgSqiBad = 0.6;
 
 export const ppgQualityFeatures = [
@@ -62,10 +62,10 @@ type Weights = Readonly<{ constant: number; of: readonly number[] }>;
 
 /** Logistic weights in the order of ppgQualityFeatures: with a spectral rate, and without. */
 const withRates: Weights = {
-  constant: -7.055,
-  of: [0.771, 2.957, 0.863, 1.52, -1.211, 1.878, -9.656, 0.708, -0.234, -3.148, -8.736, 3.521],
+  constant: -6.605,
+  of: [0.695, 2.816, 0.951, 1.422, -1.376, 2.117, -9.462, 0.58, -0.197, -2.928, -8.341, 3.405],
 };
-const withoutRates: Weights = { constant: -6.163, of: [2.018, 0.028, 0.376, 1.41, 0.88, 1.454, -9.413, -0.681, 1.757, -3.159, 0, 0] };
+const withoutRates: Weights = { constant: -5.82, of: [1.928, 0.092, 0.476, 1.32, 0.566, 1.689, -9.316, -0.732, 1.728, -2.988, 0, 0] };
 
 /** Parallel growable columns. */
 export type FoundQuality = {
