@@ -142,15 +142,18 @@ export function classifyBeat(track: BeatTrack, i: number, out: { kind: number; r
   const before = usable(i - 1) ? tUs[i - 1]! - tUs[i - 2]! : Number.NaN;
   const beforeFlagged = usable(i - 1) && verdict[i - 1] !== 0;
   if (rr > 1.6 * usual) out.reason = missedBefore;
-  else if (beforeFlagged && Math.abs(rr + before - 2 * usual) < 0.25 * usual && rr > before) out.reason = followsEctopic;
+  else if (beforeFlagged && Math.abs(rr + before - 2 * usual) < 0.25 * usual)
+    out.reason = before < earlyShare * usual ? followsEctopic : followsArtefact;
   else if (beforeFlagged && Math.abs(rr + before - usual) < 0.25 * usual) out.reason = followsArtefact;
   else if (Math.abs(rr + next - usual) < 0.25 * usual) set(out, artefact, extra);
-  else if (Math.abs(rr + next - 2 * usual) < 0.25 * usual && rr < 0.88 * usual) set(out, ectopic, premature);
+  else if (Math.abs(rr + next - 2 * usual) < 0.25 * usual && rr < earlyShare * usual) set(out, ectopic, premature);
   else if (Math.abs(rr + next - 2 * usual) < 0.25 * usual && (verdict[i]! & isOutlier) === 0) set(out, artefact, misplaced);
   else if (rr < 0.8 * usual) set(out, ectopic, premature);
   else out.reason = irregular;
 }
 
+/** An interval shorter than this share of the usual one ends in an ectopic beat; a little shorter, the beat is misplaced. */
+const earlyShare = 0.88;
 const [ectopic, artefact] = [1, 2];
 const [premature, missedBefore, extra, misplaced, irregular, followsEctopic, followsArtefact] = [1, 2, 3, 4, 5, 6, 7];
 

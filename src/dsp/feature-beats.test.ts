@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { BeatTrack, Gaps, classifyBeat } from './feature-beats.ts';
+import { beatKinds, beatReasons } from './feature-rows.ts';
+
+/** Kind and reason of every beat of a list of times in s that is not a plain normal beat. */
+function remarks(beatSec: readonly number[]): string[] {
+  const track = new BeatTrack();
+  for (const t of beatSec) track.push(Math.round(t * 1e6), 1, 0);
+  track.endChain();
+  const out = { kind: 0, reason: 0 };
+  const found: string[] = [];
+  for (let i = 0; i < track.count; i++) {
+    classifyBeat(track, i, out);
+    if (out.kind + out.reason > 0) found.push(`${i} ${beatKinds[out.kind]} ${beatReasons[out.reason]}`);
+  }
+  return found;
+}
+
+const steady = Array.from({ length: 80 }, (_, i) => 0.8 * i + 0.004 * Math.sin(7 * i));
+
+describe('beats by kind and reason', () => {
+  test('a steady rhythm has none to remark on', () => expect(remarks(steady)).toEqual([]));
+
+  test('a premature beat with its pause', () =>
+    expect(remarks(steady.map((t, i) => (i === 50 ? t - 0.3 : t)))).toEqual(['50 ectopic premature', '51 normal follows_ectopic']));
+
+  test('a beat that was not seen', () => expect(remarks(steady.filter((_, i) => i !== 50))).toEqual(['50 normal missed_before']));
+
+  test('a beat that is none', () =>
+    expect(remarks([...steady, steady[50]! + 0.4].toSorted((a, b) => a - b))).toEqual(['51 artefact extra', '52 normal follows_artefact']));
+
+  test('a beat a little out of place', () =>
+    expect(remarks(steady.map((t, i) => (i === 50 ? t + 0.07 : t)))).toEqual(['50 artefact misplaced', '51 normal follows_artefact']));
+
+  test('intervals end at gaps', () => {
+    const track = new BeatTrack();
+    track.push(1_000_000, 1, Number.POSITIVE_INFINITY);
+    track.push(2_000_000, 1, 0);
+    track.push(3_000_000, 1, 120_000);
+    track.push(6_100_000, 1, 0);
+    expect([...track.starts.subarray(0, 4)]).toEqual([1, 0, 1, 1]);
+  });
+});
+
+describe('Gaps', () => {
+  test('joins what touches and measures what is missing', () => {
+    const gaps = new Gaps();
+    gaps.add(Number.NEGATIVE_INFINITY, 10);
+    gaps.add(20, 30);
+    gaps.add(30, 40);
+    gaps.add(50, 60);
+    expect(gaps.missingUs(0, 100)).toBe(10 + 20 + 10);
+    expect(gaps.missingUs(25, 55)).toBe(20);
+    gaps.forgetBefore(45);
+    expect(gaps.missingUs(25, 55)).toBe(5);
+  });
+});
