@@ -485,7 +485,10 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   #fail(error: unknown): void {
     if (this.#closed) return;
     if (error instanceof PipelineError) this.#peer.close(error.code, error.message);
-    else this.#peer.close('unavailable', 'The stream could not be opened.');
+    else {
+      this.#ingest.fault('a stream could not be opened', error);
+      this.#peer.close('unavailable', 'The stream could not be opened.');
+    }
   }
 }
 

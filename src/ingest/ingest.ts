@@ -36,6 +36,7 @@ export class Ingest {
   readonly config: IngestConfig;
   readonly #sink: PacketSink;
   readonly #metrics: Metrics | null;
+  readonly #onFault: (message: string, cause: unknown) => void;
   /** The newest commit. */
   #commit: Commit | null = null;
   readonly #acceptedCount: Counter;
@@ -43,7 +44,14 @@ export class Ingest {
   readonly #busyCount: Counter;
   readonly #rejectedCount: Counter;
 
-  constructor(sink: PacketSink, config: IngestConfig, metrics: Metrics | null = null) {
+  /** @param onFault hears of errors that devices are answered `unavailable` for */
+  constructor(
+    sink: PacketSink,
+    config: IngestConfig,
+    metrics: Metrics | null = null,
+    onFault: (message: string, cause: unknown) => void = () => undefined,
+  ) {
+    this.#onFault = onFault;
     this.#sink = sink;
     this.#metrics = metrics;
     this.config = config;
@@ -113,6 +121,11 @@ export class Ingest {
   countRejected(why: Rejected): void {
     this.#rejectedCount.inc();
     this.#metrics?.packetsRejected.inc({ code: why.code });
+  }
+
+  fault(message: string, cause: unknown): void {
+    this.#metrics?.errors.inc({ where: 'ingest' });
+    this.#onFault(message, cause);
   }
 
   observeAck(seconds: number): void {

@@ -8,6 +8,10 @@ import { chooseEpochNs } from './clock-fit.ts';
 import { Session } from './session.ts';
 import type { PacketSink } from './sink.ts';
 
+/** Streams that are opened at the same time. After a restart every device comes at once, and each opening takes a database connection or two:
+ *  without a bound they wait for one until they time out. */
+const OPENINGS_MAX = 6;
+
 export class SessionTable {
   readonly #sink: PacketSink;
   readonly #sessionsMax: number;
@@ -15,6 +19,9 @@ export class SessionTable {
   /** Streams being opened or closed: whoever comes meanwhile waits. */
   readonly #opening = new Map<string, Promise<Session | Rejected>>();
   readonly #closing = new Map<string, Promise<void>>();
+  #openings = 0;
+  /** Openings that wait for their turn, oldest first. */
+  readonly #turns: (() => void)[] = [];
 
   /** @param sessionsMax streams in memory; above it new ones are answered busy */
   constructor(sink: PacketSink, sessionsMax: number) {
@@ -54,11 +61,12 @@ export class SessionTable {
     const bad = checkIdentity(packet);
     if (bad !== null) return bad;
     await this.#closing.get(key);
-    if (this.#sessions.size + this.#opening.size >= this.#sessionsMax) {
+    if (this.#sessions.size + this.#opening.size > this.#sessionsMax) {
+      // this one is among those being opened
       return rejected('busy', `${this.#sessions.size} streams are open, limit ${this.#sessionsMax}`);
     }
     const endNs = packetEndNs(packet);
-    const record = await this.#sink.openStream({
+    const request = {
       caller,
       deviceId: packet.deviceId,
       bootId: packet.bootId,
@@ -66,12 +74,25 @@ export class SessionTable {
       firmware: packet.firmware,
       epochNs: chooseEpochNs(packet, endNs, receivedNs),
       receivedNs,
-    });
+    };
+    const record = await this.#inTurn(() => this.#sink.openStream(request));
     if (isRejected(record)) return record;
     const session = new Session(key, packet.deviceId, packet.bootId, packet.subject, record);
     session.lastUsedMs = performance.now();
     this.#sessions.set(key, session);
     return session;
+  }
+
+  async #inTurn<T>(open: () => Promise<T>): Promise<T> {
+    if (this.#openings >= OPENINGS_MAX) await new Promise<void>((resolve) => this.#turns.push(resolve));
+    else this.#openings++;
+    try {
+      return await open();
+    } finally {
+      const next = this.#turns.shift();
+      if (next === undefined) this.#openings--;
+      else next(); // takes over the place
+    }
   }
 
   /** Drops sessions that were idle for `idleMs`. @param nowMs performance.now() */
