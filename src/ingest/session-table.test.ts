@@ -42,13 +42,17 @@ class Sink implements PacketSink {
   }
 }
 
+async function find(table: SessionTable, caller: Caller, deviceId: string) {
+  return await table.find(caller, packetOf(deviceId), 0n);
+}
+
 const packetOf = (deviceId: string) => ecgPacket({ channels: 1, fs: 100, ms: 100, count: 1, deviceId })[0]!;
 
 describe('SessionTable', () => {
   it('opens the streams of a whole fleet a few at a time, each once', async () => {
     const sink = new Sink();
     const table = new SessionTable(sink, 1000);
-    const found = await Promise.all(Array.from({ length: 200 }, (_, i) => table.find(key, packetOf(`d${i % 100}`), 0n)));
+    const found = await Promise.all(Array.from({ length: 200 }, (_, i) => find(table, key, `d${i % 100}`)));
     expect(found.every((session) => !isRejected(session))).toBe(true);
     expect(sink.openCount).toBe(100);
     expect(sink.openMax).toBeLessThanOrEqual(6);
@@ -59,29 +63,29 @@ describe('SessionTable', () => {
     const sink = new Sink();
     const table = new SessionTable(sink, 1000);
     sink.fails = true;
-    const failed = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => table.find(key, packetOf(`d${i}`), 0n)));
+    const failed = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => find(table, key, `d${i}`)));
     expect(failed.every(({ status }) => status === 'rejected')).toBe(true);
     sink.fails = false;
-    expect(isRejected(await table.find(key, packetOf('d1'), 0n))).toBe(false);
+    expect(isRejected(await find(table, key, 'd1'))).toBe(false);
   });
 
   it('keeps users to their own streams and answers busy when full', async () => {
     const table = new SessionTable(new Sink(), 1);
-    await table.find(key, packetOf('d1'), 0n);
+    await find(table, key, 'd1');
     const user: Caller = { kind: 'user', orgId: 'o', projectId: 'p', subjectId: 's-d1', jti: 'j', expiresAtMs: 0 };
-    expect(isRejected(await table.find(user, packetOf('d1'), 0n))).toBe(false);
-    expect(await table.find({ ...user, subjectId: 's-d2' }, packetOf('d1'), 0n)).toMatchObject({ code: 'not_found' });
-    expect(await table.find(key, packetOf('d2'), 0n)).toMatchObject({ code: 'busy' });
-    expect(await table.find({ kind: 'anonymous' }, packetOf('d1'), 0n)).toMatchObject({ code: 'credential_kind' });
+    expect(isRejected(await find(table, user, 'd1'))).toBe(false);
+    expect(await find(table, { ...user, subjectId: 's-d2' }, 'd1')).toMatchObject({ code: 'not_found' });
+    expect(await find(table, key, 'd2')).toMatchObject({ code: 'busy' });
+    expect(await find(table, { kind: 'anonymous' }, 'd1')).toMatchObject({ code: 'credential_kind' });
   });
 
   it('opens an idle stream again only after it has been closed', async () => {
     const sink = new Sink();
     const table = new SessionTable(sink, 10);
-    const first = await table.find(key, packetOf('d1'), 0n);
+    const first = await find(table, key, 'd1');
     table.sweep(performance.now() + 1000, 500);
     expect(table.count).toBe(0);
-    const second = await table.find(key, packetOf('d1'), 0n);
+    const second = await find(table, key, 'd1');
     expect(sink.closeCount).toBe(1);
     expect(second).not.toBe(first);
     expect(first).toMatchObject({ closed: true });
