@@ -128,7 +128,7 @@ export class Steps {
       if (r - r === 0) {
         this.#seen++;
         this.#accept(r);
-      } else this.#accept(this.#last);
+      } else if (!this.#fresh) this.#accept(this.#last);
       this.#clock.k++;
       if (left === 1) this.#endBlock();
       if (this.#pending.length > 0 && this.#clock.k >= this.#pending[0]!.endK + this.#waitSamples) this.#release(out);

@@ -108,6 +108,19 @@ describe('PpgBeatDetector', () => {
     late.forEach((position, i) => expect(Math.abs(position - whole[i]!)).toBeLessThan(1e-3));
   });
 
+  test('is as new after reset', () => {
+    const { x } = syntheticPulse(125, 60, 17);
+    x.fill(Number.NaN, 0, 40);
+    const detector = new PpgBeatDetector(125);
+    const out = emptyBeats();
+    detector.push([x.map((value) => 3 * value)], 0, 4321, out);
+    detector.reset();
+    out.count = 0;
+    detector.push([x], 0, x.length, out);
+    detector.flush(out);
+    expect(positions(out)).toEqual(positions(find(x, 125)));
+  });
+
   test('finds nothing in a flat, missing or infinite signal, and never throws', () => {
     for (const value of [0, 5, Number.NaN, Number.POSITIVE_INFINITY]) expect(find(new Float64Array(3000).fill(value), 125).count).toBe(0);
   });

@@ -86,6 +86,8 @@ describe('PpgMotionHeartRate', () => {
     kernel.pushAcc(acc, 0, ppg.length, first);
     kernel.flush(first);
     kernel.reset();
+    kernel.pushPpg([new Float64Array(1234).fill(9)], 0, 1234, emptyRates());
+    kernel.reset();
     const second = emptyRates();
     kernel.pushPpg([ppg], 0, ppg.length, second);
     kernel.pushAcc(acc, 0, ppg.length, second);

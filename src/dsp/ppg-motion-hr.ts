@@ -368,6 +368,8 @@ class Channel {
     this.nextFrame = 1;
     this.#windows.clear();
     this.#fresh = true;
+    this.#state.fill(0);
+    this.#last = 0;
     this.#n = this.#sum = this.#missing = this.#phase = this.#count = 0;
   }
 

@@ -46,6 +46,19 @@ describe('PpgQuality', () => {
     for (const step of [1, 7, 64, 1000]) expect(columns(judge(x, step))).toEqual(whole);
   });
 
+  test('is as new after reset, also where the signal starts with a gap', () => {
+    const x = pulse(60, 20, 30);
+    x.fill(Number.NaN, 0, 90);
+    const quality = new PpgQuality(FS);
+    const out = emptyQuality();
+    quality.push(pulse(37, 5, 9), 0, 37 * FS, out);
+    quality.reset();
+    out.count = 0;
+    quality.push(x, 0, x.length, out);
+    quality.flush(out);
+    expect(columns(out)).toEqual(columns(judge(x)));
+  });
+
   test('calls missing and flat signal bad', () => {
     for (const value of [Number.NaN, 3]) {
       const out = judge(new Float64Array(40 * FS).fill(value));

@@ -149,6 +149,8 @@ export class PpgQuality {
     this.#rateFrame = 0;
     this.#rateBpm.fill(Number.NaN);
     this.#noiseState.fill(0);
+    this.#state.fill(0);
+    this.#last = 0;
   }
 
   /** Hands over the rates [from, to) that PpgMotionHeartRate found. Call it before `push` with the samples of the same time: rates lag by
@@ -488,6 +490,8 @@ class TwoAverageDetector {
     this.#shortSum = this.#longSum = this.#mean = 0;
     this.#from = -1;
     this.#ring.fill(0);
+    this.#state.fill(0);
+    this.#last = 0;
   }
 
   push(x: Float64Array, from: number, to: number, out: FoundBeats): void {
