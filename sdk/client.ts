@@ -38,6 +38,7 @@ export const operations = {
   getFeatures: ['GET', '/api/v1/streams/{streamId}/features'],
   getBeats: ['GET', '/api/v1/streams/{streamId}/beats'],
   getSamples: ['GET', '/api/v1/streams/{streamId}/samples'],
+  getStrip: ['GET', '/api/v1/streams/{streamId}/strip'],
   getBootstrap: ['GET', '/api/v1/bootstrap'],
   listDeviceProfiles: ['GET', '/api/v1/device-profiles'],
   createDeviceProfile: ['POST', '/api/v1/device-profiles'],

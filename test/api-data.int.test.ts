@@ -162,6 +162,13 @@ describe('samples', () => {
       `${BigInt(t0) * 1_000_000n + 1n},ecg.ii,10,0`,
       `${BigInt(t0) * 1_000_000n + 250_000_001n},ecg.ii,210,0`,
     ]);
+    const strip = await api.send('GET', `/api/v1/streams/${row.uuid}/strip?since=${at(0)}&until=${at(2)}`, { as: user.token });
+    expect(strip.headers.get('content-security-policy')).toContain('sandbox');
+    const svg = await strip.text();
+    expect(svg).toMatch(/^<svg [^>]*viewBox="0 0 200 240"/);
+    expect(svg).toContain('<path d="M0 120L25 30L50 210"/>');
+    expect(svg).toContain('class="bad"');
+    expect((await api.send('GET', `/api/v1/streams/${row.uuid}/strip?since=${at(0)}&until=${at(61)}`)).status).toBe(400);
     expect((await api.send('GET', `/api/v1/streams/${row.uuid}/samples?since=${at(10)}&until=${at(0)}`)).status).toBe(422);
   });
 });
@@ -379,7 +386,9 @@ describe('episodes by rule', () => {
     await insert(1000, 1090, 140);
     await applyRules(pool, defaultRules);
     await applyRules(pool, defaultRules);
-    expect(await found()).toMatchObject([{ status: 'open', severity: 'medium', started_at: '2026-03-01T10:16:40+00:00', ended_at: null }]);
+    expect(await found()).toMatchObject([
+      { status: 'open', severity: 'medium', started_at: '2026-03-01T10:16:40+00:00', ended_at: null, artifact_count: 1 },
+    ]);
     await insert(1091, 1200, 80);
     await applyRules(pool, defaultRules);
     await applyRules(pool, defaultRules);

@@ -10,11 +10,14 @@ import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, NanosInteger, nullable, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import { channelKinds, gridTimeNs } from '../signal.ts';
 import { readSamples } from './samples.ts';
+import { stripSvg } from './strip.ts';
 import type { SampleSegment } from './samples.ts';
 
 /** Channel seconds of one answer: 600 s of 4 channels. */
 const ROWS_MAX = 2400;
 const CSV = 'text/csv';
+const SVG = 'image/svg+xml';
+const STRIP_SEC_MAX = 60;
 
 const SegmentSchema = exactly({
   channel: Type.String(),
@@ -81,6 +84,39 @@ export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
           contentType: 'application/json',
           headers,
         };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/streams/{streamId}/strip',
+      operationId: 'getStrip',
+      tag: 'Streams',
+      summary: 'Draw a strip of one channel',
+      description: `At most ${STRIP_SEC_MAX} s, as SVG: 1 s is 100 px, bad samples are grey and dashed, gaps are gaps.`,
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      params: { streamId: Uuid },
+      query: {
+        since: Timestamp,
+        until: Timestamp,
+        channel: Type.Optional(Type.String({ maxLength: 32, description: 'Absent: the first.' })),
+      },
+      responses: { 200: { description: 'The strip.', contentType: SVG } },
+      errors: ['not_found', 'range_too_large'],
+      handler: async ({ caller, params, query }) => {
+        const given = query as { since: string; until: string; channel?: string };
+        const stream = await ownStream(db, caller, params['streamId'] ?? '');
+        const fromNs = nanosOf(given.since);
+        const toNs = nanosOf(given.until);
+        if (fromNs >= toNs || toNs - fromNs > BigInt(STRIP_SEC_MAX) * 1_000_000_000n) {
+          throw new PipelineError('range_too_large', `A strip is longer than 0 s and at most ${STRIP_SEC_MAX} s.`);
+        }
+        const channels = given.channel === undefined ? null : [given.channel];
+        const { segments } = await readSamples(db, { streamId: stream.id, channels, fromNs, toNs, rowsMax: ROWS_MAX });
+        const code = given.channel ?? segments[0]?.code ?? '';
+        const own = segments.filter((segment) => segment.code === code);
+        const svg = stripSvg(own, fromNs, Number(toNs - fromNs) / 1e9, `${code} ${given.since}`);
+        const headers = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" };
+        return { status: 200, text: svg, contentType: SVG, headers };
       },
     },
   ];

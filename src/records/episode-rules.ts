@@ -4,6 +4,7 @@
  *  beyond the bound once the feature was back, or silent, for `releaseSec`. Suspect and bad values neither start nor prolong one.
  *  Deterministic from the stored values: looking again at the same values opens nothing twice (one episode per rule, stream and start). */
 import type { Pool } from 'pg';
+import { insertArtifact } from './episodes.ts';
 import { emitEvent } from './webhooks.ts';
 
 export type EpisodeRule = Readonly<{
@@ -88,6 +89,8 @@ export type RuleOptions = Readonly<{
 }>;
 
 const PERIOD_MS = 15_000;
+/** Length of the strip that goes with a new episode. */
+const STRIP_SEC = 10;
 /** Looked back each time: longer than any rule's sustain and release, and late packets of a minute. */
 const LOOK_BACK_SEC = 900;
 
@@ -105,7 +108,7 @@ export function startEpisodeRules(options: RuleOptions): () => Promise<void> {
   };
 }
 
-type Candidate = Readonly<{ id: number; organization_id: string; project_id: string; xuser_id: string }>;
+type Candidate = Readonly<{ id: number; uuid: string; organization_id: string; project_id: string; xuser_id: string }>;
 
 /** One look. Another node that is looking makes this one do nothing. */
 export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Promise<void> {
@@ -117,7 +120,7 @@ export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Pro
     );
     if (lock[0]?.taken === true) {
       const { rows } = await client.query<Candidate>(
-        `select id, organization_id, project_id, xuser_id from stream
+        `select id, uuid, organization_id, project_id, xuser_id from stream
          where last_packet_at > now() - make_interval(secs => $1::integer)
             or id in (select stream_id from episode where status = 'open' and created_by like 'rule:%')`,
         [LOOK_BACK_SEC],
@@ -192,6 +195,20 @@ async function record(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeR
         createdBy,
       ],
     );
+    const stripEnd = new Date(Math.min(stretch.endMs, stretch.startMs + STRIP_SEC * 1000)).toISOString();
+    await insertArtifact(db as Pool, {
+      episodeId: made.rows[0]?.id ?? '',
+      kind: 'strip',
+      title: `First ${STRIP_SEC} s`,
+      startsAt: start,
+      endsAt: stripEnd,
+      streamId: stream.id,
+      channelCode: null,
+      mediaType: 'application/json',
+      content: { svg: `/api/v1/streams/${stream.uuid}/strip?since=${start}&until=${stripEnd}` },
+      data: null,
+      createdBy,
+    });
     await emitEvent(db as Pool, scope, 'episode.created', {
       id: made.rows[0]?.id,
       subject_id: stream.xuser_id,
