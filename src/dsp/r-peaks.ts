@@ -39,6 +39,10 @@ const RIVAL = 0.6; // per ln(height of the highest follower / height) above 0; R
 const RIVAL_NOISY = 0.8;
 const BLUNT = 0.4; // per ln(mean sharpness / sharpness) above 0: broad (ventricular) beats have less of the threshold's slopes
 const NOISY_FULL = 2.5; // "as noise grows": min(1, 2.5 noise level / signal level)
+const FOLLOWER_SEC = 0.42; // a T wave comes within this time of its beat,
+const FOLLOWER_HEIGHT = 0.8; // is lower than this share of it,
+const FOLLOWER_STEEP = 0.7; // and flatter than this share
+const FOLLOWERS = 3; // so many in a row are let pass
 const CLEAR_MISS = -3.2; // first term below this: nothing can make it a beat
 const SEARCH_BACK_RR = 1.25; // no beat for this many mean RR: the best rejected candidate counts ...
 const SEARCH_BACK_SCORE = -2; // ... when its score is above this
@@ -182,6 +186,11 @@ export class RPeakDetector implements BeatDetector {
   #sharpLevel = 0;
   #rr = 0;
   #loudCount = 0;
+  #lastHeight = 0;
+  #lastSteep = 0;
+  /** Beats in a row that were followed by what looks like their T wave. */
+  #followers = 0;
+  #followed = false;
   #lastAt = Number.NEGATIVE_INFINITY;
   #lastPosition = Number.NEGATIVE_INFINITY;
   #polarity = 0;
@@ -549,6 +558,10 @@ export class RPeakDetector implements BeatDetector {
     this.#sharpLevel = 0;
     this.#rr = RR_DEFAULT_SEC * this.#fd;
     this.#loudCount = 0;
+    this.#lastHeight = 0;
+    this.#lastSteep = 0;
+    this.#followers = 0;
+    this.#followed = false;
     this.#lastAt = Number.NEGATIVE_INFINITY;
     this.#polarity = 0;
     this.#template.fill(0);
@@ -646,6 +659,18 @@ export class RPeakDetector implements BeatDetector {
         if (edge < this.#sharpLevel) score += BLUNT * Math.min(3, Math.log(this.#sharpLevel / edge));
       }
     }
+    // T waves that were taken for beats keep the level low enough to be taken again. The pattern gives them away: every beat followed
+    // soon by a lower, flatter one.
+    if (
+      score > 0 &&
+      since < FOLLOWER_SEC * this.#fd &&
+      height < FOLLOWER_HEIGHT * this.#lastHeight &&
+      steep < FOLLOWER_STEEP * this.#lastSteep
+    ) {
+      this.#followers = Math.min(this.#followers + 1, 2 * FOLLOWERS);
+      this.#followed = true;
+      if (this.#followers > FOLLOWERS) score = -3;
+    }
     if (score > 0) this.#accept(at, height, steep, edge, score, out);
     else {
       this.#noise += (height - this.#noise) / NOISE_CANDIDATES;
@@ -708,7 +733,11 @@ export class RPeakDetector implements BeatDetector {
       this.#slopeLevel += (Math.min(slope, CAP * this.#slopeLevel) - this.#slopeLevel) / SIGNAL_BEATS;
       this.#sharpLevel += (Math.min(sharp, CAP * this.#sharpLevel) - this.#sharpLevel) / SIGNAL_BEATS;
     }
+    if (!this.#followed && this.#followers > 0) this.#followers--;
+    this.#followed = false;
     this.#lastAt = at;
+    this.#lastHeight = height;
+    this.#lastSteep = slope;
     this.#lostCount = 0;
     this.#quietest = 0;
     const alike = this.#likeness(at);
@@ -780,7 +809,11 @@ export class RPeakDetector implements BeatDetector {
       let sum = 0;
       for (let i = 0; i < width; i++) sum += ring[(at - i) & mask]!;
       const level = this.#leadLevel[lead]!;
-      this.#leadLevel[lead] = level === 0 ? sum : level + (Math.min(sum, CAP * level) - level) / (2 * SIGNAL_BEATS);
+      // The first beats count in full: the very first may be none.
+      this.#leadLevel[lead] =
+        this.#templateCount <= 4
+          ? level + (sum - level) / this.#templateCount
+          : level + (Math.min(sum, CAP * level) - level) / (2 * SIGNAL_BEATS);
       const clear = ((lead === 0 ? FIRST_LEAD : 1) * this.#leadLevel[lead]!) / (width * this.#leadMean[lead]!);
       total += Number.isFinite(clear) ? clear ** CLEAR_POWER : 0;
     }
