@@ -79,15 +79,16 @@ export function loadPpg(dataDir: string, sets: readonly ('bidmc' | 'spc')[] = ['
 }
 
 /** Beats of a whole recording, fed in 1 s pieces. @returns fractional sample positions */
-export function findBeats(detector: BeatDetector, x: Float64Array): Float64Array {
+export function findBeats(detector: BeatDetector, x: Float64Array | readonly Float64Array[]): Float64Array {
   const found = findAll(detector, x);
   return found.position.slice(0, found.count);
 }
 
-export function findAll(detector: BeatDetector, x: Float64Array): FoundBeats {
+export function findAll(detector: BeatDetector, x: Float64Array | readonly Float64Array[]): FoundBeats {
   const out: FoundBeats = { count: 0, position: new Float64Array(1024), confidence: new Float64Array(1024) };
-  const leads = [x];
-  for (let at = 0; at < x.length; at += 125) detector.push(leads, at, Math.min(x.length, at + 125), out);
+  const leads = x instanceof Float64Array ? [x] : x;
+  const { length } = leads[0]!;
+  for (let at = 0; at < length; at += 125) detector.push(leads, at, Math.min(length, at + 125), out);
   detector.flush(out);
   return out;
 }

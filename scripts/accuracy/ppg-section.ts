@@ -24,6 +24,21 @@ export async function run(dataDir: string): Promise<Section | null> {
     rows.push(scoreRow(`gross ${set}`, sum, ''));
     json[set] = { ...sum, ...rates(sum) };
   }
+  for (const fs of [32, 64, 250]) {
+    for (const set of ['bidmc', 'spc'] as const) {
+      const own = items.filter((item) => item.set === set);
+      if (own.length === 0) continue;
+      const sum = gross(own.map((item) => scoreOne({ ...item, fs, ppg: resampled(item.ppg, item.fs, fs) })));
+      rows.push(scoreRow(`gross ${set} at ${fs} Hz`, sum, ''));
+      json[`${set} at ${fs} Hz`] = { ...sum, ...rates(sum) };
+    }
+  }
+  const first = items.filter((item) => item.set === 'spc' && item.name.endsWith('.1'));
+  if (first.length > 0) {
+    const sum = gross(first.map((item) => scoreOne(item, item.spc!.ppg)));
+    rows.push(scoreRow('gross spc, both wavelengths fused', sum, ''));
+    json['spc fused'] = { ...sum, ...rates(sum) };
+  }
   const rest = items.filter((item) => item.set === 'bidmc');
   if (rest.length > 0) {
     const hr = restHeartRate(rest);
@@ -40,10 +55,11 @@ export async function run(dataDir: string): Promise<Section | null> {
   return { title: 'PPG beats', rows, json, notes };
 }
 
-/** Beats of one recording against its reference. */
-export function scoreOne(item: PpgItem): BeatScore {
+/** Beats of one recording against its reference. @param leads wavelengths to fuse */
+export function scoreOne(item: PpgItem, leads: readonly Float64Array[] = [item.ppg]): BeatScore {
+  const beats = findBeats(new PpgBeatDetector(item.fs, leads.length), leads);
   return scoreBeats(
-    findBeats(new PpgBeatDetector(item.fs), item.ppg).map((position) => position / item.fs),
+    beats.map((position) => position / item.fs),
     item.reference,
   );
 }
@@ -56,6 +72,20 @@ export function gross(scores: readonly BeatScore[]): { tp: number; fp: number; f
     sum.fn += fn;
   }
   return sum;
+}
+
+/** Linear interpolation, of a moving mean where the rate falls. */
+function resampled(x: Float64Array, from: number, to: number): Float64Array {
+  const width = Math.max(1, Math.round(from / to));
+  return Float64Array.from({ length: Math.floor((x.length / from) * to) }, (_, i) => {
+    let sum = 0;
+    for (let k = 0; k < width; k++) {
+      const at = Math.min(x.length - 2, Math.max(0, (i * from) / to + k - (width - 1) / 2));
+      const j = Math.floor(at);
+      sum += x[j]! + (at - j) * (x[j + 1]! - x[j]!);
+    }
+    return sum / width;
+  });
 }
 
 function scoreRow(name: string, score: Readonly<{ tp: number; fp: number; fn: number }>, lag: string): string[] {
