@@ -4,6 +4,7 @@ import { BAD } from '../signal.ts';
 import type { RowBuffer } from './feature-wire.ts';
 import { rowCode } from './feature-wire.ts';
 import type { FoundValues } from './block-values.ts';
+import { EcgQuality } from './ecg-quality.ts';
 import { Eda, emptyResponses } from './eda.ts';
 import { methodIndex } from './methods.ts';
 import { Activity, Steps } from './motion.ts';
@@ -179,10 +180,13 @@ type LeadJudge = {
 };
 
 /** Who judges the seconds of a group. A second is as good as its best lead: what fuses leads leaves a bad one out. */
-function judgeOf(source: 'ecg' | 'ppg', fs: number, rateNanoHz: number, leadCount: number): KernelKind | null {
-  if (source === 'ecg') return null;
+function judgeOf(source: 'ecg' | 'ppg', fs: number, rateNanoHz: number, leadCount: number): KernelKind {
   const judgeCount = Math.min(leadCount, judgedLeads[source]);
-  const build = (): SegmentKernel => qualityKernel(() => bestOf(Array.from({ length: judgeCount }, () => new PpgQuality(fs))), rateNanoHz);
+  const build = (): SegmentKernel =>
+    qualityKernel(
+      () => bestOf(Array.from({ length: judgeCount }, () => (source === 'ecg' ? new EcgQuality(fs) : new PpgQuality(fs)))),
+      rateNanoHz,
+    );
   return { key: `${source} quality ${rateNanoHz} ${leadCount}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 };
 }
 
