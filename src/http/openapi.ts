@@ -105,6 +105,7 @@ function handshake(socket: SocketRoute): Json {
     ...(socket.query === undefined ? {} : { parameters: parametersIn('query', socket.query) }),
     responses: {
       101: { description: `Switching protocols; the subprotocol is ${socket.protocol}.` },
+      default: { description: 'A problem.', content: { [PROBLEM_TYPE]: { schema: { $ref: '#/components/schemas/Problem' } } } },
       ...problems([
         'bad_request',
         'credential_missing',

@@ -1,15 +1,30 @@
 /** The whole table of the API, as src/server.ts puts it together (without ingest and live, which bring their own tests). */
+import { Type } from 'typebox';
 import { apiTags, authApi } from '../../src/auth/api.ts';
 import { readConfig } from '../../src/config.ts';
 import { Cursors } from '../../src/http/cursor.ts';
 import { docsRoutes } from '../../src/http/docs-routes.ts';
-import type { Route } from '../../src/http/route.ts';
+import type { Route, SocketRoute } from '../../src/http/route.ts';
 import { serviceRoutes } from '../../src/http/service-routes.ts';
 import { queryApi } from '../../src/query/api.ts';
 import { recordsApi } from '../../src/records/api.ts';
 import type { ApiParts } from './api.ts';
 
 const nothing = {} as never;
+
+/** A socket as live declares it, for the description. */
+const describedSocket: SocketRoute = {
+  path: '/ws',
+  operationId: 'openLive',
+  tag: 'Live',
+  summary: 'Live frames of a user',
+  access: { key: 'read', userToken: 'own' },
+  query: { subject: Type.String() },
+  protocol: 'bio.v1',
+  messageBytesMax: 1000,
+  backpressureBytesMax: 1000,
+  open: nothing,
+};
 
 /** @param parts absent: for the description only, no handler may be called */
 export function allRoutes({ database, auth }: ApiParts = { database: { pool: nothing } as never, auth: nothing }): readonly Route[] {
@@ -26,5 +41,5 @@ export function allRoutes({ database, auth }: ApiParts = { database: { pool: not
       metricsToken: 'metrics-token',
     }),
   ];
-  return [...routes, ...docsRoutes(routes, [], { version: '0', tags: apiTags })];
+  return [...routes, ...docsRoutes(routes, [describedSocket], { version: '0', tags: apiTags })];
 }
