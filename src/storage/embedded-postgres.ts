@@ -59,6 +59,7 @@ export type EmbeddedPostgresOptions = Readonly<{
 
 const START_TIMEOUT_MS = 30_000;
 const FAST_STOP_MS = 5000;
+const OWNER_GRACE_MS = 500;
 
 const settings: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
@@ -200,11 +201,12 @@ function othersMayEnter(folder: string): boolean {
 
 type Owner = Readonly<{ ownerPid: number; ownerStart: string }>;
 
-/** Start time of a process in clock ticks since boot: tells a process from a later one with the same number. '' when it is gone. */
+/** Start time of a process in clock ticks since boot: tells a process from a later one with the same number. '' when it has ended. */
 function startTicks(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? '' : (fields[19] ?? '');
   } catch {
     return '';
   }
@@ -213,6 +215,7 @@ function startTicks(pid: number): string {
 /** Makes room: waits for a server whose owner died, removes the pid file of one that died itself, refuses while the owner lives. */
 async function evictDeadOwner(dataDir: string): Promise<void> {
   const pidFile = join(dataDir, 'pgdata', 'postmaster.pid');
+  let stoppingMs = 0;
   for (let waitedMs = 0; existsSync(pidFile); waitedMs += 50) {
     const pid = serverPid(dataDir);
     if (pid === null || !isServerOf(pid, dataDir)) {
@@ -221,11 +224,20 @@ async function evictDeadOwner(dataDir: string): Promise<void> {
     }
     const owner = readOwner(dataDir);
     if (owner !== null && owner.ownerStart !== '' && startTicks(owner.ownerPid) === owner.ownerStart) {
-      throw new PipelineError('conflict', `process ${owner.ownerPid} already runs the database in ${dataDir}; stop it or set BIO_DATA_DIR`);
+      // A process that was just killed may be there for a moment yet.
+      if (waitedMs >= OWNER_GRACE_MS) {
+        throw new PipelineError(
+          'conflict',
+          `process ${owner.ownerPid} already runs the database in ${dataDir}; stop it or set BIO_DATA_DIR`,
+        );
+      }
+    } else {
+      if (stoppingMs === 0) process.kill(pid, 'SIGINT');
+      if (stoppingMs === FAST_STOP_MS) process.kill(pid, 'SIGQUIT');
+      if (stoppingMs > 2 * FAST_STOP_MS)
+        throw new PipelineError('unavailable', `the old server (process ${pid}) in ${dataDir} does not stop`);
+      stoppingMs += 50;
     }
-    if (waitedMs === 0) process.kill(pid, 'SIGINT');
-    if (waitedMs === FAST_STOP_MS) process.kill(pid, 'SIGQUIT');
-    if (waitedMs > 2 * FAST_STOP_MS) throw new PipelineError('unavailable', `the old server (process ${pid}) in ${dataDir} does not stop`);
     await sleep(50);
   }
 }
