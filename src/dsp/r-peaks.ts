@@ -49,10 +49,10 @@ const SEARCH_BACK_SCORE = -2; // ... when its score is above this
 const SEARCH_BACK_MIN_SEC = 0.33;
 
 // Several leads.
-const CLEAR_POWER = 4; // a lead's weight: (level of its beats / its mean) to this power
-const FIRST_LEAD = 1.5; // preference for the first lead in that
-const SILENT = 0.15; // a lead whose last 0.3 s are below this share of its mean is left out (lead off, amplifier blocked)
-const AGREEMENT = 1.5; // per ln(2 x strength of the weakest lead) below 0, down to ln 0.5
+const CLEAR_POWER = 3; // a lead's weight: (level of its beats / its mean) to this power
+const FIRST_LEAD = 1.2; // preference for the first lead in that
+const SILENT = 0.2; // a lead whose last 0.3 s are below this share of its mean is left out (lead off, amplifier blocked)
+const AGREEMENT = 2; // per ln(2 x strength of the weakest lead) below 0, down to ln 0.5
 
 // Levels: exponential means over this many beats (or rejected candidates).
 const SIGNAL_BEATS = 3.5;
@@ -94,7 +94,7 @@ const BLOCK = 64; // feature samples per inner pass
  *    by how noisy the signal is, so that clean signals are judged by height alone;
  *  - every candidate is judged 0.6 s after its peak, with its followers known; search-back takes rejected ones by score, at most 1.8 s old;
  *  - the threshold is raised after a beat, and falls with the time since the last one.
- *  Several leads: their slopes are summed with weights (level of its beats to its mean)^4 over that level, leads that fell silent left
+ *  Several leads: their slopes are summed with weights (level of its beats to its mean)^3 over that level, leads that fell silent left
  *  out; a wave that one of them lacks scores less. Positions are those of the first
  *  lead, or of the clearest where the first has no such wave.
  *
@@ -799,7 +799,7 @@ export class RPeakDetector implements BeatDetector {
     return best;
   }
 
-  /** Level of each lead at this beat, and from it the weights: (level / mean of the lead)^4, so that a noisy lead counts little. */
+  /** Level of each lead at this beat, and from it the weights: (level / mean of the lead)^3, so that a noisy lead counts little. */
   #weighLeads(at: number): void {
     const width = this.#window.length;
     const mask = this.#ringMask;
