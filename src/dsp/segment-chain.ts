@@ -84,7 +84,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#sink = sink;
     this.#sqiMethod = sqiMethod;
     this.feed = new LeadFeed(group.codes.length, this);
-    this.#judgeLagSec = quality === null ? 0 : Math.ceil(quality.build().latencySec) + 1;
+    this.#judgeLagSec = quality === null ? 0 : Math.ceil(stock.latencySec(quality)) + 1;
     const lastJudged = (tUs: number): QualityFlag => this.#flags.get(tUs - this.#judgeLagSec * secondUs) ?? GOOD;
     this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, lastJudged, sink) : null;
     this.#beats = new SegmentRunner(kind, stock, (tUs, confidence) => {

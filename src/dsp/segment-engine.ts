@@ -175,6 +175,7 @@ const judgedLeads = { ecg: 2, ppg: 1 };
 
 type LeadJudge = {
   readonly latencySec: number;
+  reset(): void;
   push(x: Float64Array, from: number, to: number, out: FoundQuality): void;
   flush(out: FoundQuality): void;
 };
@@ -184,14 +185,19 @@ function judgeOf(source: 'ecg' | 'ppg', fs: number, rateNanoHz: number, leadCoun
   const judgeCount = Math.min(leadCount, judgedLeads[source]);
   const build = (): SegmentKernel =>
     qualityKernel(
-      () => bestOf(Array.from({ length: judgeCount }, () => (source === 'ecg' ? new EcgQuality(fs) : new PpgQuality(fs)))),
+      // PpgQuality keeps rings over a reset, and a double's last bit tells: it is built anew
+      () =>
+        bestOf(
+          Array.from({ length: judgeCount }, () => (source === 'ecg' ? new EcgQuality(fs) : new PpgQuality(fs))),
+          source === 'ecg',
+        ),
       rateNanoHz,
     );
   return { key: `${source} quality ${rateNanoHz} ${leadCount}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 };
 }
 
 /** Judges of one kind and rate judge a second at the same sample, so their columns grow together. */
-function bestOf(judges: readonly LeadJudge[]): SecondJudge {
+function bestOf(judges: readonly LeadJudge[], reusable: boolean): SecondJudge {
   const found = judges.map(() => emptyQuality());
   const give = (out: FoundQuality): void => {
     const [first] = found;
@@ -206,8 +212,13 @@ function bestOf(judges: readonly LeadJudge[]): SecondJudge {
     }
     for (const columns of found) columns.count = 0;
   };
+  const reset = (): void => {
+    for (const judge of judges) judge.reset();
+    for (const columns of found) columns.count = 0;
+  };
   return {
     latencySec: judges[0]!.latencySec,
+    ...(reusable ? { reset } : {}),
     push(leads, from, to, out) {
       for (let l = 0; l < judges.length; l++) judges[l]!.push(leads[l]!, from, to, found[l]!);
       if (found[0]!.count > 0) give(out);

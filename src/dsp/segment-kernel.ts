@@ -72,11 +72,12 @@ export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentK
 /** Judges one second after another: a is the index, b the flag, at the start of the second. */
 export type SecondJudge = {
   readonly latencySec: number;
+  /** Back to the state of a new one, to the last bit; absent: every segment gets a new one. */
+  reset?(): void;
   push(leads: readonly Float64Array[], from: number, to: number, out: FoundQuality): void;
   flush?(out: FoundQuality): void;
 };
 
-/** @param build a judge; every segment gets a new one: their rings are not emptied by a reset, and a double's last bit tells */
 export function qualityKernel(build: () => SecondJudge, rateNanoHz: number): SegmentKernel {
   const found = emptyQuality();
   let judge = build();
@@ -91,7 +92,8 @@ export function qualityKernel(build: () => SecondJudge, rateNanoHz: number): Seg
     reset(k) {
       originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
       found.count = 0;
-      judge = build();
+      if (judge.reset === undefined) judge = build();
+      else judge.reset();
     },
     push(leads, from, to, out) {
       judge.push(leads, from, to, found);

@@ -8,6 +8,19 @@ import { contextSec, positionUs, segmentAt, segmentIndexAt, segmentSec } from '.
 /** Kernels that no segment uses now, by what they were built for. One per worker: a stream needs 1.3 on average, not 2. */
 export class KernelStock {
   readonly #free = new Map<string, SegmentKernel[]>();
+  readonly #latencies = new Map<string, number>();
+
+  /** Latency of a kind of kernel, s. */
+  latencySec({ key, build }: KernelKind): number {
+    let latencySec = this.#latencies.get(key);
+    if (latencySec === undefined) {
+      const kernel = this.take(key, build);
+      latencySec = kernel.latencySec;
+      this.#latencies.set(key, latencySec);
+      this.give(key, kernel);
+    }
+    return latencySec;
+  }
 
   take(key: string, build: () => SegmentKernel): SegmentKernel {
     return this.#free.get(key)?.pop() ?? build();
@@ -65,9 +78,7 @@ export class SegmentRunner {
     this.#stock = stock;
     this.#sink = sink;
     const fs = kind.rateNanoHz / 1e9;
-    const probe = stock.take(kind.key, kind.build);
-    this.#lookahead = Math.ceil(probe.latencySec * fs) + 1;
-    stock.give(kind.key, probe);
+    this.#lookahead = Math.ceil(stock.latencySec(kind) * fs) + 1;
     this.contextCount = Math.ceil(contextSec * fs);
     this.#empty = Array.from({ length: kind.leadCount }, () => missingRows);
   }
