@@ -156,7 +156,7 @@ await question('P14', async (service) => {
 
 await question('fanout', async (service) => {
   const out: Record<string, unknown> = {};
-  for (const viewers of [1, 100, 1000, 5000]) {
+  for (const viewers of (process.env['BENCH_VIEWERS'] ?? '1,100,1000,5000').split(',').map(Number)) {
     const { load, cpu } = await run(service, { ...usual, devices: 1, viewersPerDevice: viewers, sec: 5 });
     out[viewers] = {
       cpu: round(cpu),

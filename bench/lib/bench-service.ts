@@ -36,9 +36,7 @@ const nobody = async (): Promise<Record<string, string>> => {
   return {};
 };
 
-async function start(
-  mode: string,
-): Promise<{
+async function start(mode: string): Promise<{
   port: number;
   key: string;
   packets: () => number;
@@ -107,7 +105,6 @@ function startBare(): {
       close: () => undefined,
     });
   };
-  const subjectAt = { at: -1 };
   accept(
     '/ingest/stream',
     () => undefined,
@@ -115,9 +112,7 @@ function startBare(): {
       packets++;
       const peer = ws.getUserData();
       if (peer.subject === '') {
-        const bytes = Buffer.from(message);
-        if (subjectAt.at < 0) subjectAt.at = bytes.indexOf('s0', bytes.indexOf('d0') + 9);
-        peer.subject = bytes.toString('latin1', subjectAt.at, subjectAt.at + 9);
+        peer.subject = /s\d{8}/.exec(Buffer.from(message).toString('latin1'))?.[0] ?? '';
       }
       if (++peer.count % 2 === 0) ws.send(reply, true, false);
       for (const viewer of viewers.get(peer.subject) ?? []) viewer.send(frame, true, false);
