@@ -178,8 +178,9 @@ export class EcgQuality {
     let baseLast = this.#baseLast;
     const band = this.#band;
     const mask = this.#mask;
-    const sharpness = this.#second;
-    const other = this.#other;
+    let fresh = this.#fresh;
+    let k = this.#k;
+    const firstK = k;
     let last = this.#last;
     let flatRun = this.#flatRun;
     let partial = this.#partial;
@@ -200,8 +201,8 @@ export class EcgQuality {
         v = last;
         lost++;
         flatRun = 0;
-      } else if (this.#fresh) {
-        this.#fresh = false;
+      } else if (fresh) {
+        fresh = false;
         last = v;
         const input = v;
         hz1 = -h0 * input;
@@ -224,19 +225,21 @@ export class EcgQuality {
       const y = l0 * u + lz1;
       lz1 = l1 * u - m1 * y + lz2;
       lz2 = l2 * u - m2 * y;
-      band[this.#k++ & mask] = y;
+      band[k++ & mask] = y;
       const square = y * y;
       squares += square;
       fourths += square * square;
       const low = input - u;
       base += Math.abs(low - baseLast);
       baseLast = low;
-      sharpness.push(y, other);
     }
     state[0] = hz1;
     state[1] = hz2;
     state[2] = lz1;
     state[3] = lz2;
+    this.#fresh = fresh;
+    this.#k = k;
+    this.#second.push(band, mask, firstK, k, this.#other);
     this.#last = last;
     this.#flatRun = flatRun;
     this.#partial = partial;
@@ -426,7 +429,6 @@ class SharpnessDetector {
   #y2 = 0;
   #m1 = 0;
   #m2 = 0;
-  #k = 0;
   #peak = 0;
   #peakAt = 0;
   #falling = true;
@@ -445,31 +447,46 @@ class SharpnessDetector {
 
   reset(): void {
     this.#y1 = this.#y2 = this.#m1 = this.#m2 = 0;
-    this.#k = 0;
     this.#peak = 0;
     this.#falling = true;
     this.#signal = this.#noise = 0;
     this.#lastAt = 0;
   }
 
-  /** One sample of the band-passed signal; positions are appended in samples of the lead. */
-  push(y: number, out: FoundBeats): void {
-    const bend = y - 2 * this.#y1 + this.#y2;
-    this.#y2 = this.#y1;
-    this.#y1 = y;
-    this.#m1 += (Math.abs(bend) - this.#m1) * this.#smooth;
-    this.#m2 += (this.#m1 - this.#m2) * this.#smooth;
-    const height = this.#m2;
-    const k = this.#k++;
-    if (height > this.#peak) {
-      this.#peak = height;
-      this.#peakAt = k;
-      this.#falling = false;
-    } else if (height < 0.7 * this.#peak) {
-      if (!this.#falling) this.#judge(this.#peakAt, this.#peak, out);
-      this.#falling = true;
-      this.#peak = height;
+  /** Samples [from, to) of the band-passed signal in its ring; positions are appended in samples of the lead. */
+  push(band: Float64Array, mask: number, from: number, to: number, out: FoundBeats): void {
+    const smooth = this.#smooth;
+    let y1 = this.#y1;
+    let y2 = this.#y2;
+    let m1 = this.#m1;
+    let m2 = this.#m2;
+    let peak = this.#peak;
+    let peakAt = this.#peakAt;
+    let falling = this.#falling;
+    for (let k = from; k < to; k++) {
+      const y = band[k & mask]!;
+      const bend = y - 2 * y1 + y2;
+      y2 = y1;
+      y1 = y;
+      m1 += (Math.abs(bend) - m1) * smooth;
+      m2 += (m1 - m2) * smooth;
+      if (m2 > peak) {
+        peak = m2;
+        peakAt = k;
+        falling = false;
+      } else if (m2 < 0.7 * peak) {
+        if (!falling) this.#judge(peakAt, peak, out);
+        falling = true;
+        peak = m2;
+      }
     }
+    this.#y1 = y1;
+    this.#y2 = y2;
+    this.#m1 = m1;
+    this.#m2 = m2;
+    this.#peak = peak;
+    this.#peakAt = peakAt;
+    this.#falling = falling;
   }
 
   #judge(at: number, height: number, out: FoundBeats): void {
