@@ -12,24 +12,17 @@
  *
  *  Position: where the upstroke crosses the middle between its foot and its top, linearly interpolated. Of the usual fiducial points
  *  this one gives pulse intervals that agree best with RR (see README.md); the delay of the low-pass is taken off. */
-import { highPass, lowPass } from './biquad.ts';
 import type { BeatDetector, FoundBeats } from './kernel.ts';
+import { FOOT_SEC, PpgLead, RISE_SEC, ringSize } from './ppg-lead.ts';
+import { BlockLevel, MovingSum } from './ppg-level.ts';
+import { PeriodTracker } from './ppg-period.ts';
 
-const HIGH_PASS_HZ = 0.3;
-const LOW_PASS_HZ = 8;
-/** Width of the slope sum, near the duration of a systolic upstroke. */
-const RISE_SEC = 0.17;
 /** Width of the steepness measure. */
 const STEEP_SEC = 0.07;
-/** The foot of an upstroke is looked for this far before its top. */
-const FOOT_SEC = 0.35;
-/** The fall after the top is looked for this far. */
-const FALL_SEC = 0.3;
 /** Two maxima of the slope sum closer than this are one. */
 const MERGE_SEC = 0.12;
-/** Level and period are taken from [t - BACK_SEC, t + AHEAD_SEC]. */
+/** A candidate is judged this long after it: its level is that of the 4 s before and the 1 s after it, its period that of 5 and 1 s. */
 const AHEAD_SEC = 1;
-const BACK_SEC = 4;
 /** A path is final this long after its beat entered it. */
 const LAG_SEC = 1;
 /** Missing samples up to this are held at the last value; a longer gap ends the path and starts afresh. */
@@ -66,13 +59,6 @@ const weights = {
 /** Shortest interval between two beats (207/min) and the longest step of a path. */
 const IBI_MIN_SEC = 0.289;
 const IBI_MAX_SEC = 3.2;
-/** A shorter period is preferred when its autocorrelation reaches this share of the best. */
-const SHORTER_SHARE = 0.75;
-const PERIOD_MIN_SEC = 0.28;
-const PERIOD_MAX_SEC = 1.6;
-const PERIOD_WINDOW_SEC = 6;
-/** Rate at which the period is looked for. */
-const PERIOD_FS = 25;
 
 /** Candidates that a path may still choose from; at most (IBI_MAX + LAG) / MERGE = 44 are alive. */
 const NODES = 64;
@@ -89,7 +75,7 @@ const WAITING_MASK = WAITING - 1;
 export class PpgBeatDetector implements BeatDetector {
   readonly latencySec = AHEAD_SEC + LAG_SEC + TICK_SEC + FOOT_SEC + 0.05;
   readonly #fs: number;
-  readonly #leads: readonly Lead[];
+  readonly #leads: readonly PpgLead[];
   readonly #ahead: number;
   readonly #lag: number;
   readonly #merge: number;
@@ -144,7 +130,7 @@ export class PpgBeatDetector implements BeatDetector {
     if (!(fs >= 20 && fs <= 2000)) throw new RangeError(`fs = ${fs} Hz: 20 … 2000`);
     if (!(leadCount >= 1)) throw new RangeError(`leadCount = ${leadCount}`);
     this.#fs = fs;
-    this.#leads = Array.from({ length: leadCount }, () => new Lead(fs));
+    this.#leads = Array.from({ length: leadCount }, () => new PpgLead(fs, AHEAD_SEC));
     this.#ahead = Math.round(AHEAD_SEC * fs);
     this.#lag = Math.round(LAG_SEC * fs);
     this.#merge = Math.round(MERGE_SEC * fs);
@@ -429,307 +415,4 @@ function appendBeat(out: FoundBeats, position: number, confidence: number): void
   out.position[out.count] = position;
   out.confidence[out.count] = confidence;
   out.count++;
-}
-
-function ringSize(samples: number): number {
-  let size = 1;
-  while (size < samples) size *= 2;
-  return size;
-}
-
-/** One wavelength: band-pass, its last seconds, its scale. */
-class Lead {
-  /** Last accepted input. */
-  last = 0;
-  /** Mean slope sum of the last blocks (0 until one is complete); used only to add leads of different scales. */
-  scale = 0;
-  /** Results of locate. */
-  crossing = 0;
-  foot = 0;
-  fall = 0;
-  readonly #ring: Float64Array;
-  readonly #mask: number;
-  readonly #riseSamples: number;
-  readonly #footSamples: number;
-  readonly #fallSamples: number;
-  readonly #delay: number;
-  readonly #hb: readonly [number, number];
-  readonly #ha: readonly [number, number];
-  readonly #lb: readonly [number, number];
-  readonly #la: readonly [number, number];
-  #fresh = true;
-  #x2 = 0;
-  #h1 = 0;
-  #h2 = 0;
-  #y1 = 0;
-  #y2 = 0;
-  #count = 0;
-  #offset = 0;
-  #blockRise = 0;
-
-  constructor(fs: number) {
-    const ring = ringSize((AHEAD_SEC + RISE_SEC + 0.6) * fs + 8);
-    this.#ring = new Float64Array(ring);
-    this.#mask = ring - 1;
-    this.#riseSamples = Math.round(RISE_SEC * fs);
-    this.#footSamples = Math.round(FOOT_SEC * fs);
-    this.#fallSamples = Math.round(FALL_SEC * fs);
-    // group delay of a Butterworth pair at low frequency: sqrt(2) / (2 pi f)
-    const lowPassHz = Math.min(LOW_PASS_HZ, 0.4 * fs);
-    this.#delay = (Math.SQRT2 / (2 * Math.PI * lowPassHz)) * fs;
-    const high = highPass(HIGH_PASS_HZ, fs);
-    const low = lowPass(lowPassHz, fs);
-    this.#hb = [high.b0, high.b1];
-    this.#ha = [high.a1, high.a2];
-    this.#lb = [low.b0, low.b1];
-    this.#la = [low.a1, low.a2];
-  }
-
-  reset(): void {
-    this.#fresh = true;
-    this.#count = 0;
-    this.scale = 0;
-    this.#blockRise = 0;
-  }
-
-  /** Filters one sample. @returns its rise over the sample before, 0 when it falls */
-  push(value: number): number {
-    if (this.#fresh) {
-      this.#fresh = false;
-      this.last = this.#x2 = value;
-      this.#h1 = this.#h2 = this.#y1 = this.#y2 = 0;
-    }
-    const hb = this.#hb;
-    const ha = this.#ha;
-    const lb = this.#lb;
-    const la = this.#la;
-    const h = hb[0] * (value + this.#x2) + hb[1] * this.last - ha[0] * this.#h1 - ha[1] * this.#h2;
-    const y = lb[0] * (h + this.#h2) + lb[1] * this.#h1 - la[0] * this.#y1 - la[1] * this.#y2;
-    const rise = y > this.#y1 ? y - this.#y1 : 0;
-    this.#x2 = this.last;
-    this.last = value;
-    this.#h2 = this.#h1;
-    this.#h1 = h;
-    this.#y2 = this.#y1;
-    this.#y1 = y;
-    this.#ring[this.#count++ & this.#mask] = y;
-    this.#blockRise += rise;
-    return rise;
-  }
-
-  closeBlock(samples: number): void {
-    const mean = this.#blockRise / samples;
-    this.scale = this.scale === 0 ? mean : this.scale + 0.125 * (mean - this.scale);
-    this.#blockRise = 0;
-  }
-
-  /** Height of the upstroke that ends near a sample, over the lead's scale. @param n index of the newest sample pushed */
-  riseAt(at: number, n: number): number {
-    this.locate(at, n);
-    return this.scale > 0 ? this.#offset / this.scale : 0;
-  }
-
-  /** Finds foot and mid-amplitude crossing of the upstroke whose slope sum peaks at a sample. */
-  locate(at: number, n: number): void {
-    const ring = this.#ring;
-    const mask = this.#mask;
-    // sample i of the detector is entry i + shift of the ring (they part after a gap)
-    const shift = this.#count - 1 - n;
-    const last = this.#count - 1;
-    const centre = at + shift;
-    const oldest = Math.max(0, centre - this.#footSamples);
-    let top = Math.max(0, centre - this.#riseSamples);
-    const topEnd = Math.min(last, centre + (this.#riseSamples >> 1));
-    for (let i = top; i <= topEnd; i++) if (ring[i & mask]! > ring[top & mask]!) top = i;
-    let foot = top;
-    for (let i = top; i >= oldest; i--) if (ring[i & mask]! < ring[foot & mask]!) foot = i;
-    const low = ring[foot & mask]!;
-    const high = ring[top & mask]!;
-    const middle = (low + high) / 2;
-    let i = top;
-    while (i > foot && ring[(i - 1) & mask]! >= middle) i--;
-    const below = ring[(i - 1) & mask]!;
-    const above = ring[i & mask]!;
-    const fraction = i > foot && above > below ? (above - middle) / (above - below) : 0;
-    this.foot = low;
-    let bottom = high;
-    const bottomEnd = Math.min(last, top + this.#fallSamples);
-    for (let i = top; i <= bottomEnd; i++) if (ring[i & mask]! < bottom) bottom = ring[i & mask]!;
-    this.fall = high - bottom;
-    this.#offset = high - low;
-    this.crossing = i - fraction - shift - this.#delay;
-  }
-}
-
-class MovingSum {
-  readonly width: number;
-  readonly #ring: Float64Array;
-  #next = 0;
-  #sum = 0;
-
-  constructor(width: number) {
-    this.width = width;
-    this.#ring = new Float64Array(width);
-  }
-
-  reset(): void {
-    this.#ring.fill(0);
-    this.#next = 0;
-    this.#sum = 0;
-  }
-
-  /** The sum is rebuilt each time the ring wraps, so that rounding does not pile up. */
-  push(value: number): number {
-    const ring = this.#ring;
-    this.#sum += value - ring[this.#next]!;
-    ring[this.#next] = value;
-    if (++this.#next === this.width) {
-      this.#next = 0;
-      let sum = 0;
-      for (let i = 0; i < this.width; i++) sum += ring[i]!;
-      this.#sum = sum;
-    }
-    return this.#sum > 0 ? this.#sum : 0;
-  }
-}
-
-/** Median over the last 6 s of the maximum in 1.5 s: the level of beats, whatever a single spike does. */
-class BlockLevel {
-  static readonly blocks = Math.round((BACK_SEC + AHEAD_SEC) / BLOCK_SEC);
-  readonly #maxima = new Float64Array(BlockLevel.blocks);
-  readonly #sorted = new Float64Array(BlockLevel.blocks);
-  #count = 0;
-  #running = 0;
-  #cached = -1;
-  #value = 0;
-
-  reset(): void {
-    this.#count = 0;
-    this.#running = 0;
-    this.#cached = -1;
-  }
-
-  push(value: number): void {
-    if (value > this.#running) this.#running = value;
-  }
-
-  closeBlock(): void {
-    this.#maxima[this.#count++ % BlockLevel.blocks] = this.#running;
-    this.#running = 0;
-  }
-
-  value(): number {
-    if (this.#cached === this.#count) return this.#value;
-    this.#cached = this.#count;
-    const blocks = BlockLevel.blocks;
-    const from = Math.max(0, this.#count - blocks);
-    let size = 0;
-    for (let b = from; b + 2 < this.#count; b++) {
-      const max = Math.max(this.#maxima[b % blocks]!, this.#maxima[(b + 1) % blocks]!, this.#maxima[(b + 2) % blocks]!);
-      let k = size++;
-      for (; k > 0 && this.#sorted[k - 1]! > max; k--) this.#sorted[k] = this.#sorted[k - 1]!;
-      this.#sorted[k] = max;
-    }
-    this.#value = size === 0 ? this.#running : this.#sorted[(size - 1) >> 1]!;
-    return this.#value;
-  }
-}
-
-/** Period of the slope sum by autocorrelation over the last 6 s, at most twice a second. */
-class PeriodTracker {
-  periodSec = 0.8;
-  /** Normalised autocorrelation at the period, 0 … 1; 0 while there are less than 3 s. */
-  periodicity = 0;
-  readonly #decimation: number;
-  readonly #rate: number;
-  readonly #ring: Float64Array;
-  readonly #window: Float64Array;
-  readonly #correlation: Float64Array;
-  readonly #lagMin: number;
-  readonly #lagMax: number;
-  #sum = 0;
-  #phase = 0;
-  #count = 0;
-  #updated = 0;
-
-  constructor(fs: number) {
-    this.#decimation = Math.max(1, Math.round(fs / PERIOD_FS));
-    this.#rate = fs / this.#decimation;
-    const size = Math.round(PERIOD_WINDOW_SEC * this.#rate);
-    this.#ring = new Float64Array(size);
-    this.#window = new Float64Array(size);
-    this.#lagMin = Math.floor(PERIOD_MIN_SEC * this.#rate);
-    this.#lagMax = Math.ceil(PERIOD_MAX_SEC * this.#rate);
-    this.#correlation = new Float64Array(this.#lagMax + 2);
-  }
-
-  reset(): void {
-    this.#sum = this.#phase = this.#count = this.#updated = 0;
-    this.periodSec = 0.8;
-    this.periodicity = 0;
-  }
-
-  push(value: number): void {
-    this.#sum += value;
-    if (++this.#phase < this.#decimation) return;
-    this.#ring[this.#count++ % this.#ring.length] = this.#sum / this.#decimation;
-    this.#sum = 0;
-    this.#phase = 0;
-  }
-
-  update(): void {
-    if (this.#count < 3 * this.#rate || this.#count - this.#updated < 0.5 * this.#rate) return;
-    this.#updated = this.#count;
-    const n = Math.min(this.#count, this.#ring.length);
-    const x = this.#window;
-    for (let i = 0; i < n; i++) x[i] = this.#ring[(this.#count - n + i) % this.#ring.length]!;
-    clipAndCentre(x, n);
-    const r = this.#correlation;
-    const first = this.#lagMin - 1;
-    const last = Math.min(this.#lagMax + 1, n >> 1);
-    for (let lag = first; lag <= last; lag++) {
-      let product = 0;
-      let head = 0;
-      let tail = 0;
-      for (let i = 0; i + lag < n; i++) {
-        const a = x[i]!;
-        const b = x[i + lag]!;
-        product += a * b;
-        head += a * a;
-        tail += b * b;
-      }
-      r[lag] = product / Math.sqrt(head * tail + 1e-30);
-    }
-    let best = -1;
-    for (let lag = first + 1; lag < last; lag++) if (isPeak(r, lag) && r[lag]! > (best < 0 ? 0 : r[best]!)) best = lag;
-    if (best < 0) {
-      this.periodicity = 0;
-      return;
-    }
-    for (let lag = first + 1; lag < best; lag++) {
-      if (!isPeak(r, lag) || r[lag]! < SHORTER_SHARE * r[best]!) continue;
-      best = lag;
-      break;
-    }
-    this.periodSec = best / this.#rate;
-    this.periodicity = r[best]!;
-  }
-}
-
-function isPeak(r: Float64Array, i: number): boolean {
-  return r[i]! >= r[i - 1]! && r[i]! >= r[i + 1]!;
-}
-
-/** Limits spikes to twice the root mean square, then takes the mean off. */
-function clipAndCentre(x: Float64Array, n: number): void {
-  let power = 0;
-  for (let i = 0; i < n; i++) power += x[i]! * x[i]!;
-  const limit = 2 * Math.sqrt(power / n);
-  let mean = 0;
-  for (let i = 0; i < n; i++) {
-    if (x[i]! > limit) x[i] = limit;
-    mean += x[i]!;
-  }
-  mean /= n;
-  for (let i = 0; i < n; i++) x[i] = x[i]! - mean;
 }
