@@ -351,7 +351,7 @@ async function copy(server: string): Promise<void> {
       const rows = who === 'ours' ? makeRows() : null;
       const begun = performance.now();
       if (rows !== null) await copyRows(client, columns, rows);
-      else execFileSync('psql', [database.url, '-qc', `\\copy ${columns} from '${file}' (format binary)`]);
+      else execFileSync('/usr/bin/psql', [database.url, '-qc', `\\copy ${columns} from '${file}' (format binary)`]);
       times[who === 'ours' ? 0 : 1] = performance.now() - begun;
     }
     ours.push(times[0]!);
