@@ -1,4 +1,5 @@
-/** Columns of long series, written as JSON text by the database: 100,000 values need no 100,000 objects here. */
+/** Columns of long series, written as JSON text by the database: 100,000 values need no 100,000 objects here.
+ *  string_agg takes its input in the order of the sorted subquery; an ORDER BY of its own would sort once per column. */
 import type { Db } from '../auth/api-keys.ts';
 
 export type SeriesFilter = Readonly<{
@@ -69,8 +70,8 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
      )
      select s.name, s.code, s.cadence_hz, v.*
      from source s cross join lateral (
-       select count(*)::integer as n, string_agg(p.ts_ns::text, ',' order by p.time) as ts, string_agg(p.value::text, ',' order by p.time) as val,
-         string_agg(p.qmask::text, ',' order by p.time) as q, to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
+       select count(*)::integer as n, string_agg(p.ts_ns::text, ',') as ts, string_agg(p.value::text, ',') as val,
+         string_agg(p.qmask::text, ',') as q, to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
        from (${chosen}) p
      ) v
      order by s.name`,
@@ -129,9 +130,9 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
      )
      select s.code, s.channel_code, v.*
      from source s cross join lateral (
-       select count(*)::integer as n, string_agg(p.ts_ns::text, ',' order by p.time) as ts,
-         string_agg(coalesce(p.interval_ms::text, 'null'), ',' order by p.time) as iv,
-         string_agg(p.kind::text, ',' order by p.time) as k, string_agg(p.qmask::text, ',' order by p.time) as q,
+       select count(*)::integer as n, string_agg(p.ts_ns::text, ',') as ts,
+         string_agg(coalesce(p.interval_ms::text, 'null'), ',') as iv,
+         string_agg(p.kind::text, ',') as k, string_agg(p.qmask::text, ',') as q,
          to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
        from (
          select b.time, b.ts_ns, b.interval_ms, b.kind, b.qmask from beat b
