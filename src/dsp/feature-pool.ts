@@ -69,6 +69,8 @@ const secondUs = 1_000_000;
 const loadChunkUs = 256 * secondUs;
 /** After a crash: what is quarantined in the end is at most this long. */
 const suspectChunkUs = 8 * secondUs;
+/** Rows of a stream end at most this much after its last sample. */
+const tailUs = 16 * secondUs;
 const loadsAtOnce = 4;
 const loadTries = 4;
 /** Rows gathered while a stream is read back, before a part of them is given out. */
@@ -180,6 +182,8 @@ export class FeaturePool {
     if (resume === undefined) this.#startEngine(stream, 0);
     else {
       stream.newestUs = Number(resume.toNs / 1000n);
+      // rows of the process before may lie a little past the samples: the last block, the last second
+      stream.newestRowUs = stream.newestUs + tailUs;
       this.#rebuild(stream, Number(resume.fromNs / 1000n), stream.newestUs);
     }
   }
@@ -195,7 +199,9 @@ export class FeaturePool {
     stream.released = false;
     let firstUs = Number.POSITIVE_INFINITY;
     for (const run of runs) {
-      const usPerSample = 1e15 / stream.channels[run.channelNo]!.rateNanoHz;
+      const channel = stream.channels[run.channelNo];
+      if (channel === undefined) throw new RangeError(`stream ${streamId}: channel ${run.channelNo} of ${stream.channels.length}`);
+      const usPerSample = 1e15 / channel.rateNanoHz;
       firstUs = Math.min(firstUs, run.k0 * usPerSample);
       stream.newestUs = Math.max(stream.newestUs, (run.k0 + run.samples.length) * usPerSample);
     }
