@@ -29,6 +29,11 @@ const tables: readonly Readonly<{ table: string; sql: string }>[] = [
     sql: `select to_jsonb(a) - 'data' || jsonb_build_object('data_base64', encode(a.data, 'base64')) as row
           from artifact a join episode e on e.id = a.episode_id where e.xuser_id = $1`,
   },
+  { table: 'mood', sql: 'select to_jsonb(m) as row from mood m where m.xuser_id = $1' },
+  { table: 'questionnaire_response', sql: 'select to_jsonb(q) as row from questionnaire_response q where q.xuser_id = $1' },
+  { table: 'task', sql: 'select to_jsonb(t) as row from task t where t.xuser_id = $1' },
+  // The text of a journal is sealed to all but its author, who reads it with GET /api/v1/journal.
+  { table: 'journal_entry', sql: `select to_jsonb(j) - 'sealed' as row from journal_entry j where j.xuser_id = $1` },
   { table: 'device_event', sql: 'select to_jsonb(d) as row from device_event d join stream s on s.id = d.stream_id where s.xuser_id = $1' },
   {
     table: 'beat',
@@ -50,7 +55,8 @@ export function exportRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       operationId: 'exportUser',
       tag: 'Users',
       summary: 'Export everything that is held of a user',
-      description: 'Lines of JSON, {"table", "row"}; samples as digital values with gain and baseline. The last line is {"table":"end"}.',
+      description:
+        'Lines of JSON, {"table", "row"}; samples as digital values with gain and baseline; of the journal times only, its text is for its author. The last line is {"table":"end"}.',
       access: { key: 'admin', operator: 'admin' },
       params: { xuserId: Uuid },
       responses: { 200: { description: 'Lines.', contentType: NDJSON, schema: Type.Unknown() } },
