@@ -87,6 +87,11 @@ it('builds in less than 3 s', () => {
   expect(Object.keys(built.files).toSorted()).toEqual(['bio-core.js', 'bio-widgets.css', 'bio-widgets.js']);
 });
 
+it('keeps the bundles within their budgets: 15 kB core, 45 kB with charts (brotli)', () => {
+  expect(built.files['bio-core.js']!.brotliBytes).toBeLessThanOrEqual(15_000);
+  expect(built.files['bio-widgets.js']!.brotliBytes).toBeLessThanOrEqual(45_000);
+});
+
 it('can be imported where there is no DOM', async () => {
   const { BioProvider } = await import('../widgets/provider/provider.ts');
   const { BioTrendChart } = await import('../widgets/trend-chart/trend-chart.ts');
