@@ -55,7 +55,7 @@ const SILENT = 0.2; // a lead whose last 0.3 s are below this share of its mean 
 const AGREEMENT = 2; // per ln(2 x strength of the weakest lead) below 0, down to ln 0.5
 
 // Levels: exponential means over this many beats (or rejected candidates).
-const SIGNAL_BEATS = 3.5;
+const SIGNAL_BEATS = 3;
 const NOISE_CANDIDATES = 5;
 const RR_BEATS = 16;
 const CAP = 1.6; // one beat counts at most this many times the level
