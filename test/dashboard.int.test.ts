@@ -121,7 +121,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await violations(page)).toEqual([]);
 
     await page.getByRole('button', { name: 'I have stored it' }).click();
-    expect(await page.evaluate(() => document.documentElement.outerHTML)).not.toContain(secret);
+    await expect.poll(() => page.evaluate((text) => document.documentElement.outerHTML.includes(text), secret)).toBe(false);
 
     await page.getByRole('button', { name: 'Rotate clinic backend' }).click();
     await page.getByRole('button', { name: 'Rotate', exact: true }).click();
