@@ -9,6 +9,7 @@ import { Auth } from './auth/auth.ts';
 import { idempotencyStore } from './auth/idempotency.ts';
 import { createOrganization } from './auth/organizations.ts';
 import { ownSubject } from './auth/ownership.ts';
+import { startReadAudit } from './auth/read-audit.ts';
 import { connectRevocation } from './auth/revocation.ts';
 import type { Config } from './config.ts';
 import { prepareDemo } from './demo.ts';
@@ -30,6 +31,7 @@ import { startPipeline } from './pipeline.ts';
 import type { Pipeline } from './pipeline.ts';
 import { queryApi } from './query/api.ts';
 import { recordsApi } from './records/api.ts';
+import { startRecordsWork } from './records/background.ts';
 import type { SubjectId } from './signal.ts';
 import { openDatabase } from './storage/database.ts';
 import type { Database } from './storage/database.ts';
@@ -109,6 +111,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     });
     await auth.start();
     stops.push(() => auth.stop());
+    const reads = startReadAudit(database.pool, (err) => logger.warn({ err }, 'audit: reads could not be written'));
+    stops.push(() => reads.stop());
+    stops.push(startRecordsWork({ pool: database.pool, onError: (err) => logger.warn({ err }, 'records: background work failed') }));
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
 
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
@@ -144,7 +149,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       originAllowed: auth.originAllowed,
       idempotency: idempotencyStore(database.pool),
       logger,
-      observe: ({ route, status, durationMs }) => {
+      observe: (exchange) => {
+        const { route, status, durationMs } = exchange;
+        reads.observe(exchange);
         const operation = route?.operationId ?? 'none';
         metrics.requests.inc({ operation, status });
         metrics.requestSeconds.observe({ operation }, durationMs / 1000);

@@ -8,5 +8,5 @@ async function renew() {
   provider.setAttribute('xuser-token', xuser_token);
 }
 
-document.addEventListener('bio:token:expiring', renew);
+document.addEventListener('bio:token:expiring', () => void renew());
 await renew();

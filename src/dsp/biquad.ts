@@ -20,22 +20,6 @@ export function highPass(cutoffHz: number, fs: number, q: number = Math.SQRT1_2)
   return { b0, b1: -2 * b0, b2: b0, a1: (-2 * cos) / a0, a2: (1 - alpha) / a0 };
 }
 
-/** Filters n samples of x into out; the state (length 2, transposed direct form II) carries over to the next block. */
-export function filterBiquad(section: Biquad, x: Float64Array, out: Float64Array, n: number, state: Float64Array): void {
-  const { b0, b1, b2, a1, a2 } = section;
-  let z1 = state[0]!;
-  let z2 = state[1]!;
-  for (let i = 0; i < n; i++) {
-    const input = x[i]!;
-    const y = b0 * input + z1;
-    z1 = b1 * input - a1 * y + z2;
-    z2 = b2 * input - a2 * y;
-    out[i] = y;
-  }
-  state[0] = z1;
-  state[1] = z2;
-}
-
 function angles(cutoffHz: number, fs: number, q: number): { cos: number; alpha: number } {
   if (!(cutoffHz > 0 && cutoffHz < fs / 2)) throw new RangeError(`cutoff ${cutoffHz} Hz at ${fs} Hz`);
   const w = (2 * Math.PI * cutoffHz) / fs;

@@ -9,7 +9,7 @@
  *  - of neighbouring differences the largest alone is the culprit: it costs two intervals, not four;
  *  - two thresholds: 4.5 spreads; 3.5 where more than 3 % around is rejected already. Clean recordings keep every interval (median
  *    window), and where there are faults the small ones are caught too. One threshold of 3.5 costs 3 % of RMSSD on clean recordings.
- *  Everything looks at most 64 s (three times nested) back and `beatsAhead` beats ahead within the chain, so live and recomputed agree. */
+ *  Everything looks at most 64 s (three times nested) back and 11 beats ahead within the chain, so live and recomputed agree. */
 const medianBack = 10;
 const medianAhead = 3;
 const outlierShare = 0.3;
@@ -25,11 +25,6 @@ const secondSigmas = 3.5;
 const alertShare = 0.03;
 /** At the start of a chain the spread of the first intervals is taken from this many. */
 const headCount = 32;
-
-/** A beat's interval is final once this many beats of its chain follow it (from the `headCount`-th beat of the chain on). */
-export const beatsAhead = 11;
-/** How far back in time the verdict on one interval can reach: three nested windows, the innermost of 10 intervals. */
-export const correctionReachSec = 3 * 64 + 30;
 
 /** Columns of beats; the chain under test is [chainStart, count). `verdict[i]` is about the interval from beat i-1 to beat i. */
 export type BeatColumns = Readonly<{ tUs: Float64Array; verdict: Uint8Array }>;

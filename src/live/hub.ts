@@ -188,7 +188,7 @@ export class Hub {
     this.#feeds.delete(subjectId);
     this.#groupCount -= feed.groups.size;
     for (const group of feed.groups.values()) {
-      for (const viewer of [...group.viewers]) viewer.peer.close('not_found', 'The subject was erased.');
+      for (const viewer of Array.from(group.viewers)) viewer.peer.close('not_found', 'The subject was erased.');
     }
   }
 

@@ -142,11 +142,6 @@ export function addPpgMotion(body: Body, fs: number, k0: number, out: Float64Arr
   }
 }
 
-/** Steps taken before a time, since the bout in force began; the truth for a step counter is the difference over a bout. */
-export function stepsInBout(bout: Bout, timeSec: number): number {
-  return Math.max(0, Math.floor(bout.stepHz * (timeSec - bout.atSec)));
-}
-
 function addGaussian(out: Float64Array, fs: number, k0: number, centreSec: number, widthSec: number, amplitude: number): void {
   const from = Math.max(0, Math.ceil((centreSec - REACH * widthSec) * fs) - k0);
   const to = Math.min(out.length, Math.floor((centreSec + REACH * widthSec) * fs) - k0 + 1);
