@@ -1,0 +1,2 @@
+-- roles-in-use
+SELECT 1;
