@@ -1,0 +1,2 @@
+-- retention-per-project
+SELECT 1;
