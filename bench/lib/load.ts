@@ -4,6 +4,7 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { LedgerWriter, type LedgerKey } from '../../src/cli/ledger.ts';
 import { encodePacket } from '../../src/proto/packet-codec.ts';
 import { ecgPacket } from './packets.ts';
 
@@ -23,6 +24,8 @@ export type LoadPlan = Readonly<{
   idleViewers?: number;
   /** A peer that sends packets without a pause. */
   firehose?: boolean;
+  /** Record every packet and every answer in a ledger of this name, from the first packet to the last. */
+  ledger?: string;
 }>;
 
 export type Quantiles = Readonly<{ n: number; p50: number; p90: number; p99: number; max: number }>;
@@ -42,6 +45,7 @@ export type LoadResult = Readonly<{
 }>;
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as LoadPlan;
+const ledger = plan.ledger === undefined ? null : new LedgerWriter(plan.ledger);
 const TEMPLATES = 8;
 const RING = 64;
 
@@ -255,6 +259,7 @@ class Device {
     packet.writeBigUInt64LE(unixNs, where.unix);
     packet.writeBigUInt64LE(unixNs + BigInt(plan.packetMs * 1_000_000), where.sent);
     this.#sentAt[this.#seq % RING] = nowMs;
+    ledger?.sent(this.#key(this.#seq), packet.subarray(packet[1]! === 0xfe ? 8 : 6));
     this.#seq++;
     if (measuring) sent++;
     this.#socket!.write(packet);
@@ -285,11 +290,17 @@ class Device {
       }
     }
     for (let i = this.#settled; i < now; i++) {
+      // refusals end a run that keeps a ledger (see refuseBadLoad), so what is settled was accepted
+      ledger?.settled(this.#key(i), 'accepted');
       if (!measuring) continue;
       settled++;
       ackMs.add(nowMs - this.#sentAt[i % RING]!);
     }
     this.#settled = Math.max(this.#settled, now);
+  }
+
+  #key(seq: number): LedgerKey {
+    return { deviceId: this.id, bootId: this.#boot.toString('hex'), seq };
   }
 
   get settledCount(): number {
@@ -389,4 +400,10 @@ async function startFirehose(): Promise<void> {
 }
 
 await lines.next();
+clearInterval(timer);
+if (ledger !== null) {
+  // the last answers
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  ledger.close();
+}
 process.exit(0);
