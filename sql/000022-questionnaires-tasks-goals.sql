@@ -1,0 +1,2 @@
+-- questionnaires-tasks-goals
+SELECT 1;
