@@ -196,6 +196,19 @@ table feature_1m_kept
   good_first double precision
   last double precision
   good_last double precision
+table goal
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  project_id uuid not null
+  xuser_id uuid not null
+  biosignal_id integer not null
+  title text not null default ''::text
+  target double precision not null
+  agg text not null default 'sum'::text
+  period text not null default 'day'::text
+  created_by text not null default ''::text
+  created_at timestamp with time zone not null default now()
+  ended_at timestamp with time zone
 table idempotency
   organization_id uuid not null
   idempotency_key text not null
@@ -303,6 +316,37 @@ table project_biosignal
   biosignal_id integer not null
   hidden boolean not null default false
   role text
+table project_retention
+  project_id uuid not null
+  organization_id uuid not null
+  samples_days integer
+  features_days integer
+  beats_days integer
+  updated_at timestamp with time zone not null default now()
+table project_retention_swept
+  project_id uuid not null
+  relation text not null
+  cutoff timestamp with time zone not null
+  whole_at timestamp with time zone not null
+table questionnaire
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  project_id uuid not null
+  code text not null
+  version integer not null
+  resource jsonb not null
+  scoring jsonb not null default '{"safety": [], "scores": []}'::jsonb
+  created_by text not null default ''::text
+  created_at timestamp with time zone not null default now()
+  retired_at timestamp with time zone
+table questionnaire_draft
+  organization_id uuid not null
+  project_id uuid not null
+  xuser_id uuid not null
+  questionnaire text not null
+  version text not null
+  item jsonb not null
+  updated_at timestamp with time zone not null default now()
 table questionnaire_response
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -315,6 +359,10 @@ table questionnaire_response
   safety boolean not null default false
   authored timestamp with time zone not null
   created_at timestamp with time zone not null default now()
+  status text not null default 'completed'::text
+  amends uuid
+  superseded_by uuid
+  reason text not null default ''::text
 table retention
   relation text not null
   keep interval
@@ -397,6 +445,23 @@ table task
   status text not null default 'due'::text
   status_at timestamp with time zone
   created_at timestamp with time zone not null default now()
+  schedule_id uuid
+table task_schedule
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  project_id uuid not null
+  xuser_id uuid not null
+  title text not null
+  description text not null default ''::text
+  every text not null
+  every_n integer not null default 1
+  weekdays smallint[] not null default '{}'::smallint[]
+  times time without time zone[] not null
+  starts_on date not null
+  ends_on date
+  created_by text not null default ''::text
+  created_at timestamp with time zone not null default now()
+  ended_at timestamp with time zone
 table webhook
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -481,6 +546,12 @@ feature: feature_qmask_check CHECK (((qmask >= 0) AND (qmask <= 2)))
 feature_1d_kept: feature_1d_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
 feature_1h_kept: feature_1h_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
 feature_1m_kept: feature_1m_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
+goal: goal_agg_check CHECK ((agg = ANY (ARRAY['sum'::text, 'mean'::text, 'max'::text, 'count'::text])))
+goal: goal_biosignal_id_fkey FOREIGN KEY (biosignal_id) REFERENCES biosignal(id) ON DELETE CASCADE
+goal: goal_period_check CHECK ((period = ANY (ARRAY['day'::text, 'week'::text])))
+goal: goal_pkey PRIMARY KEY (id)
+goal: goal_target_check CHECK ((target > (0)::double precision))
+goal: goal_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 idempotency: idempotency_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 idempotency: idempotency_pkey PRIMARY KEY (organization_id, operation, idempotency_key)
 journal_entry: journal_entry_pkey PRIMARY KEY (id)
@@ -517,7 +588,24 @@ project_biosignal: project_biosignal_biosignal_id_fkey FOREIGN KEY (biosignal_id
 project_biosignal: project_biosignal_pkey PRIMARY KEY (project_id, biosignal_id)
 project_biosignal: project_biosignal_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
 project_biosignal: project_biosignal_role_check CHECK ((role = ANY (ARRAY['measurement'::text, 'calculation'::text, 'setting'::text, 'unspecified'::text])))
+project_retention: project_retention_beats_days_check CHECK (((beats_days >= 1) AND (beats_days <= 36500)))
+project_retention: project_retention_features_days_check CHECK (((features_days >= 1) AND (features_days <= 36500)))
+project_retention: project_retention_pkey PRIMARY KEY (project_id)
+project_retention: project_retention_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+project_retention: project_retention_samples_days_check CHECK (((samples_days >= 1) AND (samples_days <= 36500)))
+project_retention_swept: project_retention_swept_pkey PRIMARY KEY (project_id, relation)
+project_retention_swept: project_retention_swept_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+questionnaire: questionnaire_code_check CHECK ((code ~ '^[a-z][a-z0-9-]{0,62}$'::text))
+questionnaire: questionnaire_pkey PRIMARY KEY (id)
+questionnaire: questionnaire_project_id_code_version_key UNIQUE (project_id, code, version)
+questionnaire: questionnaire_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+questionnaire: questionnaire_version_check CHECK ((version > 0))
+questionnaire_draft: questionnaire_draft_pkey PRIMARY KEY (xuser_id, questionnaire)
+questionnaire_draft: questionnaire_draft_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+questionnaire_response: questionnaire_response_amends_fkey FOREIGN KEY (amends) REFERENCES questionnaire_response(id) ON DELETE CASCADE
 questionnaire_response: questionnaire_response_pkey PRIMARY KEY (id)
+questionnaire_response: questionnaire_response_status_check CHECK ((status = ANY (ARRAY['completed'::text, 'amended'::text])))
+questionnaire_response: questionnaire_response_superseded_by_fkey FOREIGN KEY (superseded_by) REFERENCES questionnaire_response(id) ON DELETE SET NULL
 questionnaire_response: questionnaire_response_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 retention: retention_keep_check CHECK ((keep >= '01:00:00'::interval))
 retention: retention_pkey PRIMARY KEY (relation)
@@ -543,9 +631,16 @@ stream_channel: stream_channel_pkey PRIMARY KEY (stream_id, channel_no)
 stream_channel: stream_channel_rate_check CHECK ((rate_nhz > 0))
 stream_channel: stream_channel_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE CASCADE
 task: task_pkey PRIMARY KEY (id)
+task: task_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES task_schedule(id) ON DELETE CASCADE
 task: task_status_check CHECK ((status = ANY (ARRAY['due'::text, 'done'::text, 'skipped'::text])))
 task: task_title_check CHECK (((title <> ''::text) AND (length(title) <= 200)))
 task: task_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+task_schedule: task_schedule_every_check CHECK (((every = ANY (ARRAY['day'::text, 'week'::text])) AND ((every_n >= 1) AND (every_n <= 365))))
+task_schedule: task_schedule_pkey PRIMARY KEY (id)
+task_schedule: task_schedule_times_check CHECK (((cardinality(times) >= 1) AND (cardinality(times) <= 24)))
+task_schedule: task_schedule_title_check CHECK (((title <> ''::text) AND (length(title) <= 200)))
+task_schedule: task_schedule_weekdays_check CHECK (((weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND ((every = 'day'::text) OR (cardinality(weekdays) > 0))))
+task_schedule: task_schedule_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 webhook: webhook_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 webhook: webhook_pkey PRIMARY KEY (id)
 webhook: webhook_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
@@ -566,16 +661,21 @@ CREATE UNIQUE INDEX audit_log_chain_key ON public.audit_log USING btree (organiz
 CREATE INDEX audit_log_organization_id_time_idx ON public.audit_log USING btree (organization_id, "time")
 CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
 CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
+CREATE INDEX goal_xuser_id_idx ON public.goal USING btree (xuser_id)
 CREATE INDEX idempotency_created_at_idx ON public.idempotency USING btree (created_at)
 CREATE INDEX journal_entry_xuser_id_time_idx ON public.journal_entry USING btree (xuser_id, "time")
 CREATE INDEX mood_xuser_id_time_idx ON public.mood USING btree (xuser_id, "time")
 CREATE UNIQUE INDEX operator_account_email_key ON public.operator_account USING btree (lower(email))
 CREATE INDEX operator_account_organization_id_idx ON public.operator_account USING btree (organization_id)
 CREATE INDEX operator_session_operator_id_idx ON public.operator_session USING btree (operator_id)
+CREATE INDEX questionnaire_organization_id_idx ON public.questionnaire USING btree (organization_id)
+CREATE UNIQUE INDEX questionnaire_response_amends_key ON public.questionnaire_response USING btree (amends)
 CREATE INDEX questionnaire_response_xuser_id_authored_idx ON public.questionnaire_response USING btree (xuser_id, authored)
 CREATE INDEX sdk_key_project_id_idx ON public.sdk_key USING btree (project_id)
 CREATE INDEX stream_project_id_started_at_idx ON public.stream USING btree (project_id, started_at)
 CREATE INDEX stream_xuser_id_started_at_idx ON public.stream USING btree (xuser_id, started_at)
+CREATE UNIQUE INDEX task_schedule_id_due_key ON public.task USING btree (schedule_id, due)
+CREATE INDEX task_schedule_xuser_id_idx ON public.task_schedule USING btree (xuser_id)
 CREATE INDEX task_xuser_id_due_idx ON public.task USING btree (xuser_id, due)
 CREATE INDEX webhook_delivery_due_idx ON public.webhook_delivery USING btree (next_attempt_at) WHERE (status = 'pending'::text)
 CREATE INDEX webhook_delivery_webhook_id_idx ON public.webhook_delivery USING btree (webhook_id, created_at)
@@ -1385,6 +1485,7 @@ device_profile: device_profile_own for ALL to biosignal_api using (((organizatio
 device_profile: device_profile_service for ALL to biosignal_ingest, biosignal_worker using (true)
 episode: episode_own for ALL to biosignal_api using ((organization_id = current_organization()))
 episode: episode_service for ALL to biosignal_ingest, biosignal_worker using (true)
+goal: goal_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_service for ALL to biosignal_ingest, biosignal_worker using (true)
 journal_entry: journal_entry_own for ALL to biosignal_api using ((organization_id = current_organization()))
@@ -1403,6 +1504,9 @@ project_biosignal: project_biosignal_own for ALL to biosignal_api using ((projec
    FROM project
   WHERE (project.organization_id = current_organization()))))
 project_biosignal: project_biosignal_service for ALL to biosignal_ingest, biosignal_worker using (true)
+project_retention: project_retention_own for ALL to biosignal_api using ((organization_id = current_organization()))
+questionnaire: questionnaire_own for ALL to biosignal_api using ((organization_id = current_organization()))
+questionnaire_draft: questionnaire_draft_own for ALL to biosignal_api using ((organization_id = current_organization()))
 questionnaire_response: questionnaire_response_own for ALL to biosignal_api using ((organization_id = current_organization()))
 sdk_key: sdk_key_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
    FROM project
@@ -1415,6 +1519,7 @@ stream_channel: stream_channel_own for ALL to biosignal_api using ((stream_id IN
   WHERE (stream.organization_id = current_organization()))))
 stream_channel: stream_channel_service for ALL to biosignal_ingest, biosignal_worker using (true)
 task: task_own for ALL to biosignal_api using ((organization_id = current_organization()))
+task_schedule: task_schedule_own for ALL to biosignal_api using ((organization_id = current_organization()))
 xuser: xuser_own for ALL to biosignal_api using ((organization_id = current_organization()))
 xuser: xuser_service for ALL to biosignal_ingest, biosignal_worker using (true)
 
@@ -1444,6 +1549,7 @@ public.device_profile: delete, insert, select, update to biosignal_api
 public.device_profile: select to biosignal_ingest
 public.episode: delete, insert, select, update to biosignal_api
 public.feature: delete, insert, select, update to biosignal_worker
+public.goal: delete, insert, select, update to biosignal_api
 public.idempotency: delete, insert, select, update to biosignal_api
 public.journal_entry: delete, insert, select, update to biosignal_api
 public.measurement: insert, select to biosignal_ingest
@@ -1461,6 +1567,9 @@ public.partition_rule: select to biosignal_worker
 public.project: delete, insert, select, update to biosignal_api
 public.project: select to biosignal_ingest
 public.project_biosignal: delete, insert, select, update to biosignal_api
+public.project_retention: delete, insert, select, update to biosignal_api
+public.questionnaire: delete, insert, select, update to biosignal_api
+public.questionnaire_draft: delete, insert, select, update to biosignal_api
 public.questionnaire_response: delete, insert, select, update to biosignal_api
 public.retention: select to biosignal_ingest
 public.rollup_dirty: delete, insert, select, update to biosignal_worker
@@ -1475,5 +1584,6 @@ public.stream_channel: delete, insert, select, update to biosignal_api
 public.stream_channel: insert, select to biosignal_ingest
 public.stream_channel: select to biosignal_worker
 public.task: delete, insert, select, update to biosignal_api
+public.task_schedule: delete, insert, select, update to biosignal_api
 public.xuser: delete, insert, select, update to biosignal_api
 public.xuser: insert, select, update to biosignal_ingest
