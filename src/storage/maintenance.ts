@@ -1,5 +1,6 @@
 /** What the database needs done beside reads and writes: rollups kept, expired chunks and partitions dropped, old replies forgotten. */
 import type { Database } from './database.ts';
+import { applyProjectRetention } from './retention.ts';
 
 export type MaintenanceOptions = Readonly<{
   /** How often noted minutes are kept in the rollups, ms. Default 30,000. */
@@ -23,7 +24,10 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
     ),
     every(
       options.retentionMs ?? 600_000,
-      () => applyRetention(database),
+      async () => {
+        await applyRetention(database);
+        await applyProjectRetention(database);
+      },
       (error) => onFault('retention could not be applied', error),
     ),
   ];

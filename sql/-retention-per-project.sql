@@ -1,2 +1,0 @@
--- retention-per-project
-SELECT 1;

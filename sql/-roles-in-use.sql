@@ -1,2 +1,0 @@
--- roles-in-use
-SELECT 1;

@@ -1,0 +1,144 @@
+/** How long a project keeps its rows, where that is shorter than the service's own retention (table `retention`, whole chunks).
+ *
+ *  Rows of other projects share the chunks, so expired rows are deleted: an hour of a few streams per statement, each its own transaction,
+ *  so that no lock is held long and writers are not held up. Rollups of deleted features go with their next refresh. */
+import type pg from 'pg';
+import type { Database } from './database.ts';
+
+type Db = Pick<pg.Pool, 'query'>;
+
+/** Days that rows are kept by the time they were measured; null: as long as the service keeps them. 1 to 36,500. */
+export type ProjectRetention = Readonly<{
+  samplesDays: number | null;
+  /** Features and their rollups. */
+  featuresDays: number | null;
+  beatsDays: number | null;
+}>;
+
+export const keepEverything: ProjectRetention = { samplesDays: null, featuresDays: null, beatsDays: null };
+export const retentionDaysMax = 36_500;
+
+/** What a project has set; keepEverything when it has set nothing. */
+export async function readProjectRetention(db: Db, projectId: string): Promise<ProjectRetention> {
+  const { rows } = await db.query<{ samples_days: number | null; features_days: number | null; beats_days: number | null }>(
+    'select samples_days, features_days, beats_days from project_retention where project_id = $1',
+    [projectId],
+  );
+  const row = rows[0];
+  return row === undefined ? keepEverything : { samplesDays: row.samples_days, featuresDays: row.features_days, beatsDays: row.beats_days };
+}
+
+/** Sets all three; takes effect with the next look of the maintenance (10 minutes). The project must be the caller's.
+ *  @throws the database's 23514 when a number of days is out of range */
+export async function writeProjectRetention(db: Db, projectId: string, retention: ProjectRetention): Promise<void> {
+  await db.query(
+    `insert into project_retention (project_id, organization_id, samples_days, features_days, beats_days)
+     select id, organization_id, $2, $3, $4 from project where id = $1
+     on conflict (project_id) do update set
+       samples_days = excluded.samples_days, features_days = excluded.features_days, beats_days = excluded.beats_days, updated_at = now()`,
+    [projectId, retention.samplesDays, retention.featuresDays, retention.beatsDays],
+  );
+}
+
+const relations = [
+  ['sample_block', 'samples_days'],
+  ['feature', 'features_days'],
+  ['beat', 'beats_days'],
+] as const;
+
+const LOCK = 8_031_447_120_945n; // pg_try_advisory_lock: one service deletes at a time
+/** Streams of one delete: 20 streams x 4 channels x 3,600 s = 288,000 rows at most. */
+const STREAMS_PER_DELETE = 20;
+/** Streams found by one look. */
+const STREAMS_PER_LOOK = 500;
+/** Rows later than this are found by the daily look at everything. */
+const LATE = '8 days';
+
+export type ProjectRetentionResult = Readonly<{
+  rows: number;
+  /** False: more is left than this run may do, or another service is at it. */
+  done: boolean;
+}>;
+
+/** Deletes what has expired. @param options deletesMax: statements of one run, default 2,000 */
+export async function applyProjectRetention(
+  database: Database,
+  options: Readonly<{ deletesMax?: number }> = {},
+): Promise<ProjectRetentionResult> {
+  const client = await database.pool.connect();
+  try {
+    const { rows: got } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [LOCK.toString()]);
+    if (got[0]!.got !== true) return { rows: 0, done: false };
+    // Rows of the columnstore are unpacked before they are deleted; the default bound of 100,000 is below one delete of ours.
+    if (database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
+    const { rows: rules } = await client.query<Rule>(
+      `select p.project_id, r.relation, now() - days * interval '1 day' as cutoff
+       from project_retention p
+       cross join lateral (values ${relations.map(([relation, column]) => `('${relation}', p.${column})`).join(', ')}) as r (relation, days)
+       where days is not null order by random()`, // so that one with years to delete does not hold up the others for ever
+    );
+    let left = options.deletesMax ?? 2000;
+    let total = 0;
+    for (const rule of rules) {
+      const { rows, deletes, done } = await sweep(client, rule, left);
+      total += rows;
+      left -= deletes;
+      if (!done) return { rows: total, done: false };
+    }
+    return { rows: total, done: true };
+  } finally {
+    client.release(true); // with its lock and settings
+  }
+}
+
+type Rule = { project_id: string; relation: string; cutoff: Date };
+
+async function sweep(client: pg.PoolClient, rule: Rule, deletesMax: number): Promise<{ rows: number; deletes: number; done: boolean }> {
+  const { project_id: project, relation, cutoff } = rule;
+  const { rows: swept } = await client.query<{ whole: boolean; since: Date }>(
+    `select s.whole_at < now() - interval '1 day' as whole, s.cutoff - interval '${LATE}' as since
+     from project_retention_swept s where s.project_id = $1 and s.relation = $2`,
+    [project, relation],
+  );
+  const whole = swept[0]?.whole ?? true;
+  const since = whole ? '-infinity' : swept[0]!.since;
+  let total = 0;
+  let deletes = 0;
+  for (;;) {
+    const { rows: found } = await client.query<{ id: number; hour: Date }>(
+      `select s.id, date_trunc('hour', old.time, 'UTC') as hour from stream s
+       cross join lateral (select time from ${relation} where time >= $2 and time < $3 and stream_id = s.id limit 1) old
+       where s.project_id = $1 limit ${STREAMS_PER_LOOK}`,
+      [project, since, cutoff],
+    );
+    if (found.length === 0) break;
+    for (const [hour, ids] of byHour(found)) {
+      for (let i = 0; i < ids.length; i += STREAMS_PER_DELETE) {
+        if (deletes >= deletesMax) return { rows: total, deletes, done: false };
+        const { rowCount } = await client.query(
+          `delete from ${relation} where time >= $1 and time < least($1::timestamptz + interval '1 hour', $2) and stream_id = any ($3::int[])`,
+          [new Date(hour), cutoff, ids.slice(i, i + STREAMS_PER_DELETE)],
+        );
+        total += rowCount ?? 0;
+        deletes += 1;
+      }
+    }
+  }
+  await client.query(
+    `insert into project_retention_swept (project_id, relation, cutoff, whole_at) values ($1, $2, $3, now())
+     on conflict (project_id, relation) do update set cutoff = greatest(project_retention_swept.cutoff, excluded.cutoff),
+       whole_at = case when $4 then now() else project_retention_swept.whole_at end`,
+    [project, relation, cutoff, whole],
+  );
+  return { rows: total, deletes, done: true };
+}
+
+function byHour(found: readonly { id: number; hour: Date }[]): Map<number, number[]> {
+  const hours = new Map<number, number[]>();
+  for (const { id, hour } of found) {
+    const ids = hours.get(hour.getTime());
+    if (ids === undefined) hours.set(hour.getTime(), [id]);
+    else ids.push(id);
+  }
+  return hours;
+}
