@@ -136,7 +136,7 @@ export class Pipeline implements PacketSink {
       },
       onFault,
     });
-    this.ingest = new Ingest(this, config, metrics);
+    this.ingest = new Ingest(this, config, metrics, (message, err) => logger.warn({ err }, `ingest: ${message}`));
     this.#sockets = new IngestSockets(this.ingest);
   }
 
@@ -207,12 +207,22 @@ export class Pipeline implements PacketSink {
 
   async closeStream(session: Session): Promise<void> {
     const { streamId } = session;
+    await this.#batch?.durable.catch(() => undefined); // its last packets may be in it
     this.#blocks.closeStream(streamId);
     await this.#pool.closeStream(streamId);
     await this.#rows.flush();
     this.#streams.delete(streamId);
     await this.checkpoint();
     this.#registry.closeStream(streamId);
+  }
+
+  /** Ends what is live of a user who is being erased: viewers are closed, streams are stored and forgotten. Call it when the user can no
+   *  longer be resolved (disabled) and before the rows are deleted; a device's next packet then asks whom it is for, and is refused.
+   *  @returns when nothing of the user is on its way to the tables any more */
+  async forgetSubject(subjectId: SubjectId): Promise<void> {
+    this.#hub.closeSubject(subjectId);
+    await this.ingest.sessions.drop((session) => session.subjectId === subjectId);
+    await this.#blocks.flush();
   }
 
   // ------------------------------------------------------------------------------------------------ a packet

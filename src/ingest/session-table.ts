@@ -98,22 +98,33 @@ export class SessionTable {
   /** Drops sessions that were idle for `idleMs`. @param nowMs performance.now() */
   sweep(nowMs: number, idleMs: number): void {
     for (const session of this.#sessions.values()) {
-      if (session.unsettled.size === 0 && nowMs - session.lastUsedMs >= idleMs) this.#drop(session);
+      if (session.unsettled.size === 0 && nowMs - session.lastUsedMs >= idleMs) void this.#drop(session);
     }
   }
 
-  /** Drops sessions at once: of an erased subject, of a device that was assigned to somebody else. Their next packet asks again. */
-  drop(match: (session: Session) => boolean): void {
-    for (const session of this.#sessions.values()) if (match(session)) this.#drop(session);
+  /** Drops sessions at once: of an erased subject, of a device that was assigned to somebody else. Their next packet asks again.
+   *  @returns when the sink has closed them, those included that were being opened */
+  async drop(match: (session: Session) => boolean): Promise<void> {
+    const closing = this.#dropMatching(match);
+    await Promise.allSettled(this.#opening.values());
+    closing.push(...this.#dropMatching(match));
+    await Promise.all(closing);
   }
 
-  #drop(session: Session): void {
+  #dropMatching(match: (session: Session) => boolean): Promise<void>[] {
+    const closing: Promise<void>[] = [];
+    for (const session of this.#sessions.values()) if (match(session)) closing.push(this.#drop(session));
+    return closing;
+  }
+
+  #drop(session: Session): Promise<void> {
     const { key } = session;
     session.closed = true;
     this.#sessions.delete(key);
     const closed = this.#sink.closeStream(session).finally(() => this.#closing.delete(key));
     this.#closing.set(key, closed);
     closed.catch(() => undefined); // whoever opens it next meets the error
+    return closed;
   }
 }
 
