@@ -2,7 +2,8 @@
  *
  *  node bench/growth.bench.ts      BENCH_FULL=1: up to 10,000 (else 1,000)   BIO_BENCH_DATABASE_URL=... (else embedded PostgreSQL)
  *  Packets of 1 s, 1 channel x 25 Hz: so small that the packet counts and not its samples. Network side alone (nothing stored), and whole.
- *  CPU is the service's main thread; all threads and PostgreSQL are in the second curve. */
+ *  CPU beyond what the idle service takes, which is a figure of its own; of the service's main thread; all threads and PostgreSQL are in the second curve. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openBenchDatabase } from './lib/bench-database.ts';
 import { threadsCpuSec, treeCpuSec } from './lib/processor-time.ts';
 import { report, reportCurve } from './lib/result.ts';
@@ -11,8 +12,9 @@ import { refuseBadLoad, startLoad, startServiceProcess, type ServiceMode } from 
 const full = process.env['BENCH_FULL'] === '1';
 const sizes = full ? [10, 30, 100, 300, 1000, 3000, 10_000] : [10, 100, 1000];
 const sec = full ? 20 : 10;
+const IDLE_SEC = 5;
 
-type Cost = Readonly<{ devices: number; mainUs: number; allUs: number; postgresUs: number; rssMiB: number }>;
+type Cost = Readonly<{ devices: number; mainUs: number; allUs: number; postgresUs: number; idle: number; rssMiB: number }>;
 
 async function measure(mode: ServiceMode, devices: number, viewersPerDevice: number): Promise<Cost> {
   const database = mode === 'full' ? await openBenchDatabase() : null;
@@ -22,6 +24,10 @@ async function measure(mode: ServiceMode, devices: number, viewersPerDevice: num
     postgres: database?.postmasterPid == null ? 0 : treeCpuSec(database.postmasterPid),
   });
   try {
+    await sleep(1000);
+    const idleFrom = cpu();
+    await sleep(IDLE_SEC * 1000);
+    const idleTo = cpu();
     const load = await startLoad(service, { devices, viewersPerDevice, channels: 1, fs: 25, packetMs: 1000, warmSec: 5, sec });
     const before = cpu();
     const result = await load.result;
@@ -29,12 +35,15 @@ async function measure(mode: ServiceMode, devices: number, viewersPerDevice: num
     const { rssBytes } = await service.usage(true);
     await load.stop();
     refuseBadLoad(result);
-    const us = (seconds: number): number => (seconds * 1e6) / result.settled;
+    const idlePerSec = (part: 'main' | 'all' | 'postgres'): number => (idleTo[part] - idleFrom[part]) / IDLE_SEC;
+    const us = (part: 'main' | 'all' | 'postgres'): number =>
+      (Math.max(0, after[part] - before[part] - idlePerSec(part) * sec) * 1e6) / result.settled;
     return {
       devices,
-      mainUs: us(after.main - before.main),
-      allUs: us(after.all - before.all),
-      postgresUs: us(after.postgres - before.postgres),
+      mainUs: us('main'),
+      allUs: us('all'),
+      postgresUs: us('postgres'),
+      idle: idlePerSec('all') + idlePerSec('postgres'),
       rssMiB: rssBytes / 2 ** 20,
     };
   } finally {
@@ -86,6 +95,7 @@ reportCurve({
 });
 reportCurve({ name: 'Whole service: memory', x: 'devices', y: 'MiB resident', points: points(whole, (c) => c.rssMiB) });
 
+report({ name: 'idle service with its database', value: 100 * whole[0]!.idle, unit: '% of a core' });
 const growth = (costs: readonly Cost[]): number => costs.at(-1)!.mainUs / costs.find(({ devices }) => devices === 100)!.mainUs;
 const many = sizes.at(-1)!;
 report({
