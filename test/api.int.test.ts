@@ -92,6 +92,9 @@ describe('streams', () => {
     expect(list[0]).toMatchObject({ subject_id: user.id });
     const one = await api.json<Entity>('GET', `/api/v1/streams/${uuid}`, { as: user.token });
     expect(one).toMatchObject({ id: uuid, channels: [{ code: 'ecg', rate_hz: 250 }, { code: 'ppg' }] });
+    // To the digit, which JSON.parse would lose.
+    expect(await (await api.send('GET', `/api/v1/streams/${uuid}`)).text()).toContain('"epoch_ns":1700000000000000001,');
+    expect(one).toMatchObject({ recorded_from: null });
     const other = await api.token('stranger');
     expect((await api.send('GET', `/api/v1/streams/${uuid}`, { as: other.token })).status).toBe(404);
     expect(await code(await api.send('GET', '/api/v1/streams'))).toBe('validation_failed');

@@ -4,10 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey, rotateApiKey, revokeApiKey } from '../src/auth/api-keys.ts';
-import { createOrganization } from '../src/auth/organizations.ts';
+import { createOrganization, createProject } from '../src/auth/organizations.ts';
+import { ownSubject } from '../src/auth/ownership.ts';
 import { parseKey } from '../src/auth/key-format.ts';
 import { tokenRoutes } from '../src/auth/token-routes.ts';
 import { xuserRoutes } from '../src/auth/xuser-routes.ts';
+import { resolveXuser } from '../src/auth/xusers.ts';
 import { Cursors } from '../src/http/cursor.ts';
 import type { SocketRoute } from '../src/http/route.ts';
 import { startApi } from './helpers/api.ts';
@@ -34,6 +36,21 @@ beforeAll(async () => {
       routes: [
         ...tokenRoutes({ db: database.pool, auth }),
         ...xuserRoutes({ db: database.pool, cursors: new Cursors(Buffer.alloc(32, 7)) }),
+        {
+          method: 'GET',
+          path: '/api/v1/subject',
+          operationId: 'subject',
+          tag: 'T',
+          summary: 'whom a request is about',
+          access: { key: 'read', userToken: 'own' },
+          query: { subject_id: Type.String() },
+          responses: { 200: { description: 'ok', schema: Type.Object({ id: Type.String() }) } },
+          errors: ['not_found'],
+          handler: async ({ caller, query }) => {
+            const { id } = await ownSubject(database.pool, caller, String(query['subject_id']));
+            return { status: 200, json: { id } };
+          },
+        },
         {
           method: 'GET',
           path: '/api/v1/own',
@@ -324,6 +341,39 @@ describe('users', () => {
     const other = await createOrganization(api.database.pool, 'Far');
     const { id } = await api.token('near');
     expect((await api.send('GET', `/api/v1/xusers/${id}`, { as: other.apiKey.key })).status).toBe(404);
+  });
+});
+
+describe('external ids', () => {
+  const uuid = '7a0e51a4-4d55-4b52-9a0c-7a6f3d0f7f11';
+  const seen = async (as: string, subject: string, headers: Record<string, string> = {}): Promise<Response> =>
+    api.send('GET', `/api/v1/subject?subject_id=${encodeURIComponent(subject)}`, { as, headers });
+
+  it('name a user for every key that reaches one user of that name, also when they look like uuids', async () => {
+    const { id } = await api.token('known to all');
+    const looksLikeUuid = await api.token(uuid);
+    const { pool } = api.database;
+    const { key: bound } = await createApiKey(pool, { orgId: api.org.orgId, name: 'b', scopes: ['read'], projectId: api.org.projectId });
+    for (const as of [api.org.apiKey.key, bound]) {
+      expect(await (await seen(as, 'known to all')).json()).toEqual({ id });
+      expect(await (await seen(as, uuid)).json()).toEqual({ id: looksLikeUuid.id });
+    }
+    // The service's own id goes before an external id that is the same text.
+    const twin = await api.token(id);
+    expect(await (await seen(api.org.apiKey.key, id)).json()).toEqual({ id });
+    expect(twin.id).not.toBe(id);
+  });
+
+  it('in two projects ask for the project', async () => {
+    const { id } = await api.token('twofold');
+    const second = await createProject(api.database.pool, api.org.orgId, 'Second');
+    await resolveXuser(api.database.pool, api.org.orgId, second.projectId, 'twofold');
+    const answer = await seen(api.org.apiKey.key, 'twofold');
+    expect(answer.status).toBe(422);
+    expect(await answer.json()).toMatchObject({ errors: [{ code: 'ambiguous' }] });
+    expect(await (await seen(api.org.apiKey.key, 'twofold', { 'project-key': api.org.projectKey })).json()).toEqual({ id });
+    await api.database.pool.query('update project set archived_at = now() where id = $1', [second.projectId]);
+    expect(await (await seen(api.org.apiKey.key, 'twofold')).json()).toEqual({ id });
   });
 });
 

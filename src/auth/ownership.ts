@@ -32,32 +32,34 @@ export function ownSubjectOf(caller: Caller): string | null {
 }
 
 /** Finds the user that a request is about. A user token (and direct mode) implies its own user and refuses any other.
- *  @param requested uuid of the user; for a caller confined to a project also the external id; '' when the request names nobody
- *  @throws PipelineError not_found, validation_failed (nobody named) */
+ *  @param requested uuid or external id of the user; '' when the request names nobody. An external id is unique within a project: a caller
+ *  that reaches several projects in which it exists must narrow itself (header project-key) or use the uuid.
+ *  @throws PipelineError not_found, validation_failed (nobody named, or several) */
 export async function ownSubject(db: Db, caller: Caller, requested: string): Promise<Subject> {
   const own = ownSubjectOf(caller);
-  const project = projectOf(caller);
   const wanted = requested === '' ? own : requested;
-  if (wanted === null) {
-    throw new PipelineError('validation_failed', 'subject_id is required with an organization key.', {
-      errors: [{ pointer: '/query/subject_id', code: 'required', detail: 'is required with an organization key' }],
-    });
+  if (wanted === null) throw badSubject('required', 'is required with an organization key');
+  const { rows } = await db.query<{ id: SubjectId; external_id: string; organization_id: string; project_id: string; time_zone: string }>(
+    `select x.id, x.external_id, x.organization_id, x.project_id, coalesce(x.time_zone, p.time_zone) as time_zone
+     from (
+       select id from xuser where id = $5::uuid
+       union select u.id from project o join xuser u on u.project_id = o.id and u.external_id = $4 where o.organization_id = $1
+     ) named join xuser x using (id) join project p on p.id = x.project_id
+     where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3::uuid is null or x.id = $3) and p.archived_at is null
+     order by x.id = $5::uuid desc limit 2`,
+    [orgOf(caller), projectOf(caller), own, wanted, uuid.test(wanted) ? wanted : null],
+  );
+  const row = rows[0];
+  if (row === undefined) throw new PipelineError('not_found', 'There is no such user.');
+  // Many applications have uuids for external ids; where one equals the service's own id of somebody, the latter is meant.
+  if (rows.length > 1 && row.id !== wanted.toLowerCase()) {
+    throw badSubject('ambiguous', 'names users of several projects; send the header project-key, or the uuid');
   }
-  const byId = uuid.test(wanted);
-  if (byId || project !== null) {
-    const { rows } = await db.query<{ id: SubjectId; external_id: string; organization_id: string; project_id: string; time_zone: string }>(
-      `select x.id, x.external_id, x.organization_id, x.project_id, coalesce(x.time_zone, p.time_zone) as time_zone
-       from xuser x join project p on p.id = x.project_id
-       where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3::uuid is null or x.id = $3)
-         and ${byId ? 'x.id = $4::uuid' : 'x.external_id = $4'} and p.archived_at is null`,
-      [orgOf(caller), project, own, wanted],
-    );
-    const row = rows[0];
-    if (row !== undefined) {
-      return { id: row.id, externalId: row.external_id, orgId: row.organization_id, projectId: row.project_id, timeZone: row.time_zone };
-    }
-  }
-  throw new PipelineError('not_found', 'There is no such user.');
+  return { id: row.id, externalId: row.external_id, orgId: row.organization_id, projectId: row.project_id, timeZone: row.time_zone };
+}
+
+function badSubject(code: string, detail: string): PipelineError {
+  return new PipelineError('validation_failed', `subject_id ${detail}.`, { errors: [{ pointer: '/query/subject_id', code, detail }] });
 }
 
 /** Finds a stream by its uuid. @throws PipelineError not_found */

@@ -25,7 +25,15 @@ export const StreamSchema = exactly({
   device_id: Type.String(),
   boot_id: Type.String({ description: '16 bytes, hexadecimal' }),
   firmware: Type.String(),
-  started_at: Timestamp,
+  epoch_ns: Type.Integer({
+    description:
+      'Unix ns of the zero of the device clock of this recording: sample k of a channel lies at epoch_ns + k / rate. Exceeds 2^53.',
+  }),
+  recorded_from: nullable(Type.String({ format: 'date-time', description: 'Second of the first stored sample.' })),
+  started_at: Type.String({
+    format: 'date-time',
+    description: 'When the service first heard of it; of an import: begin of the recording.',
+  }),
   last_sample_at: nullable(Timestamp),
   ended_at: nullable(Timestamp),
   is_flowing: Type.Boolean(),
@@ -41,7 +49,11 @@ export const StreamSchema = exactly({
   channels: Type.Array(ChannelSchema),
 });
 
-const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device_id, encode(s.boot_id, 'hex') as boot_id, s.firmware,
+/** Each channel's first row by the key: no scan. */
+const recordedFrom = `(select min((select b.time from sample_block b where b.stream_id = s.id and b.channel_no = c.channel_no order by b.time limit 1))
+  from stream_channel c where c.stream_id = s.id)`;
+const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device_id, encode(s.boot_id, 'hex') as boot_id, s.firmware, s.epoch_ns,
+  to_json(${recordedFrom}) #>> '{}' as recorded_from,
   to_json(s.started_at) #>> '{}' as started_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
   to_json(s.ended_at) #>> '{}' as ended_at,
   (coalesce(s.last_packet_at > now() - make_interval(secs => ${FLOWING_SEC}), false) or s.id = any($1::integer[])) as is_flowing,
@@ -73,7 +85,8 @@ export function streamRoutes(deps: StreamDeps): readonly Route[] {
       operationId: 'listStreams',
       tag: 'Streams',
       summary: 'List the recordings of a user',
-      description: 'Those that began before `until` and were not over at `since`; the newest first.',
+      description:
+        'Those that began before `until` and were not over at `since`; the newest first. An import begins with its first sample.',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       query,
       responses: { 200: { description: 'Streams.', schema: Type.Array(StreamSchema), headers: ['Link'] } },
@@ -99,7 +112,7 @@ export function streamRoutes(deps: StreamDeps): readonly Route[] {
           `select ${columns} from stream s join device d on d.id = s.device_id
            where s.organization_id = $2 and s.xuser_id = $3
              and ($4::timestamptz is null or coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $4)
-             and ($5::timestamptz is null or s.started_at < $5)
+             and ($5::timestamptz is null or s.started_at < $5 or (s.epoch_ns < extract(epoch from $5) * 1e9 and ${recordedFrom} < $5))
              and ($6::timestamptz is null or (s.started_at, s.uuid) < ($6::timestamptz, $7::uuid))
            order by s.started_at desc, s.uuid desc limit $8`,
           [flowing(), subject.orgId, subject.id, since ?? null, until ?? null, beforeTime, beforeId, limit + 1],
