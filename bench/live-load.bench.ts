@@ -1,5 +1,5 @@
 /** P1, P2, P10, P12, P14 and fan-out: devices and viewers on real sockets, paced, against a service in its own process.
- *  Usage: node bench/live-load.bench.ts [bare|memory|full] [question ...]   questions: p1 p2 p10 p12 p14 fanout; default: all
+ *  Usage: node bench/live-load.bench.ts [bare|node-ws|memory|full] [question ...]   questions: p1 p2 p10 p12 p14 fanout; default: all
  *  bare: uWebSockets.js with the same socket work and nothing else: the floor.
  *  memory: the network side alone (decode, admit, acknowledge, frames; nothing stored). full: DATABASE_URL names an empty database.
  *  CPU is the service process's own; per core means: load / (CPU seconds per second). */
@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import type { BenchReady, BenchSubjects, BenchUsage } from './lib/bench-service.ts';
 import type { LoadPlan, LoadResult } from './lib/load.ts';
 
-const mode = ['bare', 'full'].find((name) => name === process.argv[2]) ?? 'memory';
+const mode = ['bare', 'node-ws', 'full'].find((name) => name === process.argv[2]) ?? 'memory';
 const asked = process.argv.slice(3);
 const wants = (question: string): boolean => asked.length === 0 || asked.includes(question);
 const devices = Number(process.env['BENCH_DEVICES'] ?? 1000);

@@ -1,7 +1,10 @@
-/** A service in a process of its own, for benches. argv: bare | memory | full.
+/** A service in a process of its own, for benches. argv: bare | node-ws | memory | full.
  *  bare: uWebSockets.js alone doing the same socket work: a reply to every second packet, and 700 bytes to the viewers of the subject.
+ *  node-ws: the same work with the npm package ws on node:http, which is what one would take without thinking.
  *  Speaks IPC: ready once, then answers `usage` and `stop`.
  *  full: DATABASE_URL names an empty database. */
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { readConfig } from '../../src/config.ts';
 import type { UwsSocket } from '../../src/http/uws.ts';
 import { loadUws } from '../../src/http/uws.ts';
@@ -18,6 +21,13 @@ export type BenchUsage = Readonly<{
   loopP99Ms: number;
   loopMaxMs: number;
 }>;
+
+/** As far as we use it; the package brings no types. */
+type WsSocket = {
+  on: (event: 'message', listen: (message: Buffer) => void) => void;
+  send: (bytes: Uint8Array) => void;
+  terminate: () => void;
+};
 
 const gaps: number[] = [];
 let lastMs = performance.now();
@@ -44,6 +54,7 @@ async function start(mode: string): Promise<{
   stop: () => Promise<void>;
 }> {
   if (mode === 'bare') return startBare();
+  if (mode === 'node-ws') return startNodeWs();
   if (mode === 'memory') {
     const service = await startMemoryService({
       ledger: false,
@@ -140,6 +151,46 @@ function startBare(): {
     stop: async () => {
       await Promise.resolve();
       app.close();
+    },
+  };
+}
+
+async function startNodeWs(): Promise<Awaited<ReturnType<typeof startBare>>> {
+  const { createServer } = await import('node:http');
+  const { WebSocketServer } = await import('ws');
+  const server = createServer();
+  const sockets = new WebSocketServer({ server, perMessageDeflate: false, handleProtocols: () => 'bio.v1' });
+  const viewers = new Map<string, Set<WsSocket>>();
+  const reply = new Uint8Array(24);
+  const frame = new Uint8Array(700);
+  let packets = 0;
+  sockets.on('connection', (ws: WsSocket, request: IncomingMessage) => {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    if (url.pathname === '/ws') {
+      const subject = url.searchParams.get('subject') ?? '';
+      viewers.set(subject, (viewers.get(subject) ?? new Set()).add(ws));
+      return;
+    }
+    let subject = '';
+    let count = 0;
+    ws.on('message', (message: Buffer) => {
+      packets++;
+      if (subject === '') subject = /s\d{8}/.exec(message.toString('latin1'))?.[0] ?? '';
+      if (++count % 2 === 0) ws.send(reply);
+      for (const viewer of viewers.get(subject) ?? []) viewer.send(frame);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  setInterval(noteTick, 10);
+  return {
+    port: (server.address() as AddressInfo).port,
+    key: KEY,
+    packets: () => packets,
+    subjects: nobody,
+    stop: async () => {
+      await Promise.resolve();
+      for (const client of sockets.clients as Set<WsSocket>) client.terminate();
+      server.close();
     },
   };
 }

@@ -49,7 +49,8 @@ export function reportMedian(
 
 export function reportCurve(curve: BenchCurve): void {
   // a long one is for the page
-  if (curve.points.length <= 12) for (const [x, y] of curve.points) console.log(`${`${curve.name}: ${curve.x} ${figure(x)}`.padEnd(60)} ${figure(y)} ${curve.y}`);
+  if (curve.points.length <= 12)
+    for (const [x, y] of curve.points) console.log(`${`${curve.name}: ${curve.x} ${figure(x)}`.padEnd(60)} ${figure(y)} ${curve.y}`);
   console.log(`${CURVE_MARK}${JSON.stringify(curve)}`);
 }
 

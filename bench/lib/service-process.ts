@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { BenchReady, BenchSubjects, BenchUsage } from './bench-service.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 
-export type ServiceMode = 'bare' | 'memory' | 'full';
+export type ServiceMode = 'bare' | 'node-ws' | 'memory' | 'full';
 
 export type ServiceProcess = Readonly<{
   pid: number;
