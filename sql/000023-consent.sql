@@ -1,0 +1,2 @@
+-- consent
+SELECT 1;
