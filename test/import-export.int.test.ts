@@ -1,4 +1,4 @@
-/** Import, export, compare sample by sample, in every format. */
+/** Import, export, compare sample by sample, in every format: by the service's own readers and by readers that share no code with it. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +17,8 @@ import { readAnnotations, writeAnnotations, writeRecord } from '../src/formats/w
 import { startService } from '../src/server.ts';
 import type { Service } from '../src/server.ts';
 import { testDatabase } from './helpers/database.ts';
+import { fhirFaults, hasPython, readWithPython, readWithRust } from './helpers/independent-readers.ts';
+import type { PythonEdf, PythonWfdb } from './helpers/independent-readers.ts';
 import type { TestDatabase } from './helpers/database.ts';
 
 let database: TestDatabase;
@@ -73,6 +75,20 @@ async function run<T>(command: Command, ...args: string[]): Promise<T> {
   return JSON.parse(out.join('\n')) as T;
 }
 
+/** Waits until the last values of the recording are computed and nothing changes any more. */
+async function settled(): Promise<void> {
+  let before = '';
+  for (let i = 0; i < 120; i++) {
+    const { rows } = await database.pool.query<{ state: string }>(
+      `select (select count(*) from beat) || ' ' || (select count(*) from feature) || ' ' || (select count(*) from feature_1m) as state`,
+    );
+    const { state } = rows[0]!;
+    if (state === before && Number(state.split(' ')[0]) > 80 && !state.endsWith(' 0')) return;
+    before = state;
+    await sleep(1000);
+  }
+}
+
 type Imported = { accepted: number; duplicates: number; samples: number }[];
 
 /** Samples of a recording that was read back, by grid index. */
@@ -107,6 +123,7 @@ test('imports a record with its annotations, and a second time changes nothing',
     if (rows[0]!.n === first!.samples && rows[0]!.e === 3) break;
     await sleep(100);
   }
+  await settled();
   const { rows } = await database.pool.query<{ content: string }>('select content from device_event order by ts_ns');
   expect(rows.map(({ content }) => content)).toEqual(['N', 'V', '+ (N']);
 });
@@ -153,9 +170,95 @@ test('only what was asked for', async () => {
   expect(gather(back, /^ecg\.ii$/).size).toBe(5 * 250);
 });
 
-test('FHIR: one valid Observation per line', async () => {
+const startNs = BigInt(Date.parse('2026-01-05T08:00:00.250Z')) * 1_000_000n;
+
+test.skipIf(!hasPython)('WFDB is read by an independent program: samples, checksums, gains, beats', async () => {
+  const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'wfdb', '--out', join(work, 'wfdb-py'));
+  const record = readWithPython<PythonWfdb>(
+    'wfdb',
+    files.find((file) => file.endsWith('.hea'))!,
+  );
+  expect(record.fs).toBe(250);
+  for (const [name, samples] of [
+    ['II', ecg],
+    ['V1', second],
+  ] as const) {
+    const signal = record.signals.find((one) => one.name === name)!;
+    expect(signal.unit).toBe('mV');
+    expect(signal.samples.slice(0, samples.length)).toEqual([...samples].map((value) => (value === MISSING ? null : value)));
+  }
+  const beats = readWithPython<[sample: number, code: number][]>(
+    'annotations',
+    files.find((file) => file.endsWith('.bio'))!,
+  );
+  expect(beats.length).toBeGreaterThan(80);
+  expect(beats).toEqual(
+    (await readAnnotations(files.find((file) => file.endsWith('.bio'))!)).map(({ sample }) => [sample, expect.any(Number)]),
+  );
+});
+
+test.skipIf(!hasPython)('EDF+ is read by an independent program: samples at their times, units, events', async () => {
+  const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'edf', '--out', join(work, 'edf-py'));
+  const file = readWithPython<PythonEdf>('edf', files[0]!);
+  expect([file.kind, file.date, file.time]).toEqual(['EDF+D', '05.01.26', '08.00.00']);
+  for (const [label, samples, gain, baseline] of [
+    ['ECG II', ecg, 1000, 0],
+    ['ECG V1', second, 333, 17],
+  ] as const) {
+    const signal = file.signals.find((one) => one.label === label)!;
+    expect([signal.rate, signal.unit]).toEqual([250, 'mV']);
+    const missing = file.events.filter(([, , text]) => text === `missing ${label}`);
+    const found = new Map<number, number>();
+    for (const [startSec, values] of signal.records) {
+      values.forEach((value, i) => {
+        const sec = startSec + i / 250;
+        if (!missing.some(([from, length]) => sec > from - 1e-6 && sec < from + (length ?? 0) - 1e-6))
+          found.set(Math.round((sec - 0.25) * 250), value);
+      });
+    }
+    // The offset between the file's digital values and the device's is in the file's own scale.
+    const shift = Math.round(baseline + signal.offset / signal.lsb);
+    expectSame(new Map([...found].map(([k, value]) => [k, value + shift])), samples);
+    expect(signal.lsb).toBeCloseTo(1 / gain, 8);
+  }
+  expect(file.events.map(([, , text]) => text)).toEqual(expect.arrayContaining(['N', 'V', '+ (N']));
+});
+
+test('Parquet is read by an independent program: samples, beats and features with exact times', async () => {
+  const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'parquet', '--out', join(work, 'parquet'));
+  const [samples = [], beats = [], features = []] = files.map((file) => readWithRust(file));
+  expect(files.map((file) => /\.(\w+)\.parquet$/.exec(file)?.[1])).toEqual(['samples', 'beats', 'features']);
+  for (const [code, lead, gain, baseline] of [
+    ['ecg.ii', ecg, 1000, 0],
+    ['ecg.v1', second, 333, 17],
+  ] as const) {
+    const rows = samples.filter(({ channel }) => channel === code);
+    const k = (row: Record<string, unknown>): number => Number((row['ts'] as bigint) - startNs) / 4_000_000;
+    expectSame(new Map(rows.map((row) => [k(row), row['digital'] as number])), lead);
+    for (const row of rows) {
+      if (row['value'] !== ((row['digital'] as number) - baseline) / gain || row['qmask'] !== 0) expect(row).toBe('a row of the samples');
+    }
+  }
+  const counted = await database.pool.query<{ beats: number; features: number }>(
+    'select (select count(*)::int from beat) as beats, (select count(*)::int from feature) as features',
+  );
+  expect({ beats: beats.length, features: features.length }).toEqual(counted.rows[0]);
+  expect(beats.length).toBeGreaterThan(80);
+  expect(beats[5]).toMatchObject({
+    channel: expect.stringMatching(/^ecg/),
+    method_code: expect.stringContaining('_v'),
+    qmask: expect.any(Number),
+  });
+  expect(features.find(({ feature }) => feature === 'hr_ecg')).toMatchObject({ method_code: 'derived:hr_ecg_v1', ts: expect.any(BigInt) });
+});
+
+test('FHIR: one Observation per line that two independent validators accept', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'fhir', '--out', join(work, 'fhir'));
-  const lines = readFileSync(files[0]!, 'utf8').trim().split('\n');
-  const observations = lines.filter((line) => line !== '').map((line) => JSON.parse(line) as { resourceType: string; status: string });
-  for (const observation of observations) expect(observation.resourceType).toBe('Observation');
+  const observations = readFileSync(files[0]!, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as object); // prettier-ignore
+  expect(observations.length).toBeGreaterThan(1);
+  for (const observation of observations) {
+    expect(observation).toMatchObject({ resourceType: 'Observation' });
+    expect(fhirFaults(observation)).toEqual([]);
+  }
+  expect(fhirFaults({ ...observations[0], status: 'nonsense' })).not.toEqual([]);
 });

@@ -27,7 +27,7 @@ export const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./import.ts')).importRecordings,
   },
   export: {
-    summary: 'Export recordings as WFDB, EDF+ or CSV, or a user as FHIR.',
+    summary: 'Export recordings as WFDB, EDF+, CSV or Parquet, or a user as FHIR.',
     load: async () => (await import('./export.ts')).exportRecordings,
   },
   detect: {

@@ -1,0 +1,142 @@
+/** What an export reads: the streams of a user, their samples page by page, and one channel of a stretch as one array. */
+import type { Pool } from 'pg';
+import { PipelineError } from '../../errors.ts';
+import { readSamples } from '../../query/samples.ts';
+import type { SampleSegment } from '../../query/samples.ts';
+import { gridCeil } from '../../signal.ts';
+import type { ChannelConfig } from '../../signal.ts';
+import { UsageError } from '../command.ts';
+import type { Console } from '../command.ts';
+import { startProgress } from '../progress.ts';
+import { MISSING } from '../recording.ts';
+
+/** Channel seconds that are read and decoded at once. */
+const ROWS_PER_QUERY = 4000;
+/** Samples that a format which is written whole may hold: 4 bytes each in memory. */
+const SAMPLES_MAX = 200_000_000;
+
+/** Unix ns, from inclusive, to exclusive. */
+export type Range = Readonly<{ fromNs: bigint; toNs: bigint }>;
+
+export type StreamRow = Readonly<{
+  id: number;
+  uuid: string;
+  epoch_ns: bigint;
+  device: string;
+  subject: string;
+  xuser_id: string;
+  project_id: string;
+}>;
+
+/** What one stream's export needs. `name` is the stem of its files. */
+export type StreamExport = Readonly<{ pool: Pool; stream: StreamRow; range: Range; folder: string; console: Console }>;
+
+/** One channel of the exported stretch as one array on its grid. */
+export type Column = Readonly<{ config: ChannelConfig; samples: Int32Array; rounded: boolean }>;
+
+/** Streams of a uuid of a stream, or of a uuid or external id of a user. @throws PipelineError not_found; UsageError when it is not one user */
+export async function findStreams(pool: Pool, wanted: string): Promise<StreamRow[]> {
+  const { rows } = await pool.query<StreamRow>(
+    `select s.id, s.uuid, s.epoch_ns, d.external_id as device, x.external_id as subject, s.xuser_id, s.project_id
+     from stream s join device d on d.id = s.device_id join xuser x on x.id = s.xuser_id
+     where s.uuid::text = $1 or x.id::text = $1 or x.external_id = $1 order by s.epoch_ns, s.id`,
+    [wanted],
+  );
+  if (rows.length === 0) throw new PipelineError('not_found', `no stream or user '${wanted}' with recordings`);
+  if (new Set(rows.map((row) => row.xuser_id)).size > 1)
+    throw new UsageError(`several users have the external id '${wanted}': give the uuid`);
+  return rows;
+}
+
+/** Segments of one stream, page by page in time, with progress for the person who waits. */
+export async function* samplePages({ pool, stream, range, console }: StreamExport): AsyncGenerator<readonly SampleSegment[]> {
+  const { rows } = await pool.query<{ first_ms: number | null; last_ms: number | null }>(
+    `select (extract(epoch from min(time)) * 1000)::float8 as first_ms, (extract(epoch from max(time)) * 1000)::float8 as last_ms
+     from sample_block where stream_id = $1`,
+    [stream.id],
+  );
+  const firstMs = Math.max(rows[0]?.first_ms ?? 0, Number(range.fromNs / 1_000_000n));
+  const lastMs = Math.min(rows[0]?.last_ms ?? 0, Number(range.toNs / 1_000_000n));
+  const progress = startProgress(console, stream.uuid, Math.max(0, lastMs - firstMs));
+  const startedMs = performance.now();
+  let sampleCount = 0;
+  try {
+    for (let fromNs: bigint | null = range.fromNs; fromNs !== null;) {
+      console.signal.throwIfAborted();
+      const page = await readSamples(pool, { streamId: stream.id, channels: null, fromNs, toNs: range.toNs, rowsMax: ROWS_PER_QUERY });
+      yield page.segments;
+      for (const { samples } of page.segments) sampleCount += samples.length;
+      fromNs = page.nextFromNs;
+      const rate = Math.round((1000 * sampleCount) / (performance.now() - startedMs));
+      if (fromNs !== null) progress.update(Number(fromNs / 1_000_000n) - firstMs, `${rate} samples/s`);
+    }
+  } finally {
+    progress.end();
+  }
+}
+
+/** All segments of one stream, for the formats whose header needs them. @throws UsageError above SAMPLES_MAX */
+export async function readWhole(job: StreamExport): Promise<SampleSegment[]> {
+  const segments: SampleSegment[] = [];
+  let sampleCount = 0;
+  for await (const page of samplePages(job)) {
+    segments.push(...page);
+    for (const { samples } of page) sampleCount += samples.length;
+    if (sampleCount > SAMPLES_MAX) {
+      throw new UsageError(`more than ${SAMPLES_MAX} samples in one file: narrow --since and --until, or export as parquet`);
+    }
+  }
+  return segments;
+}
+
+/** Device time at which all channels of an export begin: a whole second, where grids of whole rates meet. */
+export function startOf(segments: readonly SampleSegment[], epochNs: bigint): bigint {
+  const firstNs = segments.reduce((least, { t0Ns }) => (t0Ns < least ? t0Ns : least), segments[0]!.t0Ns) - epochNs;
+  return firstNs - (firstNs % 1_000_000_000n);
+}
+
+/** Puts the segments of each channel on one array; what is not there is MISSING. Float samples are scaled to integers of nine digits. */
+export function joinSegments(segments: readonly SampleSegment[], startDeviceNs: bigint): Column[] {
+  const columns: Column[] = [];
+  for (const channelNo of [...new Set(segments.map((segment) => segment.channelNo))].toSorted((a, b) => a - b)) {
+    const own = segments.filter((segment) => segment.channelNo === channelNo);
+    const { code, kind, unit, lead, gain, baseline, rateNanoHz } = own[0]!;
+    const kStart = gridCeil(startDeviceNs, rateNanoHz);
+    const kEnd = own.reduce((most, { k0, samples }) => Math.max(most, k0 + samples.length), 0);
+    const samples = new Int32Array(Math.max(0, kEnd - kStart)).fill(MISSING);
+    const floats = own.some((segment) => segment.samples instanceof Float32Array);
+    const scale = floats ? floatScale(own) : 1;
+    for (const segment of own) {
+      for (let i = 0; i < segment.samples.length; i++) {
+        const value = segment.samples[i]!;
+        if (segment.k0 + i >= kStart && !Number.isNaN(value)) samples[segment.k0 + i - kStart] = floats ? Math.round(value * scale) : value;
+      }
+    }
+    columns.push({
+      config: { code, kind, rateNanoHz, gain: gain * scale, baseline: baseline * scale, unit, lead },
+      samples,
+      rounded: floats,
+    });
+  }
+  return columns;
+}
+
+/** The power of ten that brings the largest value just below 2^31. */
+function floatScale(segments: readonly SampleSegment[]): number {
+  let largest = 1e-9;
+  for (const { samples } of segments) for (const value of samples) if (Math.abs(value) > largest) largest = Math.abs(value);
+  return 10 ** Math.min(9, Math.floor(Math.log10(2_000_000_000 / largest)));
+}
+
+/** Stem of a stream's files: user, start, stream. */
+export function fileStem(stream: StreamRow, startNs: bigint): string {
+  return safeName(`${stream.subject}-${new Date(Number(startNs / 1_000_000n)).toISOString().slice(0, 19)}-${stream.uuid.slice(0, 8)}`);
+}
+
+/** Letters, digits, `_` and `-`, as WFDB record names are; never a path. */
+export function safeName(text: string): string {
+  return text
+    .replace(/[^A-Za-z0-9_-]+/g, '_')
+    .replace(/^[_-]+/, 'x')
+    .slice(0, 100);
+}

@@ -1,0 +1,61 @@
+/** Channels of one rate as one WFDB record, with the detected beats as annotations (.bio). */
+import { join } from 'node:path';
+import { writeAnnotations, writeRecord } from '../../formats/wfdb.ts';
+import type { ChannelConfig } from '../../signal.ts';
+import { MISSING } from '../recording.ts';
+import type { Column, StreamExport } from './stretch.ts';
+
+/** @param columns of one rate  @returns paths of header, signals and, when there are beats, annotations */
+export async function exportWfdb(job: StreamExport, name: string, startNs: bigint, columns: readonly Column[]): Promise<string[]> {
+  const { pool, stream, range, folder } = job;
+  const length = Math.max(...columns.map(({ samples }) => samples.length));
+  const fs = columns[0]!.config.rateNanoHz / 1e9;
+  const leads = columns.map(({ config, samples }) => {
+    const padded = new Int32Array(length).fill(MISSING);
+    padded.set(samples);
+    return { name: config.lead === '' || config.kind !== 'ecg' ? config.code : config.lead, ...fitted(config, padded) };
+  });
+  const comments = [
+    `start_unix_ns ${startNs}`,
+    `stream ${stream.uuid}`,
+    ...columns.map(({ config }) => `channel ${config.code} unit ${config.unit}`),
+  ];
+  await writeRecord(folder, { name, fs, leads, comments }, 16);
+  const files = [join(folder, `${name}.hea`), join(folder, `${name}.dat`)];
+  const { rows } = await pool.query<{ ts_ns: bigint; kind: number }>(
+    `select distinct on (b.ts_ns) b.ts_ns, b.kind from beat b join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
+     where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4 order by b.ts_ns`,
+    [stream.id, columns.map(({ config }) => config.code), String(range.fromNs), String(range.toNs)],
+  );
+  if (rows.length === 0) return files;
+  // normal, ectopic (premature, of unknown origin), artefact, interpolated
+  const codes = ['N', 'S', '|', '?'] as const;
+  const annotations = rows
+    .map(({ ts_ns: ts, kind }) => ({ sample: Math.round((Number(ts - startNs) / 1e9) * fs), code: codes[kind] ?? '?' }))
+    .filter(({ sample }) => sample >= 0);
+  const path = join(folder, `${name}.bio`);
+  await writeAnnotations(path, annotations);
+  return [...files, path];
+}
+
+/** WFDB has whole baselines and 16 bits here: values outside are moved as a whole, or divided when their range is too wide. */
+function fitted(config: ChannelConfig, samples: Int32Array): { gain: number; baseline: number; unit: string; samples: Int32Array } {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of samples) {
+    if (value === MISSING) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  const by = high - low > 65_000 ? Math.ceil((high - low) / 65_000) : 1;
+  const shift = by === 1 && low >= -32_767 && high <= 32_767 ? 0 : Math.round((low + high) / 2);
+  const gain = config.gain / by;
+  const baseline = Math.round((config.baseline - shift) / by);
+  if (shift === 0 && by === 1) return { gain, baseline, unit: config.unit, samples };
+  return {
+    gain,
+    baseline,
+    unit: config.unit,
+    samples: samples.map((value) => (value === MISSING ? MISSING : Math.round((value - shift) / by))),
+  };
+}
