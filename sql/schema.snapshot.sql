@@ -1520,6 +1520,10 @@ stream_channel: stream_channel_own for ALL to biosignal_api using ((stream_id IN
 stream_channel: stream_channel_service for ALL to biosignal_ingest, biosignal_worker using (true)
 task: task_own for ALL to biosignal_api using ((organization_id = current_organization()))
 task_schedule: task_schedule_own for ALL to biosignal_api using ((organization_id = current_organization()))
+webhook: webhook_own for ALL to biosignal_api using ((organization_id = current_organization()))
+webhook_delivery: webhook_delivery_own for ALL to biosignal_api using ((webhook_id IN ( SELECT webhook.id
+   FROM webhook
+  WHERE (webhook.organization_id = current_organization()))))
 xuser: xuser_own for ALL to biosignal_api using ((organization_id = current_organization()))
 xuser: xuser_service for ALL to biosignal_ingest, biosignal_worker using (true)
 
@@ -1531,7 +1535,7 @@ api.feature: select to biosignal_api
 api.feature_1d: select to biosignal_api
 api.feature_1h: select to biosignal_api
 api.feature_1m: select to biosignal_api
-api.measurement: select to biosignal_api
+api.measurement: delete, insert, select to biosignal_api
 api.sample_block: select to biosignal_api
 public.allowed_origin: delete, insert, select, update to biosignal_api
 public.api_key: delete, insert, select, update to biosignal_api
@@ -1541,10 +1545,15 @@ public.audit_log: select to biosignal_audit
 public.beat: delete, insert, select, update to biosignal_worker
 public.biosignal: delete, insert, select, update to biosignal_api
 public.biosignal: insert, select to biosignal_ingest
-public.biosignal: select to biosignal_worker
+public.biosignal: insert, select to biosignal_worker
+public.database_kind: select to biosignal_api
+public.database_kind: select to biosignal_audit
+public.database_kind: select to biosignal_ingest
+public.database_kind: select to biosignal_worker
 public.device: delete, insert, select, update to biosignal_api
 public.device: insert, select, update to biosignal_ingest
 public.device_event: insert, select to biosignal_ingest
+public.device_event: insert, select to biosignal_worker
 public.device_profile: delete, insert, select, update to biosignal_api
 public.device_profile: select to biosignal_ingest
 public.episode: delete, insert, select, update to biosignal_api
@@ -1553,6 +1562,7 @@ public.goal: delete, insert, select, update to biosignal_api
 public.idempotency: delete, insert, select, update to biosignal_api
 public.journal_entry: delete, insert, select, update to biosignal_api
 public.measurement: insert, select to biosignal_ingest
+public.measurement: insert, select to biosignal_worker
 public.method: insert, select, update to biosignal_worker
 public.method: select to biosignal_api
 public.mood: delete, insert, select, update to biosignal_api
@@ -1562,6 +1572,7 @@ public.organization: delete, insert, select, update to biosignal_api
 public.organization: select to biosignal_ingest
 public.packet_log: insert, select to biosignal_ingest
 public.packet_log_checkpoint: select, update to biosignal_ingest
+public.partition_rule: select to biosignal_api
 public.partition_rule: select to biosignal_ingest
 public.partition_rule: select to biosignal_worker
 public.project: delete, insert, select, update to biosignal_api
@@ -1572,6 +1583,7 @@ public.questionnaire: delete, insert, select, update to biosignal_api
 public.questionnaire_draft: delete, insert, select, update to biosignal_api
 public.questionnaire_response: delete, insert, select, update to biosignal_api
 public.retention: select to biosignal_ingest
+public.retention: select to biosignal_worker
 public.rollup_dirty: delete, insert, select, update to biosignal_worker
 public.sample_block: delete, insert, select to biosignal_ingest
 public.sample_block: select to biosignal_worker
@@ -1585,5 +1597,8 @@ public.stream_channel: insert, select to biosignal_ingest
 public.stream_channel: select to biosignal_worker
 public.task: delete, insert, select, update to biosignal_api
 public.task_schedule: delete, insert, select, update to biosignal_api
+public.webhook: delete, insert, select, update to biosignal_api
+public.webhook_delivery: delete, insert, select, update to biosignal_api
 public.xuser: delete, insert, select, update to biosignal_api
 public.xuser: insert, select, update to biosignal_ingest
+public.xuser: select to biosignal_worker

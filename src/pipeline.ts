@@ -46,7 +46,10 @@ type Write = (fields: object, message: string) => void;
 
 export type PipelineOptions = Readonly<{
   config: Config;
+  /** Acts as the ingest role: the log, streams, samples. */
   database: Database;
+  /** Acts as the worker role: what is derived and reported. */
+  derived: Database;
   metrics: Metrics;
   logger: PipelineLogger;
   resolveSubject: LiveSocketOptions['resolveSubject'];
@@ -106,7 +109,7 @@ export class Pipeline implements PacketSink {
   #stopped = false;
 
   constructor(options: PipelineOptions, registry: StreamRegistry, log: PacketLog) {
-    const { config, database, metrics, logger } = options;
+    const { config, database, derived, metrics, logger } = options;
     this.#options = options;
     this.#registry = registry;
     this.#log = log;
@@ -116,7 +119,7 @@ export class Pipeline implements PacketSink {
       logger.warn({ err: cause }, message);
     };
     this.#blocks = new BlockWriter(database, { queueBytesMax: config.blockQueueBytesMax, onFault });
-    this.#rows = new CopyWriter(database, {
+    this.#rows = new CopyWriter(derived, {
       currentMethods: [...Object.values(beatMethods).map((method) => method.code), ...featureMethods.map((method) => method.code)],
       cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
       onFault,
@@ -172,10 +175,17 @@ export class Pipeline implements PacketSink {
     const subject = await this.#registry.resolveSubject(orgId, caller.projectId as ProjectId | null, wanted, deviceId);
     if (isRejected(subject)) return subject;
     if (caller.kind === 'user' && subject.subjectId !== caller.subjectId) return rejected('not_found', 'no such subject');
+    if (!(await this.#mayRecord(subject.subjectId))) return rejected('consent_missing', 'the person has not consented to recording');
     const opened = await this.#registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, receivedNs });
     if (isRejected(opened)) return opened;
     await this.#remember(opened);
     return opened;
+  }
+
+  /** Asked once per stream; a consent that is withdrawn ends the sessions of its person (forgetSubject). */
+  async #mayRecord(subjectId: SubjectId): Promise<boolean> {
+    const { rows } = await this.#options.database.pool.query<{ missing: string[] }>('select missing_consents($1) as missing', [subjectId]);
+    return rows[0]?.missing.includes('recording') === false;
   }
 
   /** Opens a stream here: its features go on after the last ones stored. */
@@ -183,7 +193,7 @@ export class Pipeline implements PacketSink {
     const known = this.#streams.get(opened.streamId);
     if (known !== undefined) return known;
     const { streamId, epochNs, subjectId, channels } = opened;
-    const resume = opened.existed && channels.length > 0 ? await resumePoint(this.#options.database, streamId, epochNs) : null;
+    const resume = opened.existed && channels.length > 0 ? await resumePoint(this.#options.derived, streamId, epochNs) : null;
     const stream: Stream = {
       id: streamId,
       epochNs,
@@ -219,8 +229,8 @@ export class Pipeline implements PacketSink {
   /** Ends what is live of a user who is being erased: viewers are closed, streams are stored and forgotten. Call it when the user can no
    *  longer be resolved (disabled) and before the rows are deleted; a device's next packet then asks whom it is for, and is refused.
    *  @returns when nothing of the user is on its way to the tables any more */
-  async forgetSubject(subjectId: SubjectId): Promise<void> {
-    this.#hub.closeSubject(subjectId);
+  async forgetSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): Promise<void> {
+    this.#hub.closeSubject(subjectId, code);
     await this.ingest.sessions.drop((session) => session.subjectId === subjectId);
     await this.#blocks.flush();
   }
@@ -418,7 +428,7 @@ export class Pipeline implements PacketSink {
       }
     }
     this.#handedPosition = Math.max(position, this.#log.durablePosition);
-    for (const streamId of await unfinishedStreams(this.#options.database, UNFINISHED_HOURS)) {
+    for (const streamId of await unfinishedStreams(this.#options.derived, UNFINISHED_HOURS)) {
       const opened = await this.#registry.findStream(streamId);
       if (opened !== null) await this.#remember(opened);
     }

@@ -7,6 +7,8 @@ import { pino } from 'pino';
 import { apiTags, authApi } from './auth/api.ts';
 import { Auth } from './auth/auth.ts';
 import { idempotencyStore } from './auth/idempotency.ts';
+import { routesByOrganization } from './auth/organization-routes.ts';
+import { watchConsent } from './auth/consent-watch.ts';
 import { createOrganization } from './auth/organizations.ts';
 import { ownSubject } from './auth/ownership.ts';
 import { startReadAudit } from './auth/read-audit.ts';
@@ -38,6 +40,8 @@ import type { Database } from './storage/database.ts';
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts';
 import { startMaintenance } from './storage/maintenance.ts';
 import { migrate } from './storage/migrate.ts';
+import { organizationPool } from './storage/organization-pool.ts';
+import { openRoles } from './storage/roles.ts';
 import { serviceSecret } from './storage/service-secret.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
@@ -94,6 +98,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stops.push(() => database.close());
     logger.info({ server: database.kind, schema: schema.version, applied: schema.applied }, `database: ${serverWords[database.kind]}`);
 
+    const roles = await openRoles(database, { onError: (err) => logger.warn({ err }, 'database: an idle connection failed') });
+    stops.push(() => roles.close());
+    if (roles.without !== null)
+      logger.warn({ why: roles.without }, 'database: everything acts as the owner, not as the roles of its parts');
+
     const metrics = createMetrics();
     stops.push(
       startMaintenance(database, {
@@ -119,18 +128,25 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
     const pipeline = await startPipeline({
       config,
-      database,
+      database: roles.ingest,
+      derived: roles.worker,
       metrics,
       logger,
-      resolveSubject: (caller, subject) => findSubject(database, caller, subject),
+      resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
     });
     stops.push(() => pipeline.stop());
 
     const apiRoutes: readonly Route[] = [
       ...pipeline.routes,
-      ...authApi({ pool: database.pool, auth, cursors, secureCookies: !isLoopbackHost(config.host) }),
-      ...queryApi({ db: database.pool, cursors, version, config, flowingStreams: () => pipeline.flowingStreams() }),
-      ...recordsApi({ db: database.pool, cursors }),
+      ...routesByOrganization(
+        (db) => [
+          ...authApi({ pool: db, auth, cursors, secureCookies: !isLoopbackHost(config.host) }),
+          ...queryApi({ db, cursors, version, config, flowingStreams: () => pipeline.flowingStreams() }),
+          ...recordsApi({ db, owner: database.pool, cursors }),
+        ],
+        database.pool,
+        roles.api,
+      ),
       ...serviceRoutes({
         version,
         metricsToken: config.metricsToken,
@@ -159,7 +175,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     });
     pipeline.attach(http);
     const disconnect = connectRevocation(auth, http);
+    const unwatch = watchConsent({
+      auth,
+      pool: database.pool,
+      http,
+      endSubject: (subjectId) => pipeline.forgetSubject(subjectId, 'unavailable'),
+      endProject: (projectId) => pipeline.ingest.sessions.drop((session) => session.projectId === projectId),
+      onError: (err) => logger.warn({ err }, 'consent: what is open could not be ended'),
+    });
     stops.push(async () => {
+      unwatch();
       disconnect();
       await pipeline.drain(performance.now() + config.stopTimeoutMs / 2);
       await http.stop();
@@ -232,9 +257,10 @@ async function refuseTakenPort(host: string, port: number): Promise<void> {
 }
 
 /** The user that a viewer names; null when there is none or the caller may not see it. */
-async function findSubject(database: Database, caller: Caller, subject: string): Promise<SubjectId | null> {
+async function findSubject(api: Database, caller: Caller, subject: string): Promise<SubjectId | null> {
+  if (caller.kind === 'anonymous') return null;
   try {
-    return (await ownSubject(database.pool, caller, subject)).id;
+    return (await ownSubject(organizationPool(api, caller.orgId), caller, subject)).id;
   } catch (error) {
     if (error instanceof PipelineError && error.code === 'not_found') return null;
     throw error;

@@ -1,8 +1,12 @@
 // What each role of the database may not do: read the growing tables or their chunks, another organization's records, or change the log.
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { routesByOrganization } from '../src/auth/organization-routes.ts';
+import type { RequestContext, Route } from '../src/http/route.ts';
 import { BlockWriter } from '../src/storage/block-writer.ts';
 import { CopyWriter } from '../src/storage/copy-writer.ts';
+import { organizationPool } from '../src/storage/organization-pool.ts';
+import { openRoles, type RoleDatabases } from '../src/storage/roles.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from './helpers/database.ts';
 import { createTenant, openTestStream, testRun, type TestTenant } from './helpers/recording.ts';
@@ -139,4 +143,103 @@ test('each role does its own part only', async () => {
     expect(await as(role, org, 'create table mine (id integer)')).toBe(DENIED);
     expect(await as(role, org, 'select private_pem from signing_key')).toEqual(role === 'api' ? [] : DENIED);
   }
+});
+
+// What the roles above are for: a statement that forgets to say whose rows it wants still gets its own organization's alone.
+describe('the service', () => {
+  let roles: RoleDatabases;
+  beforeAll(async () => {
+    roles = await openRoles(database, { poolSizeMax: 2 });
+  });
+  afterAll(() => roles.close());
+
+  const own = (i: number): pg.Pool => organizationPool(roles.api, tenants[i]!.tenant.orgId);
+
+  test('acts as its roles', async () => {
+    expect(roles.without).toBeNull();
+    for (const [part, { pool }] of [
+      ['api', roles.api],
+      ['ingest', roles.ingest],
+      ['worker', roles.worker],
+    ] as const) {
+      expect((await pool.query('select current_user::text as role')).rows).toEqual([{ role: `biosignal_${part}` }]);
+    }
+  });
+
+  test('sees one organization per statement, however many run at once on the same connections', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, async (_, i) => {
+        const relation = [...growing.filter((name) => name !== 'measurement'), ...rollups][i % 7]!;
+        const { rows } = await own(i % 2).query(`select distinct stream_id from ${relation}`);
+        return [i % 2, relation, rows] as const;
+      }),
+    );
+    for (const [i, relation, rows] of answers) expect([relation, rows]).toEqual([relation, [{ stream_id: tenants[i]!.stream.streamId }]]);
+    expect((await roles.api.pool.query('select * from feature union all select * from feature')).rows).toEqual([]);
+  });
+
+  test('a statement that fails leaves nothing behind for the next, of whatever organization', async () => {
+    for (let i = 0; i < 20; i++) {
+      await expect(own(0).query('select 1 / (select 0)')).rejects.toMatchObject({ code: '22012' });
+      await expect(own(0).query(`insert into mood (organization_id) values ('${tenants[1]!.tenant.orgId}')`)).rejects.toThrow();
+      expect((await own(1).query('select id from organization')).rows).toEqual([{ id: tenants[1]!.tenant.orgId }]);
+      expect((await roles.api.pool.query('select id from organization')).rows).toEqual([]);
+    }
+  });
+
+  test('a transaction of several statements names its organization; nothing outside of it sees a row', async () => {
+    const connection = await own(0).connect();
+    expect((await connection.query('select id from xuser')).rows).toEqual([]);
+    await connection.query('begin isolation level repeatable read read only');
+    expect((await connection.query('select distinct stream_id from beat')).rows).toEqual([{ stream_id: tenants[0]!.stream.streamId }]);
+    await connection.query('rollback');
+    expect((await connection.query('select id from xuser')).rows).toEqual([]);
+    connection.release();
+  });
+
+  test('what people report goes in for their organization only', async () => {
+    const row = (i: number): string =>
+      `insert into measurement (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit)
+       select time, ts_ns + 1, gen_random_uuid(), '${tenants[i]!.tenant.orgId}', '${tenants[i]!.tenant.projectId}', '${tenants[i]!.tenant.subjectId}', biosignal_id, 1, ''
+       from measurement`;
+    expect((await own(0).query(row(0))).rowCount).toBe(1);
+    await expect(own(0).query(row(1))).rejects.toMatchObject({ code: '44000' }); // the view's check option
+  });
+
+  test('a handler that forgets the organization answers with its caller’s rows', async () => {
+    const build = (db: pg.Pool): Route[] => [
+      {
+        method: 'GET',
+        path: '/all',
+        operationId: 'all',
+        tag: 'T',
+        summary: 'everybody',
+        access: { key: 'read' },
+        responses: { 200: { description: 'ok' } },
+        handler: async () => ({ status: 200, json: (await db.query('select id from xuser')).rows }),
+      },
+    ];
+    const [route] = routesByOrganization(build, database.pool, roles.api);
+    for (const { tenant } of tenants) {
+      const caller = { kind: 'key', keyId: 'k', orgId: tenant.orgId, scopes: ['read'], projectId: null, subjectId: null } as const;
+      expect(await route!.handler({ caller } as unknown as RequestContext)).toEqual({ status: 200, json: [{ id: tenant.subjectId }] });
+    }
+  });
+});
+
+// A migration that adds a table and forgets who may see it fails here.
+test('every table with somebody’s rows is guarded: row-level security, or a view and no right on the table', async () => {
+  const { rows } = await database.pool.query<{ name: string; guarded: boolean; reachable: boolean; api: boolean; organization: boolean }>(
+    `select c.relname as name, c.relrowsecurity as guarded, organization, has_table_privilege('biosignal_api', c.oid, 'select') as reachable,
+       exists (select from pg_policy p where p.polrelid = c.oid and 'biosignal_api'::regrole = any (p.polroles)) or to_regclass('api.' || quote_ident(c.relname)) is not null as api
+     from pg_class c
+     cross join lateral (
+       select count(*) > 0 as somebodys, count(*) filter (where attname = 'organization_id') > 0 as organization from pg_attribute a
+       where a.attrelid = c.oid and a.attnum > 0 and not attisdropped
+         and attname in ('organization_id', 'project_id', 'xuser_id', 'stream_id', 'webhook_id', 'episode_id', 'operator_id')) a
+     where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace and somebodys order by 1`,
+  );
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows.filter((row) => row.reachable && !row.guarded).map((row) => row.name)).toEqual([]);
+  expect(rows.filter((row) => row.organization && !row.api).map((row) => row.name)).toEqual([]);
 });

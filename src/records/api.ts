@@ -9,12 +9,14 @@ import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
-export function recordsApi(deps: Readonly<{ db: Pool; cursors: Cursors }>): readonly Route[] {
+/** @param deps owner: for what no caller's organization may do by itself: erasing, and the secret of journals. Default: db */
+export function recordsApi(deps: Readonly<{ db: Pool; owner?: Pool; cursors: Cursors }>): readonly Route[] {
+  const owner = deps.owner ?? deps.db;
   return [
     ...episodeRoutes(deps),
-    ...eraseRoutes(deps),
+    ...eraseRoutes({ db: owner }),
     ...webhookRoutes(deps),
-    ...selfReportRoutes(deps),
+    ...selfReportRoutes({ ...deps, owner }),
     ...questionnaireRoutes(deps),
     ...taskRoutes(deps),
   ];

@@ -31,11 +31,11 @@ type ListQuery = Readonly<{ subject_id?: string; since?: string; until?: string;
 const MoodSchema = exactly({ id: Uuid, score: Type.Integer({ minimum: 1, maximum: 5 }), note: nullable(Type.String()), time: Timestamp });
 const JournalSchema = exactly({ id: Uuid, text: Type.String(), time: Timestamp });
 
-export function selfReportRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
+export function selfReportRoutes(deps: Readonly<{ db: Pool; owner: Pool }>): readonly Route[] {
   const { db } = deps;
   let cipher: Promise<JournalCipher> | null = null;
   const journalCipher = (): Promise<JournalCipher> => {
-    cipher ??= readSecret(db).then((secret) => new JournalCipher(secret));
+    cipher ??= readSecret(deps.owner).then((secret) => new JournalCipher(secret));
     cipher.catch(() => (cipher = null));
     return cipher;
   };
@@ -80,7 +80,7 @@ export function selfReportRoutes(deps: Readonly<{ db: Pool }>): readonly Route[]
       responses: { 201: { description: 'The entry.', schema: MoodSchema } },
       handler: async ({ caller, body }) => {
         const input = body as { score: number; note?: string; time?: string };
-        const subject = await ownSubject(db, caller, '');
+        const subject = await ownSubject(db, caller, '', 'recording');
         const time = input.time ?? new Date().toISOString();
         const { rows } = await db.query<{ id: string }>(
           `insert into mood (organization_id, project_id, xuser_id, score, note, time) values ($1, $2, $3, $4, $5, $6)
@@ -134,7 +134,7 @@ export function selfReportRoutes(deps: Readonly<{ db: Pool }>): readonly Route[]
       responses: { 201: { description: 'Kept. The text is not repeated.', schema: exactly({ id: Uuid, time: Timestamp }) } },
       handler: async ({ caller, body }) => {
         const input = body as { text: string; time?: string };
-        const subject = await ownSubject(db, caller, '');
+        const subject = await ownSubject(db, caller, '', 'recording');
         const id = randomUUID();
         const sealed = (await journalCipher()).seal(input.text, subject.id, id);
         const { rows } = await db.query(

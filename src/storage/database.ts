@@ -7,9 +7,15 @@ import type { Tables } from './tables.ts';
 /** Found by looking at the server, never by a setting: TimescaleDB by its licence, or PostgreSQL without it. */
 export type ServerKind = 'timescale' | 'timescale_apache' | 'postgres';
 
+/** Roles of the database, each with the rights of one part of the service. Tables named without a schema are, for the api role, the views
+ *  of its organization (schema api) where there is one. */
+export type DatabaseRole = 'biosignal_api' | 'biosignal_ingest' | 'biosignal_worker' | 'biosignal_audit';
+
 export type Database = Readonly<{
   kind: ServerKind;
   url: string;
+  /** null: the login itself, owner of the schema. */
+  role: DatabaseRole | null;
   pool: pg.Pool;
   kysely: Kysely<Tables>;
   /** One connection of its own, not from the pool: COPY, advisory locks, LISTEN. The caller ends it. */
@@ -27,6 +33,8 @@ export type DatabaseOptions = Readonly<{
   statementTimeoutMs?: number;
   /** Shown in pg_stat_activity. Default `biosignal`. */
   applicationName?: string;
+  /** Every connection acts as this role of sql/000016-roles.sql; the login must be a member of it. Default: as the login itself. */
+  role?: DatabaseRole;
   /** Hears of connections that fail while idle. Default: ignored; the pool replaces them. */
   onError?: (error: Error) => void;
 }>;
@@ -50,9 +58,16 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     connectionTimeoutMillis: 5000,
     keepAlive: true,
     types,
-    options: '-c timezone=UTC -c jit=off',
+    options: `-c timezone=UTC -c jit=off${options.role === undefined ? '' : ` -c role=${options.role}`}${options.role === 'biosignal_api' ? ' -c search_path=api,public' : ''}`,
   };
-  const pool = new pg.Pool({ ...client, max: options.poolSizeMax ?? 10, statement_timeout: options.statementTimeoutMs ?? 30_000 });
+  // The api role sends begin, the organization, the statement and commit at once: see organization-pool.ts.
+  const pipeline = options.role === 'biosignal_api';
+  const pool = new pg.Pool({
+    ...client,
+    pipeline,
+    max: options.poolSizeMax ?? 10,
+    statement_timeout: options.statementTimeoutMs ?? 30_000,
+  });
   pool.on('error', onError);
   let kind: ServerKind;
   try {
@@ -73,6 +88,7 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   return {
     kind,
     url,
+    role: options.role ?? null,
     pool,
     kysely,
     connect,
@@ -86,7 +102,8 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     },
     async close() {
       for (const stop of listeners) await stop();
-      await kysely.destroy(); // ends the pool
+      await kysely.destroy(); // ends the pool, but only when kysely has used it
+      if (!pool.ending) await pool.end();
     },
   };
 }

@@ -68,7 +68,7 @@ export async function applyProjectRetention(
   const client = await database.pool.connect();
   try {
     const { rows: got } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [LOCK.toString()]);
-    if (got[0]!.got !== true) return { rows: 0, done: false };
+    if (!got[0]!.got) return { rows: 0, done: false };
     // Rows of the columnstore are unpacked before they are deleted; the default bound of 100,000 is below one delete of ours.
     if (database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
     const { rows: rules } = await client.query<Rule>(

@@ -1,6 +1,8 @@
 /** The whole table of the API, as src/server.ts puts it together (without ingest and live, which bring their own tests). */
 import { Type } from 'typebox';
+import type { Pool } from 'pg';
 import { apiTags, authApi } from '../../src/auth/api.ts';
+import { routesByOrganization } from '../../src/auth/organization-routes.ts';
 import { readConfig } from '../../src/config.ts';
 import { Cursors } from '../../src/http/cursor.ts';
 import { docsRoutes } from '../../src/http/docs-routes.ts';
@@ -27,13 +29,18 @@ const describedSocket: SocketRoute = {
 };
 
 /** @param parts absent: for the description only, no handler may be called */
-export function allRoutes({ database, auth }: ApiParts = { database: { pool: nothing } as never, auth: nothing }): readonly Route[] {
+export function allRoutes(
+  { database, auth, api }: ApiParts = { database: { pool: nothing } as never, auth: nothing, api: nothing },
+): readonly Route[] {
   const cursors = new Cursors(Buffer.alloc(32, 7));
   const config = readConfig({});
+  const build = (db: Pool): Route[] => [
+    ...authApi({ pool: db, auth, cursors, secureCookies: false }),
+    ...queryApi({ db, cursors, version: '0', config }),
+    ...recordsApi({ db, owner: database.pool, cursors }),
+  ];
   const routes = [
-    ...authApi({ pool: database.pool, auth, cursors, secureCookies: false }),
-    ...queryApi({ db: database.pool, cursors, version: '0', config }),
-    ...recordsApi({ db: database.pool, cursors }),
+    ...routesByOrganization(build, database.pool, api),
     ...serviceRoutes({
       version: '0',
       parts: async () => [{ name: 'database', ok: true, detail: '' }],

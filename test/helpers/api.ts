@@ -9,6 +9,8 @@ import { readConfig } from '../../src/config.ts';
 import type { Route, SocketRoute } from '../../src/http/route.ts';
 import { startHttp } from '../../src/http/server.ts';
 import type { HttpServer } from '../../src/http/server.ts';
+import type { Database } from '../../src/storage/database.ts';
+import { openRoles } from '../../src/storage/roles.ts';
 import { contractBreaches } from './contract.ts';
 import { testDatabase } from './database.ts';
 import type { TestDatabase } from './database.ts';
@@ -30,7 +32,8 @@ export type Api = Readonly<{
 }>;
 
 export type SendOptions = Readonly<{ as?: string; body?: unknown; headers?: Readonly<Record<string, string>> }>;
-export type ApiParts = Readonly<{ database: TestDatabase; auth: Auth }>;
+/** api: acts as the api role, as in the service. */
+export type ApiParts = Readonly<{ database: TestDatabase; auth: Auth; api: Database }>;
 
 /** Starts the API with the routes that `makeRoutes` gives. */
 export async function startApi(
@@ -43,7 +46,9 @@ export async function startApi(
   const auth = new Auth({ database, issuer: 'http://test', allowedOrigins: config.allowedOrigins });
   await auth.start();
   const org = await createOrganization(database.pool, 'Test');
-  const { routes, sockets = [] } = makeRoutes({ database, auth });
+  const roles = await openRoles(database);
+  if (roles.without !== null) throw new Error(roles.without);
+  const { routes, sockets = [] } = makeRoutes({ database, auth, api: roles.api });
   const breaches: string[] = [];
   const errors: string[] = [];
   const silent = (): void => undefined;
@@ -101,6 +106,7 @@ export async function startApi(
       disconnect();
       await http.stop();
       await auth.stop();
+      await roles.close();
       await database.close();
       expect(errors).toEqual([]);
       expect(breaches).toEqual([]);
