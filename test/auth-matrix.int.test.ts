@@ -44,6 +44,9 @@ const ids = {
   webhook: '',
   delivery: '',
   task: '',
+  response: '',
+  schedule: '',
+  goal: '',
   project: '',
   projectKey: '',
 };
@@ -51,6 +54,7 @@ const ids = {
 function samples(): Readonly<Record<string, Sample>> {
   const since = '2026-01-01T00:00:00Z';
   const until = '2026-01-01T00:00:10Z';
+  const questionnaire = { resource: { title: 'x', item: [{ linkId: 'a', text: 'a', type: 'text' }] }, scoring: { scores: [], safety: [] } };
   return {
     createUserToken: { family: 'token', body: { external_id: 'own', project_key: ids.projectKey }, record: true },
     getJwks: { family: 'public' },
@@ -121,6 +125,22 @@ function samples(): Readonly<Record<string, Sample>> {
     createJournalEntry: { family: 'own', body: { text: 'a day' } },
     listQuestionnaires: { family: 'read' },
     getQuestionnaire: { family: 'read' },
+    listQuestionnaireVersions: { family: 'admin', record: true },
+    publishQuestionnaire: { family: 'admin', body: questionnaire, record: true },
+    retireQuestionnaire: { family: 'admin', record: true },
+    tryQuestionnaire: { family: 'admin', body: { ...questionnaire, item: [] }, record: true },
+    getQuestionnaireDraft: { family: 'own' },
+    saveQuestionnaireDraft: { family: 'own', body: { item: [] } },
+    deleteQuestionnaireDraft: { family: 'own' },
+    amendQuestionnaireResponse: { family: 'own', body: { item: [] }, record: true },
+    listTaskSchedules: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
+    createTaskSchedule: { family: 'write', body: { subject_id: ids.subject, title: 'Walk', every: 'day', times: ['08:00'] }, record: true },
+    endTaskSchedule: { family: 'write', record: true },
+    listGoals: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
+    createGoal: { family: 'write', body: { subject_id: ids.subject, biosignal_id: 60, target: 8000 }, record: true },
+    endGoal: { family: 'write', record: true },
+    listDevices: { family: 'projects' },
+    getSignalQuality: { family: 'projects' },
     createQuestionnaireResponse: { family: 'own', body: { questionnaire: 'phq-9' } },
     listQuestionnaireResponses: { family: 'widget', query: `subject_id=${ids.subject}`, record: true },
     listTasks: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
@@ -181,6 +201,17 @@ beforeAll(async () => {
 
   const task = await api.json<{ id: string }>('POST', '/api/v1/tasks', { body: { subject_id: ids.subject, title: 'Walk' }, status: 201 });
   ids.task = task.id;
+  const made = async (path: string, body: unknown, as?: string): Promise<string> =>
+    (await api.json<{ id: string }>('POST', path, { body, status: 201, ...(as === undefined ? {} : { as }) })).id;
+  ids.schedule = await made('/api/v1/task-schedules', { subject_id: ids.subject, title: 'Walk', every: 'day', times: ['08:00'] });
+  ids.goal = await made('/api/v1/goals', { subject_id: ids.subject, biosignal_id: 60, target: 8000 });
+  const questionnaire = { title: 'x', item: [{ linkId: 'a', text: 'a', type: 'text' }] };
+  await api.json('PUT', `/api/v1/projects/${ids.project}/questionnaires/matrix`, {
+    body: { resource: questionnaire, scoring: { scores: [], safety: [] } },
+  });
+  const answered = { resourceType: 'QuestionnaireResponse', questionnaire: 'matrix', status: 'completed', item: [] };
+  ids.response = await made('/api/v1/questionnaire-responses', answered, own.token);
+  await api.json('PUT', '/api/v1/questionnaires/phq-9/draft', { as: own.token, body: { item: [] } });
 
   const password = 'a long enough password';
   const operator = async (role: 'viewer' | 'clinician' | 'owner', org: string): Promise<Record<string, string>> => {
@@ -254,6 +285,9 @@ function send(route: Route, headers: Readonly<Record<string, string>>): Promise<
     webhookId: ids.webhook,
     deliveryId: ids.delivery,
     taskId: ids.task,
+    responseId: ids.response,
+    scheduleId: ids.schedule,
+    goalId: ids.goal,
     questionnaireId: 'phq-9',
   };
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'unknown');
@@ -278,7 +312,7 @@ describe('the access table', () => {
 
 // Signing out and revoking end the credential that is used for it, so they come last.
 const lateness = ({ operationId }: Route): number =>
-  operationId === 'signOut' ? 2 : /revoke|rotate|deleteWebhook/.test(operationId) ? 1 : 0;
+  operationId === 'signOut' ? 2 : /revoke|rotate|delete|retire|^end/.test(operationId) ? 1 : 0;
 const ordered = routes.toSorted((a, b) => lateness(a) - lateness(b));
 
 describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_name, route) => {
@@ -304,7 +338,7 @@ describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as
           expect([401, 403].includes(response.status) && !/signIn|getMetrics/.test(route.operationId), `${kind} ${text}`).toBe(false);
         else expect([401, 403], `${kind} ${text}`).not.toContain(response.status);
         // Removed by the kind before: gone for the next.
-        if (route.operationId !== 'deleteWebhook') expect(response.status, `${kind} ${text}`).not.toBe(404);
+        if (!/^(delete|retire|end)/.test(route.operationId)) expect(response.status, `${kind} ${text}`).not.toBe(404);
         expect(response.status, `${kind} ${text}`).toBeLessThan(500);
       } else expect(response.status, `${kind} ${text}`).toBe(outcome);
     }

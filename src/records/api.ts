@@ -4,13 +4,19 @@ import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { episodeRoutes } from './episode-routes.ts';
 import { eraseRoutes } from './erase-routes.ts';
+import { fleetRoutes } from './fleet-routes.ts';
+import { goalRoutes } from './goal-routes.ts';
 import { questionnaireRoutes } from './questionnaire-routes.ts';
+import { responseRoutes } from './response-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
+import { taskScheduleRoutes } from './task-schedule-routes.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
 /** @param deps owner: for what no caller's organization may do by itself: erasing, and the secret of journals. Default: db */
-export function recordsApi(deps: Readonly<{ db: Pool; owner?: Pool; cursors: Cursors }>): readonly Route[] {
+export function recordsApi(
+  deps: Readonly<{ db: Pool; owner?: Pool; cursors: Cursors; flowingStreams?: () => readonly number[] }>,
+): readonly Route[] {
   const owner = deps.owner ?? deps.db;
   return [
     ...episodeRoutes(deps),
@@ -18,6 +24,10 @@ export function recordsApi(deps: Readonly<{ db: Pool; owner?: Pool; cursors: Cur
     ...webhookRoutes(deps),
     ...selfReportRoutes({ ...deps, owner }),
     ...questionnaireRoutes(deps),
+    ...responseRoutes(deps),
     ...taskRoutes(deps),
+    ...taskScheduleRoutes(deps),
+    ...goalRoutes(deps),
+    ...fleetRoutes(deps),
   ];
 }

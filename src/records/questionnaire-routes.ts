@@ -1,69 +1,94 @@
-/** Questionnaires (FHIR R4, a subset) and the answers to them. */
+/** Questionnaires of a project: read what is asked, write versions with their scoring rules, try rules out. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { ownSubject } from '../auth/ownership.ts';
+import { sqlState } from '../auth/api-keys.ts';
+import { audit } from '../auth/audit.ts';
+import { ownProject, projectOf } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import type { Route } from '../http/route.ts';
-import { exactly, LimitQuery, Timestamp, Uuid } from '../http/schemas.ts';
-import { insertEpisode } from './episodes.ts';
-import { scoreResponse, shippedQuestionnaires } from './questionnaires.ts';
-import type { ResponseItem, Score } from './questionnaires.ts';
-import { storeSelfMeasurement } from './self-measurement.ts';
-import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
-import { emitEvent } from './webhooks.ts';
+import type { Access, Caller, Route } from '../http/route.ts';
+import { callerKey } from '../http/request.ts';
+import { exactly, nullable, oneOf, Timestamp } from '../http/schemas.ts';
+import { checkQuestionnaire, QuestionnaireTextSchema, ResponseItemsSchema } from './questionnaire.ts';
+import type { Fault, QuestionnaireText, ResponseItem } from './questionnaire.ts';
+import {
+  findQuestionnaire,
+  listAsked,
+  listVersions,
+  publishQuestionnaire,
+  resourceOf,
+  retireQuestionnaire,
+} from './questionnaire-store.ts';
+import type { QuestionnaireVersion } from './questionnaire-store.ts';
+import { checkScoring, scoreResponse, ScoringSchema } from './scoring.ts';
+import type { Scoring } from './scoring.ts';
+import { ownRead } from './self-report-routes.ts';
 
-const ITEMS_MAX = 200;
+const BODY_BYTES_MAX = 512 * 1024;
+const admin: Access = { key: 'admin', operator: 'admin' };
+export const Code = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$', description: 'Name of the questionnaire, e.g. phq-9' });
+export const VersionText = Type.String({ pattern: '^[0-9]{1,9}$' });
+const ProjectParam = Type.String({ maxLength: 64 });
+const ProjectQuery = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: 'For callers of several projects: id or key. Absent: what ships with the service.',
+  }),
+);
 const Resource = Type.Object({ resourceType: Type.Literal('Questionnaire'), id: Type.String() }, { additionalProperties: true });
-const ScoreSchema = exactly({ name: Type.String(), value: Type.Number(), text: Type.String() });
-const AnswerBody = exactly({
-  valueCoding: Type.Optional(
-    exactly({
-      system: Type.Optional(Type.String()),
-      code: Type.String({ maxLength: 64 }),
-      display: Type.Optional(Type.String({ maxLength: 500 })),
-    }),
-  ),
-  valueInteger: Type.Optional(Type.Integer()),
-  valueDecimal: Type.Optional(Type.Number()),
-  valueString: Type.Optional(Type.String({ maxLength: 4000 })),
+export const ScoreSchema = exactly({ name: Type.String(), value: Type.Number(), text: Type.String() });
+const VersionSchema = exactly({
+  id: Type.String(),
+  version: Type.String(),
+  status: oneOf(['active', 'retired']),
+  built_in: Type.Boolean(),
+  created_by: Type.String(),
+  created_at: nullable(Timestamp),
+  resource: Resource,
+  scoring: ScoringSchema,
 });
-const ResponseBody = exactly({
-  resourceType: Type.Literal('QuestionnaireResponse'),
-  questionnaire: Type.String({ minLength: 1, maxLength: 64 }),
-  version: Type.Optional(Type.String({ maxLength: 16 })),
-  status: Type.Literal('completed'),
-  authored: Type.Optional(Timestamp),
-  item: Type.Array(
-    exactly({
-      linkId: Type.String({ minLength: 1, maxLength: 64 }),
-      text: Type.Optional(Type.String({ maxLength: 1000 })),
-      answer: Type.Optional(Type.Array(AnswerBody, { maxItems: 32 })),
-    }),
-    { maxItems: ITEMS_MAX },
-  ),
-});
-type Input = Readonly<{ questionnaire: string; version?: string; authored?: string; item: readonly ResponseItem[] }>;
+type Published = Readonly<{ resource: QuestionnaireText; scoring: Scoring }>;
+
+/** The project whose questionnaires a caller means. */
+export async function askedProject(db: Pool, caller: Caller, wanted: string | undefined): Promise<string | null> {
+  if (wanted !== undefined) return (await ownProject(db, caller, wanted)).id;
+  return projectOf(caller);
+}
 
 export function questionnaireRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
+  const shown = (item: QuestionnaireVersion): object => ({
+    id: item.code,
+    version: String(item.version),
+    status: item.retiredAt === null ? 'active' : 'retired',
+    built_in: item.builtIn,
+    created_by: item.createdBy,
+    created_at: item.createdAt,
+    resource: resourceOf(item),
+    scoring: item.scoring,
+  });
   return [
     {
       method: 'GET',
       path: '/api/v1/questionnaires',
       operationId: 'listQuestionnaires',
       tag: 'Self-reports',
-      summary: 'List questionnaires',
+      summary: 'List the questionnaires that are asked',
+      description: 'Those of the project, and those that ship with the service.',
       access: { ...ownRead, key: 'read' },
+      query: { project_id: ProjectQuery },
       responses: {
         200: {
           description: 'Questionnaires.',
           schema: Type.Array(exactly({ id: Type.String(), version: Type.String(), title: Type.String() })),
         },
       },
-      handler: async () => ({
-        status: 200,
-        json: shippedQuestionnaires.map(({ resource: { id, version, title } }) => ({ id, version, title })),
-      }),
+      errors: ['not_found'],
+      handler: async ({ caller, query }) => {
+        const project = await askedProject(db, caller, (query as { project_id?: string }).project_id);
+        const asked = await listAsked(db, project);
+        return { status: 200, json: asked.map(({ code, version, text }) => ({ id: code, version: String(version), title: text.title })) };
+      },
     },
     {
       method: 'GET',
@@ -72,130 +97,135 @@ export function questionnaireRoutes(deps: Readonly<{ db: Pool }>): readonly Rout
       tag: 'Self-reports',
       summary: 'Read a questionnaire as a FHIR R4 resource',
       access: { ...ownRead, key: 'read' },
-      params: { questionnaireId: Type.String({ maxLength: 64 }) },
-      responses: { 200: { description: 'The questionnaire.', schema: Resource } },
+      params: { questionnaireId: Code },
+      query: { project_id: ProjectQuery, version: Type.Optional(VersionText) },
+      responses: { 200: { description: 'The version that is asked now, or the one that was asked for.', schema: Resource } },
       errors: ['not_found'],
-      handler: async ({ params }) => ({ status: 200, json: find(params['questionnaireId'] ?? '').resource }),
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/questionnaire-responses',
-      operationId: 'createQuestionnaireResponse',
-      tag: 'Self-reports',
-      summary: 'Answer a questionnaire',
-      description:
-        'The service scores. A total that the catalog knows (PHQ-9, GAD-7) becomes an observation. An answer above 0 to item 9 of the PHQ-9 ' +
-        'opens an episode of kind safety, severity high, and sends episode.created to webhooks.',
-      access: ownWrite,
-      body: ResponseBody,
-      bodyBytesMax: 256 * 1024,
-      idempotent: true,
-      responses: {
-        201: { description: 'Kept and scored.', schema: exactly({ id: Uuid, scores: Type.Array(ScoreSchema), safety: Type.Boolean() }) },
-      },
-      errors: ['not_found', 'conflict'],
-      handler: async ({ caller, body }) => {
-        const input = body as Input;
-        const questionnaire = find(input.questionnaire);
-        const { id: name, version } = questionnaire.resource;
-        if (input.version !== undefined && input.version !== version) {
-          throw new PipelineError('conflict', `${name} is at version ${version}; the answers are for ${input.version}.`);
-        }
-        const verdict = scoreResponse(questionnaire, input.item);
-        if ('faults' in verdict) {
-          throw new PipelineError('validation_failed', verdict.faults.map((fault) => fault.detail).join('; '), { errors: verdict.faults });
-        }
-        const subject = await ownSubject(db, caller, '');
-        const authored = input.authored ?? new Date().toISOString();
-        const { rows } = await db.query<{ id: string }>(
-          `insert into questionnaire_response (organization_id, project_id, xuser_id, questionnaire, version, item, scores, safety, authored)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id`,
-          [
-            subject.orgId,
-            subject.projectId,
-            subject.id,
-            name,
-            version,
-            JSON.stringify(input.item),
-            JSON.stringify(verdict.scores),
-            verdict.safety,
-            authored,
-          ],
-        );
-        const id = rows[0]?.id;
-        if (id === undefined) throw new Error('questionnaire_response insert returned no row');
-        const total = verdict.scores[0];
-        if (total !== undefined && verdict.code !== null) {
-          const methodCode = `reported:${verdict.code}_v${version}`;
-          await storeSelfMeasurement(db, subject, { id, code: verdict.code, value: total.value, time: authored, methodCode });
-        }
-        if (verdict.safety) {
-          const episodeId = await insertEpisode(db, {
-            orgId: subject.orgId,
-            projectId: subject.projectId,
-            subjectId: subject.id,
-            streamId: null,
-            kind: 'safety',
-            title: `${total?.name ?? name}: an answer needs attention`,
-            status: 'open',
-            severity: 'high',
-            startedAt: authored,
-            endedAt: null,
-            summary: { questionnaire: name, response_id: id },
-            createdBy: `rule:${name}`,
-          });
-          await emitEvent(db, subject, 'episode.created', {
-            episode_id: episodeId,
-            subject_id: subject.id,
-            kind: 'safety',
-            severity: 'high',
-          });
-        }
-        return { status: 201, json: { id, scores: verdict.scores, safety: verdict.safety } };
+      handler: async ({ caller, params, query }) => {
+        const { project_id: wanted, version } = query as { project_id?: string; version?: string };
+        const project = await askedProject(db, caller, wanted);
+        const found = await findQuestionnaire(db, project, params['questionnaireId'] ?? '', version === undefined ? null : Number(version));
+        if (found === null) throw new PipelineError('not_found', 'There is no such questionnaire.');
+        return { status: 200, json: resourceOf(found) };
       },
     },
     {
       method: 'GET',
-      path: '/api/v1/questionnaire-responses',
-      operationId: 'listQuestionnaireResponses',
-      tag: 'Self-reports',
-      summary: 'List answered questionnaires with their scores',
-      access: ownRead,
-      query: { subject_id: SubjectQuery, questionnaire: Type.Optional(Type.String({ maxLength: 64 })), limit: LimitQuery(100, 1000) },
+      path: '/api/v1/projects/{projectId}/questionnaires',
+      operationId: 'listQuestionnaireVersions',
+      tag: 'Questionnaires',
+      summary: 'List every version with its scoring rules',
+      access: admin,
+      params: { projectId: ProjectParam },
+      responses: { 200: { description: 'By name, the newest version first.', schema: Type.Array(VersionSchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, params }) => {
+        const project = await ownProject(db, caller, params['projectId'] ?? '');
+        return { status: 200, json: (await listVersions(db, project.id)).map(shown) };
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}',
+      operationId: 'publishQuestionnaire',
+      tag: 'Questionnaires',
+      summary: 'Publish a version of a questionnaire with its scoring rules',
+      description:
+        'A new version each time; the ones before stay readable for the answers that name them. A project may publish its own version of one ' +
+        'that ships. docs/questionnaires.md describes the subset of FHIR and the language of the rules.',
+      access: admin,
+      params: { projectId: ProjectParam, questionnaireId: Code },
+      body: exactly({ resource: QuestionnaireTextSchema, scoring: ScoringSchema }),
+      bodyBytesMax: BODY_BYTES_MAX,
+      responses: { 200: { description: 'The version.', schema: VersionSchema } },
+      errors: ['not_found', 'conflict'],
+      handler: async (request) => {
+        const project = await ownProject(db, request.caller, request.params['projectId'] ?? '');
+        const code = request.params['questionnaireId'] ?? '';
+        const { resource, scoring } = request.body as Published;
+        refuse([
+          ...checkQuestionnaire(resource).map((fault) => ({ ...fault, pointer: `/resource${fault.pointer}` })),
+          ...checkScoring(scoring, resource.item),
+        ]);
+        const version = await publishQuestionnaire(db, {
+          orgId: project.orgId,
+          projectId: project.id,
+          code,
+          text: resource,
+          scoring,
+          createdBy: callerKey(request.caller),
+        }).catch((cause: unknown) => {
+          if (sqlState(cause) === '23505') throw new PipelineError('conflict', 'Somebody published a version just now.', { cause });
+          throw cause;
+        });
+        await audit(db, request, {
+          action: 'questionnaire.published',
+          targetKind: 'project',
+          targetId: project.id,
+          detail: { code, version },
+        });
+        const made = await findQuestionnaire(db, project.id, code, version);
+        if (made === null) throw new Error('a published questionnaire vanished');
+        return { status: 200, json: shown(made) };
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}',
+      operationId: 'retireQuestionnaire',
+      tag: 'Questionnaires',
+      summary: "Ask a project's own questionnaire no longer",
+      description: 'Its versions stay readable. Where one of the same name ships with the service, that one is asked again.',
+      access: admin,
+      params: { projectId: ProjectParam, questionnaireId: Code },
+      responses: { 204: { description: 'Retired.' } },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const project = await ownProject(db, request.caller, request.params['projectId'] ?? '');
+        const code = request.params['questionnaireId'] ?? '';
+        if ((await retireQuestionnaire(db, project.id, code)) === 0) {
+          throw new PipelineError('not_found', 'The project has no such questionnaire.');
+        }
+        await audit(db, request, { action: 'questionnaire.retired', targetKind: 'project', targetId: project.id, detail: { code } });
+        return { status: 204 };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/projects/{projectId}/questionnaire-trials',
+      operationId: 'tryQuestionnaire',
+      tag: 'Questionnaires',
+      summary: 'Score answers without keeping anything',
+      description: 'For editors of rules: says what is wrong with a questionnaire, its rules and the answers, or what they score.',
+      access: admin,
+      params: { projectId: ProjectParam },
+      body: exactly({ resource: QuestionnaireTextSchema, scoring: ScoringSchema, item: ResponseItemsSchema }),
+      bodyBytesMax: BODY_BYTES_MAX,
       responses: {
-        200: {
-          description: 'Answers, the newest first.',
-          schema: Type.Array(
-            exactly({
-              id: Uuid,
-              questionnaire: Type.String(),
-              version: Type.String(),
-              authored: Timestamp,
-              scores: Type.Array(ScoreSchema),
-              safety: Type.Boolean(),
-              item: Type.Array(Type.Unknown()),
-            }),
-          ),
-        },
+        200: { description: 'Scores.', schema: exactly({ scores: Type.Array(ScoreSchema), safety: Type.Array(Type.String()) }) },
       },
       errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const given = query as { subject_id?: string; questionnaire?: string; limit: number };
-        const subject = await ownSubject(db, caller, given.subject_id ?? '');
-        const { rows } = await db.query<{ scores: Score[] }>(
-          `select id, questionnaire, version, to_json(authored) #>> '{}' as authored, scores, safety, item from questionnaire_response
-           where xuser_id = $1 and ($2::text is null or questionnaire = $2)
-           order by questionnaire_response.authored desc, id limit $3`,
-          [subject.id, given.questionnaire ?? null, given.limit],
-        );
-        return { status: 200, json: rows };
+      handler: async ({ caller, params, body }) => {
+        await ownProject(db, caller, params['projectId'] ?? '');
+        const { resource, scoring, item } = body as Published & { item: readonly ResponseItem[] };
+        refuse([
+          ...checkQuestionnaire(resource).map((fault) => ({ ...fault, pointer: `/resource${fault.pointer}` })),
+          ...checkScoring(scoring, resource.item),
+        ]);
+        const verdict = scoreResponse({ text: resource, scoring }, item);
+        if ('faults' in verdict) throw invalid(verdict.faults);
+        return { status: 200, json: { scores: verdict.scores, safety: verdict.safety } };
       },
     },
   ];
 }
 
-function find(id: string) {
-  const found = shippedQuestionnaires.find(({ resource }) => resource.id === id);
-  if (found === undefined) throw new PipelineError('not_found', 'There is no such questionnaire.');
-  return found;
+/** @throws PipelineError validation_failed that names every fault; does nothing when there is none */
+export function refuse(faults: readonly Fault[]): void {
+  if (faults.length === 0) return;
+  throw invalid(faults);
+}
+
+export function invalid(faults: readonly Fault[]): PipelineError {
+  return new PipelineError('validation_failed', faults.map((fault) => fault.detail).join('; '), { errors: faults });
 }

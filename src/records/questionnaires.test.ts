@@ -1,13 +1,16 @@
 /** Scores against the published bands; every answer that does not fit is named. */
 import { describe, expect, it } from 'vitest';
-import { scoreResponse, shippedQuestionnaires } from './questionnaires.ts';
-import type { ResponseItem } from './questionnaires.ts';
+import { checkQuestionnaire } from './questionnaire.ts';
+import type { QuestionnaireItem, ResponseItem } from './questionnaire.ts';
+import { checkScoring, scoreResponse } from './scoring.ts';
+import type { Scoring } from './scoring.ts';
+import { shippedQuestionnaires } from './shipped-questionnaires.ts';
 
-const shipped = (id: string) => shippedQuestionnaires.find(({ resource }) => resource.id === id)!;
+const shipped = (id: string) => shippedQuestionnaires.find(({ code }) => code === id)!;
 
 /** Answers every question with the option of these points, by question. */
 function answers(id: string, points: readonly number[]): ResponseItem[] {
-  return shipped(id).resource.item.map(({ linkId, answerOption }, i) => ({
+  return shipped(id).text.item.map(({ linkId, answerOption }, i) => ({
     linkId,
     answer: [{ valueCoding: { code: answerOption![points[i]!]!.valueCoding.code } }],
   }));
@@ -27,7 +30,10 @@ describe('scoreResponse', () => {
     ['who-5', [5, 5, 5, 5, 5], 100, 'good', false],
     ['who-5', [3, 3, 3, 3, 0], 48, 'poor', false],
   ] as const)('%s %j is %d, %s', (id, points, value, text, safety) => {
-    expect(scoreResponse(shipped(id), answers(id, points))).toMatchObject({ scores: [{ value, text }], safety });
+    expect(scoreResponse(shipped(id), answers(id, points))).toMatchObject({
+      scores: [{ value, text }],
+      safety: safety ? ['PHQ-9: an answer needs attention'] : [],
+    });
   });
 
   it('names each answer that does not fit, and scores nothing', () => {
@@ -47,14 +53,106 @@ describe('scoreResponse', () => {
 
   it('keeps numbers of the daily check-in within their limits', () => {
     const daily = shipped('daily-checkin');
-    const choice = daily.resource.item[1]!.answerOption![0]!;
+    const choice = daily.text.item[1]!.answerOption![0]!;
     const response = (hours: number): ResponseItem[] => [
       { linkId: 'daily.sleep', answer: [{ valueDecimal: hours }] },
       { linkId: 'daily.stress', answer: [choice] },
       { linkId: 'daily.pain', answer: [choice] },
     ];
-    expect(scoreResponse(daily, response(7.5))).toEqual({ scores: [], safety: false, code: null });
+    expect(scoreResponse(daily, response(7.5))).toMatchObject({ observations: [{ code: 'sleep_duration', value: 7.5 }], safety: [] });
     expect(scoreResponse(daily, response(25))).toHaveProperty('faults');
     expect(scoreResponse(daily, response(-1))).toHaveProperty('faults');
+  });
+});
+
+describe('a questionnaire of a project', () => {
+  const ordinal = 'http://hl7.org/fhir/StructureDefinition/ordinalValue';
+  const option = (code: string, points: number) => ({ valueCoding: { code }, extension: [{ url: ordinal, valueDecimal: points }] });
+  const item: readonly QuestionnaireItem[] = [
+    {
+      linkId: 'pain',
+      text: 'Pain?',
+      type: 'choice',
+      required: true,
+      answerOption: [option('no', 0), option('some', 2), option('much', 4)],
+    },
+    {
+      linkId: 'more',
+      type: 'group',
+      enableWhen: [{ question: 'pain', operator: '!=', answerCoding: { code: 'no' } }],
+      item: [
+        { linkId: 'days', text: 'For how many days?', type: 'integer', required: true },
+        { linkId: 'since', text: 'Since when?', type: 'date' },
+        { linkId: 'help', text: 'Do you want a call?', type: 'boolean' },
+      ],
+    },
+  ];
+  const scoring: Scoring = {
+    scores: [
+      {
+        name: 'Burden',
+        expression: 'sum({pain}, {days})',
+        bands: [
+          { from: 0, text: 'low' },
+          { from: 5, text: 'high' },
+        ],
+      },
+      { name: 'Per day', expression: '{pain} / {days}' },
+    ],
+    safety: [{ title: 'Wants a call', expression: '{help} and {pain} >= 4' }],
+  };
+  const score = (items: readonly ResponseItem[]) => scoreResponse({ text: { item }, scoring }, items);
+  const pain = (code: string): ResponseItem => ({ linkId: 'pain', answer: [{ valueCoding: { code } }] });
+  const more = (days: number, help: boolean): ResponseItem => ({
+    linkId: 'more',
+    item: [
+      { linkId: 'days', answer: [{ valueInteger: days }] },
+      { linkId: 'help', answer: [{ valueBoolean: help }] },
+      { linkId: 'since', answer: [{ valueDate: '2026-03-01' }] },
+    ],
+  });
+
+  it('is sound', () => {
+    expect(checkQuestionnaire({ title: 'Pain', item })).toEqual([]);
+    expect(checkScoring(scoring, item)).toEqual([]);
+  });
+
+  it('scores what was asked, and leaves out a score that cannot be said', () => {
+    expect(score([pain('no')])).toEqual({ scores: [{ name: 'Burden', value: 0, text: 'low' }], observations: [], safety: [] });
+    expect(score([pain('much'), more(2, true)])).toEqual({
+      scores: [
+        { name: 'Burden', value: 6, text: 'high' },
+        { name: 'Per day', value: 2, text: '' },
+      ],
+      observations: [],
+      safety: ['Wants a call'],
+    });
+  });
+
+  it('requires what is asked after these answers, and refuses what is not', () => {
+    expect(score([pain('some')])).toMatchObject({ faults: [{ code: 'required', detail: 'days is not answered' }] });
+    expect(score([pain('no'), more(2, false)])).toMatchObject({
+      faults: [{ code: 'disabled' }, { code: 'disabled' }, { code: 'disabled' }],
+    });
+  });
+
+  it('names what is wrong with a questionnaire and with its rules', () => {
+    const codes = (items: readonly QuestionnaireItem[]): string[] =>
+      checkQuestionnaire({ title: 'x', item: items }).map((fault) => fault.code);
+    expect(codes([...item, item[0]!])).toEqual(['repeated']);
+    expect(codes([{ linkId: 'a', text: 'a', type: 'choice' }])).toEqual(['options']);
+    expect(codes([{ linkId: 'a', type: 'group' }])).toEqual(['group']);
+    expect(codes([{ linkId: 'a', type: 'text', enableWhen: [{ question: 'z', operator: 'exists' }] }])).toEqual(['enable_when', 'text']);
+    expect(checkScoring({ scores: [{ name: 'x', expression: 'sum({pain}, {gone}' }], safety: [] }, item)).toMatchObject([
+      { pointer: '/scoring/scores/0/expression', detail: '")" is missing, at character 19' },
+    ]);
+    expect(checkScoring({ scores: [], safety: [{ title: 'x', expression: '{gone} > 0' }] }, item)).toMatchObject([
+      { pointer: '/scoring/safety/0/expression', detail: 'there is no question gone' },
+    ]);
+    const bands = [
+      { from: 5, text: 'a' },
+      { from: 5, text: 'b' },
+    ];
+    expect(checkScoring({ scores: [{ name: 'x', expression: '1', bands }], safety: [] }, item)).toMatchObject([{ code: 'order' }]);
   });
 });

@@ -36,3 +36,8 @@ export async function storeSelfMeasurement(db: Db, subject: Subject, measurement
     ],
   );
 }
+
+/** Removes the observations of a record that was corrected; the record itself stays. */
+export async function removeSelfMeasurements(db: Db, subject: Subject, id: string, time: string): Promise<void> {
+  await db.query('delete from measurement where xuser_id = $1 and time = $2::timestamptz and id = $3', [subject.id, time, id]);
+}

@@ -6,12 +6,17 @@ import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
+import { makeOccurrences } from './task-schedule-routes.ts';
 
 const statuses = ['due', 'done', 'skipped'] as const;
 type Status = (typeof statuses)[number];
 const TASKS_MAX = 200;
 /** A list for people: what is closed disappears after this. */
 const CLOSED_SHOWN_DAYS = 2;
+/** An occurrence of a task that recurs and was not done is not asked for ever. */
+const RECURRING_SHOWN_HOURS = 24;
+/** Nor is it shown long before its time. */
+const AHEAD_HOURS = 24;
 
 const TaskSchema = exactly({
   id: Uuid,
@@ -20,8 +25,9 @@ const TaskSchema = exactly({
   due: nullable(Timestamp),
   status: oneOf(statuses),
   status_at: nullable(Timestamp),
+  schedule_id: nullable(Uuid),
 });
-const columns = `id, title, description, to_json(due) #>> '{}' as due, status, to_json(status_at) #>> '{}' as status_at`;
+const columns = `id, title, description, to_json(due) #>> '{}' as due, status, to_json(status_at) #>> '{}' as status_at, schedule_id`;
 
 export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
@@ -32,18 +38,24 @@ export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       operationId: 'listTasks',
       tag: 'Self-reports',
       summary: 'List the tasks of a person',
-      description: `Open ones, those without a time last, then what was closed in the last ${CLOSED_SHOWN_DAYS} days.`,
+      description:
+        `Open ones, those without a time last, then what was closed in the last ${CLOSED_SHOWN_DAYS} days. Of tasks that recur: those due ` +
+        `from ${RECURRING_SHOWN_HOURS} hours ago to ${AHEAD_HOURS} hours ahead.`,
       access: { ...ownRead, key: 'read' },
       query: { subject_id: SubjectQuery },
       responses: { 200: { description: 'Tasks.', schema: Type.Array(TaskSchema) } },
       errors: ['not_found'],
       handler: async ({ caller, query }) => {
         const subject = await ownSubject(db, caller, (query as { subject_id?: string }).subject_id ?? '');
+        await makeOccurrences(db, subject);
         const { rows } = await db.query(
           `select ${columns} from task
-           where xuser_id = $1 and (status = 'due' or task.status_at > now() - make_interval(days => $2::integer))
+           where xuser_id = $1 and case
+             when status <> 'due' then task.status_at > now() - make_interval(days => $2::integer)
+             else schedule_id is null
+               or task.due between now() - make_interval(hours => $4::integer) and now() + make_interval(hours => $5::integer) end
            order by (status <> 'due'), task.due nulls last, id limit $3`,
-          [subject.id, CLOSED_SHOWN_DAYS, TASKS_MAX],
+          [subject.id, CLOSED_SHOWN_DAYS, TASKS_MAX, RECURRING_SHOWN_HOURS, AHEAD_HOURS],
         );
         return { status: 200, json: rows };
       },
@@ -92,7 +104,7 @@ export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       handler: async ({ caller, params, body }) => {
         const taskId = params['taskId'] ?? '';
         const input = body as { status: Status; time?: string };
-        const subject = await ownSubject(db, caller, '');
+        const subject = await ownSubject(db, caller, '', 'recording');
         if (isUuid(taskId)) {
           await db.query(
             `update task set status = $3, status_at = $4::timestamptz

@@ -1,0 +1,151 @@
+/** All devices at once: which are silent, late, lossy, low on battery or off in time; and how good the signals of all users were. */
+import { Type } from 'typebox';
+import type { Pool } from 'pg';
+import { orgOf, ownProject, projectOf } from '../auth/ownership.ts';
+import type { Caller, Route } from '../http/route.ts';
+import { exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
+
+/** A device whose newest packet is older is silent; the same bound as is_flowing of a stream. */
+const FLOWING_SEC = 10;
+const BATTERY_CODE = 'battery';
+/** Older battery reports say nothing about now. */
+const BATTERY_DAYS = 7;
+
+const DeviceSchema = exactly({
+  id: Uuid,
+  device_id: Type.String(),
+  name: Type.String(),
+  firmware: Type.String(),
+  project_id: nullable(Uuid),
+  xuser_id: nullable(Uuid),
+  external_id: nullable(Type.String({ description: 'Of the user whom it records.' })),
+  stream_id: nullable(Uuid),
+  is_flowing: Type.Boolean(),
+  last_packet_at: nullable(Timestamp),
+  last_sample_at: nullable(Timestamp),
+  lag_ms: nullable(Type.Number({ description: 'Receive time of the newest packet minus time of its newest sample; saved every 2 s.' })),
+  packets: Type.Integer({ description: 'Stored of the newest recording.' }),
+  lost_packets: Type.Integer({ description: 'Sequence numbers missing between its first and its newest.' }),
+  battery_percent: nullable(Type.Number()),
+  battery_at: nullable(Timestamp),
+  clock: exactly({ skew_ppm: nullable(Type.Number()), rms_ms: nullable(Type.Number()), pairs: Type.Integer() }),
+  channels: Type.Array(Type.String()),
+});
+
+const QualitySchema = exactly({
+  xuser_id: Uuid,
+  external_id: Type.String(),
+  feature: Type.String({ description: 'hr_ecg, hr_ppg …' }),
+  hours: Type.Array(
+    exactly({
+      start: Timestamp,
+      expected: Type.Integer({ description: 'Values of a whole hour, by the cadence of the feature.' }),
+      n: Type.Integer({ description: 'Values that there are; the rest is a gap.' }),
+      good: Type.Integer(),
+      suspect: Type.Integer(),
+    }),
+  ),
+});
+
+const ProjectQuery = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 64, description: 'Id or key. Absent: every project of the caller.' }),
+);
+
+export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => readonly number[] }>): readonly Route[] {
+  const { db } = deps;
+  const projectIdOf = async (caller: Caller, wanted: string | undefined): Promise<string | null> =>
+    wanted === undefined ? projectOf(caller) : (await ownProject(db, caller, wanted)).id;
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/devices',
+      operationId: 'listDevices',
+      tag: 'Fleet',
+      summary: 'List devices with their health',
+      description: 'Of each its newest recording. Those that were heard last come first.',
+      access: { key: 'read', operator: 'viewer' },
+      query: { project_id: ProjectQuery, limit: LimitQuery(200, 1000) },
+      responses: { 200: { description: 'Devices.', schema: Type.Array(DeviceSchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, query }) => {
+        const { project_id: wanted, limit } = query as { project_id?: string; limit: number };
+        const { rows } = await db.query(
+          `select d.id, d.external_id as device_id, d.name, coalesce(nullif(s.firmware, ''), d.firmware) as firmware, coalesce(s.project_id, d.project_id) as project_id,
+             x.id as xuser_id, x.external_id, s.uuid as stream_id,
+             (coalesce(s.last_packet_at > now() - make_interval(secs => $3::integer), false) or coalesce(s.id = any($4::integer[]), false)) as is_flowing,
+             to_json(s.last_packet_at) #>> '{}' as last_packet_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
+             (extract(epoch from s.last_packet_at - s.last_sample_at) * 1000)::double precision as lag_ms,
+             coalesce(p.received, 0)::integer as packets, coalesce(p.span - p.received, 0)::integer as lost_packets,
+             b.value as battery_percent, to_json(b.time) #>> '{}' as battery_at,
+             jsonb_build_object('skew_ppm', s.clock_skew_ppm, 'rms_ms', s.clock_rms_ns / 1e6, 'pairs', coalesce(s.clock_pairs, 0)) as clock,
+             array(select distinct c.code from stream_channel c where c.stream_id = s.id order by 1) as channels
+           from device d
+           left join lateral (select * from stream where device_id = d.id order by coalesce(last_packet_at, started_at) desc limit 1) s on true
+           left join lateral (
+             select sum(upper(r) - lower(r)) as received, max(upper(r)) - min(lower(r)) as span from unnest(s.seqs) r) p on true
+           left join xuser x on x.id = coalesce(s.xuser_id, d.xuser_id)
+           left join lateral (
+             select m.value, m.time from measurement m
+             where m.xuser_id = x.id and m.device_id = d.id and m.time > now() - make_interval(days => $6::integer)
+               and m.biosignal_id = (select id from biosignal where code = $5 and project_id is null)
+             order by m.time desc limit 1) b on true
+           where d.organization_id = $1 and ($2::uuid is null or coalesce(s.project_id, d.project_id) = $2)
+           order by s.last_packet_at desc nulls last, d.external_id limit $7`,
+          [
+            orgOf(caller),
+            await projectIdOf(caller, wanted),
+            FLOWING_SEC,
+            [...(deps.flowingStreams?.() ?? [])],
+            BATTERY_CODE,
+            BATTERY_DAYS,
+            limit,
+          ],
+        );
+        return { status: 200, json: rows };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/signal-quality',
+      operationId: 'getSignalQuality',
+      tag: 'Fleet',
+      summary: 'Quality of the signals of all users, by the hour',
+      description:
+        'Read from the hourly aggregates of the heart rates, which are given once a second as long as there is a signal: a missing value is a ' +
+        'gap, a value flagged suspect or bad says how good the signal under it was.',
+      access: { key: 'read', operator: 'viewer' },
+      query: {
+        project_id: ProjectQuery,
+        hours: Type.Optional(Type.Integer({ minimum: 1, maximum: 168, default: 24 })),
+        limit: LimitQuery(200, 1000),
+      },
+      responses: { 200: { description: 'Users with data, the worst first.', schema: Type.Array(QualitySchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, query }) => {
+        const { project_id: wanted, hours = 24, limit } = query as { project_id?: string; hours?: number; limit: number };
+        const { rows } = await db.query(
+          `with recent as (
+             select s.id, s.xuser_id from stream s
+             where s.organization_id = $1 and ($2::uuid is null or s.project_id = $2)
+               and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= now() - make_interval(hours => $3::integer)
+           ), hourly as (
+             select r.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
+               sum(f.n)::integer as n, sum(f.good_n)::integer as good, sum(f.suspect_n)::integer as suspect
+             from recent r join feature_1h f on f.stream_id = r.id join method m on m.id = f.method_id
+             where m.kind = 'feature' and m.name in ('hr_ecg', 'hr_ppg') and m.cadence_hz is not null
+               and f.bucket >= date_trunc('hour', now()) - make_interval(hours => $3::integer - 1)
+             group by 1, 2, 3, 4
+           )
+           select x.id as xuser_id, x.external_id, h.feature,
+             jsonb_agg(jsonb_build_object('start', to_json(h.bucket) #>> '{}', 'expected', h.expected, 'n', h.n, 'good', h.good, 'suspect', h.suspect)
+               order by h.bucket) as hours
+           from hourly h join xuser x on x.id = h.xuser_id
+           group by x.id, x.external_id, h.feature
+           order by sum(h.good)::double precision / nullif(sum(h.n), 0), x.external_id, h.feature limit $4`,
+          [orgOf(caller), await projectIdOf(caller, wanted), hours, limit],
+        );
+        return { status: 200, json: rows };
+      },
+    },
+  ];
+}

@@ -1,0 +1,140 @@
+/** Goals: so much of one biosignal a day or a week, and how far a person is. */
+import { Type } from 'typebox';
+import type { Pool } from 'pg';
+import { isUuid, orgOf, ownSubject, projectOf } from '../auth/ownership.ts';
+import type { Subject } from '../auth/ownership.ts';
+import { PipelineError } from '../errors.ts';
+import type { Route } from '../http/route.ts';
+import { callerKey } from '../http/request.ts';
+import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { ownRead, SubjectQuery } from './self-report-routes.ts';
+
+const aggregates = ['sum', 'mean', 'max', 'count'] as const;
+const members = {
+  id: Uuid,
+  biosignal_id: Type.Integer(),
+  name: Type.String({ description: "The biosignal's name." }),
+  unit: Type.String(),
+  title: Type.String(),
+  target: Type.Number({ description: "In the biosignal's unit; count: how many values." }),
+  agg: oneOf(aggregates),
+  period: oneOf(['day', 'week']),
+};
+const GoalSchema = exactly({
+  ...members,
+  period_start: Timestamp,
+  value: nullable(Type.Number({ description: 'Of the period so far, from values that are not bad; null: there is none.' })),
+});
+
+/** The sum of steps as of a walk is of what devices and people reported (measurement) or of derived values by the minute (feature_1m). */
+const progressSql = `
+  select g.id, g.biosignal_id, b.name, b.unit, g.title, g.target, g.agg, g.period, to_json(p.start) #>> '{}' as period_start, v.value
+  from goal g join biosignal b on b.id = g.biosignal_id
+  cross join lateral (select date_trunc(g.period, now() at time zone $2) at time zone $2 as start) p
+  cross join lateral (
+    select case g.agg when 'sum' then sum(x.sum) when 'mean' then sum(x.sum) / nullif(sum(x.n), 0) when 'max' then max(x.max) else nullif(sum(x.n), 0) end as value
+    from (
+      select sum(m.value) as sum, count(*)::double precision as n, max(m.value) as max from measurement m
+      where b.code is not null and m.xuser_id = g.xuser_id and m.biosignal_id = g.biosignal_id and m.time >= p.start and m.time <= now() and m.qmask < 2
+      union all
+      select sum(f.sum)::double precision, sum(f.value_n)::double precision, max(f.max) from feature_1m f
+      where b.feature is not null and f.bucket >= p.start
+        and f.stream_id in (select s.id from stream s where s.xuser_id = g.xuser_id and coalesce(s.last_sample_at, 'infinity') >= p.start)
+        and f.method_id in (select id from method where kind = 'feature' and name = b.feature)) x) v
+  where g.xuser_id = $1 and g.ended_at is null
+  order by g.created_at, g.id limit 100`;
+
+export function goalRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
+  const { db } = deps;
+  const progress = async (subject: Subject): Promise<{ id: string }[]> =>
+    (await db.query<{ id: string }>(progressSql, [subject.id, subject.timeZone])).rows;
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/goals',
+      operationId: 'listGoals',
+      tag: 'Self-reports',
+      summary: 'List the goals of a person, with progress',
+      description: "Days and weeks (from Monday) are of the person's time zone.",
+      access: { ...ownRead, key: 'read' },
+      query: { subject_id: SubjectQuery },
+      responses: { 200: { description: 'Goals.', schema: Type.Array(GoalSchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, query }) => {
+        const subject = await ownSubject(db, caller, (query as { subject_id?: string }).subject_id ?? '');
+        return { status: 200, json: await progress(subject) };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/goals',
+      operationId: 'createGoal',
+      tag: 'Self-reports',
+      summary: 'Set somebody a goal',
+      access: { key: 'write', operator: 'editor' },
+      body: exactly({
+        subject_id: Type.String({ minLength: 1, maxLength: 255 }),
+        biosignal_id: Type.Integer(),
+        target: Type.Number({ exclusiveMinimum: 0 }),
+        title: Type.Optional(Type.String({ maxLength: 200 })),
+        agg: Type.Optional(members.agg),
+        period: Type.Optional(members.period),
+      }),
+      idempotent: true,
+      responses: { 201: { description: 'The goal.', schema: GoalSchema } },
+      errors: ['not_found'],
+      handler: async ({ caller, body }) => {
+        const input = body as {
+          subject_id: string;
+          biosignal_id: number;
+          target: number;
+          title?: string;
+          agg?: string;
+          period?: string;
+        };
+        const subject = await ownSubject(db, caller, input.subject_id);
+        const { rows } = await db.query<{ id: string }>(
+          `insert into goal (organization_id, project_id, xuser_id, biosignal_id, target, title, agg, period, created_by)
+           select $1, $2, $3, b.id, $5, $6, $7, $8, $9 from biosignal b where b.id = $4 and (b.project_id is null or b.project_id = $2)
+           returning id`,
+          [
+            subject.orgId,
+            subject.projectId,
+            subject.id,
+            input.biosignal_id,
+            input.target,
+            input.title ?? '',
+            input.agg ?? 'sum',
+            input.period ?? 'day',
+            callerKey(caller),
+          ],
+        );
+        const made = (await progress(subject)).find((goal) => goal.id === rows[0]?.id);
+        if (made === undefined) throw new PipelineError('not_found', 'There is no such biosignal.');
+        return { status: 201, json: made };
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/v1/goals/{goalId}',
+      operationId: 'endGoal',
+      tag: 'Self-reports',
+      summary: 'End a goal',
+      access: { key: 'write', operator: 'editor' },
+      params: { goalId: Uuid },
+      responses: { 204: { description: 'Ended.' } },
+      errors: ['not_found'],
+      handler: async ({ caller, params }) => {
+        const id = params['goalId'] ?? '';
+        const { rowCount } = isUuid(id)
+          ? await db.query(
+              'update goal set ended_at = now() where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and ended_at is null',
+              [id, orgOf(caller), projectOf(caller)],
+            )
+          : { rowCount: 0 };
+        if (rowCount === 0) throw new PipelineError('not_found', 'There is no such goal.');
+        return { status: 204 };
+      },
+    },
+  ];
+}

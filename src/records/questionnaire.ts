@@ -1,0 +1,292 @@
+/** The subset of FHIR R4 Questionnaire that this service keeps, asks and checks: choice, boolean, integer, decimal, date, string, text,
+ *  display and group, enableWhen, limits, points of answers (docs/questionnaires.md). Whatever else a resource holds is refused, so that
+ *  nothing is silently left out when it is asked. */
+import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { exactly, oneOf } from '../http/schemas.ts';
+
+export const itemTypes = ['choice', 'boolean', 'integer', 'decimal', 'date', 'string', 'text', 'display', 'group'] as const;
+export const enableOperators = ['exists', '=', '!=', '>', '<', '>=', '<='] as const;
+const BASE = 'http://hl7.org/fhir/StructureDefinition/';
+export const MIN_VALUE = `${BASE}minValue`;
+export const MAX_VALUE = `${BASE}maxValue`;
+export const ORDINAL_VALUE = `${BASE}ordinalValue`;
+const ITEMS_MAX = 200;
+const DEPTH_MAX = 3;
+const ANSWER_TEXT_MAX = 4000;
+
+export type Coding = Readonly<{ system?: string; code: string; display?: string }>;
+type Extension = Readonly<{ url: string; valueInteger?: number; valueDecimal?: number }>;
+export type AnswerOption = Readonly<{ valueCoding: Coding; extension?: readonly Extension[] }>;
+export type EnableWhen = Readonly<{
+  question: string;
+  operator: (typeof enableOperators)[number];
+  answerBoolean?: boolean;
+  answerInteger?: number;
+  answerDecimal?: number;
+  answerString?: string;
+  answerDate?: string;
+  answerCoding?: Coding;
+}>;
+export type QuestionnaireItem = Readonly<{
+  linkId: string;
+  prefix?: string;
+  text?: string;
+  type: (typeof itemTypes)[number];
+  required?: boolean;
+  repeats?: boolean;
+  maxLength?: number;
+  enableWhen?: readonly EnableWhen[];
+  enableBehavior?: 'all' | 'any';
+  answerOption?: readonly AnswerOption[];
+  extension?: readonly Extension[];
+  item?: readonly QuestionnaireItem[];
+}>;
+/** What a project writes; id, version and status are the service's. */
+export type QuestionnaireText = Readonly<{ title: string; description?: string; item: readonly QuestionnaireItem[] }>;
+export type Questionnaire = QuestionnaireText &
+  Readonly<{ resourceType: 'Questionnaire'; id: string; version: string; status: 'active' | 'retired' }>;
+
+export type Answer = Readonly<{
+  valueCoding?: Readonly<{ code?: string }>;
+  valueBoolean?: boolean;
+  valueInteger?: number;
+  valueDecimal?: number;
+  valueDate?: string;
+  valueString?: string;
+  item?: readonly ResponseItem[];
+}>;
+export type ResponseItem = Readonly<{ linkId: string; text?: string; answer?: readonly Answer[]; item?: readonly ResponseItem[] }>;
+export type Fault = Readonly<{ pointer: string; code: string; detail: string }>;
+
+const Text = (max: number) => Type.Optional(Type.String({ maxLength: max }));
+const LinkId = Type.String({ minLength: 1, maxLength: 64, pattern: '^[^{}]+$' });
+const CodingSchema = exactly({ system: Text(200), code: Type.String({ minLength: 1, maxLength: 64 }), display: Text(500) });
+const ExtensionSchema = exactly({
+  url: Type.String({ maxLength: 200 }),
+  valueInteger: Type.Optional(Type.Integer()),
+  valueDecimal: Type.Optional(Type.Number()),
+});
+const itemMembers = {
+  linkId: LinkId,
+  prefix: Text(32),
+  text: Text(1000),
+  type: oneOf(itemTypes),
+  required: Type.Optional(Type.Boolean()),
+  repeats: Type.Optional(Type.Boolean()),
+  maxLength: Type.Optional(Type.Integer({ minimum: 1, maximum: ANSWER_TEXT_MAX })),
+  enableWhen: Type.Optional(
+    Type.Array(
+      exactly({
+        question: LinkId,
+        operator: oneOf(enableOperators),
+        answerBoolean: Type.Optional(Type.Boolean()),
+        answerInteger: Type.Optional(Type.Integer()),
+        answerDecimal: Type.Optional(Type.Number()),
+        answerString: Text(ANSWER_TEXT_MAX),
+        answerDate: Text(10),
+        answerCoding: Type.Optional(CodingSchema),
+      }),
+      { maxItems: 16 },
+    ),
+  ),
+  enableBehavior: Type.Optional(oneOf(['all', 'any'])),
+  answerOption: Type.Optional(
+    Type.Array(exactly({ valueCoding: CodingSchema, extension: Type.Optional(Type.Array(ExtensionSchema, { maxItems: 4 })) }), {
+      maxItems: 100,
+    }),
+  ),
+  extension: Type.Optional(Type.Array(ExtensionSchema, { maxItems: 8 })),
+};
+/** Items nest, DEPTH_MAX deep. */
+function itemSchema(depth: number): TSchema {
+  if (depth === 0) return exactly(itemMembers);
+  return exactly({ ...itemMembers, item: Type.Optional(Type.Array(itemSchema(depth - 1), { maxItems: ITEMS_MAX })) });
+}
+const answerMembers = {
+  valueCoding: Type.Optional(exactly({ system: Text(200), code: Type.String({ maxLength: 64 }), display: Text(500) })),
+  valueBoolean: Type.Optional(Type.Boolean()),
+  valueInteger: Type.Optional(Type.Integer()),
+  valueDecimal: Type.Optional(Type.Number()),
+  valueDate: Text(10),
+  valueString: Text(ANSWER_TEXT_MAX),
+  extension: Type.Optional(
+    Type.Array(ExtensionSchema, { maxItems: 4, description: 'Ignored: the service knows the points of its options.' }),
+  ),
+};
+/** Answers nest as the questions do: below a group, or below the answer that they belong to. */
+function responseItemSchema(depth: number): TSchema {
+  const members = { linkId: Type.String({ minLength: 1, maxLength: 64 }), text: Text(1000) };
+  if (depth === 0) return exactly({ ...members, answer: Type.Optional(Type.Array(exactly(answerMembers), { maxItems: 100 })) });
+  const item = Type.Optional(Type.Array(responseItemSchema(depth - 1), { maxItems: ITEMS_MAX }));
+  return exactly({ ...members, item, answer: Type.Optional(Type.Array(exactly({ ...answerMembers, item }), { maxItems: 100 })) });
+}
+export const ResponseItemsSchema = Type.Array(responseItemSchema(DEPTH_MAX), { maxItems: ITEMS_MAX });
+export const QuestionnaireTextSchema = exactly({
+  title: Type.String({ minLength: 1, maxLength: 200 }),
+  description: Text(2000),
+  item: Type.Array(itemSchema(DEPTH_MAX), { minItems: 1, maxItems: ITEMS_MAX }),
+});
+
+/** Every item in order, groups and what they hold included. */
+export function flatItems(items: readonly QuestionnaireItem[]): QuestionnaireItem[] {
+  return items.flatMap((item) => [item, ...flatItems(item.item ?? [])]);
+}
+
+/** Points of an option, as FHIR's ordinalValue; null where it has none. */
+export function pointsOfOption(option: AnswerOption): number | null {
+  const extension = option.extension?.find(({ url }) => url === ORDINAL_VALUE);
+  return extension?.valueDecimal ?? extension?.valueInteger ?? null;
+}
+
+/** What a schema cannot say. */
+export function checkQuestionnaire(text: QuestionnaireText): readonly Fault[] {
+  const faults: Fault[] = [];
+  const seen = new Map<string, QuestionnaireItem>();
+  const visit = (items: readonly QuestionnaireItem[], pointer: string): void => {
+    for (const [i, item] of items.entries()) {
+      const at = `${pointer}/${i}`;
+      const fault = (code: string, detail: string): void => void faults.push({ pointer: at, code, detail });
+      if (seen.has(item.linkId)) fault('repeated', `linkId ${item.linkId} is used twice`);
+      if (seen.size >= ITEMS_MAX) return fault('count', `there are more than ${ITEMS_MAX} items`);
+      for (const { question } of item.enableWhen ?? []) {
+        if (!seen.has(question)) fault('enable_when', `enableWhen names ${question}, which is no question before this one`);
+      }
+      seen.set(item.linkId, item);
+      if (item.type === 'choice' && (item.answerOption ?? []).length === 0) fault('options', 'a choice needs answerOption');
+      const codes = (item.answerOption ?? []).map(({ valueCoding }) => valueCoding.code);
+      if (new Set(codes).size < codes.length) fault('options', 'two options have the same code');
+      if (item.type === 'group' && (item.item ?? []).length === 0) fault('group', 'a group needs items');
+      if (item.type !== 'group' && (item.text ?? '') === '') fault('text', 'needs a text');
+      visit(item.item ?? [], `${at}/item`);
+    }
+  };
+  visit(text.item, '/item');
+  return faults;
+}
+
+export type Given = ReadonlyMap<string, readonly Answer[]>;
+
+/** Items that are to be answered, given these answers; in order. */
+export function enabledItems(items: readonly QuestionnaireItem[], given: Given): QuestionnaireItem[] {
+  return items.filter((item) => isEnabled(item, given)).flatMap((item) => [item, ...enabledItems(item.item ?? [], given)]);
+}
+
+function isEnabled(item: QuestionnaireItem, given: Given): boolean {
+  const conditions = item.enableWhen ?? [];
+  if (conditions.length === 0) return true;
+  const holds = (condition: EnableWhen): boolean => conditionHolds(condition, given.get(condition.question) ?? []);
+  return item.enableBehavior === 'any' ? conditions.some(holds) : conditions.every(holds);
+}
+
+function conditionHolds(condition: EnableWhen, answers: readonly Answer[]): boolean {
+  if (condition.operator === 'exists') return answers.length > 0 === (condition.answerBoolean ?? true);
+  const wanted =
+    condition.answerCoding?.code ??
+    condition.answerBoolean ??
+    condition.answerInteger ??
+    condition.answerDecimal ??
+    condition.answerDate ??
+    condition.answerString;
+  // `!=` holds when no answer equals; the others when one answer does (FHIR R4, Questionnaire.item.enableWhen).
+  if (condition.operator === '!=') return answers.every((answer) => plain(answer) !== wanted);
+  return answers.some((answer) => {
+    const value = plain(answer);
+    if (value === undefined || wanted === undefined) return false;
+    if (condition.operator === '=') return value === wanted;
+    if (condition.operator === '>') return value > wanted;
+    if (condition.operator === '<') return value < wanted;
+    return condition.operator === '>=' ? value >= wanted : value <= wanted;
+  });
+}
+
+function plain(answer: Answer): string | number | boolean | undefined {
+  return (
+    answer.valueCoding?.code ?? answer.valueBoolean ?? answer.valueInteger ?? answer.valueDecimal ?? answer.valueDate ?? answer.valueString
+  );
+}
+
+/** Answers of a response by linkId, wherever they nest. `at` says where each was. */
+export function answersOf(items: readonly ResponseItem[]): readonly Readonly<{ linkId: string; answers: readonly Answer[]; at: string }>[] {
+  const found: { linkId: string; answers: readonly Answer[]; at: string }[] = [];
+  const visit = (list: readonly ResponseItem[], pointer: string): void => {
+    for (const [i, item] of list.entries()) {
+      const at = `${pointer}/${i}`;
+      found.push({ linkId: item.linkId, answers: item.answer ?? [], at });
+      visit(item.item ?? [], `${at}/item`);
+      for (const [j, answer] of (item.answer ?? []).entries()) visit(answer.item ?? [], `${at}/answer/${j}/item`);
+    }
+  };
+  visit(items, '/item');
+  return found;
+}
+
+/** Holds answers against the questions. @param complete required questions must be answered */
+export function checkAnswers(
+  questions: readonly QuestionnaireItem[],
+  items: readonly ResponseItem[],
+  complete: boolean,
+): Readonly<{ given: Given; faults: readonly Fault[] }> {
+  const faults: Fault[] = [];
+  const given = new Map<string, readonly Answer[]>();
+  /** Answered, rightly or wrongly. */
+  const named = new Set<string>();
+  const byLink = new Map(flatItems(questions).map((item) => [item.linkId, item]));
+  for (const { linkId, answers, at } of answersOf(items)) {
+    const question = byLink.get(linkId);
+    named.add(linkId);
+    const fault = (code: string, detail: string): void => void faults.push({ pointer: at, code, detail });
+    if (question === undefined) fault('unknown', `there is no question ${linkId.slice(0, 64)}`);
+    else if (question.type === 'group' || question.type === 'display') {
+      if (answers.length > 0) fault('count', `${linkId} takes no answer`);
+    } else if (given.has(linkId)) fault('repeated', `${linkId} is answered twice`);
+    else if (answers.length === 0 || (answers.length > 1 && question.repeats !== true)) fault('count', `${linkId} takes one answer`);
+    else if (!answers.every((answer) => fits(question, answer))) fault('value', `the answer to ${linkId} is not one that it takes`);
+    else given.set(linkId, answers);
+  }
+  const enabled = enabledItems(questions, given);
+  const asked = new Set(enabled.map((item) => item.linkId));
+  for (const linkId of given.keys()) {
+    if (!asked.has(linkId)) faults.push({ pointer: '/item', code: 'disabled', detail: `${linkId} is not asked after these answers` });
+  }
+  for (const { linkId, required, type } of complete ? enabled : []) {
+    if (required !== true || type === 'group' || type === 'display' || named.has(linkId)) continue;
+    faults.push({ pointer: '/item', code: 'required', detail: `${linkId} is not answered` });
+  }
+  return { given, faults };
+}
+
+function fits(question: QuestionnaireItem, answer: Answer): boolean {
+  switch (question.type) {
+    case 'choice':
+      return question.answerOption?.some(({ valueCoding }) => valueCoding.code === answer.valueCoding?.code) === true;
+    case 'boolean':
+      return answer.valueBoolean !== undefined;
+    case 'integer':
+      return Number.isSafeInteger(answer.valueInteger) && within(question, answer.valueInteger ?? 0);
+    case 'decimal': {
+      const value = answer.valueDecimal ?? answer.valueInteger;
+      return value !== undefined && Number.isFinite(value) && within(question, value);
+    }
+    case 'date':
+      return /^\d{4}-\d{2}-\d{2}$/.test(answer.valueDate ?? '') && !Number.isNaN(Date.parse(`${answer.valueDate}T00:00:00Z`));
+    case 'string':
+    case 'text':
+      return answer.valueString !== undefined && answer.valueString.length <= (question.maxLength ?? ANSWER_TEXT_MAX);
+    case 'display':
+    case 'group':
+      return false;
+    default: {
+      const never: never = question.type;
+      throw new Error(`type ${String(never)}`);
+    }
+  }
+}
+
+function within(question: QuestionnaireItem, value: number): boolean {
+  const limit = (url: string): number | undefined => {
+    const extension = question.extension?.find((item) => item.url === url);
+    return extension?.valueInteger ?? extension?.valueDecimal;
+  };
+  return value >= (limit(MIN_VALUE) ?? -Infinity) && value <= (limit(MAX_VALUE) ?? Infinity);
+}
