@@ -1,5 +1,6 @@
 /** `npm start`: the whole service on one machine with a demo: embedded database unless DATABASE_URL is set, web pages built, a simulated
  *  device streaming. Says where to look; Ctrl-C stops everything. */
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readConfig } from '../src/config.ts';
 import { PipelineError } from '../src/errors.ts';
@@ -10,6 +11,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const startedMs = performance.now();
 
 try {
+  if (existsSync('.env')) process.loadEnvFile('.env');
   const config = readConfig({ BIO_DEMO: '1', BIO_LOG_LEVEL: 'warn', ...process.env });
   const webDir = resolve('dist');
   const building = buildWeb(webDir);

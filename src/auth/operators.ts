@@ -103,6 +103,17 @@ export async function updateMember(
   throw new PipelineError('conflict', 'The last administrator cannot be demoted or disabled.');
 }
 
+/** Sets a password and ends the account's sessions. @throws PipelineError not_found */
+export async function setPassword(db: Db, orgId: string, id: string, password: string): Promise<void> {
+  const { rowCount } = await db.query(
+    `with changed as (update operator_account set password_hash = $3 where organization_id = $1 and id = $2 returning id),
+       ended as (update operator_session set revoked_at = now() where operator_id in (select id from changed) and revoked_at is null)
+     select id from changed`,
+    [orgId, id, await hashPassword(password)],
+  );
+  if (rowCount === 0) throw new PipelineError('not_found', 'There is no such member.');
+}
+
 // Compared when there is no such account, so that the time does not tell which addresses exist.
 let decoy: Promise<string> | null = null;
 

@@ -4,6 +4,10 @@ import type { Command } from './command.ts';
 type Entry = Readonly<{ summary: string; load: () => Promise<Command> }>;
 
 export const commands: Readonly<Record<string, Entry>> = {
+  init: {
+    summary: 'Set up: settings file, database schema, first organization with keys, first operator.',
+    load: async () => (await import('./init.ts')).init,
+  },
   start: { summary: 'Run the service in the foreground.', load: async () => (await import('./start.ts')).start },
   doctor: {
     summary: 'Look at machine, settings, database and service, and say what is wrong.',
@@ -14,6 +18,10 @@ export const commands: Readonly<Record<string, Entry>> = {
   org: { summary: 'Create and list organizations.', load: async () => (await import('./organizations.ts')).org },
   project: { summary: 'Create and list projects.', load: async () => (await import('./organizations.ts')).project },
   key: { summary: 'Create, list, rotate and revoke organization keys.', load: async () => (await import('./organizations.ts')).key },
+  operator: {
+    summary: 'Create, list and change the people who sign in to the dashboard.',
+    load: async () => (await import('./operators.ts')).operator,
+  },
   token: { summary: 'Mint a user token.', load: async () => (await import('./token.ts')).token },
   replay: { summary: 'Stream recordings into a service as if a device sent them.', load: async () => (await import('./replay.ts')).replay },
   simulate: { summary: 'Stream simulated devices, with faults if wanted.', load: async () => (await import('./simulate.ts')).simulate },

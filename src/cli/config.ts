@@ -42,7 +42,10 @@ env-example   a commented .env file with every setting and its default`,
 
 /** The text of .env.example: every setting commented out at its default. A test holds the file in the repository to it. */
 export function envExample(): string {
-  const lines = ['# Settings of biosignal. Copy to .env and uncomment what you change.', "# Written by 'biosignal config env-example'."];
+  const lines = [
+    '# Settings of biosignal. Copy to .env and uncomment what you change; the command line and npm start read it.',
+    "# Written by 'biosignal config env-example'.",
+  ];
   for (const row of Object.values(settings)) lines.push('', `# ${row.doc}`, `#${row.env}=${plain(row.fallback)}`);
   return lines.join('\n');
 }
@@ -62,6 +65,6 @@ function shown(env: string, value: unknown): string {
 /** Variables that look like ours and are not: a misspelt limit would be ignored silently. */
 function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = new Set<string>(Object.values(settings).map((row) => row.env));
-  for (const name of ['BIO_URL', 'BIO_KEY', 'BIO_TEST_DATA']) known.add(name);
+  for (const name of ['BIO_URL', 'BIO_KEY', 'BIO_OPERATOR_PASSWORD']) known.add(name);
   return Object.keys(env).filter((name) => name.startsWith('BIO_') && !name.startsWith('BIO_TEST_') && !known.has(name));
 }

@@ -1,5 +1,5 @@
 /** The `biosignal` binary: finds the command, hands it the console, turns its answer into the exit code. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, runCommand } from './command.ts';
 import type { Console } from './command.ts';
 import { commands } from './commands.ts';
@@ -15,7 +15,7 @@ function overview(): string {
     'Commands:',
     ...rows,
     '',
-    "'biosignal COMMAND --help' explains one. Settings come from the environment: 'biosignal config print'.",
+    "'biosignal COMMAND --help' explains one. Settings come from the environment and from .env in this folder: 'biosignal config print'.",
     'Exit codes: 0 done, 1 failed or found a difference, 2 wrong usage, 3 service or database away or busy (try again), 130 interrupted.',
   ].join('\n');
 }
@@ -45,6 +45,9 @@ async function main(args: readonly string[], console: Console): Promise<number> 
   }
   return await runCommand(await found.load(), rest, console);
 }
+
+// Settings of this folder; what the environment says already wins.
+if (existsSync('.env')) process.loadEnvFile('.env');
 
 // The first Ctrl-C asks the command to finish what it is in the middle of; the second ends it.
 const abort = new AbortController();

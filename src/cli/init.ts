@@ -1,0 +1,80 @@
+/** `biosignal init`: from nothing to a service that can be started: settings, schema, organization, keys, first operator. */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { createOrganization } from '../auth/organizations.ts';
+import { PipelineError } from '../errors.ts';
+import { migrate } from '../storage/migrate.ts';
+import type { Command, Console } from './command.ts';
+import { EXIT_OK, UsageError } from './command.ts';
+import { envExample } from './config.ts';
+import { locateDatabase, withDatabase } from './open-database.ts';
+import { addOperator } from './operators.ts';
+
+export const init: Command = {
+  name: 'init',
+  summary: 'Set up: settings file, database schema, first organization with keys, first operator.',
+  positionals: 'ORGANIZATION',
+  description: `Writes FILE (mode 0600, not overwritten) with every setting commented out, brings the database to the schema of this release, makes
+the organization with a project and a first key of every scope, and, with --operator, an account for the dashboard. Secrets are printed
+once. A second call changes nothing and says what is there. 'biosignal' and 'npm start' read a file .env in the folder they are called in.`,
+  options: {
+    project: { type: 'string', value: 'NAME', doc: 'Name of the first project. Default: as the organization.' },
+    operator: { type: 'string', value: 'EMAIL', doc: 'Make an owner for the dashboard. See BIO_OPERATOR_PASSWORD in operator --help.' },
+    database: { type: 'string', value: 'URL', env: 'DATABASE_URL', doc: 'PostgreSQL or TimescaleDB. Default: the embedded database.' },
+    file: { type: 'string', value: 'FILE', fallback: '.env', doc: 'Settings file to write.' },
+  },
+  examples: [
+    'biosignal init "Sleep Lab" --operator ada@clinic.example',
+    'biosignal init "Sleep Lab" --database postgres://bio@db/biosignal',
+  ],
+  run: async ({ console, options, positionals, json }) => {
+    const [name = ''] = positionals;
+    if (name.trim() === '' || positionals.length > 1) throw new UsageError('name the organization (in quotes when it has blanks)');
+    const url = options.text('database');
+    const here: Console = url === '' ? console : { ...console, env: { ...console.env, DATABASE_URL: url } };
+    const file = resolve(console.cwd, options.text('file'));
+    const wrote = await writeSettings(file, url);
+    const result: Record<string, string> = { settings: wrote ? file : `${file} (was there, left alone)` };
+    const address = await locateDatabase(here);
+    try {
+      const { version, kind } = await migrate(address.url);
+      result['database'] = `${kind}, schema ${version} (${address.where})`;
+    } finally {
+      await address.stop();
+    }
+    await withDatabase(here, async ({ pool }) => {
+      const { rows } = await pool.query<{ id: string; name: string }>('select id, name from organization order by created_at');
+      if (rows.length > 0) {
+        result['organization'] = `${rows.map((row) => row.name).join(', ')} (was there; 'biosignal key create' makes keys)`;
+        return;
+      }
+      const email = options.text('operator');
+      if (email !== '' && !/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError(`--operator must be an e-mail address, not '${email}'`);
+      const project = options.text('project');
+      const made = await createOrganization(pool, name, project === '' ? {} : { projectName: project });
+      Object.assign(result, { organization: name, org_id: made.orgId, project_id: made.projectId });
+      Object.assign(result, { project_key: made.projectKey, sdk_key: made.sdkKey, api_key: made.apiKey.key });
+      if (email === '') return;
+      const account = await addOperator(pool, made.orgId, { email, name: '', role: 'owner' }, console);
+      result['operator'] = email;
+      if (account['password'] !== undefined) result['password'] = account['password'];
+    });
+    if (json) console.out(JSON.stringify(result, null, 2));
+    else {
+      for (const [key, value] of Object.entries(result)) console.out(`${key}: ${value}`);
+      console.out(`next: biosignal start, then open ${console.env['BIO_PUBLIC_URL'] ?? 'http://127.0.0.1:8080'}/dashboard`);
+    }
+    return EXIT_OK;
+  },
+};
+
+/** @returns false when the file was there */
+async function writeSettings(file: string, databaseUrl: string): Promise<boolean> {
+  if (existsSync(file)) return false;
+  const text = databaseUrl === '' ? envExample() : envExample().replace(/^#DATABASE_URL=.*$/m, () => `DATABASE_URL=${databaseUrl}`);
+  await writeFile(file, `${text}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
+    throw new PipelineError('internal', `cannot write ${file}`, { cause: error });
+  });
+  return true;
+}

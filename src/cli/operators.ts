@@ -1,0 +1,106 @@
+/** `biosignal operator`: people who may sign in to the dashboard. Speaks to the database, so it also makes the first one. */
+import { randomBytes } from 'node:crypto';
+import { createMember, listMembers, memberRoles, PASSWORD_MIN, setPassword, updateMember } from '../auth/operators.ts';
+import type { Member } from '../auth/operators.ts';
+import type { Db } from '../auth/api-keys.ts';
+import { PipelineError } from '../errors.ts';
+import type { Command, Console, Options } from './command.ts';
+import { EXIT_OK, UsageError } from './command.ts';
+import { withDatabase } from './open-database.ts';
+import { findOrganization } from './organizations.ts';
+import { formatTable } from './table.ts';
+
+const verbs = ['create', 'list', 'role', 'password', 'disable', 'enable'] as const;
+
+export const operator: Command = {
+  name: 'operator',
+  summary: 'Create, list and change the people who sign in to the dashboard.',
+  positionals: 'create EMAIL | list | role EMAIL | password EMAIL | disable EMAIL | enable EMAIL',
+  description: `Without BIO_OPERATOR_PASSWORD in the environment, create and password make a random password and print it once. A new password
+and disable end the account's sessions. Roles: owner and admin may do everything, clinician and analyst read, viewer looks at the pages.`,
+  options: {
+    org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
+    role: { type: 'string', value: 'ROLE', fallback: 'admin', doc: `create, role: ${memberRoles.join(', ')}.` },
+    name: { type: 'string', value: 'NAME', doc: 'create: how the dashboard calls them. Default: the address before the @.' },
+  },
+  examples: ['biosignal operator create ada@clinic.example --role owner', 'biosignal operator password ada@clinic.example'],
+  run: ({ console, options, positionals, json }) =>
+    withDatabase(console, async ({ pool }) => {
+      const [given = '', email = ''] = positionals;
+      const verb = verbs.find((one) => one === given);
+      if (verb === undefined) throw new UsageError(`say one of ${verbs.join(', ')}`);
+      const orgId = await findOrganization(pool, options.text('org'));
+      if (verb === 'list') {
+        const rows = (await listMembers(pool, orgId)).map((member) => ({ ...member, disabled: member.disabled ? 'yes' : '' }));
+        if (json) console.out(JSON.stringify(rows, null, 2));
+        else for (const line of formatTable(rows)) console.out(line);
+        return EXIT_OK;
+      }
+      if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError(`${verb} needs an e-mail address`);
+      const result =
+        verb === 'create' ? await create(pool, orgId, email, options, console) : await change(pool, orgId, verb, email, options, console);
+      if (json) console.out(JSON.stringify(result, null, 2));
+      else for (const [name, value] of Object.entries(result)) console.out(`${name}: ${value}`);
+      return EXIT_OK;
+    }),
+};
+
+async function create(db: Db, orgId: string, email: string, options: Options, console: Console): Promise<Record<string, string>> {
+  const role = options.oneOf('role', memberRoles);
+  return await addOperator(db, orgId, { email, name: options.text('name'), role }, console);
+}
+
+/** Makes an account. @returns what to show once; the password only when it was made here. @throws PipelineError conflict */
+export async function addOperator(
+  db: Db,
+  orgId: string,
+  who: Readonly<{ email: string; name: string; role: Member['role'] }>,
+  console: Console,
+): Promise<Record<string, string>> {
+  const { password, shown } = choosePassword(console);
+  const displayName = who.name === '' ? who.email.split('@', 1)[0]! : who.name;
+  const member = await createMember(db, { orgId, email: who.email, displayName, role: who.role, password });
+  return { id: member.id, email: member.email, role: member.role, ...shown };
+}
+
+async function change(
+  db: Db,
+  orgId: string,
+  verb: Exclude<(typeof verbs)[number], 'create' | 'list'>,
+  email: string,
+  options: Options,
+  console: Console,
+): Promise<Record<string, string>> {
+  const member = (await listMembers(db, orgId)).find((one) => one.email.toLowerCase() === email.toLowerCase());
+  if (member === undefined) throw new PipelineError('not_found', `no operator '${email}'`);
+  switch (verb) {
+    case 'password': {
+      const { password, shown } = choosePassword(console);
+      await setPassword(db, orgId, member.id, password);
+      return { id: member.id, email: member.email, ...shown };
+    }
+    case 'role': {
+      const { role } = await updateMember(db, orgId, member.id, { role: options.oneOf('role', memberRoles) });
+      return { id: member.id, email: member.email, role };
+    }
+    case 'disable':
+    case 'enable': {
+      const { disabled } = await updateMember(db, orgId, member.id, { disabled: verb === 'disable' });
+      return { id: member.id, email: member.email, disabled: disabled ? 'yes' : 'no' };
+    }
+    default: {
+      const never: never = verb;
+      throw new RangeError(String(never));
+    }
+  }
+}
+
+function choosePassword(console: Console): { password: string; shown: Record<string, string> } {
+  const given = console.env['BIO_OPERATOR_PASSWORD'] ?? '';
+  if (given === '') {
+    const password = randomBytes(15).toString('base64url');
+    return { password, shown: { password } };
+  }
+  if (given.length < PASSWORD_MIN) throw new UsageError(`BIO_OPERATOR_PASSWORD needs at least ${PASSWORD_MIN} characters`);
+  return { password: given, shown: {} };
+}
