@@ -119,13 +119,7 @@ export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Pro
       `select pg_try_advisory_xact_lock(hashtextextended('biosignal episode rules', 0)) as taken`,
     );
     if (lock[0]?.taken === true) {
-      const { rows } = await client.query<Candidate>(
-        `select id, uuid, organization_id, project_id, xuser_id from stream
-         where last_packet_at > now() - make_interval(secs => $1::integer)
-            or id in (select stream_id from episode where status = 'open' and created_by like 'rule:%')`,
-        [LOOK_BACK_SEC],
-      );
-      for (const stream of rows) for (const rule of rules) await applyRule(client, stream, rule);
+      for (const rule of rules) for (const stream of await concerned(client, rule)) await applyRule(client, stream, rule);
     }
     await client.query('commit');
   } catch (error) {
@@ -134,6 +128,23 @@ export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Pro
   } finally {
     client.release();
   }
+}
+
+/** Streams that the rule may say something about: those with an open episode of it, and those with a value beyond its bound lately. One
+ *  query for the fleet: two for every stream and rule were 12 % of the main thread with 500 devices. */
+async function concerned(db: Pick<Pool, 'query'>, rule: EpisodeRule): Promise<readonly Candidate[]> {
+  const { rows } = await db.query<Candidate>(
+    `with method_of as (select id from method where kind = 'feature' and name = $1 order by id desc limit 1)
+     select s.id, s.uuid, s.organization_id, s.project_id, s.xuser_id from stream s
+     where s.id in (select stream_id from episode where status = 'open' and created_by = $2)
+        or s.last_packet_at > now() - make_interval(secs => $3::integer) and exists (
+          select from feature f
+          where f.stream_id = s.id and f.method_id = (select id from method_of) and f.qmask = 0 and (f.value > $4 or f.value < $5)
+            and f.time >= (select max(time) from feature where stream_id = s.id and method_id = (select id from method_of))
+                          - make_interval(secs => $3::integer))`,
+    [rule.feature, `rule:${rule.name}_v1`, LOOK_BACK_SEC, rule.above ?? null, rule.below ?? null],
+  );
+  return rows;
 }
 
 async function applyRule(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeRule): Promise<void> {
