@@ -31,6 +31,9 @@ const tables: readonly Readonly<{ table: string; sql: string }>[] = [
   },
   { table: 'mood', sql: 'select to_jsonb(m) as row from mood m where m.xuser_id = $1' },
   { table: 'questionnaire_response', sql: 'select to_jsonb(q) as row from questionnaire_response q where q.xuser_id = $1' },
+  { table: 'questionnaire_draft', sql: 'select to_jsonb(d) as row from questionnaire_draft d where d.xuser_id = $1' },
+  { table: 'task_schedule', sql: 'select to_jsonb(t) as row from task_schedule t where t.xuser_id = $1' },
+  { table: 'goal', sql: 'select to_jsonb(g) as row from goal g where g.xuser_id = $1' },
   { table: 'task', sql: 'select to_jsonb(t) as row from task t where t.xuser_id = $1' },
   // The text of a journal is sealed to all but its author, who reads it with GET /api/v1/journal.
   { table: 'journal_entry', sql: `select to_jsonb(j) - 'sealed' as row from journal_entry j where j.xuser_id = $1` },
