@@ -16,6 +16,7 @@ import type { Database } from './storage/database.ts';
 const PACKET_MS = 100;
 const TICK_MS = 50;
 const RETRY_MS = 500;
+const BATTERY_EVERY = 600; // packets
 
 export type Demo = Readonly<{
   /** Secret of this run; the live page sends it as a bearer. */
@@ -98,7 +99,9 @@ async function startDevice(
         const tOffsetNs = Number(gridTimeNs(run.k0, channel.rateNanoHz) - span.t0DeviceNs);
         return { channel, tOffsetNs, samples: run.samples, qmask: run.qmask };
       }),
-      measurements: [],
+      // Once a minute; a day and a half from full to empty, then a new one.
+      measurements:
+        seq % BATTERY_EVERY === 0 ? [{ code: 'battery', tOffsetNs: 0, value: 100 - ((seq / BATTERY_EVERY / 20) % 100), unit: '%', quality: 0 }] : [],
       events: [],
     });
     seq += 1;

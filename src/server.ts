@@ -142,7 +142,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         (db) => [
           ...authApi({ pool: db, auth, cursors, secureCookies: !isLoopbackHost(config.host) }),
           ...queryApi({ db, cursors, version, config, flowingStreams: () => pipeline.flowingStreams() }),
-          ...recordsApi({ db, owner: database.pool, cursors }),
+          ...recordsApi({ db, owner: database.pool, cursors, flowingStreams: () => pipeline.flowingStreams() }),
         ],
         database.pool,
         roles.api,
