@@ -1,11 +1,13 @@
 // Migrations on a real server: the run's own, or the one named by BIO_TEST_DATABASE_URL.
-import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
+import { openDatabase } from '../src/storage/database.ts';
 import { migrate } from '../src/storage/migrate.ts';
+import { schemaText } from '../src/storage/schema-text.ts';
 import { emptyDatabase } from './helpers/database.ts';
 
 const drops: (() => Promise<void>)[] = [];
@@ -88,6 +90,45 @@ test('a migration that is killed is taken up where it stopped', async () => {
   expect(await schemaOf(url)).toEqual(await schemaOf(reference));
 });
 
+// From every earlier release, one after the other; and in each file the connection ends before every one of its statements.
+test('killed before any statement of any file: nothing of the file is left, and the next run goes on', { timeout: 240_000 }, async () => {
+  const url = await empty();
+  const reference = await empty();
+  await migrate(reference);
+  const sql = new URL('../sql/', import.meta.url);
+  const release = await mkdtemp(join(tmpdir(), 'bio-sql-'));
+  drops.push(() => rm(release, { recursive: true }));
+  let kills = 0;
+  for (const name of (await readdir(sql)).filter((file) => /^\d{6}-.*\.sql$/.test(file)).sort()) {
+    const text = await readFile(new URL(name, sql), 'utf8');
+    for (const at of statementStarts(text)) {
+      await writeFile(join(release, name), `${text.slice(0, at)} select pg_terminate_backend(pg_backend_pid()); ${text.slice(at)}`);
+      const attempt = migrate(url, { folder: pathToFileURL(`${release}/`) });
+      const [{ count: done }] = (await attempt.then(
+        () => [{ count: 'ran on another kind of server' }],
+        () => query(url, `select count(*)::int as count from migration where name = '${name}'`),
+      )) as [{ count: number | string }];
+      if (typeof done === 'string') break; // not for this server
+      expect([name, at, done]).toEqual([name, at, 0]);
+      kills++;
+    }
+    await writeFile(join(release, name), text);
+    if (text.includes('--! requires')) await query(url, `delete from migration where name = '${name}' and skipped`);
+    await migrate(url, { folder: pathToFileURL(`${release}/`) });
+  }
+  expect(kills).toBeGreaterThan(100);
+  expect(await schemaOf(url)).toEqual(await schemaOf(reference));
+  expect((await migrate(url)).applied).toEqual([]);
+});
+
+/** Where the statements of a file begin; what looks like an end within a body, a string or a comment is none. */
+function statementStarts(text: string): number[] {
+  const starts = [0];
+  const ends = /\$\$[\s\S]*?\$\$|--[^\n]*|'(?:[^']|'')*'|;/g;
+  for (const found of text.matchAll(ends)) if (found[0] === ';' && text.slice(found.index + 1).trim() !== '') starts.push(found.index + 1);
+  return starts;
+}
+
 test('a statement that fails leaves nothing of its file behind', async () => {
   const url = await empty();
   const before = await migrate(url);
@@ -114,4 +155,19 @@ test('a file that was edited after it ran is refused', async () => {
   await migrate(url);
   const edited = await folderWith((folder) => writeFile(join(folder, '000002-biosignal-catalog.sql'), '-- other\n'));
   await expect(migrate(url, { folder: edited })).rejects.toMatchObject({ code: 'conflict' });
+});
+
+// The snapshot is what a reviewer reads of a migration; npm run schema:dump writes it, with the embedded server.
+test('sql/schema.snapshot.sql is what the migrations make', async ({ skip }) => {
+  const url = await empty();
+  await migrate(url);
+  const database = await openDatabase(url);
+  try {
+    const { rows } = await database.pool.query<{ version: string }>(`select current_setting('server_version_num')::int / 10000 as version`);
+    if (database.kind !== 'postgres' || Number(rows[0]!.version) !== 18) skip('the snapshot is of the embedded PostgreSQL 18');
+    const snapshot = await readFile(new URL('../sql/schema.snapshot.sql', import.meta.url), 'utf8');
+    expect(await schemaText(database), 'run npm run schema:dump and review the difference').toBe(snapshot);
+  } finally {
+    await database.close();
+  }
 });
