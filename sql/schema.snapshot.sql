@@ -76,6 +76,15 @@ table biosignal
   channel_kind text
   code text
   created_at timestamp with time zone not null default now()
+table consent
+  id bigint not null identity always
+  organization_id uuid not null
+  xuser_id uuid not null
+  purpose text not null
+  granted boolean not null
+  document text not null default ''::text
+  recorded_by text not null
+  created_at timestamp with time zone not null default now()
 table database_kind
   kind text not null
   one boolean not null default true
@@ -311,6 +320,7 @@ table project
   settings jsonb not null default '{}'::jsonb
   created_at timestamp with time zone not null default now()
   archived_at timestamp with time zone
+  consent_required text[] not null default '{}'::text[]
 table project_biosignal
   project_id uuid not null
   biosignal_id integer not null
@@ -521,6 +531,10 @@ biosignal: biosignal_project_id_fkey FOREIGN KEY (project_id) REFERENCES project
 biosignal: biosignal_role_check CHECK ((role = ANY (ARRAY['measurement'::text, 'calculation'::text, 'setting'::text, 'unspecified'::text])))
 biosignal: biosignal_signal_type_check CHECK ((signal_type = ANY (ARRAY['waveform'::text, 'interval'::text, 'scalar'::text, 'event'::text, 'category'::text, 'score'::text])))
 biosignal: biosignal_source_type_check CHECK ((source_type = ANY (ARRAY['device'::text, 'derived'::text, 'self_report'::text, 'clinician'::text, 'import'::text])))
+consent: consent_document_check CHECK ((length(document) <= 500))
+consent: consent_pkey PRIMARY KEY (id)
+consent: consent_purpose_check CHECK ((purpose = ANY (ARRAY['recording'::text, 'sharing'::text])))
+consent: consent_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 database_kind: database_kind_one_check CHECK (one)
 database_kind: database_kind_pkey PRIMARY KEY (one)
 device: device_external_id_check CHECK (((external_id <> ''::text) AND (length(external_id) <= 128)))
@@ -579,6 +593,7 @@ packet_log: packet_log_pkey PRIMARY KEY (batch_id, part, "time")
 packet_log_checkpoint: packet_log_checkpoint_id_check CHECK (id)
 packet_log_checkpoint: packet_log_checkpoint_pkey PRIMARY KEY (id)
 partition_rule: partition_rule_pkey PRIMARY KEY (relation)
+project: project_consent_required_check CHECK ((consent_required <@ ARRAY['recording'::text, 'sharing'::text]))
 project: project_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
 project: project_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 project: project_organization_id_id_key UNIQUE (organization_id, id)
@@ -659,6 +674,7 @@ CREATE INDEX api_key_organization_id_idx ON public.api_key USING btree (organiza
 CREATE INDEX artifact_episode_id_idx ON public.artifact USING btree (episode_id)
 CREATE UNIQUE INDEX audit_log_chain_key ON public.audit_log USING btree (organization_id, chain_seq) NULLS NOT DISTINCT WHERE (chain_seq IS NOT NULL)
 CREATE INDEX audit_log_organization_id_time_idx ON public.audit_log USING btree (organization_id, "time")
+CREATE INDEX consent_xuser_id_purpose_idx ON public.consent USING btree (xuser_id, purpose, id)
 CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
 CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
 CREATE INDEX goal_xuser_id_idx ON public.goal USING btree (xuser_id)
@@ -1292,6 +1308,20 @@ begin
   end loop;
 end
 $function$
+CREATE OR REPLACE FUNCTION public.missing_consents(person uuid)
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select coalesce(array_agg(required.purpose order by required.purpose), '{}')
+  from xuser x
+  join project p on p.id = x.project_id
+  cross join unnest(p.consent_required) as required (purpose)
+  where x.id = person
+    and not coalesce((
+      select c.granted from consent c where c.xuser_id = x.id and c.purpose = required.purpose order by c.id desc limit 1
+    ), false)
+$function$
 CREATE OR REPLACE FUNCTION public.note_rollup_dirty()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1413,6 +1443,14 @@ begin
   perform pg_advisory_unlock(803144, 2);
 end
 $procedure$
+CREATE OR REPLACE FUNCTION public.refuse_consent_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'consent records are not changed; add another' using errcode = 'restrict_violation';
+end
+$function$
 CREATE OR REPLACE FUNCTION public.retention_cutoff(relation_name text)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -1449,6 +1487,8 @@ CREATE TRIGGER api_key_notify AFTER DELETE OR UPDATE OF scopes, expires_at, revo
 CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_append_only()
 CREATE TRIGGER audit_log_chain BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_chain()
 CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_append_only()
+CREATE TRIGGER consent_append_only BEFORE UPDATE ON public.consent FOR EACH ROW EXECUTE FUNCTION refuse_consent_change()
+CREATE TRIGGER consent_notify AFTER INSERT ON public.consent FOR EACH ROW EXECUTE FUNCTION notify_auth_insert('xuser_id')
 CREATE TRIGGER feature_note_delete AFTER DELETE ON public.feature REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
 CREATE TRIGGER feature_note_insert AFTER INSERT ON public.feature REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
 CREATE TRIGGER feature_note_update AFTER UPDATE ON public.feature REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
@@ -1479,6 +1519,8 @@ biosignal: biosignal_own for ALL to biosignal_api using (((project_id IS NULL) O
    FROM project
   WHERE (project.organization_id = current_organization())))))
 biosignal: biosignal_service for ALL to biosignal_ingest, biosignal_worker using (true)
+consent: consent_own for ALL to biosignal_api using ((organization_id = current_organization()))
+consent: consent_service for ALL to biosignal_ingest, biosignal_worker using (true)
 device: device_own for ALL to biosignal_api using ((organization_id = current_organization()))
 device: device_service for ALL to biosignal_ingest, biosignal_worker using (true)
 device_profile: device_profile_own for ALL to biosignal_api using (((organization_id IS NULL) OR (organization_id = current_organization())))
@@ -1546,6 +1588,8 @@ public.beat: delete, insert, select, update to biosignal_worker
 public.biosignal: delete, insert, select, update to biosignal_api
 public.biosignal: insert, select to biosignal_ingest
 public.biosignal: insert, select to biosignal_worker
+public.consent: insert, select to biosignal_api
+public.consent: select to biosignal_ingest
 public.database_kind: select to biosignal_api
 public.database_kind: select to biosignal_audit
 public.database_kind: select to biosignal_ingest

@@ -20,6 +20,7 @@ const table = {
   scope_missing: { status: 403, close: 4504, retry: false, title: 'The key lacks the scope that this endpoint needs.' },
   origin_forbidden: { status: 403, close: 4505, retry: false, title: 'This origin is not registered for direct mode.' },
   https_required: { status: 403, close: 4506, retry: false, title: 'Use HTTPS.' },
+  consent_missing: { status: 403, close: 4508, retry: false, title: 'The person has not consented to this, or has withdrawn the consent.' },
   not_found: { status: 404, close: 4507, retry: false, title: 'No such record, or it belongs to somebody else.' },
   // what was asked
   bad_request: { status: 400, close: 4510, retry: false, title: 'The request is malformed.' },

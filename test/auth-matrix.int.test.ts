@@ -1,9 +1,10 @@
 /** Every endpoint x every kind of credential, against the access table of the design.
  *  Each operation has one row that says its family; an operation without a row fails. A family says what each credential gets. */
-import { createSign } from 'node:crypto';
+import { createSign, generateKeyPairSync } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey, revokeApiKey } from '../src/auth/api-keys.ts';
-import { createMember, signIn } from '../src/auth/operators.ts';
+import { createMember, signIn, signOut } from '../src/auth/operators.ts';
 import { createOrganization, createProject } from '../src/auth/organizations.ts';
 import { scopes } from '../src/http/route.ts';
 import type { Route, Scope } from '../src/http/route.ts';
@@ -62,6 +63,14 @@ function samples(): Readonly<Record<string, Sample>> {
     listUsers: { family: 'read' },
     getUser: { family: 'read', record: true },
     updateUser: { family: 'write', body: {}, record: true },
+    listConsents: { family: 'read', record: true },
+    recordConsent: { family: 'resolve', body: { purpose: 'sharing', granted: true }, record: true },
+    getProjectSettings: { family: 'admin', record: true },
+    setProjectSettings: {
+      family: 'admin',
+      body: { retention: { samples_days: null, features_days: null, beats_days: null }, consent_required: [] },
+      record: true,
+    },
     listApiKeys: { family: 'admin' },
     createApiKey: { family: 'admin', body: { name: 'made', scopes: ['admin'] } },
     rotateApiKey: { family: 'admin', body: {}, record: true },
@@ -239,6 +248,19 @@ beforeAll(async () => {
   bad.set('an expired key', { headers: bearer(expired.key), code: ['credential_invalid'] });
   bad.set('a revoked key', { headers: bearer(revoked.key), code: ['credential_invalid'] });
   bad.set('an expired token', { headers: bearer(await expiredToken()), code: ['token_expired'] });
+  const leaver = await api.token('leaver');
+  await pool.query('update xuser set disabled_at = now() where id = $1', [leaver.id]);
+  bad.set('a token of a disabled user', { headers: bearer(leaver.token), code: ['credential_invalid'] });
+  bad.set('a token signed by somebody else', { headers: bearer(await forgedToken()), code: ['credential_invalid'] });
+  bad.set('a session of a disabled account', {
+    headers: await endedSession('disabled'),
+    code: ['credential_invalid', 'credential_missing'],
+  });
+  bad.set('a session that was signed out', {
+    headers: await endedSession('signed out'),
+    code: ['credential_invalid', 'credential_missing'],
+  });
+  bad.set('a session that has expired', { headers: await endedSession('expired'), code: ['credential_invalid', 'credential_missing'] });
   bad.set('a wrong session', { headers: { cookie: `bio_session=${'x'.repeat(43)}` }, code: ['credential_invalid', 'credential_missing'] });
 
   const other = await createOrganization(pool, 'Other');
@@ -255,9 +277,33 @@ afterAll(async () => {
   await api.close();
 });
 
-async function expiredToken(): Promise<string> {
-  const { kid, key } = await api.auth.signingKeys.signer();
-  const now = Math.floor(Date.now() / 1000);
+async function endedSession(how: 'disabled' | 'signed out' | 'expired'): Promise<Record<string, string>> {
+  const { pool } = api.database;
+  const email = `${how.replace(' ', '.')}@ended.example`;
+  const password = 'a long enough password';
+  const member = await createMember(pool, { orgId: api.org.orgId, email, displayName: '', role: 'owner', password });
+  const { token } = await signIn(pool, email, password, { ip: '127.0.0.1', userAgent: '' });
+  if (how === 'disabled') await pool.query('update operator_account set disabled_at = now() where id = $1', [member.id]);
+  else if (how === 'signed out') await signOut(pool, token);
+  else await pool.query(`update operator_session set expires_at = now() - interval '1 second' where operator_id = $1`, [member.id]);
+  return { cookie: `bio_session=${token}` };
+}
+
+function forgedToken(): Promise<string> {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return tokenOf(0, privateKey);
+}
+
+function expiredToken(): Promise<string> {
+  return tokenOf(-7200);
+}
+
+/** A token issued so many seconds from now, for the own user; signed with the service's key unless another is given. */
+async function tokenOf(offsetSec: number, otherKey?: KeyObject): Promise<string> {
+  const signer = await api.auth.signingKeys.signer();
+  const { kid } = signer;
+  const key = otherKey ?? signer.key;
+  const now = Math.floor(Date.now() / 1000) + offsetSec;
   const claims = {
     iss: 'http://test',
     aud: 'biosignal',
@@ -265,8 +311,8 @@ async function expiredToken(): Promise<string> {
     org: api.org.orgId,
     proj: ids.project,
     jti: 'x',
-    iat: now - 7200,
-    exp: now - 3600,
+    iat: now,
+    exp: now + 3600,
   };
   const text = [{ alg: 'RS256', typ: 'JWT', kid }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
   return `${text}.${createSign('RSA-SHA256').update(text).sign(key).toString('base64url')}`;

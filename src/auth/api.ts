@@ -3,9 +3,11 @@ import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import type { Auth } from './auth.ts';
+import { consentRoutes } from './consent-routes.ts';
 import { keyRoutes } from './key-routes.ts';
 import { operatorRoutes } from './operator-routes.ts';
 import { projectRoutes } from './project-routes.ts';
+import { projectSettingsRoutes } from './project-settings-routes.ts';
 import { tokenRoutes } from './token-routes.ts';
 import { xuserRoutes } from './xuser-routes.ts';
 
@@ -21,8 +23,10 @@ export function authApi({ pool, auth, cursors, secureCookies }: AuthApiDeps): re
   return [
     ...tokenRoutes({ db: pool, auth }),
     ...xuserRoutes({ db: pool, cursors }),
+    ...consentRoutes({ db: pool }),
     ...keyRoutes({ pool }),
     ...projectRoutes({ db: pool }),
+    ...projectSettingsRoutes({ db: pool }),
     ...operatorRoutes({ db: pool, cursors, secureCookies }),
   ];
 }

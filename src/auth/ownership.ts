@@ -4,6 +4,8 @@ import { PipelineError } from '../errors.ts';
 import type { Caller } from '../http/route.ts';
 import type { SubjectId } from '../signal.ts';
 import type { Db } from './api-keys.ts';
+import { checkConsent } from './consents.ts';
+import type { ConsentPurpose } from './consents.ts';
 
 export type Subject = Readonly<{ id: SubjectId; externalId: string; orgId: string; projectId: string; timeZone: string }>;
 export type OwnedStream = Readonly<{ id: number; uuid: string; subjectId: SubjectId; orgId: string; projectId: string; deviceId: string }>;
@@ -34,13 +36,28 @@ export function ownSubjectOf(caller: Caller): string | null {
 /** Finds the user that a request is about. A user token (and direct mode) implies its own user and refuses any other.
  *  @param requested uuid or external id of the user; '' when the request names nobody. An external id is unique within a project: a caller
  *  that reaches several projects in which it exists must narrow itself (header project-key) or use the uuid.
- *  @throws PipelineError not_found, validation_failed (nobody named, or several) */
-export async function ownSubject(db: Db, caller: Caller, requested: string): Promise<Subject> {
+ *  @param purpose what is done with the person's data, and so what the person must have consented to where the project requires it;
+ *  `none` for what does not touch it (the user record itself, erasure, the person's own export)
+ *  @throws PipelineError not_found, validation_failed (nobody named, or several), consent_missing */
+export async function ownSubject(
+  db: Db,
+  caller: Caller,
+  requested: string,
+  purpose: ConsentPurpose | 'none' = 'sharing',
+): Promise<Subject> {
   const own = ownSubjectOf(caller);
   const wanted = requested === '' ? own : requested;
   if (wanted === null) throw badSubject('required', 'is required with an organization key');
-  const { rows } = await db.query<{ id: SubjectId; external_id: string; organization_id: string; project_id: string; time_zone: string }>(
-    `select x.id, x.external_id, x.organization_id, x.project_id, coalesce(x.time_zone, p.time_zone) as time_zone
+  const { rows } = await db.query<{
+    id: SubjectId;
+    external_id: string;
+    organization_id: string;
+    project_id: string;
+    time_zone: string;
+    missing: readonly ConsentPurpose[];
+  }>(
+    `select x.id, x.external_id, x.organization_id, x.project_id, coalesce(x.time_zone, p.time_zone) as time_zone,
+       case when p.consent_required = '{}' then '{}' else missing_consents(x.id) end as missing
      from (
        select id from xuser where id = $5::uuid
        union select u.id from project o join xuser u on u.project_id = o.id and u.external_id = $4 where o.organization_id = $1
@@ -55,6 +72,7 @@ export async function ownSubject(db: Db, caller: Caller, requested: string): Pro
   if (rows.length > 1 && row.id !== wanted.toLowerCase()) {
     throw badSubject('ambiguous', 'names users of several projects; send the header project-key, or the uuid');
   }
+  if (purpose !== 'none') checkConsent(caller, purpose, row.missing);
   return { id: row.id, externalId: row.external_id, orgId: row.organization_id, projectId: row.project_id, timeZone: row.time_zone };
 }
 
@@ -62,7 +80,7 @@ function badSubject(code: string, detail: string): PipelineError {
   return new PipelineError('validation_failed', `subject_id ${detail}.`, { errors: [{ pointer: '/query/subject_id', code, detail }] });
 }
 
-/** Finds a stream by its uuid. @throws PipelineError not_found */
+/** Finds a stream by its uuid, for reading. @throws PipelineError not_found, consent_missing */
 export async function ownStream(db: Db, caller: Caller, streamId: string): Promise<OwnedStream> {
   if (uuid.test(streamId)) {
     const { rows } = await db.query<{
@@ -72,14 +90,17 @@ export async function ownStream(db: Db, caller: Caller, streamId: string): Promi
       organization_id: string;
       project_id: string;
       device_id: string;
+      missing: readonly ConsentPurpose[];
     }>(
-      `select s.id, s.uuid, s.xuser_id, s.organization_id, s.project_id, d.external_id as device_id
-       from stream s join device d on d.id = s.device_id
+      `select s.id, s.uuid, s.xuser_id, s.organization_id, s.project_id, d.external_id as device_id,
+         case when p.consent_required = '{}' then '{}' else missing_consents(s.xuser_id) end as missing
+       from stream s join device d on d.id = s.device_id join project p on p.id = s.project_id
        where s.uuid = $1 and s.organization_id = $2 and ($3::uuid is null or s.project_id = $3) and ($4::uuid is null or s.xuser_id = $4)`,
       [streamId, orgOf(caller), projectOf(caller), ownSubjectOf(caller)],
     );
     const row = rows[0];
     if (row !== undefined) {
+      checkConsent(caller, 'sharing', row.missing);
       return {
         id: row.id,
         uuid: row.uuid,

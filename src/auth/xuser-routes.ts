@@ -65,7 +65,7 @@ export function xuserRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): reado
         if (externalId === undefined) throw missing('/external_id');
         checkTimeZone(input.time_zone);
         if (caller.kind === 'user') {
-          const own = await ownSubject(db, caller, '');
+          const own = await ownSubject(db, caller, '', 'none');
           if (own.externalId !== externalId && own.id !== externalId) throw new PipelineError('not_found', 'There is no such user.');
           return { status: 200, json: await readXuser(db, own.id) };
         }
@@ -135,7 +135,7 @@ export function xuserRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): reado
       responses: { 200: { description: 'The user.', schema: XuserSchema } },
       errors: ['not_found'],
       handler: async ({ caller, params }) => {
-        const subject = await ownSubject(db, caller, params['xuserId'] ?? '');
+        const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
         return { status: 200, json: await readXuser(db, subject.id) };
       },
     },
@@ -155,7 +155,7 @@ export function xuserRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): reado
       responses: { 200: { description: 'The user as it is now.', schema: XuserSchema } },
       errors: ['not_found'],
       handler: async ({ caller, params, body }) => {
-        const subject = await ownSubject(db, caller, params['xuserId'] ?? '');
+        const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
         const input = body as { display_name?: string; time_zone?: string | null; disabled?: boolean };
         checkTimeZone(input.time_zone ?? undefined);
         const { rows } = await db.query<Xuser>(

@@ -26,6 +26,7 @@ export function errorsOf(route: Route): readonly ErrorCode[] {
     add('credential_missing', 'credential_invalid', 'credential_kind', 'token_expired', 'rate_limited');
     if (route.access.key !== undefined || route.access.direct === true) add('scope_missing', 'origin_forbidden');
     if (route.access.direct === true) add('not_found');
+    if (route.access.userToken === 'own' || route.access.direct === true) add('consent_missing'); // it is about a person
     if (route.access.operator !== undefined) add('scope_missing', 'origin_forbidden');
   }
   if (route.params !== undefined) add('not_found');
@@ -113,6 +114,7 @@ function handshake(socket: SocketRoute): Json {
         'credential_kind',
         'token_expired',
         'scope_missing',
+        'consent_missing',
         'not_found',
         'validation_failed',
         'shutting_down',

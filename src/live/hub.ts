@@ -182,13 +182,14 @@ export class Hub {
   }
 
   /** Ends every view of a subject that was erased, and forgets its frames. */
-  closeSubject(subjectId: SubjectId): void {
+  closeSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): void {
     const feed = this.#feeds.get(subjectId);
     if (feed === undefined) return;
     this.#feeds.delete(subjectId);
     this.#groupCount -= feed.groups.size;
     for (const group of feed.groups.values()) {
-      for (const viewer of Array.from(group.viewers)) viewer.peer.close('not_found', 'The subject was erased.');
+      for (const viewer of Array.from(group.viewers))
+        viewer.peer.close(code, code === 'not_found' ? 'The subject was erased.' : 'What may be seen of the subject has changed.');
     }
   }
 

@@ -65,7 +65,7 @@ export function exportRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       responses: { 200: { description: 'Lines.', contentType: NDJSON, schema: Type.Unknown() } },
       errors: ['not_found'],
       handler: async (request) => {
-        const subject = await ownSubject(deps.pool, request.caller, request.params['xuserId'] ?? '');
+        const subject = await ownSubject(deps.pool, request.caller, request.params['xuserId'] ?? '', 'none');
         await audit(deps.pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id });
         return {
           status: 200,

@@ -143,7 +143,7 @@ export function observationRoutes(deps: ObservationDeps): readonly Route[] {
       errors: ['not_found'],
       handler: async ({ caller, body }) => {
         const input = body as { subject_id: string; measurements: readonly MeasurementInput[] };
-        const subject = await ownSubject(db, caller, input.subject_id);
+        const subject = await ownSubject(db, caller, input.subject_id, 'recording');
         const units = new Map<number, string>();
         for (const id of new Set(input.measurements.map((item) => item.biosignal_id))) {
           const biosignal = await findBiosignal(db, subject.projectId, id);

@@ -112,6 +112,7 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
   const found = async (caller: Caller, id: string): Promise<Episode> => {
     const episode = await findEpisode(db, orgOf(caller), ownSubjectOf(caller), projectOf(caller), id);
     if (episode === null) throw new PipelineError('not_found', 'There is no such episode.');
+    await ownSubject(db, caller, episode.subject_id); // consent
     return episode;
   };
   const detail = async (caller: Caller, id: string): Promise<object> => {

@@ -36,7 +36,7 @@ export function eraseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       },
       errors: ['not_found'],
       handler: async (request) => {
-        const subject = await ownSubject(deps.db, request.caller, request.params['xuserId'] ?? '');
+        const subject = await ownSubject(deps.db, request.caller, request.params['xuserId'] ?? '', 'none');
         const { confirm_external_id: confirmed } = request.body as { confirm_external_id: string };
         if (confirmed !== subject.externalId) {
           throw new PipelineError('validation_failed', '/confirm_external_id: is not the external id of this user', {

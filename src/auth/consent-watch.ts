@@ -1,0 +1,36 @@
+/** Lets a change of consent reach what is open: feeds and recordings of the person end, come again, and are asked anew. */
+import type { Pool } from 'pg';
+import type { HttpServer } from '../http/server.ts';
+import type { SubjectId } from '../signal.ts';
+import type { Auth } from './auth.ts';
+
+export type ConsentWatchOptions = Readonly<{
+  auth: Auth;
+  pool: Pool;
+  http: Pick<HttpServer, 'closeSockets'>;
+  /** Ends feeds and recordings of one person. */
+  endSubject: (subjectId: SubjectId) => Promise<void>;
+  /** Ends recordings of a project. */
+  endProject: (projectId: string) => Promise<void>;
+  onError: (error: unknown) => void;
+}>;
+
+/** @returns how to stop */
+export function watchConsent(options: ConsentWatchOptions): () => void {
+  const { auth, pool, http, endSubject, endProject, onError } = options;
+  const endRules = async (projectId: string): Promise<void> => {
+    const { rows } = await pool.query<{ organization_id: string }>(
+      `select organization_id from project where id = $1 and consent_required <> '{}'`,
+      [projectId],
+    );
+    const orgId = rows[0]?.organization_id;
+    if (orgId === undefined) return;
+    await endProject(projectId);
+    // Which person a socket shows is not known here, so all of the organization's come again; people's own stay.
+    http.closeSockets((caller) => (caller.kind === 'key' || caller.kind === 'operator') && caller.orgId === orgId, 'shutting_down');
+  };
+  return auth.onChange(({ table, id }) => {
+    if (table === 'consent') endSubject(id as SubjectId).catch(onError);
+    else if (table === 'project') endRules(id).catch(onError);
+  });
+}
