@@ -8,6 +8,7 @@ import { areaUnderCurve, judgeAll } from '../scripts/accuracy/ppg-quality-sectio
 import { loadPpg } from '../scripts/accuracy/ppg-recordings.ts';
 import type { PpgItem } from '../scripts/accuracy/ppg-recordings.ts';
 import { rates } from '../scripts/accuracy/ppg-reference.ts';
+import { pulseStreamFigures } from '../scripts/accuracy/pulse-stream-section.ts';
 import { gross, restHeartRate, scoreOne } from '../scripts/accuracy/ppg-section.ts';
 
 const dataDir = process.env['BIO_TEST_DATA'] ?? join(import.meta.dirname, '..', '..', 'shared', 'data');
@@ -32,7 +33,19 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
     const errors = of('spc')
       .filter((item) => item.name.endsWith('.1'))
       .map((item) => motionErrors(item, { segmentSec: 64, contextSec: 16, offsetSec: 0 }).meanError);
-    expect(errors.reduce((sum, error) => sum + error, 0) / errors.length).toBeLessThanOrEqual(0.95);
+    expect(errors.reduce((sum, error) => sum + error, 0) / errors.length).toBeLessThanOrEqual(0.92);
+  });
+
+  test('gives both heart rates through the engine, and flags those that are off', () => {
+    const figures = pulseStreamFigures(all());
+    const [rest, running] = [figures['hr_ppg, at rest']!, figures['hr_ppg_motion, running']!];
+    expect(rest.within).toBeGreaterThanOrEqual(0.982);
+    expect(rest.withinByFlag[0]).toBeGreaterThanOrEqual(0.997);
+    expect(rest.offFlagged).toBeGreaterThanOrEqual(0.88);
+    expect(running.count).toBeGreaterThan(850);
+    expect(running.meanError).toBeLessThanOrEqual(0.93);
+    expect(running.withinByFlag[0]).toBeGreaterThanOrEqual(0.99);
+    for (const name of ['resp_rate_ppg', 'resp_rate_ecg']) expect(figures[name]!.meanError).toBeLessThanOrEqual(2.3);
   });
 
   test('tells wrong seconds from right ones', () => {
@@ -46,7 +59,7 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
         () => true,
         (k) => judged[k]!.sqi,
       ),
-    ).toBeGreaterThanOrEqual(0.97);
+    ).toBeGreaterThanOrEqual(0.974);
   });
 
   test('gives the respiratory rate from a respiration channel', () => {

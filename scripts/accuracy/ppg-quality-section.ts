@@ -5,7 +5,7 @@
 import { PpgBeatDetector } from '../../src/dsp/ppg-beats.ts';
 import { PpgMotionHeartRate, emptyRates } from '../../src/dsp/ppg-motion-hr.ts';
 import { PpgQuality, emptyQuality, ppgFlag, ppgQualityFeatures } from '../../src/dsp/ppg-quality.ts';
-import { findBeats, loadPpg } from './ppg-recordings.ts';
+import { findAll, loadPpg } from './ppg-recordings.ts';
 import type { PpgItem } from './ppg-recordings.ts';
 import type { Section } from './section.ts';
 import { matchBeats, median, scoreBeats } from './ppg-reference.ts';
@@ -98,14 +98,16 @@ export function judgeAll(items: readonly PpgItem[], rates: boolean): Judged[] {
 
 function judgeOne(item: PpgItem, withRates: boolean, judged: Judged[]): void {
   const { fs, ppg, reference } = item;
-  const test = findBeats(new PpgBeatDetector(fs), ppg).map((position) => position / fs);
+  const detector = new PpgBeatDetector(fs);
+  const detected = findAll(detector, ppg);
+  const test = detected.position.slice(0, detected.count).map((position) => position / fs);
   const { lagSec } = scoreBeats(test, reference);
   const beats = test.map((time) => time + lagSec);
   const pairs = matchBeats(reference.beatSec, beats, 0.15);
   const used = new Uint8Array(beats.length);
   for (const j of pairs) if (j >= 0) used[j] = 1;
-  const quality = new PpgQuality(fs, withRates);
-  quality.reset();
+  const quality = new PpgQuality(fs, detector.latencySec, withRates);
+  quality.pushBeats(detected, 0, detected.count);
   const out = emptyQuality();
   const found = emptyRates();
   const leads = item.spc === null ? [ppg] : item.spc.ppg;

@@ -164,9 +164,10 @@ export function pulseRateVariability(items: readonly PpgItem[]): {
       fs,
       () => true,
     );
-    const found = findAll(new PpgBeatDetector(fs), item.ppg);
-    const quality = new PpgQuality(fs);
-    quality.reset();
+    const detector = new PpgBeatDetector(fs);
+    const found = findAll(detector, item.ppg);
+    const quality = new PpgQuality(fs, detector.latencySec);
+    quality.pushBeats(found, 0, found.count);
     const judged = emptyQuality();
     quality.push(item.ppg, 0, item.ppg.length, judged);
     quality.flush(judged);

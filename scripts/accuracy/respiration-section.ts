@@ -82,7 +82,10 @@ export function fromModulation(source: 'ppg' | 'ecg'): Estimator {
     kernel.push(x, 0, x.length, out);
     kernel.flush(out);
     const breaths = out.map((found) => found.position.slice(0, found.count).map((position) => position / item.fs));
-    return (from) => fusedRespiratoryRate(breaths.map((times) => rateIn(times, from)));
+    return (from) => {
+      const { perMin, agreeing } = fusedRespiratoryRate(breaths.map((times) => rateIn(times, from)));
+      return { perMin, sure: agreeing > 1 };
+    };
   };
 }
 

@@ -88,6 +88,7 @@ describe('live equals recomputed, bit for bit', () => {
     for (const feature of [
       'hr_ecg',
       'hr_ppg',
+      'hr_ppg_motion',
       'hrv_sdnn_300s',
       'hrv_rmssd_60s',
       'prv_sdnn_300s',

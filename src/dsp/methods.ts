@@ -119,13 +119,15 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
+    version: 2,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
     windowSec: 8,
     cadenceSec: 1,
-    paper: '60,000 / mean pulse interval (ms)',
-    notes: 'As hr_ecg, from pulse beats. In motion see the flag.',
+    paper: '60,000 / median pulse interval (ms)',
+    notes:
+      'Intervals as for hr_ecg, from pulse beats; the median, because one wave missed or found twice moves the mean by a tenth. In motion see the flag, and hr_ppg_motion. Delay about 11 s. Version 1 was the mean.',
   }),
   ...variability('ecg', 'hrv'),
   ...variability('ppg', 'prv'),
@@ -142,6 +144,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
+    version: 2,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
@@ -149,7 +152,8 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     scope: 'channel',
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
-    notes: 'See ppg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 9 s.',
+    notes:
+      'See ppg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Version 1 did not know the spectral rate.',
   }),
   method({
     feature: 'resp_rate',
@@ -205,6 +209,31 @@ export const featureMethods: readonly Method[] = [
     '%',
     'Webster 1997, Design of Pulse Oximeters',
     'Uncalibrated (textbook line): never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. See spo2.ts.',
+  ),
+  method({
+    feature: 'hr_ppg_motion',
+    source: 'ppg',
+    title: 'Heart rate from PPG in motion',
+    unit: '/min',
+    windowSec: 8,
+    cadenceSec: 2,
+    coverageMin: 0.8,
+    paper: 'Temko 2017, doi:10.1109/TBME.2017.2676243',
+    notes:
+      'See ppg-motion-hr.ts: spectra of all wavelengths of one rate, attenuated where the accelerometer (three axes of one rate, at least 10 Hz) has power; hidden Markov path over 39-210 /min. Without an accelerometer never better than suspect. Delay 11 s.',
+  }),
+  ...(['ppg', 'ecg'] as const).map((source) =>
+    method({
+      feature: `resp_rate_${source}`,
+      source,
+      title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
+      unit: '/min',
+      windowSec: 32,
+      cadenceSec: 4,
+      paper: 'Karlen et al. 2013, doi:10.1109/TBME.2013.2246160',
+      notes:
+        'Where the stream has no respiration channel. See respiration-modulation.ts: breaths in the tops, heights and intervals of the beats; never better than suspect, and bad unless two of them show one rate. Delay about 25 s.',
+    }),
   ),
 ];
 

@@ -12,23 +12,13 @@
  *  against an unbroken run (README.md), so it is a pure function of bounded past.
  *
  *  Units: PPG any scale and sign, acceleration in g or m/s² (relative only). Works at rest and without an accelerometer too. */
-import { highPass, lowPass } from './biquad.ts';
-import type { Biquad } from './biquad.ts';
-
-const WINDOW_SEC = 8;
-const STEP_SEC = 2;
-const HIGH_PASS_HZ = 0.4;
-const LOW_PASS_HZ = 8;
-/** Spectra are taken from signals averaged down to about this rate. */
-const DECIMATED_HZ = 25;
-/** Grid of rates: 39 … 210 bpm in steps of 0.75 bpm. */
-const RATE_MIN_HZ = 0.65;
-const RATE_MAX_HZ = 3.5;
-const RATE_STEP_HZ = 0.0125;
-const STATES = Math.round((RATE_MAX_HZ - RATE_MIN_HZ) / RATE_STEP_HZ) + 1;
+import type { QualityFlag } from '../signal.ts';
+import { BAD, GOOD, SUSPECT } from '../signal.ts';
+import { MotionChannel, RATE_STEP_HZ, STATES, STEP_SEC, WINDOW_SEC, rateHz } from './ppg-motion-channel.ts';
 
 /** A rate is decided this many frames after its window. */
 const LAG = 2;
+const FIRST_FRAME = WINDOW_SEC / STEP_SEC;
 
 /** Tuned on IEEE SPC recordings 01-06; see README.md for what each is worth. */
 const weights = {
@@ -51,8 +41,22 @@ const weights = {
 } as const;
 
 const REACH = Math.ceil((4 * weights.changeBpm) / 60 / RATE_STEP_HZ);
-/** A frame with more missing samples than this share has no spectrum. */
-const MISSING_MAX = 0.2;
+/** Power within this of the rate, or of twice the rate, supports it: 6 bpm, in states. */
+const NEAR = Math.round(0.1 / RATE_STEP_HZ);
+/** The peak beside a state is looked for this far, and kept as a signed byte. */
+const PEAK_REACH = 4;
+const PEAK_SCALE = 28;
+
+// shared by every instance of the thread: nothing of them outlives a call
+const kernel = Float64Array.from({ length: 2 * REACH + 1 }, (_, k) => -0.5 * ((k - REACH) / (weights.changeBpm / 60 / RATE_STEP_HZ)) ** 2);
+const prior = Float64Array.from({ length: STATES }, (_, s) => -0.5 * ((60 * rateHz(s) - weights.priorBpm) / weights.priorSdBpm) ** 2);
+const power = new Float64Array(2 * STATES);
+const axisPower = new Float64Array(2 * STATES);
+const motionPower = new Float64Array(2 * STATES);
+const clean = new Float64Array(2 * STATES);
+const emission = new Float64Array(STATES);
+const next = new Float64Array(STATES);
+const sums = new Float64Array(STATES + 1);
 
 /** Rates found so far, parallel growable columns. */
 export type FoundRates = {
@@ -68,43 +72,34 @@ export type FoundRates = {
 };
 
 export function emptyRates(): FoundRates {
-  return {
-    count: 0,
-    endSec: new Float64Array(64),
-    bpm: new Float64Array(64),
-    confidence: new Float64Array(64),
-    motion: new Float64Array(64),
-  };
+  const column = (): Float64Array => new Float64Array(4);
+  return { count: 0, endSec: column(), bpm: column(), confidence: column(), motion: column() };
+}
+
+/** Flag of a rate by its confidence. @param motion 0 without an accelerometer */
+export function motionRateFlag(confidence: number, motion: number): QualityFlag {
+  if (confidence < 0.3) return BAD;
+  return confidence < 0.5 || motion === 0 ? SUSPECT : GOOD;
 }
 
 /** Call `pushPpg` and `pushAcc` in any interleaving; a rate comes out when both have passed the end of its window by `latencySec`.
- *  The result depends on the samples alone, not on the interleaving. NaN marks a missing sample. */
+ *  The result depends on the samples alone, not on the interleaving. NaN marks a missing sample; an accelerometer that is missing is none. */
 export class PpgMotionHeartRate {
   /** The value of the window that ends at t is emitted once both inputs reached t + latencySec. */
   readonly latencySec = LAG * STEP_SEC;
-  readonly #ppg: readonly Channel[];
-  readonly #acc: readonly Channel[];
+  readonly #ppg: readonly MotionChannel[];
+  readonly #acc: readonly MotionChannel[];
   #frames = 0;
   #emitted = 0;
   // the path: log scores of the last frame, and the frames that are not decided yet
-  #score = new Float64Array(STATES);
-  #next = new Float64Array(STATES);
+  readonly #score = new Float32Array(STATES);
   readonly #recent: readonly Frame[] = Array.from({ length: LAG + 1 }, newFrame);
-  readonly #power = new Float64Array(STATES);
-  readonly #powerHarmonic = new Float64Array(STATES);
-  readonly #motion = new Float64Array(STATES);
-  readonly #motionHarmonic = new Float64Array(STATES);
-  readonly #kernel = new Float64Array(2 * REACH + 1);
-  readonly #prior = new Float64Array(STATES);
 
   /** @param accFs rate of the accelerometer; leave out when there is none  @throws RangeError when a rate is below 20 Hz */
   constructor(ppgFs: number, ppgCount: number, accFs = 0, axisCount = accFs > 0 ? 3 : 0) {
     if (!(ppgFs >= 20) || (axisCount > 0 && !(accFs >= 20))) throw new RangeError('rates of at least 20 Hz');
-    this.#ppg = Array.from({ length: ppgCount }, () => new Channel(ppgFs));
-    this.#acc = Array.from({ length: axisCount }, () => new Channel(accFs));
-    const deviation = weights.changeBpm / 60 / RATE_STEP_HZ;
-    for (let k = -REACH; k <= REACH; k++) this.#kernel[k + REACH] = -0.5 * (k / deviation) ** 2;
-    for (let s = 0; s < STATES; s++) this.#prior[s] = -0.5 * ((60 * rateHz(s) - weights.priorBpm) / weights.priorSdBpm) ** 2;
+    this.#ppg = Array.from({ length: ppgCount }, () => new MotionChannel(ppgFs));
+    this.#acc = Array.from({ length: axisCount }, () => new MotionChannel(accFs));
   }
 
   reset(): void {
@@ -115,12 +110,12 @@ export class PpgMotionHeartRate {
 
   /** @param leads one array per wavelength; rows [from, to) are new */
   pushPpg(leads: readonly Float64Array[], from: number, to: number, out: FoundRates): void {
-    this.#feed(this.#ppg, leads, from, to, out);
+    this.#feed(this.#ppg, leads, 0, from, to, out);
   }
 
-  /** @param axes one array per axis; rows [from, to) are new */
-  pushAcc(axes: readonly Float64Array[], from: number, to: number, out: FoundRates): void {
-    this.#feed(this.#acc, axes, from, to, out);
+  /** @param axes one array per axis; rows [from, to) are new  @param first position of the first axis in `axes` */
+  pushAcc(axes: readonly Float64Array[], from: number, to: number, out: FoundRates, first = 0): void {
+    this.#feed(this.#acc, axes, first, from, to, out);
   }
 
   /** The data ends here: emit the frames that are not decided yet. */
@@ -130,27 +125,26 @@ export class PpgMotionHeartRate {
   }
 
   /** Feeds up to the end of each frame at a time, so that a frame sees the same ring whatever the block size. */
-  #feed(group: readonly Channel[], x: readonly Float64Array[], from: number, to: number, out: FoundRates): void {
+  #feed(group: readonly MotionChannel[], x: readonly Float64Array[], first: number, from: number, to: number, out: FoundRates): void {
     for (let at = from; at < to;) {
-      const room = group[0]!.samplesUntil(group[0]!.nextFrame);
-      const end = Math.min(to, at + room);
-      for (let c = 0; c < group.length; c++) group[c]!.push(x[c]!, at, end);
+      const end = Math.min(to, at + group[0]!.samplesLeft);
+      for (let c = 0; c < group.length; c++) group[c]!.push(x[first + c]!, at, end);
       at = end;
+      for (const channel of group) channel.captureWhenDue();
       this.#closeFrames(out);
     }
   }
 
   #closeFrames(out: FoundRates): void {
-    for (const channel of this.#ppg) channel.captureWhenDue();
-    for (const channel of this.#acc) channel.captureWhenDue();
-    const ready = Math.min(...this.#ppg.map((c) => c.captured), ...this.#acc.map((c) => c.captured));
+    let ready = Number.POSITIVE_INFINITY;
+    for (const channel of this.#ppg) ready = Math.min(ready, channel.captured);
+    for (const channel of this.#acc) ready = Math.min(ready, channel.captured);
     while (this.#frames + FIRST_FRAME <= ready) this.#frame(this.#frames + FIRST_FRAME, out);
   }
 
   #frame(index: number, out: FoundRates): void {
     const frame = this.#recent[this.#frames % (LAG + 1)]!;
-    const { clean, emission } = frame;
-    const usable = this.#cleanSpectrum(index, clean);
+    const usable = this.#cleanSpectrum(index);
     let motion = 0;
     for (const axis of this.#acc) motion += axis.meanSquare(index);
     let peak = 0;
@@ -158,10 +152,12 @@ export class PpgMotionHeartRate {
     frame.usable = usable && peak > 0;
     frame.motion = Math.sqrt(motion);
     for (let s = 0; s < STATES; s++) {
-      const power = frame.usable ? (clean[s]! + weights.harmonic * clean[STATES + s]!) / peak : 1;
-      emission[s] = weights.sharpness * Math.log(power + weights.floor) + weights.prior * this.#prior[s]!;
+      const support = frame.usable ? (clean[s]! + weights.harmonic * clean[STATES + s]!) / peak : 1;
+      emission[s] = weights.sharpness * Math.log(support + weights.floor) + weights.prior * prior[s]!;
     }
-    if (this.#frames === 0) for (let s = 0; s < STATES; s++) this.#score[s] = emission[s]! + this.#prior[s]!;
+    notePeaks(frame);
+    noteShares(frame);
+    if (this.#frames === 0) for (let s = 0; s < STATES; s++) this.#score[s] = emission[s]! + prior[s]!;
     else this.#step(frame);
     this.#frames++;
     for (const channel of this.#ppg) channel.release(index);
@@ -172,128 +168,115 @@ export class PpgMotionHeartRate {
   /** One step of the path. */
   #step(frame: Frame): void {
     const score = this.#score;
-    const next = this.#next;
+    const { back } = frame;
     const likeliest = best(score);
     const jump = score[likeliest]! + weights.logJump;
+    let top = Number.NEGATIVE_INFINITY;
     for (let s = 0; s < STATES; s++) {
       let value = jump;
       let from = likeliest;
       const first = Math.max(0, s - REACH);
       const last = Math.min(STATES - 1, s + REACH);
       for (let k = first; k <= last; k++) {
-        const candidate = score[k]! + this.#kernel[k - s + REACH]!;
+        const candidate = score[k]! + kernel[k - s + REACH]!;
         if (candidate > value) {
           value = candidate;
           from = k;
         }
       }
-      next[s] = value + frame.emission[s]!;
-      frame.back[s] = from;
+      value += emission[s]!;
+      next[s] = value;
+      back[s] = from;
+      if (value > top) top = value;
     }
     // scores are relative: keep them near 0
-    const top = next[best(next)]!;
-    for (let s = 0; s < STATES; s++) next[s] = next[s]! - top;
-    this.#score = next;
-    this.#next = score;
+    for (let s = 0; s < STATES; s++) score[s] = next[s]! - top;
   }
 
   /** Emits the oldest undecided frame: the state through which the path to `end` passes. */
   #emit(end: number, out: FoundRates): void {
     let state = end;
     for (let f = this.#frames - 1; f > this.#emitted; f--) state = this.#recent[f % (LAG + 1)]!.back[state]!;
-    const frame = this.#recent[this.#emitted % (LAG + 1)]!;
-    const e = frame.emission;
-    let peak = state;
-    for (let s = Math.max(0, state - 4); s <= Math.min(STATES - 1, state + 4); s++) if (e[s]! > e[peak]!) peak = s;
-    const left = e[peak - 1] ?? e[peak]!;
-    const right = e[peak + 1] ?? e[peak]!;
-    const bend = left - 2 * e[peak]! + right;
-    const refined = bend < 0 ? peak + (0.5 * (left - right)) / bend : peak;
-    const hz = rateHz(weights.state * state + (1 - weights.state) * refined);
+    const { usable, motion, peak, share } = this.#recent[this.#emitted % (LAG + 1)]!;
     const endSec = (this.#emitted + FIRST_FRAME) * STEP_SEC;
-    if (frame.usable) appendRate(out, endSec, 60 * hz, shareNear(frame.clean, hz), frame.motion);
-    else appendRate(out, endSec, Number.NaN, 0, frame.motion);
+    const hz = rateHz(state + ((1 - weights.state) * peak[state]!) / PEAK_SCALE);
+    if (usable) appendRate(out, endSec, 60 * hz, share[state]! / 255, motion);
+    else appendRate(out, endSec, Number.NaN, 0, motion);
     this.#emitted++;
   }
 
-  /** Sums the cleaned spectra of the wavelengths: fundamentals in the first half of clean, second harmonics in the other.
+  /** Sums the cleaned spectra of the wavelengths into `clean`: fundamentals, then second harmonics.
    *  @returns false when no wavelength has a usable window */
-  #cleanSpectrum(index: number, clean: Float64Array): boolean {
-    const motionMax = this.#motionSpectrum(index);
+  #cleanSpectrum(index: number): boolean {
     clean.fill(0);
     let usable = false;
+    let motionMax = -1;
     for (const channel of this.#ppg) {
-      if (!channel.spectrum(index, this.#power, this.#powerHarmonic)) continue;
-      const max = Math.max(largest(this.#power), largest(this.#powerHarmonic));
+      if (!channel.spectrum(index, power)) continue;
+      const max = largest(power);
       if (!(max > 0)) continue;
       usable = true;
-      for (let s = 0; s < STATES; s++) {
-        clean[s] = clean[s]! + attenuated(this.#power[s]! / max, this.#motion[s]! / motionMax);
-        clean[STATES + s] = clean[STATES + s]! + attenuated(this.#powerHarmonic[s]! / max, this.#motionHarmonic[s]! / motionMax);
-      }
+      if (motionMax < 0) motionMax = this.#motionSpectrum(index);
+      for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + attenuated(power[s]! / max, motionPower[s]! / motionMax);
     }
     return usable;
   }
 
   /** Sum of the axes' spectra, each over its own sum: the shape matters, not the strength. @returns its maximum, 1 when there is none */
   #motionSpectrum(index: number): number {
-    this.#motion.fill(0);
-    this.#motionHarmonic.fill(0);
+    motionPower.fill(0);
     for (const axis of this.#acc) {
-      if (!axis.spectrum(index, this.#power, this.#powerHarmonic)) continue;
+      if (!axis.spectrum(index, axisPower)) continue;
       let sum = 0;
-      for (let s = 0; s < STATES; s++) sum += this.#power[s]! + this.#powerHarmonic[s]!;
-      if (!(sum > 0)) continue;
-      for (let s = 0; s < STATES; s++) {
-        this.#motion[s] = this.#motion[s]! + this.#power[s]! / sum;
-        this.#motionHarmonic[s] = this.#motionHarmonic[s]! + this.#powerHarmonic[s]! / sum;
-      }
+      for (let s = 0; s < 2 * STATES; s++) sum += axisPower[s]!;
+      if (sum > 0) for (let s = 0; s < 2 * STATES; s++) motionPower[s] = motionPower[s]! + axisPower[s]! / sum;
     }
-    const max = Math.max(largest(this.#motion), largest(this.#motionHarmonic));
-    return max > 0 ? max : 1;
+    return largest(motionPower) || 1;
   }
 }
 
-/** What a frame needs until its rate is decided. */
-type Frame = { emission: Float64Array; back: Int32Array; clean: Float64Array; motion: number; usable: boolean };
+/** What a frame needs until its rate is decided, by state: where the path came from, how far the peak beside it is (in 1/PEAK_SCALE states),
+ *  and the share of the power near it (in 1/255). */
+type Frame = { readonly back: Uint8Array; readonly peak: Int8Array; readonly share: Uint8Array; motion: number; usable: boolean };
 
 function newFrame(): Frame {
-  return {
-    emission: new Float64Array(STATES),
-    back: new Int32Array(STATES),
-    clean: new Float64Array(2 * STATES),
-    motion: 0,
-    usable: false,
-  };
+  return { back: new Uint8Array(STATES), peak: new Int8Array(STATES), share: new Uint8Array(STATES), motion: 0, usable: false };
 }
 
-const FIRST_FRAME = WINDOW_SEC / STEP_SEC;
+function notePeaks({ peak }: Frame): void {
+  for (let state = 0; state < STATES; state++) {
+    let at = state;
+    const last = Math.min(STATES - 1, state + PEAK_REACH);
+    for (let s = Math.max(0, state - PEAK_REACH); s <= last; s++) if (emission[s]! > emission[at]!) at = s;
+    const left = emission[at - 1] ?? emission[at]!;
+    const right = emission[at + 1] ?? emission[at]!;
+    const bend = left - 2 * emission[at]! + right;
+    const refined = bend < 0 ? at + Math.max(-0.5, Math.min(0.5, (0.5 * (left - right)) / bend)) : at;
+    peak[state] = Math.round((refined - state) * PEAK_SCALE);
+  }
+}
 
-function rateHz(state: number): number {
-  return RATE_MIN_HZ + state * RATE_STEP_HZ;
+/** Share of the cleaned power within 6 bpm of each rate or of its second harmonic, by running sums. */
+function noteShares({ share }: Frame): void {
+  for (let s = 0; s < STATES; s++) sums[s + 1] = sums[s]! + clean[s]!;
+  const all = sums[STATES]!;
+  const sumNear = (state: number): number =>
+    state - NEAR >= STATES ? 0 : sums[Math.min(STATES, state + NEAR + 1)]! - sums[Math.max(0, state - NEAR)]!;
+  for (let state = 0; state < STATES; state++) {
+    const twice = Math.round((2 * rateHz(state) - rateHz(0)) / RATE_STEP_HZ);
+    share[state] = all > 0 ? Math.round((255 * Math.min(all, sumNear(state) + sumNear(twice))) / all) : 0;
+  }
 }
 
 /** Mean of spectral subtraction and of the Wiener filter. */
-function attenuated(power: number, motion: number): number {
+function attenuated(ppg: number, motion: number): number {
   const noise = weights.motion * motion;
-  const subtraction = power > noise ? 1 - noise / power : 0;
-  const wiener = power / (power + noise + 1e-30);
-  return (power * (subtraction + wiener)) / 2;
+  const subtraction = ppg > noise ? 1 - noise / ppg : 0;
+  const wiener = ppg / (ppg + noise + 1e-30);
+  return (ppg * (subtraction + wiener)) / 2;
 }
 
-/** Share of the cleaned power within 6 bpm of a rate or of its second harmonic. */
-function shareNear(clean: Float64Array, hz: number): number {
-  let near = 0;
-  let all = 0;
-  for (let s = 0; s < STATES; s++) {
-    const offBpm = 60 * (rateHz(s) - hz);
-    all += clean[s]!;
-    if (Math.abs(offBpm) <= 6 || Math.abs(offBpm - 60 * hz) <= 6) near += clean[s]!;
-  }
-  return all > 0 ? near / all : 0;
-}
-
-function best(score: Float64Array): number {
+function best(score: Float32Array): number {
   let at = 0;
   for (let s = 1; s < score.length; s++) if (score[s]! > score[at]!) at = s;
   return at;
@@ -308,7 +291,7 @@ function largest(x: Float64Array): number {
 function appendRate(out: FoundRates, endSec: number, bpm: number, confidence: number, motion: number): void {
   if (out.count >= out.endSec.length) {
     const grow = (old: Float64Array): Float64Array => {
-      const grown = new Float64Array(Math.max(64, 2 * old.length));
+      const grown = new Float64Array(2 * old.length);
       grown.set(old);
       return grown;
     };
@@ -322,163 +305,4 @@ function appendRate(out: FoundRates, endSec: number, bpm: number, confidence: nu
   out.confidence[out.count] = confidence;
   out.motion[out.count] = motion;
   out.count++;
-}
-
-/** One input channel: band-pass, averaging down, the last windows as they stood at the frame ends. */
-class Channel {
-  /** Frame whose end has been reached by this channel (frame f ends at f * 2 s); its window is kept until the other channels are there. */
-  captured = 0;
-  nextFrame = 1;
-  readonly #fs: number;
-  readonly #decimation: number;
-  readonly #rate: number;
-  readonly #size: number;
-  readonly #ring: Float64Array;
-  readonly #missingRing: Uint8Array;
-  readonly #taper: Float64Array;
-  readonly #work: Float64Array;
-  /** Windows that wait, by frame: usually one, more only when the other input lags. */
-  readonly #windows = new Map<number, { x: Float64Array; missing: number }>();
-  readonly #high: Biquad;
-  readonly #low: Biquad;
-  readonly #state = new Float64Array(4);
-  #fresh = true;
-  #last = 0;
-  #n = 0;
-  #sum = 0;
-  #missing = 0;
-  #phase = 0;
-  #count = 0;
-
-  constructor(fs: number) {
-    this.#fs = fs;
-    this.#decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
-    this.#rate = fs / this.#decimation;
-    this.#size = Math.round(WINDOW_SEC * this.#rate);
-    this.#ring = new Float64Array(this.#size);
-    this.#missingRing = new Uint8Array(this.#size);
-    this.#work = new Float64Array(this.#size);
-    this.#taper = Float64Array.from({ length: this.#size }, (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / this.#size));
-    this.#high = highPass(HIGH_PASS_HZ, fs);
-    this.#low = lowPass(Math.min(LOW_PASS_HZ, 0.4 * fs), fs);
-  }
-
-  reset(): void {
-    this.captured = 0;
-    this.nextFrame = 1;
-    this.#windows.clear();
-    this.#fresh = true;
-    this.#state.fill(0);
-    this.#last = 0;
-    this.#n = this.#sum = this.#missing = this.#phase = this.#count = 0;
-  }
-
-  /** Samples still wanted until the end of a frame; at least 1. */
-  samplesUntil(frame: number): number {
-    return Math.max(1, Math.ceil(frame * STEP_SEC * this.#fs) - this.#n);
-  }
-
-  push(x: Float64Array, from: number, to: number): void {
-    const high = this.#high;
-    const low = this.#low;
-    const state = this.#state;
-    for (let i = from; i < to; i++) {
-      let value = x[i]!;
-      const present = value - value === 0;
-      if (!present) value = this.#last;
-      else if (this.#fresh) {
-        // settled on the first value: the high-pass of a constant is 0
-        this.#fresh = false;
-        state[0] = (high.b1 + high.b2) * value;
-        state[1] = high.b2 * value;
-        state[2] = state[3] = 0;
-      }
-      this.#last = value;
-      const h = high.b0 * value + state[0]!;
-      state[0] = high.b1 * value - high.a1 * h + state[1]!;
-      state[1] = high.b2 * value - high.a2 * h;
-      const y = low.b0 * h + state[2]!;
-      state[2] = low.b1 * h - low.a1 * y + state[3]!;
-      state[3] = low.b2 * h - low.a2 * y;
-      this.#sum += y;
-      if (!present) this.#missing++;
-      if (++this.#phase < this.#decimation) continue;
-      const slot = this.#count++ % this.#size;
-      this.#ring[slot] = this.#sum / this.#decimation;
-      this.#missingRing[slot] = 2 * this.#missing > this.#decimation ? 1 : 0;
-      this.#sum = 0;
-      this.#missing = 0;
-      this.#phase = 0;
-    }
-    this.#n += to - from;
-  }
-
-  captureWhenDue(): void {
-    while (this.#n >= Math.ceil(this.nextFrame * STEP_SEC * this.#fs)) {
-      const frame = this.nextFrame++;
-      this.captured = frame;
-      if (frame < FIRST_FRAME) continue;
-      const x = new Float64Array(this.#size);
-      let missing = 0;
-      for (let i = 0; i < this.#size; i++) {
-        const slot = (this.#count + i) % this.#size;
-        x[i] = this.#ring[slot]!;
-        missing += this.#missingRing[slot]!;
-      }
-      this.#windows.set(frame, { x, missing: missing / this.#size });
-    }
-  }
-
-  meanSquare(frame: number): number {
-    const window = this.#windows.get(frame);
-    if (window === undefined) return 0;
-    let sum = 0;
-    for (let i = 0; i < this.#size; i++) sum += window.x[i]! * window.x[i]!;
-    return sum / this.#size;
-  }
-
-  /** Power at each rate and at twice each rate (Goertzel). @returns false when too much is missing; then the outputs are left as they were */
-  spectrum(frame: number, power: Float64Array, harmonic: Float64Array): boolean {
-    const window = this.#windows.get(frame);
-    if (window === undefined || window.missing > MISSING_MAX) return false;
-    const x = this.#work;
-    let mean = 0;
-    for (let i = 0; i < this.#size; i++) mean += window.x[i]!;
-    mean /= this.#size;
-    for (let i = 0; i < this.#size; i++) x[i] = (window.x[i]! - mean) * this.#taper[i]!;
-    // every second state, the others by cubic interpolation: the window's main lobe is 40 states wide (STATES is odd)
-    for (let s = 0; s < STATES; s += 2) {
-      power[s] = goertzel(x, rateHz(s) / this.#rate);
-      harmonic[s] = goertzel(x, (2 * rateHz(s)) / this.#rate);
-    }
-    fillBetween(power);
-    fillBetween(harmonic);
-    return true;
-  }
-
-  release(frame: number): void {
-    this.#windows.delete(frame);
-  }
-}
-
-/** Values at odd indices from the even ones on both sides; by linear interpolation alone even states would win too often (0.1 bpm worse). */
-function fillBetween(x: Float64Array): void {
-  for (let s = 1; s < STATES - 1; s += 2) {
-    const near = x[s - 1]! + x[s + 1]!;
-    const far = s >= 3 && s + 3 < STATES ? x[s - 3]! + x[s + 3]! : near;
-    x[s] = Math.max(0, (9 * near - far) / 16);
-  }
-}
-
-/** |DFT|² of x at a frequency in cycles per sample. */
-function goertzel(x: Float64Array, cycles: number): number {
-  const twice = 2 * Math.cos(2 * Math.PI * cycles);
-  let s1 = 0;
-  let s2 = 0;
-  for (let i = 0; i < x.length; i++) {
-    const s = x[i]! + twice * s1 - s2;
-    s2 = s1;
-    s1 = s;
-  }
-  return s1 * s1 + s2 * s2 - twice * s1 * s2;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { emptyRates, PpgMotionHeartRate } from './ppg-motion-hr.ts';
+import { noBeats } from './kernel-beats.ts';
+import { PpgBeatDetector } from './ppg-beats.ts';
 import { emptyQuality, PpgQuality } from './ppg-quality.ts';
 import type { FoundQuality } from './ppg-quality.ts';
 
@@ -17,10 +18,18 @@ function pulse(seconds: number, noisyFrom = 0, noisyTo = 0): Float64Array {
   });
 }
 
+function judgePiece(quality: PpgQuality, detector: PpgBeatDetector, x: Float64Array, from: number, to: number, out: FoundQuality): void {
+  const beats = noBeats(16);
+  detector.push([x], from, to, beats);
+  quality.pushBeats(beats, 0, beats.count);
+  quality.push(x, from, to, out);
+}
+
 function judge(x: Float64Array, step = x.length): FoundQuality {
-  const quality = new PpgQuality(FS);
+  const detector = new PpgBeatDetector(FS);
+  const quality = new PpgQuality(FS, detector.latencySec);
   const out = emptyQuality();
-  for (let at = 0; at < x.length; at += step) quality.push(x, at, Math.min(x.length, at + step), out);
+  for (let at = 0; at < x.length; at += step) judgePiece(quality, detector, x, at, Math.min(x.length, at + step), out);
   quality.flush(out);
   return out;
 }
@@ -49,12 +58,14 @@ describe('PpgQuality', () => {
   test('is as new after reset, also where the signal starts with a gap', () => {
     const x = pulse(60, 20, 30);
     x.fill(Number.NaN, 0, 90);
-    const quality = new PpgQuality(FS);
+    const detector = new PpgBeatDetector(FS);
+    const quality = new PpgQuality(FS, detector.latencySec);
     const out = emptyQuality();
-    quality.push(pulse(37, 5, 9), 0, 37 * FS, out);
+    judgePiece(quality, detector, pulse(37, 5, 9), 0, 37 * FS, out);
+    detector.reset();
     quality.reset();
     out.count = 0;
-    quality.push(x, 0, x.length, out);
+    judgePiece(quality, detector, x, 0, x.length, out);
     quality.flush(out);
     expect(columns(out)).toEqual(columns(judge(x)));
   });
@@ -64,27 +75,5 @@ describe('PpgQuality', () => {
       const out = judge(new Float64Array(40 * FS).fill(value));
       for (let k = 0; k < out.count; k++) expect(out.flag[k]).toBe(2);
     }
-  });
-
-  test('waits for the spectral rates, and judges the same whenever they arrive', () => {
-    const x = pulse(60);
-    const rates = emptyRates();
-    const motion = new PpgMotionHeartRate(FS, 1);
-    motion.pushPpg([x], 0, x.length, rates);
-    motion.flush(rates);
-    const early = new PpgQuality(FS, true);
-    const a = emptyQuality();
-    early.pushRates(rates, 0, rates.count);
-    early.push(x, 0, x.length, a);
-    const late = new PpgQuality(FS, true);
-    const b = emptyQuality();
-    let given = 0;
-    for (let at = 0; at < x.length; at += FS) {
-      while (given < rates.count && rates.endSec[given]! + 12 <= at / FS) given++;
-      late.pushRates(rates, Math.max(0, given - 1), given);
-      late.push(x, at, at + FS, b);
-    }
-    expect(b.count).toBeGreaterThan(30);
-    expect(columns(b)[1]).toEqual(columns(a)[1]!.slice(0, b.count));
   });
 });

@@ -7,17 +7,17 @@
  *  - skewness (Elgendi 2016, doi:10.3390/bioengineering3040021);
  *  - steadiness of intervals and of heights, periodicity (autocorrelation at the median interval), the detector's own confidence;
  *  - noise: power at 5-8 Hz over that at 0.4-8 Hz;
- *  - where the engine runs PpgMotionHeartRate on the same sensor: how far the rate of the beats is from the spectral one, and how much of the
- *    cleaned spectrum supports that one. This is what tells a motion artefact, itself a fine periodic pulse, from a pulse.
+ *  - how far the rate of the beats is from the spectral one of PpgMotionHeartRate, and how much of the cleaned spectrum supports that one.
+ *    This is what tells a motion artefact, itself a fine periodic pulse, from a pulse.
  *  A logistic function of them, fitted on recordings with simultaneous ECG (README.md says which, and how it does on the others),
  *  gives `sqi` = the probability that at least 90 % of the beats of the 10 s are right.
  *  No perfusion index: most devices send PPG without its DC level.
  *
- *  Cost: its own PpgBeatDetector plus about as much again. */
+ *  Everything is measured on samples averaged down to about 31 Hz (single precision, 5 kB whatever the rate of the channel). */
 import { highPass, lowPass } from './biquad.ts';
 import type { Biquad } from './biquad.ts';
+import { appendBeat, noBeats } from './kernel-beats.ts';
 import type { FoundBeats } from './kernel.ts';
-import { PpgBeatDetector } from './ppg-beats.ts';
 import type { FoundRates } from './ppg-motion-hr.ts';
 import { TwoAverageDetector } from './ppg-two-averages.ts';
 import type { QualityFlag } from '../signal.ts';
@@ -26,14 +26,17 @@ import { BAD, GOOD, SUSPECT } from '../signal.ts';
 const BEFORE_SEC = 4;
 const AFTER_SEC = 6;
 const WINDOW_SEC = BEFORE_SEC + AFTER_SEC;
+const DECIMATED_HZ = 31.25;
+/** Without a change for this long a sample counts as lost. */
+const FLAT_SEC = 0.2;
 const MATCH_SEC = 0.15;
 /** A window with more missing or flat samples than this is bad whatever the rest says. */
 const LOST_MAX = 0.2;
 const BEATS_MIN = 4;
-/** A second waits at most this long for its rate; then it is judged without. */
-const WAIT_SEC = 16;
 const RATE_STEP_SEC = 2;
-const RATE_RING = 64;
+const RATE_RING = 8;
+/** Seconds whose sums are kept. */
+const SECONDS = 24;
 /** Samples along one beat for the template. */
 const SHAPE = 24;
 const BEATS_MAX = 64;
@@ -63,10 +66,17 @@ type Weights = Readonly<{ constant: number; of: readonly number[] }>;
 
 /** Logistic weights in the order of ppgQualityFeatures: with a spectral rate, and without. */
 const withRates: Weights = {
-  constant: -6.605,
-  of: [0.695, 2.816, 0.951, 1.422, -1.376, 2.117, -9.462, 0.58, -0.197, -2.928, -8.341, 3.405],
+  constant: -7.349,
+  of: [1.224, 2.827, 0.624, 1.521, -0.788, 2.251, -9.475, 0.902, -0.265, -2.731, -8.432, 3.234],
 };
-const withoutRates: Weights = { constant: -5.82, of: [1.928, 0.092, 0.476, 1.32, 0.566, 1.689, -9.316, -0.732, 1.728, -2.988, 0, 0] };
+const withoutRates: Weights = { constant: -6.664, of: [2.946, -0.331, 0.376, 1.394, 1.129, 1.751, -9.354, -0.343, 1.598, -2.734, 0, 0] };
+
+// shared by every instance of the thread: nothing of them outlives a judgement
+const shapes = new Float64Array(BEATS_MAX * SHAPE);
+const template = new Float64Array(SHAPE);
+const scratch = new Float64Array(BEATS_MAX);
+const heights = new Float64Array(BEATS_MAX);
+const decimated = [new Float64Array(1)] as const;
 
 /** Parallel growable columns. */
 export type FoundQuality = {
@@ -79,79 +89,75 @@ export type FoundQuality = {
 };
 
 export function emptyQuality(): FoundQuality {
-  return { count: 0, startSec: new Float64Array(64), sqi: new Float64Array(64), flag: new Uint8Array(64) };
+  return { count: 0, startSec: new Float64Array(4), sqi: new Float64Array(4), flag: new Uint8Array(4) };
 }
 
 export function ppgFlag(sqi: number): QualityFlag {
   return sqi >= ppgSqiGood ? GOOD : sqi < ppgSqiBad ? BAD : SUSPECT;
 }
 
-/** Call push with every sample of one PPG channel in order, flush at the end. A second is judged once AFTER_SEC and the detector's latency
- *  have passed; the seconds before BEFORE_SEC after reset are judged by a shorter window. NaN marks a missing sample. */
+/** Sums over one second of the decimated signal: samples, lost ones, powers of the value, square of its part above 5 Hz. */
+const [COUNT, LOST, Y1, Y2, Y3, NOISE, SUMS] = [0, 1, 2, 3, 4, 5, 6] as const;
+
+/** Call push with every sample of one PPG channel in order and what PpgBeatDetector found meanwhile, flush at the end. A second is judged once
+ *  AFTER_SEC and the detectors' latency have passed; the seconds before BEFORE_SEC after reset are judged by a shorter window.
+ *  NaN marks a missing sample. */
 export class PpgQuality {
   readonly latencySec: number;
   /** What the last second was judged by, in the order of ppgQualityFeatures; for fitting. */
   readonly features = new Float64Array(FEATURES);
-  readonly #fs: number;
-  readonly #first: PpgBeatDetector;
+  readonly #decimation: number;
+  /** Samples per second after averaging down. */
+  readonly #rate: number;
   readonly #second: TwoAverageDetector;
-  readonly #found: FoundBeats = { count: 0, position: new Float64Array(256), confidence: new Float64Array(256) };
-  readonly #other: FoundBeats = { count: 0, position: new Float64Array(256), confidence: new Float64Array(256) };
-  readonly #ring: Float64Array;
-  readonly #lost: Uint8Array;
-  readonly #mask: number;
-  readonly #high: Biquad;
-  readonly #low: Biquad;
-  readonly #state = new Float64Array(4);
-  readonly #shapes = new Float64Array(BEATS_MAX * SHAPE);
-  readonly #template = new Float64Array(SHAPE);
-  readonly #scratch = new Float64Array(BEATS_MAX);
-  readonly #heights = new Float64Array(BEATS_MAX);
+  /** Beats of both detectors, positions in decimated samples. */
+  readonly #found = noBeats(32);
+  readonly #other = noBeats(32);
+  readonly #ring: Float32Array;
+  readonly #sums = new Float64Array(SECONDS * SUMS);
+  readonly #filters: Filters;
+  readonly #state = new Float64Array(6);
+  readonly #hasRates: boolean;
+  readonly #rateBpm = new Float32Array(RATE_RING);
+  readonly #rateShare = new Float32Array(RATE_RING);
+  /** Frame (end / 2 s) of the newest rate. */
+  #rateFrame = 0;
   #fresh = true;
   #last = 0;
   #flatRun = 0;
+  /** Decimated samples so far, and the second that the next one falls into. */
   #n = 0;
-  #second0 = 0;
-  readonly #rates: boolean;
-  readonly #rateBpm = new Float64Array(RATE_RING);
-  readonly #rateShare = new Float64Array(RATE_RING);
-  /** Frame (end / 2 s) of the newest rate. */
-  #rateFrame = 0;
-  readonly #noiseRing: Float64Array;
-  readonly #noiseHigh: Biquad;
-  readonly #noiseState = new Float64Array(2);
+  #nowSec = 0;
+  #judgedSec = 0;
+  // the decimated sample that is being made
+  #sum = 0;
+  #present = 0;
+  #phase = 0;
 
-  /** @param rates true when rates will come by pushRates; then each second waits for its rate */
-  constructor(fs: number, rates = false) {
-    this.#fs = fs;
-    this.#rates = rates;
-    this.#first = new PpgBeatDetector(fs);
-    this.#second = new TwoAverageDetector(fs);
-    this.latencySec = AFTER_SEC + Math.max(this.#first.latencySec, this.#second.latencySec);
-    let size = 1;
-    while (size < (WINDOW_SEC + WAIT_SEC + this.latencySec) * fs) size *= 2;
-    this.#ring = new Float64Array(size);
-    this.#lost = new Uint8Array(size);
-    this.#noiseRing = new Float64Array(size);
-    this.#mask = size - 1;
-    this.#noiseHigh = highPass(5, fs);
-    this.#high = highPass(0.4, fs);
-    this.#low = lowPass(Math.min(8, 0.4 * fs), fs);
+  /** @param detectorLatencySec of the detector whose beats are judged
+   *  @param rates true when rates will come by pushRates; then each second waits for its rate */
+  constructor(fs: number, detectorLatencySec: number, rates = false) {
+    this.#decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
+    this.#rate = fs / this.#decimation;
+    this.#hasRates = rates;
+    this.#second = new TwoAverageDetector(this.#rate);
+    this.latencySec = AFTER_SEC + Math.max(detectorLatencySec, this.#second.latencySec) + 1 / this.#rate;
+    // the window, what waits behind it (a second judged late, a piece of one second), and the start of its first beat
+    this.#ring = new Float32Array(Math.ceil((WINDOW_SEC + this.latencySec - AFTER_SEC + 3) * this.#rate));
+    this.#filters = filtersOf(this.#rate);
+    this.reset();
   }
 
   reset(): void {
-    this.#first.reset();
     this.#second.reset();
     this.#found.count = this.#other.count = 0;
-    this.#fresh = true;
-    this.#flatRun = 0;
-    this.#n = 0;
-    this.#second0 = 0;
-    this.#rateFrame = 0;
-    this.#rateBpm.fill(Number.NaN);
-    this.#noiseState.fill(0);
+    this.#sums.fill(0);
     this.#state.fill(0);
-    this.#last = 0;
+    this.#rateBpm.fill(Number.NaN);
+    this.#ring.fill(0);
+    this.#fresh = true;
+    this.#rateFrame = this.#last = this.#flatRun = this.#n = this.#nowSec = this.#judgedSec = 0;
+    this.#sum = this.#present = this.#phase = 0;
   }
 
   /** Hands over the rates [from, to) that PpgMotionHeartRate found. Call it before `push` with the samples of the same time: rates lag by
@@ -164,82 +170,95 @@ export class PpgQuality {
     }
   }
 
+  /** Hands over the beats [from, to) that the detector found (positions in samples since reset), before the samples that it found them by. */
+  pushBeats(beats: FoundBeats, from: number, to: number): void {
+    const offset = (1 - this.#decimation) / (2 * this.#decimation);
+    for (let i = from; i < to; i++) appendBeat(this.#found, beats.position[i]! / this.#decimation + offset, beats.confidence[i]!);
+  }
+
   push(x: Float64Array, from: number, to: number, out: FoundQuality): void {
-    const leads = [x];
-    const chunk = Math.ceil(this.#fs); // the rings hold many seconds more than a judgement needs
-    for (let at = from; at < to; at += chunk) {
-      const end = Math.min(to, at + chunk);
-      this.#first.push(leads, at, end, this.#found);
-      this.#second.push(x, at, end, this.#other);
-      this.#filter(x, at, end);
-      while (this.#isDue()) this.#judge(this.#n, out);
+    for (let i = from; i < to; i++) {
+      const value = x[i]!;
+      if (value - value === 0) {
+        this.#sum += value;
+        this.#present++;
+      }
+      if (++this.#phase < this.#decimation) continue;
+      this.#accept(this.#present > 0 ? this.#sum / this.#present : Number.NaN);
+      this.#sum = this.#present = this.#phase = 0;
+      while (this.#isDue()) this.#judge(out);
     }
   }
 
   /** The data ends here: judge the seconds that are complete. */
   flush(out: FoundQuality): void {
-    this.#first.flush(this.#found);
-    while ((this.#second0 + 1) * this.#fs <= this.#n) this.#judge(this.#n, out);
+    while ((this.#judgedSec + 1) * this.#rate <= this.#n) this.#judge(out);
   }
 
   #isDue(): boolean {
-    const late = this.#n / this.#fs - this.#second0 - this.latencySec;
-    if (late < 0) return false;
-    return !this.#rates || this.#rateFrame >= rateFrameOf(this.#second0) || late >= WAIT_SEC;
+    if (this.#n < (this.#judgedSec + this.latencySec) * this.#rate) return false;
+    return !this.#hasRates || this.#rateFrame >= rateFrameOf(this.#judgedSec);
   }
 
-  #filter(x: Float64Array, from: number, to: number): void {
-    const { b0, b1, b2, a1, a2 } = this.#high;
-    const low = this.#low;
+  /** One decimated sample: filters and sums. */
+  #accept(value: number): void {
+    const { high, low, noise } = this.#filters;
     const state = this.#state;
-    const noiseHigh = this.#noiseHigh;
-    const noiseState = this.#noiseState;
-    for (let i = from; i < to; i++) {
-      let value = x[i]!;
-      let lost = 0;
-      if (value - value !== 0) {
-        value = this.#last;
-        lost = 1;
-        this.#flatRun = 0;
-      } else if (this.#fresh) {
-        this.#fresh = false;
-        state[0] = (b1 + b2) * value;
-        state[1] = b2 * value;
-        state[2] = state[3] = 0;
-      } else if (value === this.#last) {
-        if (++this.#flatRun >= 0.2 * this.#fs) lost = 1;
-      } else this.#flatRun = 0;
-      this.#last = value;
-      const h = b0 * value + state[0]!;
-      state[0] = b1 * value - a1 * h + state[1]!;
-      state[1] = b2 * value - a2 * h;
-      const y = low.b0 * h + state[2]!;
-      state[2] = low.b1 * h - low.a1 * y + state[3]!;
-      state[3] = low.b2 * h - low.a2 * y;
-      this.#ring[this.#n & this.#mask] = y;
-      const noise = noiseHigh.b0 * y + noiseState[0]!;
-      noiseState[0] = noiseHigh.b1 * y - noiseHigh.a1 * noise + noiseState[1]!;
-      noiseState[1] = noiseHigh.b2 * y - noiseHigh.a2 * noise;
-      this.#noiseRing[this.#n & this.#mask] = noise;
-      this.#lost[this.#n & this.#mask] = lost;
-      this.#n++;
-    }
+    decimated[0][0] = value;
+    this.#second.push(decimated[0], 0, 1, this.#other);
+    let lost = 0;
+    if (value - value !== 0) {
+      value = this.#last;
+      lost = 1;
+      this.#flatRun = 0;
+    } else if (this.#fresh) {
+      this.#fresh = false;
+      state[0] = (high.b1 + high.b2) * value;
+      state[1] = high.b2 * value;
+      state[2] = state[3] = 0;
+    } else if (value === this.#last) {
+      if (++this.#flatRun >= FLAT_SEC * this.#rate) lost = 1;
+    } else this.#flatRun = 0;
+    this.#last = value;
+    const h = high.b0 * value + state[0]!;
+    state[0] = high.b1 * value - high.a1 * h + state[1]!;
+    state[1] = high.b2 * value - high.a2 * h;
+    const y = low.b0 * h + state[2]!;
+    state[2] = low.b1 * h - low.a1 * y + state[3]!;
+    state[3] = low.b2 * h - low.a2 * y;
+    const rough = noise.b0 * y + state[4]!;
+    state[4] = noise.b1 * y - noise.a1 * rough + state[5]!;
+    state[5] = noise.b2 * y - noise.a2 * rough;
+    if (this.#n >= (this.#nowSec + 1) * this.#rate)
+      this.#sums.fill(0, (++this.#nowSec % SECONDS) * SUMS, ((this.#nowSec % SECONDS) + 1) * SUMS);
+    this.#ring[this.#n++ % this.#ring.length] = y;
+    const sums = this.#sums;
+    const at = (this.#nowSec % SECONDS) * SUMS;
+    sums[at + COUNT]!++;
+    sums[at + LOST]! += lost;
+    sums[at + Y1]! += y;
+    sums[at + Y2]! += y * y;
+    sums[at + Y3]! += y * y * y;
+    sums[at + NOISE]! += rough * rough;
   }
 
-  /** @param end samples known */
-  #judge(end: number, out: FoundQuality): void {
-    const startSec = this.#second0++;
-    const from = Math.max(0, Math.round((startSec - BEFORE_SEC) * this.#fs));
-    const to = Math.min(end, Math.round((startSec + AFTER_SEC) * this.#fs));
-    dropBefore(this.#found, from - this.#fs);
-    dropBefore(this.#other, from - this.#fs);
-    let lost = 0;
-    for (let i = from; i < to; i++) lost += this.#lost[i & this.#mask]!;
+  #judge(out: FoundQuality): void {
+    const startSec = this.#judgedSec++;
+    const firstSec = Math.max(0, startSec - BEFORE_SEC);
+    const lastSec = Math.min(this.#nowSec, startSec + AFTER_SEC - 1);
+    const from = Math.ceil(firstSec * this.#rate);
+    const to = Math.min(this.#n, Math.ceil((lastSec + 1) * this.#rate));
+    dropBefore(this.#found, from - this.#rate);
+    dropBefore(this.#other, from - this.#rate);
+    const total = totals;
+    total.fill(0);
+    for (let sec = firstSec; sec <= lastSec; sec++)
+      for (let k = 0; k < SUMS; k++) total[k] = total[k]! + this.#sums[(sec % SECONDS) * SUMS + k]!;
     const first = lowerBound(this.#found, from);
     const last = Math.min(lowerBound(this.#found, to), first + BEATS_MAX);
     let sqi = 0;
     this.features.fill(0);
-    if (lost <= LOST_MAX * (to - from) && last - first >= (BEATS_MIN * (to - from)) / (WINDOW_SEC * this.#fs)) {
+    if (total[LOST]! <= LOST_MAX * total[COUNT]! && last - first >= (BEATS_MIN * (to - from)) / (WINDOW_SEC * this.#rate)) {
       this.#measure(first, last, from, to);
       const weights = this.#measureRate(startSec, first, last) ? withRates : withoutRates;
       let sum = weights.constant;
@@ -253,7 +272,7 @@ export class PpgQuality {
     const f = this.features;
     const { position, confidence } = this.#found;
     const count = last - first;
-    f[0] = agreement(this.#found, first, last, this.#other, from, to, MATCH_SEC * this.#fs);
+    f[0] = agreement(this.#found, first, last, this.#other, from, to, MATCH_SEC * this.#rate);
     let trust = 0;
     let low = 1;
     for (let i = first; i < last; i++) {
@@ -263,16 +282,15 @@ export class PpgQuality {
     f[4] = trust / count;
     f[5] = low;
     // intervals: spread around their median
-    const scratch = this.#scratch;
     const steps = count - 1;
     for (let i = 0; i < steps; i++) scratch[i] = position[first + i + 1]! - position[first + i]!;
-    const interval = steps > 0 ? medianOf(scratch, steps) : this.#fs;
+    const interval = steps > 0 ? medianOf(scratch, steps) : this.#rate;
     f[6] = spread(scratch, steps, interval);
     this.#shape(first, count, interval, to);
-    f[7] = spread(this.#heights, count, medianOf(this.#heights, count));
-    f[3] = this.#skewness(from, to);
-    f[8] = this.#periodicity(from, to, Math.round(interval));
-    f[9] = this.#noise(from, to);
+    f[7] = spread(heights, count, medianOf(heights, count));
+    f[3] = skewness();
+    f[8] = Math.max(this.#periodicity(from, to, Math.floor(interval)), this.#periodicity(from, to, Math.ceil(interval)));
+    f[9] = totals[Y2]! > 0 ? 0.5 * Math.log(totals[NOISE]! / totals[Y2]! + 1e-4) : 0;
   }
 
   /** Compares the median interval with the spectral rate of the window that ends 3 or 4 s after the second starts.
@@ -280,31 +298,21 @@ export class PpgQuality {
   #measureRate(startSec: number, first: number, last: number): boolean {
     const frame = rateFrameOf(startSec);
     const bpm = this.#rateBpm[frame % RATE_RING]!;
-    if (!this.#rates || this.#rateFrame < frame || !(bpm > 0)) return false;
+    if (!this.#hasRates || this.#rateFrame < frame || !(bpm > 0)) return false;
     const steps = last - first - 1;
-    for (let i = 0; i < steps; i++) this.#scratch[i] = this.#found.position[first + i + 1]! - this.#found.position[first + i]!;
-    const beatBpm = (60 * this.#fs) / medianOf(this.#scratch, steps);
+    for (let i = 0; i < steps; i++) scratch[i] = this.#found.position[first + i + 1]! - this.#found.position[first + i]!;
+    const beatBpm = (60 * this.#rate) / medianOf(scratch, steps);
     this.features[RATE_OFF] = Math.min(0.5, Math.abs(Math.log(beatBpm / bpm)));
     this.features[RATE_OFF + 1] = this.#rateShare[frame % RATE_RING]!;
     return true;
   }
 
-  #noise(from: number, to: number): number {
-    let noise = 0;
-    let all = 0;
-    for (let i = from; i < to; i++) {
-      noise += this.#noiseRing[i & this.#mask]! ** 2;
-      all += this.#ring[i & this.#mask]! ** 2;
-    }
-    return all > 0 ? 0.5 * Math.log(noise / all + 1e-4) : 0;
-  }
-
   /** Resamples each beat to SHAPE points, from 0.3 intervals before to 0.5 after its position, and compares it with their mean. */
   #shape(first: number, count: number, interval: number, end: number): void {
-    const shapes = this.#shapes;
-    const template = this.#template;
+    const ring = this.#ring;
+    const size = ring.length;
     template.fill(0);
-    const delay = this.#fs * 0.028;
+    const delay = this.#rate * 0.028;
     for (let b = 0; b < count; b++) {
       const centre = this.#found.position[first + b]! + delay;
       let min = Number.POSITIVE_INFINITY;
@@ -313,13 +321,13 @@ export class PpgQuality {
       for (let k = 0; k < SHAPE; k++) {
         const at = Math.max(0, Math.min(end - 2, centre + (-0.3 + (0.8 * k) / (SHAPE - 1)) * interval));
         const i = Math.floor(at);
-        const y = this.#ring[i & this.#mask]! + (at - i) * (this.#ring[(i + 1) & this.#mask]! - this.#ring[i & this.#mask]!);
+        const y = ring[i % size]! + (at - i) * (ring[(i + 1) % size]! - ring[i % size]!);
         shapes[b * SHAPE + k] = y;
         mean += y / SHAPE;
         if (y < min) min = y;
         if (y > max) max = y;
       }
-      this.#heights[b] = max - min;
+      heights[b] = max - min;
       let power = 0;
       for (let k = 0; k < SHAPE; k++) {
         shapes[b * SHAPE + k] = shapes[b * SHAPE + k]! - mean;
@@ -347,36 +355,46 @@ export class PpgQuality {
     this.features[2] = low;
   }
 
-  #skewness(from: number, to: number): number {
-    const n = to - from;
-    let mean = 0;
-    for (let i = from; i < to; i++) mean += this.#ring[i & this.#mask]!;
-    mean /= n;
-    let second = 0;
-    let third = 0;
-    for (let i = from; i < to; i++) {
-      const d = this.#ring[i & this.#mask]! - mean;
-      second += d * d;
-      third += d * d * d;
-    }
-    if (!(second > 0)) return 0;
-    return Math.max(-2, Math.min(2, third / n / (second / n) ** 1.5));
-  }
-
   #periodicity(from: number, to: number, lag: number): number {
+    const ring = this.#ring;
+    const size = ring.length;
     let product = 0;
     let a2 = 0;
     let b2 = 0;
-    const step = Math.max(1, Math.round(this.#fs / 50));
-    for (let i = from; i + lag < to; i += step) {
-      const a = this.#ring[i & this.#mask]!;
-      const b = this.#ring[(i + lag) & this.#mask]!;
+    for (let i = from; i + lag < to; i++) {
+      const a = ring[i % size]!;
+      const b = ring[(i + lag) % size]!;
       product += a * b;
       a2 += a * a;
       b2 += b * b;
     }
     return a2 > 0 && b2 > 0 ? product / Math.sqrt(a2 * b2) : 0;
   }
+}
+
+/** Sums over the window that is being judged. */
+const totals = new Float64Array(SUMS);
+
+/** Third standardized moment of the window, within -2 … 2. */
+function skewness(): number {
+  const n = totals[COUNT]!;
+  const mean = totals[Y1]! / n;
+  const second = totals[Y2]! / n - mean * mean;
+  if (!(second > 0)) return 0;
+  const third = totals[Y3]! / n - 3 * mean * (totals[Y2]! / n) + 2 * mean * mean * mean;
+  return Math.max(-2, Math.min(2, third / second ** 1.5));
+}
+
+type Filters = Readonly<{ high: Biquad; low: Biquad; noise: Biquad }>;
+const filters = new Map<number, Filters>();
+
+function filtersOf(rate: number): Filters {
+  let known = filters.get(rate);
+  if (known === undefined) {
+    known = { high: highPass(0.4, rate), low: lowPass(Math.min(8, 0.4 * rate), rate), noise: highPass(5, rate) };
+    filters.set(rate, known);
+  }
+  return known;
 }
 
 /** Frame of the spectral rate that a second is compared with. */
@@ -408,8 +426,12 @@ function spread(x: Float64Array, n: number, centre: number): number {
   return sum / n;
 }
 
+const sorter = new Float64Array(BEATS_MAX);
+
 function medianOf(x: Float64Array, n: number): number {
-  const sorted = x.slice(0, n).sort();
+  const sorted = sorter.subarray(0, n);
+  for (let i = 0; i < n; i++) sorted[i] = x[i]!;
+  sorted.sort();
   return n % 2 === 1 ? sorted[n >> 1]! : (sorted[(n >> 1) - 1]! + sorted[n >> 1]!) / 2;
 }
 
@@ -434,7 +456,7 @@ function dropBefore(beats: FoundBeats, position: number): void {
 
 function appendQuality(out: FoundQuality, startSec: number, sqi: number): void {
   if (out.count >= out.startSec.length) {
-    const size = Math.max(64, 2 * out.startSec.length);
+    const size = 2 * out.startSec.length;
     const { startSec: oldStart, sqi: oldSqi, flag: oldFlag } = out;
     out.startSec = new Float64Array(size);
     out.sqi = new Float64Array(size);

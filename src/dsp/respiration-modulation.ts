@@ -1,13 +1,15 @@
 /** Breaths from what respiration does to a pulse: top, height and interval of the beats of PPG or ECG. */
+import type { QualityFlag } from '../signal.ts';
+import { BAD, SUSPECT } from '../signal.ts';
 import type { BeatDetector, FoundBeats } from './kernel.ts';
 import { BreathDetector } from './respiration.ts';
 
 /** Rate of the surrogate signals, interpolated between beats. */
-const SURROGATE_HZ = 5;
+export const SURROGATE_HZ = 5;
 /** No interpolation over a longer interval: the surrogate is missing there. */
-const INTERVAL_MAX_SEC = 2.5;
+export const INTERVAL_MAX_SEC = 2.5;
 /** Around a beat's position (middle of the upstroke, R peak) foot and top are looked for this far. */
-const REACH_SEC = { ppg: 0.3, ecg: 0.08 } as const;
+export const REACH_SEC = { ppg: 0.3, ecg: 0.08 } as const;
 
 export const modulations = ['top', 'height', 'interval'] as const;
 
@@ -144,13 +146,23 @@ const AGREE_PER_MIN = 2;
 /** The rate of breathing from the rates of the modulations, in the order of `modulations`: that of the tops, or its mean with the nearer of the
  *  others when they agree; that of the heights where the tops show none. Karlen's mean of all three is worse on BIDMC (README.md): sedated
  *  patients have little respiratory arrhythmia.
- *  @param rates per minute, NaN where there is none  @returns NaN when there is none; `sure` when two agree */
-export function fusedRespiratoryRate(rates: readonly number[]): { perMin: number; sure: boolean } {
+ *  @param rates per minute, NaN where there is none
+ *  @returns NaN when there is none; `agreeing`: how many modulations show it (within 2 /min of each other) */
+export function fusedRespiratoryRate(rates: readonly number[]): { perMin: number; agreeing: number } {
   const [top = Number.NaN, height = Number.NaN, interval = Number.NaN] = rates;
   const first = top > 0 ? top : height > 0 ? height : interval;
   const others = top > 0 ? [height, interval] : height > 0 ? [interval] : [];
   let nearest = Number.NaN;
-  for (const other of others) if (other > 0 && !(Math.abs(other - first) >= Math.abs(nearest - first))) nearest = other;
-  const sure = Math.abs(nearest - first) <= AGREE_PER_MIN;
-  return { perMin: sure ? (first + nearest) / 2 : first, sure };
+  let agreeing = first > 0 ? 1 : 0;
+  for (const other of others) {
+    if (Math.abs(other - first) <= AGREE_PER_MIN) agreeing++;
+    if (other > 0 && !(Math.abs(other - first) >= Math.abs(nearest - first))) nearest = other;
+  }
+  return { perMin: agreeing > 1 ? (first + nearest) / 2 : first, agreeing };
+}
+
+/** Flag of a rate by the number of modulations that show it: never good, for of the rates that all three show a fifth is off by more than
+ *  2 /min (BIDMC, README.md). */
+export function modulationFlag(agreeing: number): QualityFlag {
+  return agreeing > 1 ? SUSPECT : BAD;
 }

@@ -90,20 +90,21 @@ describe('RespirationModulation', () => {
     });
     expect(Math.abs(rates[0]! - perMin)).toBeLessThan(0.5);
     expect(Math.abs(rates[1]! - perMin)).toBeLessThan(0.5);
-    expect(fusedRespiratoryRate(rates).sure).toBe(true);
+    expect(fusedRespiratoryRate(rates).agreeing).toBeGreaterThan(1);
   });
 });
 
 describe('fusedRespiratoryRate', () => {
   test.each([
-    [[15, 16, 30], 15.5, true],
-    [[15, 22, 8], 15, false],
-    [[Number.NaN, 12, 13], 12.5, true],
-    [[Number.NaN, Number.NaN, 13], 13, false],
-  ])('of %j is %d, sure: %s', (rates, perMin, sure) => {
-    expect(fusedRespiratoryRate(rates)).toEqual({ perMin, sure });
+    [[15, 16, 30], 15.5, 2],
+    [[15, 16, 14.5], 14.75, 3],
+    [[15, 22, 8], 15, 1],
+    [[Number.NaN, 12, 13], 12.5, 2],
+    [[Number.NaN, Number.NaN, 13], 13, 1],
+  ])('of %j is %d, shown by %d', (rates, perMin, agreeing) => {
+    expect(fusedRespiratoryRate(rates)).toEqual({ perMin, agreeing });
   });
   test('of nothing is NaN', () => {
-    expect(fusedRespiratoryRate([Number.NaN, Number.NaN, Number.NaN])).toEqual({ perMin: Number.NaN, sure: false });
+    expect(fusedRespiratoryRate([Number.NaN, Number.NaN, Number.NaN])).toEqual({ perMin: Number.NaN, agreeing: 0 });
   });
 });

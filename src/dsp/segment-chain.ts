@@ -4,7 +4,9 @@ import { BAD, GOOD } from '../signal.ts';
 import { BeatTrack, Gaps, classifyBeat, intervalMaxUs } from './feature-beats.ts';
 import type { ValueSink } from './feature-beat-values.ts';
 import { BeatValues } from './feature-beat-values.ts';
+import { itemKind } from './segment-kernel.ts';
 import { LeadFeed } from './segment-leads.ts';
+import { BeatModulation } from './segment-modulation.ts';
 import type { RowTaker } from './segment-leads.ts';
 import type { KernelKind, KernelStock } from './segment-runner.ts';
 import { SegmentRunner } from './segment-runner.ts';
@@ -26,7 +28,17 @@ export type BeatGroup = Readonly<{
   channelNo: number;
   /** Does it give the stream's heart rate and variability? */
   primary: boolean;
+  /** Leads of the feed after the group's own: the axes of an accelerometer on the same grid. */
+  axisCount: number;
+  /** Position in `featureMethods` of the rate of breathing that is made of the beats; -1: none is. */
+  breathing: number;
 }>;
+
+/** Who judges the seconds: a kernel of its own; the kernel that finds the beats ('joint', it also gives spectral rates); nobody. */
+export type Judge = KernelKind | 'joint' | null;
+
+/** Positions in `featureMethods` of what comes with the beats. */
+export type ChainMethods = Readonly<{ sqi: number; spectralRate: number }>;
 
 /** What computes one group of channels. */
 export interface Chain {
@@ -65,37 +77,52 @@ export class BeatChain implements Chain, RowTaker {
   readonly group: BeatGroup;
   readonly feed: LeadFeed;
   readonly #beats: SegmentRunner;
+  /** null: nobody judges. The same as #beats when its kernel does. */
   readonly #judge: SegmentRunner | null;
   readonly #track = new BeatTrack();
   readonly #gaps = new Gaps();
   readonly #values: BeatValues | null;
   readonly #sink: RowSink;
-  readonly #sqiMethod: number;
+  readonly #breathing: BeatModulation | null;
+  readonly #methods: ChainMethods;
   /** Seconds after which one has surely been judged. */
   readonly #judgeLagSec: number;
   /** Flags of judged seconds by their start, µs; the last half minute. */
   readonly #flags = new Map<number, QualityFlag>();
   #finalUs = 0;
 
-  /** @param quality null: nobody judges this kind of signal; its beats are as good as their detector's confidence
-   *  @param sqiMethod position in `featureMethods` of the group's quality index */
-  constructor(group: BeatGroup, kind: KernelKind, quality: KernelKind | null, sqiMethod: number, stock: KernelStock, sink: RowSink) {
+  /** @param quality null: nobody judges this kind of signal; its beats are as good as their detector's confidence */
+  constructor(group: BeatGroup, kind: KernelKind, quality: Judge, methods: ChainMethods, stock: KernelStock, sink: RowSink) {
     this.group = group;
     this.#sink = sink;
-    this.#sqiMethod = sqiMethod;
-    this.feed = new LeadFeed(group.codes.length, this);
-    this.#judgeLagSec = quality === null ? 0 : Math.ceil(stock.latencySec(quality)) + 1;
+    this.#methods = methods;
+    this.feed = new LeadFeed(group.codes.length + group.axisCount, this);
+    const heldSec = stock.latencySec(kind);
+    this.#judgeLagSec = quality === null ? 0 : Math.ceil(quality === 'joint' ? heldSec : stock.latencySec(quality)) + 1;
     const lastJudged = (tUs: number): QualityFlag => this.#flags.get(tUs - this.#judgeLagSec * secondUs) ?? GOOD;
     this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, lastJudged, sink) : null;
-    this.#beats = new SegmentRunner(kind, stock, (tUs, confidence) => {
-      this.#track.push(tUs, confidence, this.#gaps.missingUs(this.#track.lastUs, tUs));
+    this.#breathing =
+      group.breathing < 0 ? null : new BeatModulation(group.breathing, group.source, group.rateNanoHz, heldSec, this.#gaps, stock, sink);
+    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs) => {
+      if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
+      else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
+      else {
+        this.#track.push(tUs, a, this.#gaps.missingUs(this.#track.lastUs, tUs));
+        this.#breathing?.beat(tUs);
+      }
     });
     this.#judge =
-      quality === null ? null : new SegmentRunner(quality, stock, (tUs, sqi, flag) => this.#judged(tUs, sqi, flag as QualityFlag));
+      quality === 'joint'
+        ? this.#beats
+        : quality === null
+          ? null
+          : new SegmentRunner(quality, stock, (tUs, sqi, flag) => this.#judged(tUs, sqi, flag as QualityFlag));
   }
 
   get finalUs(): number {
-    return this.feed.k < 0 ? Number.POSITIVE_INFINITY : Math.min(this.#finalUs, this.#values?.finalUs ?? Number.POSITIVE_INFINITY);
+    if (this.feed.k < 0) return Number.POSITIVE_INFINITY;
+    const [values, breathing] = [this.#values?.finalUs, this.#breathing?.finalUs];
+    return Math.min(this.#finalUs, values ?? Number.POSITIVE_INFINITY, breathing ?? Number.POSITIVE_INFINITY);
   }
 
   advance(): void {
@@ -109,32 +136,50 @@ export class BeatChain implements Chain, RowTaker {
   close(): void {
     this.#beats.close();
     this.#judge?.close();
+    this.#breathing?.close();
   }
 
   begin(k: number): void {
     const tUs = positionUs(k, this.group.rateNanoHz);
     this.#gaps.add(Number.NEGATIVE_INFINITY, tUs);
     this.#values?.start(tUs);
+    this.#breathing?.start(tUs);
   }
 
   rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
     if (mayMiss) noteMissing(this.#gaps, leads, this.group.codes.length, n, k, this.group.rateNanoHz);
-    this.#beats.push(leads, 0, n, k);
-    this.#judge?.push(leads, 0, n, k);
+    this.#feedBeats(leads, n, k);
+    if (this.#judge !== this.#beats) this.#judge?.push(leads, 0, n, k);
+  }
+
+  /** What follows the shape of beats remembers a second more than it takes to find one. */
+  #feedBeats(leads: readonly Float64Array[], n: number, k: number): void {
+    const breathing = this.#breathing;
+    const piece = breathing === null ? n : Math.max(1, Math.floor(this.group.rateNanoHz / 1e9));
+    for (let from = 0; from < n; from += piece) {
+      const to = Math.min(n, from + piece);
+      breathing?.rows(leads[0]!, from, to, k);
+      this.#beats.push(leads, from, to, k + from);
+    }
   }
 
   gap(fromK: number, toK: number): void {
     const { rateNanoHz } = this.group;
     this.#gaps.add(positionUs(fromK, rateNanoHz), positionUs(toK, rateNanoHz));
     this.#beats.skipTo(toK);
-    this.#judge?.skipTo(toK);
+    if (this.#judge !== this.#beats) this.#judge?.skipTo(toK);
   }
 
   #judged(tUs: number, sqi: number, flag: QualityFlag): void {
     if (this.#gaps.missingUs(tUs, tUs + secondUs) >= secondUs) return;
     this.#flags.set(tUs, flag);
     this.#sink.quality(this.group.channelNo, tUs, sqi, flag);
-    this.#sink.value(this.#sqiMethod, this.group.channelNo, tUs + secondUs, sqi, flag);
+    this.#sink.value(this.#methods.sqi, this.group.channelNo, tUs + secondUs, sqi, flag);
+  }
+
+  #spectralRate(tUs: number, perMin: number, flag: QualityFlag): void {
+    if (this.group.primary && this.#gaps.missingUs(tUs - secondUs, tUs) < secondUs)
+      this.#sink.value(this.#methods.spectralRate, -1, tUs, perMin, flag);
   }
 
   /** Gives out what has become final. */
@@ -142,6 +187,7 @@ export class BeatChain implements Chain, RowTaker {
     const track = this.#track;
     const beatsUs = this.#beats.finalUs;
     if (beatsUs - track.lastUs > intervalMaxUs) track.endChain();
+    this.#breathing?.advance(beatsUs);
     const flaggedUs = this.#flagBeats(beatsUs);
     const end = Math.min(track.judged, track.flagged);
     const judgedUs = Math.min(flaggedUs, end < track.count ? track.tUs[end]! : beatsUs);
@@ -152,7 +198,7 @@ export class BeatChain implements Chain, RowTaker {
       if (startUs >= flaggedUs - keptFlagsUs) break;
       this.#flags.delete(startUs);
     }
-    const keepUs = Math.min(judgedUs, this.#values?.finalUs ?? judgedUs) - keptUs;
+    const keepUs = Math.min(judgedUs, this.#values?.finalUs ?? judgedUs, this.#breathing?.finalUs ?? judgedUs) - keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);
       this.#gaps.forgetBefore(keepUs);

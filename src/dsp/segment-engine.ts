@@ -8,29 +8,26 @@ import { EcgQuality } from './ecg-quality.ts';
 import { Eda, emptyResponses } from './eda.ts';
 import { methodIndex } from './methods.ts';
 import { Activity, Steps } from './motion.ts';
-import { PpgBeatDetector } from './ppg-beats.ts';
 import type { FoundQuality } from './ppg-quality.ts';
-import { PpgQuality, emptyQuality } from './ppg-quality.ts';
+import { emptyQuality } from './ppg-quality.ts';
+import { PulseKernel } from './ppg-pulse.ts';
 import { RPeakDetector } from './r-peaks.ts';
 import { BreathDetector } from './respiration.ts';
+import { GridBridge } from './segment-bridge.ts';
 import type { BeatGroup, Chain, RowSink } from './segment-chain.ts';
 import { BeatChain } from './segment-chain.ts';
 import type { ChannelGroup, GroupLead } from './segment-groups.ts';
 import { channelGroups } from './segment-groups.ts';
 import type { BlockKernel, SecondJudge, SegmentKernel } from './segment-kernel.ts';
-import { beatKernel, blockKernel, qualityKernel, responseKernel } from './segment-kernel.ts';
+import { beatKernel, blockKernel, pulseKernel, qualityKernel, responseKernel } from './segment-kernel.ts';
 import type { KernelKind, KernelStock } from './segment-runner.ts';
 import type { ValueFeature } from './segment-value-chain.ts';
 import { ValueChain } from './segment-value-chain.ts';
 import { Spo2 } from './spo2.ts';
 import { Temperature } from './temperature.ts';
 
-type Route = { chain: Chain; lead: number; gain: number; baseline: number };
-
-const detectors = {
-  ecg: (fs: number, leads: number) => new RPeakDetector(fs, leads),
-  ppg: (fs: number, leads: number) => new PpgBeatDetector(fs, leads),
-};
+/** `bridge`: the channel has another grid than its chain. */
+type Route = { chain: Chain; lead: number; gain: number; baseline: number; bridge: GridBridge | null };
 
 /** Device-reported quality at which a sample counts as missing. */
 const badSample = 2;
@@ -54,10 +51,16 @@ export class StreamEngine implements RowSink {
     this.#stock = stock;
     this.#routes = channels.map(() => []);
     const groups = channelGroups(channels);
+    const breathes = !groups.some((g) => g.kind === 'resp');
+    const motion = groups.find((g) => g.kind === 'acc' && g.leads.length === 3 && g.rateNanoHz >= accLowestHz * 1e9) ?? null;
     for (const source of ['ecg', 'ppg'] as const) {
       const own = groups.filter((g) => g.kind === source);
       const isFirst = (group: ChannelGroup): boolean => group.leads.some((lead) => lead.code === own[0]!.leads[0]!.code);
-      for (const group of own) this.#addBeats(channels, group, source, isFirst(group));
+      for (const group of own) {
+        const primary = isFirst(group);
+        const breathing = primary && breathes ? breathingMethods[source] : -1;
+        this.#addBeats(channels, group, source, { primary, breathing }, source === 'ppg' ? motion : null);
+      }
     }
     for (const group of groups) this.#addValues(channels, group);
   }
@@ -76,23 +79,26 @@ export class StreamEngine implements RowSink {
     if (routes !== undefined) for (let i = 0; i < routes.length; i++) this.#runTo(routes[i]!, k0, samples, qmask);
   }
 
-  #runTo({ chain, lead, gain, baseline }: Route, k0: number, samples: Samples, qmask: Uint8Array | null): void {
-    const cut = Math.max(0, chain.feed.frontier(lead) - k0);
+  #runTo({ chain, lead, gain, baseline, bridge }: Route, k0: number, samples: Samples, qmask: Uint8Array | null): void {
+    const cut = Math.max(0, (bridge ?? chain.feed).frontier(lead) - k0);
     const n = samples.length - cut;
     if (n <= 0) return;
     this.#flushedUs = -1;
-    const at = chain.feed.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array) - cut;
-    const physical = chain.feed.samplesOf(lead);
+    if (bridge !== null && bridged.length < n) bridged = new Float64Array(2 * n);
+    const at = bridge !== null ? -cut : chain.feed.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array) - cut;
+    const physical = bridge !== null ? bridged : chain.feed.samplesOf(lead);
     if (samples instanceof Int32Array) for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
     else for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
     if (qmask !== null) for (let i = cut; i < cut + n; i++) if (qmask[i]! >= badSample) physical[at + i] = Number.NaN;
+    bridge?.run(k0 + cut, physical, n);
     this.#touched.add(chain);
   }
 
   /** Nothing more of a channel before index k. */
   pass(channelNo: number, k: number): void {
-    for (const { chain, lead } of this.#routes[channelNo] ?? []) {
-      chain.feed.pass(lead, k);
+    for (const { chain, lead, bridge } of this.#routes[channelNo] ?? []) {
+      if (bridge === null) chain.feed.pass(lead, k);
+      else bridge.pass(k);
       this.#touched.add(chain);
     }
   }
@@ -105,6 +111,12 @@ export class StreamEngine implements RowSink {
 
   /** The data ends here, or goes on more than a context (16 s) later. */
   flush(): void {
+    for (const routes of this.#routes)
+      for (const { bridge, chain } of routes) {
+        if (bridge === null) continue;
+        bridge.flush();
+        this.#touched.add(chain);
+      }
     this.settle();
     const finalUs = this.finalUs;
     for (const chain of this.#chains) chain.flush();
@@ -128,36 +140,51 @@ export class StreamEngine implements RowSink {
     if (tUs >= this.#fromUs) this.#rows.add(rowCode.quality, channelNo, tUs, sqi, flag, 0);
   }
 
-  #addBeats(channels: readonly ChannelConfig[], group: ChannelGroup, source: 'ecg' | 'ppg', primary: boolean): void {
+  #addBeats(
+    channels: readonly ChannelConfig[],
+    group: ChannelGroup,
+    source: 'ecg' | 'ppg',
+    gives: Readonly<{ primary: boolean; breathing: number }>,
+    motion: ChannelGroup | null,
+  ): void {
     const { rateNanoHz, leads } = group;
     const fs = rateNanoHz / 1e9;
     if (!(fs >= lowestHz[source] && fs <= 4000)) return;
+    const axes = motion?.leads ?? [];
     const kind: KernelKind = {
-      key: `${source} ${rateNanoHz} ${leads.length}`,
-      build: () => beatKernel(detectors[source](fs, leads.length), rateNanoHz),
+      key: `${source} ${rateNanoHz} ${leads.length} ${axes.length}`,
+      build: () =>
+        source === 'ecg'
+          ? beatKernel(new RPeakDetector(fs, leads.length), rateNanoHz)
+          : pulseKernel(new PulseKernel(fs, leads.length, axes.length), rateNanoHz),
       rateNanoHz,
-      leadCount: leads.length,
+      leadCount: leads.length + axes.length,
       seamUs: 100_000,
       apartUs: 200_000,
     };
-    const beats: BeatGroup = { source, rateNanoHz, codes: leads.map((l) => l.code), channelNo: leads[0]!.channelNos[0]!, primary };
-    const judge = judgeOf(source, fs, rateNanoHz, leads.length);
-    this.#add(channels, leads, new BeatChain(beats, kind, judge, sqiMethods[source], this.#stock, this));
+    const channelNo = leads[0]!.channelNos[0]!;
+    const beats: BeatGroup = { source, rateNanoHz, codes: leads.map((l) => l.code), channelNo, ...gives, axisCount: axes.length };
+    const judge = source === 'ecg' ? ecgJudge(fs, rateNanoHz, leads.length) : 'joint';
+    const methods = { sqi: sqiMethods[source], spectralRate: spectralRateMethod };
+    this.#add(channels, [...leads, ...axes], new BeatChain(beats, kind, judge, methods, this.#stock, this), rateNanoHz);
   }
 
   #addValues(channels: readonly ChannelConfig[], group: ChannelGroup): void {
     const { rateNanoHz } = group;
     const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
     for (const { leads, features } of valueFeatures(group))
-      this.#add(channels, leads, new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this));
+      this.#add(channels, leads, new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this), rateNanoHz);
   }
 
-  #add(channels: readonly ChannelConfig[], leads: readonly GroupLead[], chain: Chain): void {
+  /** @param rowRateNanoHz rate of the chain's rows */
+  #add(channels: readonly ChannelConfig[], leads: readonly GroupLead[], chain: Chain, rowRateNanoHz: number): void {
     this.#chains.push(chain);
     leads.forEach(({ channelNos }, lead) => {
+      let bridge: GridBridge | null = null; // one lead, one bridge: channels of a lead share their rate
       for (const no of channelNos) {
-        const { gain, baseline, unit, kind } = channels[no]!;
-        this.#routes[no]!.push({ chain, lead, gain: kind === 'acc' && unit === 'm/s2' ? gain * standardGravity : gain, baseline });
+        const { gain, baseline, unit, kind, rateNanoHz } = channels[no]!;
+        bridge ??= rateNanoHz === rowRateNanoHz ? null : new GridBridge(chain.feed, lead, rateNanoHz, rowRateNanoHz);
+        this.#routes[no]!.push({ chain, lead, gain: kind === 'acc' && unit === 'm/s2' ? gain * standardGravity : gain, baseline, bridge });
       }
     });
   }
@@ -170,34 +197,27 @@ const standardGravity = 9.80665;
 const lowestHz = { ecg: 50, ppg: 20 };
 const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };
 
-/** At most this many leads of a group are judged, each with detectors of its own. */
-const judgedLeads = { ecg: 2, ppg: 1 };
+const spectralRateMethod = methodIndex('hr_ppg_motion');
+const breathingMethods = { ecg: methodIndex('resp_rate_ecg'), ppg: methodIndex('resp_rate_ppg') };
 
-type LeadJudge = {
-  readonly latencySec: number;
-  reset(): void;
-  push(x: Float64Array, from: number, to: number, out: FoundQuality): void;
-  flush(out: FoundQuality): void;
-};
+/** Slower accelerometers do not see arm swing. */
+const accLowestHz = 10;
 
-/** Who judges the seconds of a group. A second is as good as its best lead: what fuses leads leaves a bad one out. */
-function judgeOf(source: 'ecg' | 'ppg', fs: number, rateNanoHz: number, leadCount: number): KernelKind {
-  const judgeCount = Math.min(leadCount, judgedLeads[source]);
-  const build = (): SegmentKernel =>
-    qualityKernel(
-      // PpgQuality keeps rings over a reset, and a double's last bit tells: it is built anew
-      () =>
-        bestOf(
-          Array.from({ length: judgeCount }, () => (source === 'ecg' ? new EcgQuality(fs) : new PpgQuality(fs))),
-          source === 'ecg',
-        ),
-      rateNanoHz,
-    );
-  return { key: `${source} quality ${rateNanoHz} ${leadCount}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 };
+/** Physical values on their way to a bridge; nothing of it outlives a call. */
+let bridged = new Float64Array(512);
+
+/** At most this many ECG leads of a group are judged, each with detectors of its own. */
+const judgedLeads = 2;
+
+/** Who judges the seconds of ECG. A second is as good as its best lead: what fuses leads leaves a bad one out. */
+function ecgJudge(fs: number, rateNanoHz: number, leadCount: number): KernelKind {
+  const judges = (): EcgQuality[] => Array.from({ length: Math.min(leadCount, judgedLeads) }, () => new EcgQuality(fs));
+  const build = (): SegmentKernel => qualityKernel(() => bestOf(judges()), rateNanoHz);
+  return { key: `ecg quality ${rateNanoHz} ${leadCount}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 };
 }
 
 /** Judges of one kind and rate judge a second at the same sample, so their columns grow together. */
-function bestOf(judges: readonly LeadJudge[], reusable: boolean): SecondJudge {
+function bestOf(judges: readonly EcgQuality[]): SecondJudge {
   const found = judges.map(() => emptyQuality());
   const give = (out: FoundQuality): void => {
     const [first] = found;
@@ -218,7 +238,7 @@ function bestOf(judges: readonly LeadJudge[], reusable: boolean): SecondJudge {
   };
   return {
     latencySec: judges[0]!.latencySec,
-    ...(reusable ? { reset } : {}),
+    reset,
     push(leads, from, to, out) {
       for (let l = 0; l < judges.length; l++) judges[l]!.push(leads[l]!, from, to, found[l]!);
       if (found[0]!.count > 0) give(out);

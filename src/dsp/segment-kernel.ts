@@ -5,14 +5,26 @@ import type { Eda } from './eda.ts';
 import { emptyResponses } from './eda.ts';
 import { noBeats } from './kernel-beats.ts';
 import type { BeatDetector } from './kernel.ts';
+import { motionRateFlag } from './ppg-motion-hr.ts';
+import type { PulseKernel } from './ppg-pulse.ts';
+import { emptyPulse } from './ppg-pulse.ts';
 import type { FoundQuality } from './ppg-quality.ts';
 import { emptyQuality } from './ppg-quality.ts';
 import { positionUs } from './segment-grid.ts';
 
-/** Things found, parallel growable columns: device time (whole µs) and two numbers. */
-export type Items = { count: number; tUs: Float64Array; a: Float64Array; b: Float64Array };
+/** What an item is. Events (beats, breaths, responses) lie anywhere and may be seen twice at a seam; the others lie on a grid. */
+export const itemKind = { event: 0, second: 1, rate: 2 } as const;
 
-export const newItems = (): Items => ({ count: 0, tUs: new Float64Array(4), a: new Float64Array(4), b: new Float64Array(4) });
+/** Things found, parallel growable columns: kind, device time (whole µs) and two numbers. Items of one kind ascend in time. */
+export type Items = { count: number; kind: Uint8Array; tUs: Float64Array; a: Float64Array; b: Float64Array };
+
+export const newItems = (): Items => ({
+  count: 0,
+  kind: new Uint8Array(4),
+  tUs: new Float64Array(4),
+  a: new Float64Array(4),
+  b: new Float64Array(4),
+});
 
 export interface SegmentKernel {
   /** An item at time t has been found once the sample at t + latencySec was pushed. */
@@ -25,7 +37,7 @@ export interface SegmentKernel {
   flush(out: Items): void;
 }
 
-function add(out: Items, tUs: number, a: number, b: number): void {
+function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event): void {
   if (out.count === out.tUs.length) {
     const grow = (column: Float64Array): Float64Array => {
       const grown = new Float64Array(2 * column.length);
@@ -35,7 +47,11 @@ function add(out: Items, tUs: number, a: number, b: number): void {
     out.tUs = grow(out.tUs);
     out.a = grow(out.a);
     out.b = grow(out.b);
+    const kinds = new Uint8Array(out.tUs.length);
+    kinds.set(out.kind);
+    out.kind = kinds;
   }
+  out.kind[out.count] = kind;
   out.tUs[out.count] = tUs;
   out.a[out.count] = a;
   out.b[out.count] = b;
@@ -64,6 +80,44 @@ export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentK
     },
     flush(out) {
       detector.flush(found);
+      take(out);
+    },
+  };
+}
+
+/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats; seconds as by qualityKernel; a rate lies a microsecond before the
+ *  end of its window, a is the rate per minute, b its flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
+export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
+  const found = emptyPulse();
+  const { beats, rates, seconds } = found;
+  let originK = 0;
+  let originSec = 0;
+  const take = (out: Items): void => {
+    for (let i = 0; i < beats.count; i++) add(out, positionUs(originK + beats.position[i]!, rateNanoHz), beats.confidence[i]!, 0);
+    for (let i = 0; i < rates.count; i++) {
+      const bpm = rates.bpm[i]!;
+      if (bpm > 0)
+        add(out, (originSec + rates.endSec[i]!) * 1e6 - 1, bpm, motionRateFlag(rates.confidence[i]!, rates.motion[i]!), itemKind.rate);
+    }
+    for (let i = 0; i < seconds.count; i++)
+      add(out, (originSec + seconds.startSec[i]!) * 1e6, seconds.sqi[i]!, seconds.flag[i]!, itemKind.second);
+    beats.count = rates.count = seconds.count = 0;
+  };
+  return {
+    latencySec: kernel.latencySec,
+    alignSec: 2,
+    reset(k) {
+      originK = k;
+      originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
+      beats.count = rates.count = seconds.count = 0;
+      kernel.reset();
+    },
+    push(leads, from, to, out) {
+      kernel.push(leads, from, to, found);
+      if (beats.count + rates.count + seconds.count > 0) take(out);
+    },
+    flush(out) {
+      kernel.flush(found);
       take(out);
     },
   };

@@ -1,7 +1,7 @@
 /** Runs a kernel segment by segment, so that what it finds is a pure function of a bounded stretch of samples. */
 import { gridCeil } from '../signal.ts';
 import type { Items, SegmentKernel } from './segment-kernel.ts';
-import { newItems } from './segment-kernel.ts';
+import { itemKind, newItems } from './segment-kernel.ts';
 import type { Segment } from './segment-grid.ts';
 import { contextSec, positionUs, segmentAt, segmentIndexAt, segmentSec } from './segment-grid.ts';
 
@@ -33,8 +33,8 @@ export class KernelStock {
   }
 }
 
-/** Takes what was found, ascending in time. */
-export type ItemSink = (tUs: number, a: number, b: number) => void;
+/** Takes what was found; items of one kind ascend in time. */
+export type ItemSink = (tUs: number, a: number, b: number, kind: number) => void;
 
 export type KernelKind = Readonly<{
   /** Names the build in the stock; same key, same constructor arguments. */
@@ -43,7 +43,7 @@ export type KernelKind = Readonly<{
   rateNanoHz: number;
   leadCount: number;
   /** At the seam between two segments one event may be seen at slightly different places by the two kernels: the older one's count, the
-   *  younger one's from seamUs before the seam on, unless one of the older lies closer than apartUs. Both 0 for values on a grid. */
+   *  younger one's from seamUs before the seam on, unless one of the older lies closer than apartUs. Both 0 where there are no events. */
   seamUs: number;
   apartUs: number;
 }>;
@@ -196,14 +196,20 @@ export class SegmentRunner {
   /** Passes on what a run found in its segment (from the seam on). */
   #collect(run: Run): void {
     const { items, segment } = run;
-    const fromUs = segment.index * segmentSec * 1e6 - this.#kind.seamUs;
+    const startUs = segment.index * segmentSec * 1e6;
     const endUs = (segment.index + 1) * segmentSec * 1e6;
-    const { tUs: times, a, b } = items;
+    const { kind: kinds, tUs: times, a, b } = items;
     for (let i = 0; i < items.count; i++) {
       const tUs = times[i]!;
-      if (tUs < fromUs || tUs >= endUs || tUs - this.#lastUs < this.#kind.apartUs) continue;
-      this.#lastUs = tUs;
-      this.#sink(tUs, a[i]!, b[i]!);
+      const kind = kinds[i]!;
+      if (tUs >= endUs) continue;
+      if (kind !== itemKind.event) {
+        if (tUs < startUs) continue;
+      } else {
+        if (tUs < startUs - this.#kind.seamUs || tUs - this.#lastUs < this.#kind.apartUs) continue;
+        this.#lastUs = tUs;
+      }
+      this.#sink(tUs, a[i]!, b[i]!, kind);
     }
     items.count = 0;
   }

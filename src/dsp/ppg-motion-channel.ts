@@ -1,0 +1,209 @@
+/** One input of the heart rate in motion: its band-pass, its last 8 s, and their spectrum on the grid of rates. */
+import FFT from 'fft.js';
+import { highPass, lowPass } from './biquad.ts';
+import type { Biquad } from './biquad.ts';
+
+export const WINDOW_SEC = 8;
+export const STEP_SEC = 2;
+const STEPS = WINDOW_SEC / STEP_SEC;
+const HIGH_PASS_HZ = 0.4;
+const LOW_PASS_HZ = 8;
+/** Spectra are taken from signals averaged down to about this rate. */
+const DECIMATED_HZ = 25;
+
+/** Grid of rates, the states of the path: 39 … 210 bpm in steps of 0.75 bpm. Fewer than 256: a state is a byte. */
+export const RATE_MIN_HZ = 0.65;
+const RATE_MAX_HZ = 3.5;
+export const RATE_STEP_HZ = 0.0125;
+export const STATES = Math.round((RATE_MAX_HZ - RATE_MIN_HZ) / RATE_STEP_HZ) + 1;
+
+export function rateHz(state: number): number {
+  return RATE_MIN_HZ + state * RATE_STEP_HZ;
+}
+
+/** A window with more missing samples than this share has no spectrum. */
+const MISSING_MAX = 0.2;
+
+/** Zero-padded: bins of 0.024 Hz, 20 in the main lobe of the window; between them a parabola through three is exact to 1e-4. */
+const FFT_SIZE = 1024;
+const fft = new FFT(FFT_SIZE);
+const input = new Float64Array(FFT_SIZE);
+const output = new Float64Array(2 * FFT_SIZE);
+const binPower = new Float64Array(FFT_SIZE / 2);
+
+/** What all channels of one rate share. */
+type Plan = Readonly<{
+  decimation: number;
+  /** Samples of the window after averaging down. */
+  size: number;
+  taper: Float64Array;
+  high: Biquad;
+  low: Biquad;
+  /** Of each state, and of twice its rate: nearest bin, and how far it lies past it, bins. */
+  bin: Int32Array;
+  past: Float64Array;
+}>;
+
+const plans = new Map<number, Plan>();
+
+function planOf(fs: number): Plan {
+  const known = plans.get(fs);
+  if (known !== undefined) return known;
+  const decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
+  const rate = fs / decimation;
+  const size = Math.round(WINDOW_SEC * rate);
+  const bin = new Int32Array(2 * STATES);
+  const past = new Float64Array(2 * STATES);
+  for (let s = 0; s < 2 * STATES; s++) {
+    const at = ((s < STATES ? rateHz(s) : 2 * rateHz(s - STATES)) * FFT_SIZE) / rate;
+    bin[s] = Math.min(FFT_SIZE / 2 - 2, Math.round(at));
+    past[s] = at - bin[s]!;
+  }
+  const plan = {
+    decimation,
+    size,
+    taper: Float64Array.from({ length: size }, (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / size)),
+    high: highPass(HIGH_PASS_HZ, fs),
+    low: lowPass(Math.min(LOW_PASS_HZ, 0.4 * fs), fs),
+    bin,
+    past,
+  };
+  plans.set(fs, plan);
+  return plan;
+}
+
+/** Frame f ends f * 2 s after reset. A window is kept from its end until it is released: usually at once, longer only while the other input lags. */
+export class MotionChannel {
+  /** Frame whose end this channel has reached. */
+  captured = 0;
+  nextFrame = 1;
+  readonly #fs: number;
+  readonly #plan: Plan;
+  readonly #ring: Float32Array;
+  /** Missing samples of the last steps. */
+  readonly #missing = new Uint32Array(STEPS);
+  readonly #state = new Float64Array(4);
+  #windows: { frame: number; x: Float32Array; missing: number }[] = [];
+  #fresh = true;
+  #last = 0;
+  #n = 0;
+  #sum = 0;
+  #phase = 0;
+  #count = 0;
+
+  constructor(fs: number) {
+    this.#fs = fs;
+    this.#plan = planOf(fs);
+    this.#ring = new Float32Array(this.#plan.size);
+  }
+
+  reset(): void {
+    this.captured = 0;
+    this.nextFrame = 1;
+    this.#windows = [];
+    this.#fresh = true;
+    this.#state.fill(0);
+    this.#missing.fill(0);
+    this.#ring.fill(0);
+    this.#last = 0;
+    this.#n = this.#sum = this.#phase = this.#count = 0;
+  }
+
+  /** Samples still wanted until the end of the next frame; at least 1. */
+  get samplesLeft(): number {
+    return Math.max(1, this.#frameEnd() - this.#n);
+  }
+
+  #frameEnd(): number {
+    return Math.ceil(this.nextFrame * STEP_SEC * this.#fs);
+  }
+
+  /** Takes samples [from, to), at most to the end of the next frame. */
+  push(x: Float64Array, from: number, to: number): void {
+    const { high, low, decimation, size } = this.#plan;
+    const state = this.#state;
+    const step = this.nextFrame % STEPS;
+    for (let i = from; i < to; i++) {
+      let value = x[i]!;
+      if (value - value !== 0) {
+        value = this.#last;
+        this.#missing[step]!++;
+      } else if (this.#fresh) {
+        // settled on the first value: the high-pass of a constant is 0
+        this.#fresh = false;
+        state[0] = (high.b1 + high.b2) * value;
+        state[1] = high.b2 * value;
+        state[2] = state[3] = 0;
+      }
+      this.#last = value;
+      const h = high.b0 * value + state[0]!;
+      state[0] = high.b1 * value - high.a1 * h + state[1]!;
+      state[1] = high.b2 * value - high.a2 * h;
+      const y = low.b0 * h + state[2]!;
+      state[2] = low.b1 * h - low.a1 * y + state[3]!;
+      state[3] = low.b2 * h - low.a2 * y;
+      this.#sum += y;
+      if (++this.#phase < decimation) continue;
+      this.#ring[this.#count++ % size] = this.#sum / decimation;
+      this.#sum = 0;
+      this.#phase = 0;
+    }
+    this.#n += to - from;
+  }
+
+  captureWhenDue(): void {
+    if (this.#n < this.#frameEnd()) return;
+    const frame = this.nextFrame++;
+    this.captured = frame;
+    const { size } = this.#plan;
+    if (frame >= STEPS) {
+      const x = new Float32Array(size);
+      const cut = this.#count % size;
+      x.set(this.#ring.subarray(cut));
+      x.set(this.#ring.subarray(0, cut), size - cut);
+      let missing = 0;
+      for (let s = 0; s < STEPS; s++) missing += this.#missing[s]!;
+      this.#windows.push({ frame, x, missing: missing / (WINDOW_SEC * this.#fs) });
+    }
+    this.#missing[this.nextFrame % STEPS] = 0;
+  }
+
+  /** Mean square of a frame's window; 0 when it is missing. */
+  meanSquare(frame: number): number {
+    const window = this.#windows.find((w) => w.frame === frame);
+    if (window === undefined || window.missing > MISSING_MAX) return 0;
+    const { x } = window;
+    let sum = 0;
+    for (let i = 0; i < x.length; i++) sum += x[i]! * x[i]!;
+    return sum / x.length;
+  }
+
+  /** Power at each rate and, from STATES on, at twice each rate.
+   *  @param power length 2 * STATES  @returns false when too much is missing; then the output is left as it was */
+  spectrum(frame: number, power: Float64Array): boolean {
+    const window = this.#windows.find((w) => w.frame === frame);
+    if (window === undefined || window.missing > MISSING_MAX) return false;
+    const { size, taper, bin, past } = this.#plan;
+    const { x } = window;
+    let mean = 0;
+    for (let i = 0; i < size; i++) mean += x[i]!;
+    mean /= size;
+    for (let i = 0; i < size; i++) input[i] = (x[i]! - mean) * taper[i]!;
+    input.fill(0, size);
+    fft.realTransform(output, input);
+    for (let k = 0; k < binPower.length; k++) binPower[k] = output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
+    for (let s = 0; s < 2 * STATES; s++) {
+      const k = bin[s]!;
+      const d = past[s]!;
+      const centre = binPower[k]!;
+      const [left, right] = [binPower[k - 1]!, binPower[k + 1]!];
+      power[s] = Math.max(0, centre + 0.5 * d * (right - left) + 0.5 * d * d * (right - 2 * centre + left));
+    }
+    return true;
+  }
+
+  release(frame: number): void {
+    if (this.#windows.length === 1 && this.#windows[0]!.frame === frame) this.#windows.length = 0;
+    else this.#windows = this.#windows.filter((w) => w.frame !== frame);
+  }
+}
