@@ -1,5 +1,5 @@
 /** Import, export, compare sample by sample, in every format: by the service's own readers and by readers that share no code with it. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -128,6 +128,33 @@ test('imports a record with its annotations, and a second time changes nothing',
   expect(rows.map(({ content }) => content)).toEqual(['N', 'V', '+ (N']);
 });
 
+test('a folder of recordings at once: subfolders are searched, a broken file does not stop the others, an interruption is gone on from', async () => {
+  const folder = join(work, 'dataset');
+  mkdirSync(join(folder, 'night 1'), { recursive: true });
+  const lead = { name: 'II', gain: 1000, baseline: 0, unit: 'mV', samples: ecg.subarray(0, 5000) };
+  await writeRecord(folder, { name: 'one', fs: 250, leads: [lead] });
+  await writeRecord(join(folder, 'night 1'), { name: 'two', fs: 250, leads: [lead] });
+  writeFileSync(join(folder, 'broken.hea'), 'broken 1 250 100\nbroken.dat 77 200 16 0 0 0 0 II\n');
+  const state = join(work, 'state.json');
+  const args = [folder, '--start', '2026-01-06T08:00:00Z', '--state', state, '--json'];
+
+  // Interrupted while the first recording is under way: nothing says that it is done.
+  const abort = new AbortController();
+  const interrupted = runCommand(importRecordings, args, { ...console_, out: () => undefined, signal: abort.signal });
+  abort.abort();
+  expect(await interrupted).toBe(130);
+
+  out = [];
+  expect(await runCommand(importRecordings, args, console_)).toBe(1); // of the broken one
+  const results = JSON.parse(out.join('')) as { recording: string; accepted: number; duplicates: number; error: string }[];
+  expect(results.map(({ accepted, duplicates }) => accepted + duplicates)).toEqual([0, 20, 20]);
+  expect(results[0]!.error).toMatch(/broken/);
+
+  out = [];
+  expect(await runCommand(importRecordings, args, console_)).toBe(1);
+  expect((JSON.parse(out.join('')) as { error: string }[]).map(({ error }) => error === '')).toEqual([false]); // the others are not sent again
+});
+
 test('WFDB: the same samples, the detected beats beside them', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'wfdb', '--out', join(work, 'wfdb'));
   const back = await openRecording(files.find((file) => file.endsWith('.hea'))!);
@@ -240,7 +267,9 @@ test('Parquet is read by an independent program: samples, beats and features wit
     }
   }
   const counted = await database.pool.query<{ beats: number; features: number }>(
-    'select (select count(*)::int from beat) as beats, (select count(*)::int from feature) as features',
+    `with own as (select s.id from stream s join xuser x on x.id = s.xuser_id where x.external_id = 'patient-1')
+     select (select count(*)::int from beat where stream_id in (select id from own)) as beats,
+       (select count(*)::int from feature where stream_id in (select id from own)) as features`,
   );
   expect({ beats: beats.length, features: features.length }).toEqual(counted.rows[0]);
   expect(beats.length).toBeGreaterThan(80);

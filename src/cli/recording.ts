@@ -6,7 +6,7 @@ import { isRejected, PipelineError } from '../errors.ts';
 import { parseCsv } from '../formats/csv.ts';
 import { parseEdf } from '../formats/edf.ts';
 import type { EdfFile, EdfSignal } from '../formats/edf.ts';
-import { listE4, readBidmc, readE4, readSpc } from '../formats/recordings.ts';
+import { readBidmc, readE4, readSpc } from '../formats/recordings.ts';
 import type { E4Signal } from '../formats/recordings.ts';
 import { MISSING_SAMPLE, readRecord } from '../formats/wfdb.ts';
 import type { WfdbLead } from '../formats/wfdb.ts';
@@ -37,26 +37,39 @@ export type Recording = Readonly<{
 }>;
 
 const FILE_BYTES_MAX = 1024 * 1024 * 1024;
+const FOLDER_DEPTH_MAX = 5;
 
 /** Recordings that a file or folder names: WFDB `.hea`, BIDMC `_Signals.csv.gz`, IEEE SPC `.csv.gz`, Empatica E4 folders, EDF,
- *  single CSV tables (not searched for in folders).
- *  @returns paths for openRecording, ascending */
+ *  single CSV tables (not searched for in folders). Folders are searched with their subfolders.
+ *  @returns paths for openRecording, ascending within a folder  @throws PipelineError not_found when there is none */
 export async function listRecordings(path: string): Promise<string[]> {
   if (!existsSync(path)) throw new PipelineError('not_found', `no file or folder ${path}`);
-  if (!statSync(path).isDirectory()) return [path];
-  if (existsSync(join(path, 'BVP.csv.gz'))) return [path];
-  const files = (await readdir(path)).toSorted();
-  const found = files
-    .filter((file) => file.endsWith('.hea') || /\.edf$/i.test(file) || isBidmc(file) || isSpc(file, files))
-    .map((file) => join(path, file));
-  found.push(...listE4(path).map((name) => join(path, name)));
+  if (!statSync(path).isDirectory() || isE4(path)) return [path];
+  const found = await searchFolder(path, FOLDER_DEPTH_MAX);
   if (found.length === 0) throw new PipelineError('not_found', `no recordings in ${path}`);
   return found;
 }
 
+async function searchFolder(path: string, depthMax: number): Promise<string[]> {
+  const entries = (await readdir(path, { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const files = entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name);
+  const found = files
+    .filter((file) => file.endsWith('.hea') || /\.edf$/i.test(file) || isBidmc(file) || isSpc(file, files))
+    .map((file) => join(path, file));
+  for (const entry of entries) {
+    const folder = join(path, entry.name);
+    if (!entry.isDirectory()) continue;
+    if (isE4(folder)) found.push(folder);
+    else if (depthMax > 0) found.push(...(await searchFolder(folder, depthMax - 1)));
+  }
+  return found;
+}
+
+const isE4 = (folder: string): boolean => existsSync(join(folder, 'BVP.csv.gz'));
+
 export async function openRecording(path: string): Promise<Recording> {
   const file = basename(path);
-  if (existsSync(join(path, 'BVP.csv.gz'))) return openE4(path);
+  if (isE4(path)) return openE4(path);
   if (isBidmc(file)) return openBidmc(path);
   if (file.endsWith('.csv.gz')) return openSpc(path);
   if (/\.edf$/i.test(file)) return await openEdf(path);

@@ -1,7 +1,5 @@
 /** `biosignal replay`: recordings of any known layout, streamed into a service as a device would have sent them. */
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readFile, rename, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodePacket } from '../proto/packet-codec.ts';
 import type { Command, Console } from './command.ts';
@@ -11,6 +9,8 @@ import { packetAt, packetCount } from './packetize.ts';
 import { startProgress } from './progress.ts';
 import { listRecordings, openRecording } from './recording.ts';
 import type { Recording } from './recording.ts';
+import { StateFile } from './state-file.ts';
+import type { ReplayState } from './state-file.ts';
 
 export type ReplayOptions = Readonly<{
   url: string;
@@ -26,12 +26,11 @@ export type ReplayOptions = Readonly<{
   resume: ReplayState | null;
   /** Seconds of the recording, Infinity for all. */
   durationSec: number;
+  /** Of the line of progress. Default: the recording's name. */
+  label?: string;
   /** See PacketizeOptions. */
   withEvents?: boolean;
 }>;
-
-/** Where a replay stands: enough to go on with the same boot. */
-export type ReplayState = { bootId: string; startUnixNs: string; packetMs: number; nextSeq: number };
 
 export type ReplayResult = Readonly<{
   recording: string;
@@ -81,7 +80,7 @@ export async function replayRecording(
   let firstRejection = '';
   let packets = 0;
   let samples = 0;
-  const progress = startProgress(console, recording.name, total);
+  const progress = startProgress(console, options.label ?? recording.name, total);
   const sender = new HttpSender({
     url: options.url,
     credential: options.credential,
@@ -137,55 +136,12 @@ export async function replayRecording(
   };
 }
 
-/** States of several recordings in one file, by path; written whole at most once a second. */
-class StateFile {
-  readonly #path: string;
-  readonly #states: Record<string, ReplayState>;
-  #writtenMs = 0;
-  #saving: Promise<void> = Promise.resolve();
-
-  private constructor(path: string, states: Record<string, ReplayState>) {
-    this.#path = path;
-    this.#states = states;
-  }
-
-  static async open(path: string): Promise<StateFile> {
-    const states = path !== '' && existsSync(path) ? (JSON.parse(await readFile(path, 'utf8')) as Record<string, ReplayState>) : {};
-    return new StateFile(path, states);
-  }
-
-  get(recording: string, packetMs: number): ReplayState | null {
-    const state = this.#states[recording];
-    if (state === undefined) return null;
-    if (state.packetMs !== packetMs) throw new UsageError(`${recording} was begun with --packet-ms ${state.packetMs}; go on with that`);
-    return state;
-  }
-
-  set(recording: string, state: ReplayState): void {
-    this.#states[recording] = state;
-    if (performance.now() - this.#writtenMs < 1000) return;
-    this.#writtenMs = performance.now();
-    void this.save();
-  }
-
-  save(): Promise<void> {
-    if (this.#path === '') return Promise.resolve();
-    this.#saving = this.#write(JSON.stringify(this.#states, null, 2), this.#saving);
-    return this.#saving;
-  }
-
-  async #write(text: string, before: Promise<void>): Promise<void> {
-    await before;
-    await writeFile(`${this.#path}.new`, text);
-    await rename(`${this.#path}.new`, this.#path);
-  }
-}
-
 export const replay: Command = {
   name: 'replay',
   summary: 'Stream recordings into a service as if a device sent them.',
   positionals: 'RECORDING...',
-  description: `RECORDING is a WFDB header (101.hea), a BIDMC or IEEE SPC table (.csv.gz), an Empatica E4 folder, or a folder of any of these.
+  description: `RECORDING is a WFDB header (101.hea), EDF(+), CSV, a BIDMC or IEEE SPC table (.csv.gz), an Empatica E4 folder, or a folder of any of
+these but CSV, searched with its subfolders.
 Each recording is one boot of one device. Nothing is lost when the service is busy or restarts: what is not acknowledged is sent again.
 With --state, an interrupted replay goes on where it stood, with the same boot.`,
   options: {
@@ -232,6 +188,7 @@ With --state, an interrupted replay goes on where it stood, with the same boot.`
         console,
         (state) => states.set(path, state),
       );
+      if (result.done) await states.save();
       results.push(result);
       if (!json) for (const line of describeResult(result)) console.out(line);
     }
