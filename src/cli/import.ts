@@ -151,7 +151,7 @@ function summarize(results: readonly Imported[], total: number, elapsedMs: numbe
   const rate = Math.round((1000 * samples) / Math.max(1, elapsedMs));
   console.out(
     `${done} of ${total} recordings, ${samples} samples in ${duration(elapsedMs)} (${rate.toLocaleString('en')} samples/s)` +
-      `${failed === 0 ? '' : `; ${failed} could not be read`}`,
+      (failed === 0 ? '' : `; ${failed} could not be read`),
   );
 }
 
