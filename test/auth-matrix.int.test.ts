@@ -150,6 +150,7 @@ function samples(): Readonly<Record<string, Sample>> {
     endGoal: { family: 'write', record: true },
     listDevices: { family: 'projects' },
     getSignalQuality: { family: 'projects' },
+    listRecentEpisodes: { family: 'projects' },
     createQuestionnaireResponse: { family: 'own', body: { questionnaire: 'phq-9' } },
     listQuestionnaireResponses: { family: 'widget', query: `subject_id=${ids.subject}`, record: true },
     listTasks: { family: 'read', query: `subject_id=${ids.subject}`, record: true },

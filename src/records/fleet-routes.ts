@@ -3,7 +3,8 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { orgOf, ownProject, projectOf } from '../auth/ownership.ts';
 import type { Caller, Route } from '../http/route.ts';
-import { exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { episodeSeverities, episodeStatuses } from './episodes.ts';
 
 /** A device whose newest packet is older is silent; the same bound as is_flowing of a stream. */
 const FLOWING_SEC = 10;
@@ -45,6 +46,19 @@ const QualitySchema = exactly({
       suspect: Type.Integer(),
     }),
   ),
+});
+
+const EpisodeSchema = exactly({
+  id: Uuid,
+  xuser_id: Uuid,
+  external_id: Type.String(),
+  kind: Type.String(),
+  title: Type.String(),
+  status: oneOf(episodeStatuses),
+  severity: oneOf(episodeSeverities),
+  started_at: Timestamp,
+  ended_at: nullable(Timestamp),
+  artifact_count: Type.Integer(),
 });
 
 const ProjectQuery = Type.Optional(
@@ -140,9 +154,35 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
              jsonb_agg(jsonb_build_object('start', to_json(h.bucket) #>> '{}', 'expected', h.expected, 'n', h.n, 'good', h.good, 'suspect', h.suspect)
                order by h.bucket) as hours
            from hourly h join xuser x on x.id = h.xuser_id
+           where not 'sharing' = any(missing_consents(x.id))
            group by x.id, x.external_id, h.feature
            order by sum(h.good)::double precision / nullif(sum(h.n), 0), x.external_id, h.feature limit $4`,
           [orgOf(caller), await projectIdOf(caller, wanted), hours, limit],
+        );
+        return { status: 200, json: rows };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/fleet/episodes',
+      operationId: 'listRecentEpisodes',
+      tag: 'Fleet',
+      summary: 'List the newest episodes of all users',
+      description: 'Without those of people who have not agreed to sharing where their project asks for it.',
+      access: { key: 'read', operator: 'viewer' },
+      query: { project_id: ProjectQuery, status: Type.Optional(oneOf(episodeStatuses)), limit: LimitQuery(100, 1000) },
+      responses: { 200: { description: 'Episodes, the latest start first.', schema: Type.Array(EpisodeSchema) } },
+      errors: ['not_found'],
+      handler: async ({ caller, query }) => {
+        const { project_id: wanted, status, limit } = query as { project_id?: string; status?: string; limit: number };
+        const { rows } = await db.query(
+          `select e.id, x.id as xuser_id, x.external_id, e.kind, e.title, e.status, e.severity, to_json(e.started_at) #>> '{}' as started_at,
+             to_json(e.ended_at) #>> '{}' as ended_at, (select count(*)::integer from artifact a where a.episode_id = e.id) as artifact_count
+           from episode e join xuser x on x.id = e.xuser_id
+           where e.organization_id = $1 and ($2::uuid is null or e.project_id = $2) and ($3::text is null or e.status = $3)
+             and not 'sharing' = any(missing_consents(x.id))
+           order by e.started_at desc, e.id limit $4`,
+          [orgOf(caller), await projectIdOf(caller, wanted), status ?? null, limit],
         );
         return { status: 200, json: rows };
       },
