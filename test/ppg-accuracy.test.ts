@@ -1,7 +1,7 @@
 /** Floors on the accuracy of PPG, motion and respiration. They may only rise; `npm run accuracy` prints the whole report. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { fromChannel, respirationErrors } from '../scripts/accuracy/respiration-section.ts';
 import { motionErrors } from '../scripts/accuracy/ppg-motion-section.ts';
 import { areaUnderCurve, judgeAll } from '../scripts/accuracy/ppg-quality-section.ts';
@@ -10,6 +10,8 @@ import type { PpgItem } from '../scripts/accuracy/ppg-recordings.ts';
 import { rates } from '../scripts/accuracy/ppg-reference.ts';
 import { pulseStreamFigures } from '../scripts/accuracy/pulse-stream-section.ts';
 import { gross, restHeartRate, scoreOne } from '../scripts/accuracy/ppg-section.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
 
 const dataDir = process.env['BIO_TEST_DATA'] ?? join(import.meta.dirname, '..', '..', 'shared', 'data');
 const hasData = existsSync(join(dataDir, 'bidmc')) && existsSync(join(dataDir, 'ieee_spc2015'));

@@ -63,6 +63,12 @@ const IBI_MAX_SEC = 3.2;
 /** Candidates that a path may still choose from; at most (IBI_MAX + LAG) / MERGE = 44 are alive. */
 const NODES = 64;
 const NODE_MASK = NODES - 1;
+/** Columns of a node, in one array: a typed array of its own costs 190 bytes. `from`: id of the node before. */
+const [AT, POSITION, SIZE, FOOT, SCORE, STEP, FROM, TRUST, NODE] = [0, 1, 2, 3, 4, 5, 6, 7, 8] as const;
+
+function slotOf(id: number): number {
+  return (id & NODE_MASK) * NODE;
+}
 /** Candidates waiting for their level; at most AHEAD / MERGE = 17. */
 const WAITING = 32;
 const WAITING_MASK = WAITING - 1;
@@ -106,20 +112,11 @@ export class PpgBeatDetector implements BeatDetector {
   #topAt = -1;
   #topRise = 0;
   // candidates that wait for AHEAD_SEC to pass
-  readonly #waitAt = new Float64Array(WAITING);
-  readonly #waitRise = new Float64Array(WAITING);
-  readonly #waitSteep = new Float64Array(WAITING);
+  readonly #waiting = new Float64Array(WAITING * 3);
   #waitHead = 0;
   #waitTail = 0;
-  // nodes of the path; ids ascend, node id lives at id & NODE_MASK
-  readonly #at = new Float64Array(NODES);
-  readonly #position = new Float64Array(NODES);
-  readonly #size = new Float64Array(NODES);
-  readonly #foot = new Float64Array(NODES);
-  readonly #score = new Float64Array(NODES);
-  readonly #step = new Float64Array(NODES);
-  readonly #from = new Int32Array(NODES);
-  readonly #trust = new Float64Array(NODES);
+  // nodes of the path; ids ascend
+  readonly #nodes = new Float64Array(NODES * NODE);
   #nodeEnd = 0;
   /** Last emitted node, or nodeBase - 1 when there is none since the start. */
   #committed = -1;
@@ -260,7 +257,7 @@ export class PpgBeatDetector implements BeatDetector {
       this.#steepLevel.closeBlock();
       for (const lead of this.#leads) lead.closeBlock(this.#block);
     }
-    if (this.#waitHead < this.#waitTail && n - this.#waitAt[this.#waitHead & WAITING_MASK]! >= this.#ahead) this.#admit();
+    if (this.#waitHead < this.#waitTail && n - this.#waiting[3 * (this.#waitHead & WAITING_MASK)]! >= this.#ahead) this.#admit();
     if (age % this.#tick === 0 && this.#nodeEnd > this.#nodeBase) this.#commit(n - this.#ahead - this.#lag, out);
     this.#n = n + 1;
   }
@@ -281,18 +278,18 @@ export class PpgBeatDetector implements BeatDetector {
       if (steep > steepest) steepest = steep;
     }
     if (this.#waitTail - this.#waitHead < WAITING) {
-      const w = this.#waitTail++ & WAITING_MASK;
-      this.#waitAt[w] = this.#topAt;
-      this.#waitRise[w] = this.#topRise;
-      this.#waitSteep[w] = steepest;
+      const w = 3 * (this.#waitTail++ & WAITING_MASK);
+      this.#waiting[w] = this.#topAt;
+      this.#waiting[w + 1] = this.#topRise;
+      this.#waiting[w + 2] = steepest;
     }
     this.#topAt = -1;
   }
 
   /** The oldest waiting candidate becomes a node: its best predecessor is chosen. */
   #admit(): void {
-    const w = this.#waitHead++ & WAITING_MASK;
-    const at = this.#waitAt[w]!;
+    const w = 3 * (this.#waitHead++ & WAITING_MASK);
+    const at = this.#waiting[w]!;
     const level = this.#level.value();
     const steepLevel = this.#steepLevel.value();
     if (!(level > 0) || !(steepLevel > 0)) return;
@@ -303,48 +300,48 @@ export class PpgBeatDetector implements BeatDetector {
     const periodic = Math.max(0, (this.#period.periodicity - weights.periodicityMin) / (1 - weights.periodicityMin));
     if (this.#nodeEnd - Math.max(this.#committed, this.#nodeBase) >= NODES - 1) return; // cannot happen, see NODES
     const id = this.#nodeEnd++;
-    const slot = id & NODE_MASK;
-    this.#at[slot] = at;
+    const slot = slotOf(id);
+    this.#nodes[AT + slot] = at;
     lead.locate(at, this.#newest);
     const unit = this.#leads.length === 1 ? level : level * lead.scale;
-    this.#size[slot] =
-      weights.height * Math.log(this.#waitRise[w]! / level + 0.01) +
-      weights.steep * Math.log(this.#waitSteep[w]! / steepLevel + 0.01) +
+    this.#nodes[SIZE + slot] =
+      weights.height * Math.log(this.#waiting[w + 1]! / level + 0.01) +
+      weights.steep * Math.log(this.#waiting[w + 2]! / steepLevel + 0.01) +
       weights.fall * Math.log(lead.fall / unit + weights.fallFloor);
-    this.#position[slot] = lead.crossing;
-    this.#foot[slot] = lead.foot / unit;
-    this.#trust[slot] = periodic;
+    this.#nodes[POSITION + slot] = lead.crossing;
+    this.#nodes[FOOT + slot] = lead.foot / unit;
+    this.#nodes[TRUST + slot] = periodic;
     this.#link(id, periodSamples, weights.period * periodic * periodic);
   }
 
   #link(id: number, periodSamples: number, periodWeight: number): void {
-    const slot = id & NODE_MASK;
-    const at = this.#at[slot]!;
-    const size = this.#size[slot]!;
-    const foot = this.#foot[slot]!;
+    const slot = slotOf(id);
+    const at = this.#nodes[AT + slot]!;
+    const size = this.#nodes[SIZE + slot]!;
+    const foot = this.#nodes[FOOT + slot]!;
     const reward = Math.max(weights.rewardMin, Math.min(weights.rewardMax, size - weights.logTheta));
     const dicroticSamples = weights.dicroticSec * this.#fs;
     let best = -1;
     let bestScore = Number.NEGATIVE_INFINITY;
     let reachable = false;
     for (let other = id - 1; other >= this.#nodeBase && other >= this.#committed; other--) {
-      const from = other & NODE_MASK;
-      const step = at - this.#at[from]!;
+      const from = slotOf(other);
+      const step = at - this.#nodes[AT + from]!;
       if (step < this.#ibiMin) continue;
       if (step > this.#ibiMax) break;
-      const score = this.#score[from]!;
+      const score = this.#nodes[SCORE + from]!;
       if (score === Number.NEGATIVE_INFINITY) continue;
       reachable = true;
       const offPeriod = Math.log(step / periodSamples);
       let cost = Math.min(weights.periodMax, (offPeriod > 0 ? weights.longShare : 1) * periodWeight * offPeriod * offPeriod);
-      const stepBefore = this.#step[from]!;
+      const stepBefore = this.#nodes[STEP + from]!;
       if (stepBefore > 0) {
         const change = Math.log(step / stepBefore);
         cost += weights.change * Math.min(1, 2 * change * change);
       }
-      const lower = this.#size[from]! - size;
+      const lower = this.#nodes[SIZE + from]! - size;
       if (lower > 0 && step < dicroticSamples) cost += weights.dicrotic * lower * (1 - step / dicroticSamples);
-      const higherFoot = foot - this.#foot[from]! - weights.footFree;
+      const higherFoot = foot - this.#nodes[FOOT + from]! - weights.footFree;
       if (higherFoot > 0) cost += weights.foot * Math.min(1, higherFoot);
       if (score - cost > bestScore) {
         bestScore = score - cost;
@@ -352,18 +349,18 @@ export class PpgBeatDetector implements BeatDetector {
       }
     }
     if (best >= 0) {
-      this.#score[slot] = bestScore + reward;
-      this.#from[slot] = best;
-      this.#step[slot] = at - this.#at[best & NODE_MASK]!;
+      this.#nodes[SCORE + slot] = bestScore + reward;
+      this.#nodes[FROM + slot] = best;
+      this.#nodes[STEP + slot] = at - this.#nodes[AT + slotOf(best)]!;
       return;
     }
     // first of its path: after the start, or further than IBI_MAX_SEC from the last beat
     const committed = this.#committed;
-    const tooClose = committed >= 0 && at - this.#at[committed & NODE_MASK]! < this.#ibiMin;
-    const base = committed >= 0 ? this.#score[committed & NODE_MASK]! : 0;
-    this.#score[slot] = reachable || tooClose ? Number.NEGATIVE_INFINITY : base + reward - 1;
-    this.#from[slot] = committed;
-    this.#step[slot] = 0;
+    const tooClose = committed >= 0 && at - this.#nodes[AT + slotOf(committed)]! < this.#ibiMin;
+    const base = committed >= 0 ? this.#nodes[SCORE + slotOf(committed)]! : 0;
+    this.#nodes[SCORE + slot] = reachable || tooClose ? Number.NEGATIVE_INFINITY : base + reward - 1;
+    this.#nodes[FROM + slot] = committed;
+    this.#nodes[STEP + slot] = 0;
   }
 
   /** Emits the beats of the best path that lie at or before a sample. */
@@ -373,7 +370,7 @@ export class PpgBeatDetector implements BeatDetector {
       let end = -1;
       let endScore = Number.NEGATIVE_INFINITY;
       for (let id = first; id < this.#nodeEnd; id++) {
-        const score = this.#score[id & NODE_MASK]!;
+        const score = this.#nodes[SCORE + slotOf(id)]!;
         if (score > endScore) {
           endScore = score;
           end = id;
@@ -381,15 +378,15 @@ export class PpgBeatDetector implements BeatDetector {
       }
       if (end < 0) return;
       let id = end;
-      while (this.#from[id & NODE_MASK]! > this.#committed) id = this.#from[id & NODE_MASK]!;
-      const slot = id & NODE_MASK;
-      if (this.#at[slot]! > until) return;
-      appendBeat(out, this.#position[slot]!, this.#confidence(slot));
+      while (this.#nodes[FROM + slotOf(id)]! > this.#committed) id = this.#nodes[FROM + slotOf(id)]!;
+      const slot = slotOf(id);
+      if (this.#nodes[AT + slot]! > until) return;
+      appendBeat(out, this.#nodes[POSITION + slot]!, this.#confidence(slot));
       // paths that do not pass through the emitted beat are dead
       for (let other = first; other < this.#nodeEnd; other++) {
         let back = other;
-        while (back > id) back = this.#from[back & NODE_MASK]!;
-        if (back !== id) this.#score[other & NODE_MASK] = Number.NEGATIVE_INFINITY;
+        while (back > id) back = this.#nodes[FROM + slotOf(back)]!;
+        if (back !== id) this.#nodes[SCORE + slotOf(other)] = Number.NEGATIVE_INFINITY;
       }
       this.#committed = id;
     }
@@ -397,7 +394,7 @@ export class PpgBeatDetector implements BeatDetector {
 
   /** Logistic function of the reward, raised where the seconds around were periodic. */
   #confidence(slot: number): number {
-    return 1 / (1 + Math.exp(-(this.#size[slot]! - weights.logTheta - 1 + 2 * this.#trust[slot]!)));
+    return 1 / (1 + Math.exp(-(this.#nodes[SIZE + slot]! - weights.logTheta - 1 + 2 * this.#nodes[TRUST + slot]!)));
   }
 }
 

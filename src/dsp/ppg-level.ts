@@ -36,10 +36,12 @@ export class MovingSum {
   }
 }
 
+/** Shared by every instance of the thread: nothing of it outlives a call. */
+const sorted = new Float64Array(BLOCKS);
+
 /** Median over the last 5 s of the maximum in 1.5 s (three blocks): the level of beats, whatever a single spike does. */
 export class BlockLevel {
   readonly #maxima = new Float64Array(BLOCKS);
-  readonly #sorted = new Float64Array(BLOCKS);
   #count = 0;
   #running = 0;
   #cached = -1;
@@ -68,10 +70,10 @@ export class BlockLevel {
     for (let b = from; b + 2 < this.#count; b++) {
       const max = Math.max(this.#maxima[b % BLOCKS]!, this.#maxima[(b + 1) % BLOCKS]!, this.#maxima[(b + 2) % BLOCKS]!);
       let k = size++;
-      for (; k > 0 && this.#sorted[k - 1]! > max; k--) this.#sorted[k] = this.#sorted[k - 1]!;
-      this.#sorted[k] = max;
+      for (; k > 0 && sorted[k - 1]! > max; k--) sorted[k] = sorted[k - 1]!;
+      sorted[k] = max;
     }
-    this.#value = size === 0 ? this.#running : this.#sorted[(size - 1) >> 1]!;
+    this.#value = size === 0 ? this.#running : sorted[(size - 1) >> 1]!;
     return this.#value;
   }
 }

@@ -8,6 +8,10 @@ const PERIOD_WINDOW_SEC = 6;
 /** Rate at which the period is looked for. */
 const PERIOD_FS = 25;
 
+// shared by every instance of the thread: nothing of them outlives a call
+let windowed = new Float64Array(256);
+let correlation = new Float64Array(64);
+
 /** Period of the slope sum by autocorrelation over the last 6 s, at most twice a second. */
 export class PeriodTracker {
   periodSec = 0.8;
@@ -16,8 +20,6 @@ export class PeriodTracker {
   readonly #decimation: number;
   readonly #rate: number;
   readonly #ring: Float64Array;
-  readonly #window: Float64Array;
-  readonly #correlation: Float64Array;
   readonly #lagMin: number;
   readonly #lagMax: number;
   #sum = 0;
@@ -30,10 +32,10 @@ export class PeriodTracker {
     this.#rate = fs / this.#decimation;
     const size = Math.round(PERIOD_WINDOW_SEC * this.#rate);
     this.#ring = new Float64Array(size);
-    this.#window = new Float64Array(size);
     this.#lagMin = Math.floor(PERIOD_MIN_SEC * this.#rate);
     this.#lagMax = Math.ceil(PERIOD_MAX_SEC * this.#rate);
-    this.#correlation = new Float64Array(this.#lagMax + 2);
+    if (correlation.length < this.#lagMax + 2) correlation = new Float64Array(this.#lagMax + 2);
+    if (windowed.length < size) windowed = new Float64Array(size);
   }
 
   reset(): void {
@@ -54,10 +56,10 @@ export class PeriodTracker {
     if (this.#count < 3 * this.#rate || this.#count - this.#updated < 0.5 * this.#rate) return;
     this.#updated = this.#count;
     const n = Math.min(this.#count, this.#ring.length);
-    const x = this.#window;
+    const x = windowed;
     for (let i = 0; i < n; i++) x[i] = this.#ring[(this.#count - n + i) % this.#ring.length]!;
     clipAndCentre(x, n);
-    const r = this.#correlation;
+    const r = correlation;
     const first = this.#lagMin - 1;
     const last = Math.min(this.#lagMax + 1, n >> 1);
     for (let lag = first; lag <= last; lag++) {

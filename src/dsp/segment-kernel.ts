@@ -15,16 +15,13 @@ import { positionUs } from './segment-grid.ts';
 /** What an item is. Events (beats, breaths, responses) lie anywhere and may be seen twice at a seam; the others lie on a grid. */
 export const itemKind = { event: 0, second: 1, rate: 2 } as const;
 
-/** Things found, parallel growable columns: kind, device time (whole µs) and two numbers. Items of one kind ascend in time. */
-export type Items = { count: number; kind: Uint8Array; tUs: Float64Array; a: Float64Array; b: Float64Array };
+/** Things found: kind, device time (whole µs) and two numbers each, flattened; items of one kind ascend in time. A plain array: nearly always
+ *  empty, and most runs never fill it. */
+export type Items = { count: number; values: number[] };
 
-export const newItems = (): Items => ({
-  count: 0,
-  kind: new Uint8Array(4),
-  tUs: new Float64Array(4),
-  a: new Float64Array(4),
-  b: new Float64Array(4),
-});
+export const itemWidth = 4;
+
+export const newItems = (): Items => ({ count: 0, values: [] });
 
 export interface SegmentKernel {
   /** An item at time t has been found once the sample at t + latencySec was pushed. */
@@ -38,29 +35,19 @@ export interface SegmentKernel {
 }
 
 function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event): void {
-  if (out.count === out.tUs.length) {
-    const grow = (column: Float64Array): Float64Array => {
-      const grown = new Float64Array(2 * column.length);
-      grown.set(column);
-      return grown;
-    };
-    out.tUs = grow(out.tUs);
-    out.a = grow(out.a);
-    out.b = grow(out.b);
-    const kinds = new Uint8Array(out.tUs.length);
-    kinds.set(out.kind);
-    out.kind = kinds;
-  }
-  out.kind[out.count] = kind;
-  out.tUs[out.count] = tUs;
-  out.a[out.count] = a;
-  out.b[out.count] = b;
+  out.values.push(kind, tUs, a, b);
   out.count++;
 }
 
+// What kernels find on the way to items: emptied within each call, so shared by every kernel of the thread.
+const found = noBeats();
+const foundPulse = emptyPulse();
+const foundSeconds = emptyQuality();
+const foundValues = emptyValues();
+const foundResponses = emptyResponses();
+
 /** Beats: a is the detector's confidence. */
 export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentKernel {
-  const found = noBeats();
   let originK = 0;
   const take = (out: Items): void => {
     for (let i = 0; i < found.count; i++) add(out, positionUs(originK + found.position[i]!, rateNanoHz), found.confidence[i]!, 0);
@@ -71,7 +58,6 @@ export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentK
     alignSec: 0,
     reset(k) {
       originK = k;
-      found.count = 0;
       detector.reset();
     },
     push(leads, from, to, out) {
@@ -88,8 +74,7 @@ export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentK
 /** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats; seconds as by qualityKernel; a rate lies a microsecond before the
  *  end of its window, a is the rate per minute, b its flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
 export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
-  const found = emptyPulse();
-  const { beats, rates, seconds } = found;
+  const { beats, rates, seconds } = foundPulse;
   let originK = 0;
   let originSec = 0;
   const take = (out: Items): void => {
@@ -109,15 +94,14 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
     reset(k) {
       originK = k;
       originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
-      beats.count = rates.count = seconds.count = 0;
       kernel.reset();
     },
     push(leads, from, to, out) {
-      kernel.push(leads, from, to, found);
+      kernel.push(leads, from, to, foundPulse);
       if (beats.count + rates.count + seconds.count > 0) take(out);
     },
     flush(out) {
-      kernel.flush(found);
+      kernel.flush(foundPulse);
       take(out);
     },
   };
@@ -133,28 +117,27 @@ export type SecondJudge = {
 };
 
 export function qualityKernel(build: () => SecondJudge, rateNanoHz: number): SegmentKernel {
-  const found = emptyQuality();
   let judge = build();
   let originSec = 0;
   const take = (out: Items): void => {
-    for (let i = 0; i < found.count; i++) add(out, (originSec + Math.round(found.startSec[i]!)) * 1e6, found.sqi[i]!, found.flag[i]!);
-    found.count = 0;
+    for (let i = 0; i < foundSeconds.count; i++)
+      add(out, (originSec + Math.round(foundSeconds.startSec[i]!)) * 1e6, foundSeconds.sqi[i]!, foundSeconds.flag[i]!);
+    foundSeconds.count = 0;
   };
   return {
     latencySec: judge.latencySec + 1,
     alignSec: 1,
     reset(k) {
       originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
-      found.count = 0;
       if (judge.reset === undefined) judge = build();
       else judge.reset();
     },
     push(leads, from, to, out) {
-      judge.push(leads, from, to, found);
-      if (found.count > 0) take(out);
+      judge.push(leads, from, to, foundSeconds);
+      if (foundSeconds.count > 0) take(out);
     },
     flush(out) {
-      judge.flush?.(found);
+      judge.flush?.(foundSeconds);
       take(out);
     },
   };
@@ -170,26 +153,25 @@ export type BlockKernel = {
 
 /** @param build a kernel; every segment gets a new one (they are small, and start on whole blocks) */
 export function blockKernel(build: () => BlockKernel): SegmentKernel {
-  const found = emptyValues();
   let kernel = build();
   const take = (out: Items): void => {
-    for (let i = 0; i < found.count; i++) add(out, Math.round(found.endSec[i]! * 1e6) - 1, found.value[i]!, found.flag[i]!);
-    found.count = 0;
+    for (let i = 0; i < foundValues.count; i++)
+      add(out, Math.round(foundValues.endSec[i]! * 1e6) - 1, foundValues.value[i]!, foundValues.flag[i]!);
+    foundValues.count = 0;
   };
   return {
     latencySec: kernel.latencySec + 1,
     alignSec: 0,
     reset(k) {
-      found.count = 0;
       kernel = build();
       kernel.reset(k);
     },
     push(leads, from, to, out) {
-      kernel.push(leads, from, to, found);
-      if (found.count > 0) take(out);
+      kernel.push(leads, from, to, foundValues);
+      if (foundValues.count > 0) take(out);
     },
     flush(out) {
-      kernel.flush?.(found);
+      kernel.flush?.(foundValues);
       take(out);
     },
   };
@@ -197,29 +179,27 @@ export function blockKernel(build: () => BlockKernel): SegmentKernel {
 
 /** Skin conductance responses: a is the height in µS, at the peak. */
 export function responseKernel(build: () => Eda, rateNanoHz: number): SegmentKernel {
-  const levels = emptyValues();
-  const found = emptyResponses();
   let eda = build();
   let originK = 0;
   const take = (out: Items): void => {
-    for (let i = 0; i < found.count; i++) add(out, positionUs(originK + found.peak[i]!, rateNanoHz), found.heightUs[i]!, 0);
-    found.count = levels.count = 0;
+    for (let i = 0; i < foundResponses.count; i++)
+      add(out, positionUs(originK + foundResponses.peak[i]!, rateNanoHz), foundResponses.heightUs[i]!, 0);
+    foundResponses.count = foundValues.count = 0;
   };
   return {
     latencySec: eda.latencySec,
     alignSec: 0,
     reset(k) {
       originK = k;
-      found.count = levels.count = 0;
       eda = build();
       eda.reset(k);
     },
     push(leads, from, to, out) {
-      eda.push(leads[0]!, from, to, levels, found);
+      eda.push(leads[0]!, from, to, foundValues, foundResponses);
       take(out);
     },
     flush(out) {
-      eda.flush(found);
+      eda.flush(foundResponses);
       take(out);
     },
   };

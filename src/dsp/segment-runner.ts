@@ -1,7 +1,7 @@
 /** Runs a kernel segment by segment, so that what it finds is a pure function of a bounded stretch of samples. */
 import { gridCeil } from '../signal.ts';
 import type { Items, SegmentKernel } from './segment-kernel.ts';
-import { itemKind, newItems } from './segment-kernel.ts';
+import { itemKind, itemWidth, newItems } from './segment-kernel.ts';
 import type { Segment } from './segment-grid.ts';
 import { contextSec, positionUs, segmentAt, segmentIndexAt, segmentSec } from './segment-grid.ts';
 
@@ -198,10 +198,10 @@ export class SegmentRunner {
     const { items, segment } = run;
     const startUs = segment.index * segmentSec * 1e6;
     const endUs = (segment.index + 1) * segmentSec * 1e6;
-    const { kind: kinds, tUs: times, a, b } = items;
-    for (let i = 0; i < items.count; i++) {
-      const tUs = times[i]!;
-      const kind = kinds[i]!;
+    const { values } = items;
+    for (let at = 0; at < values.length; at += itemWidth) {
+      const kind = values[at]!;
+      const tUs = values[at + 1]!;
       if (tUs >= endUs) continue;
       if (kind !== itemKind.event) {
         if (tUs < startUs) continue;
@@ -209,9 +209,9 @@ export class SegmentRunner {
         if (tUs < startUs - this.#kind.seamUs || tUs - this.#lastUs < this.#kind.apartUs) continue;
         this.#lastUs = tUs;
       }
-      this.#sink(tUs, a[i]!, b[i]!, kind);
+      this.#sink(tUs, values[at + 2]!, values[at + 3]!, kind);
     }
-    items.count = 0;
+    items.count = values.length = 0;
   }
 
   /** After contextSec without a row: everything undecided comes out. */
