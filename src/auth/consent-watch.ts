@@ -1,4 +1,5 @@
-/** Lets a change of consent reach what is open: feeds and recordings of the person end, come again, and are asked anew. */
+/** Lets a change of consent, or the end of a user, reach what is open on this node: feeds and recordings of the person end; after a change
+ *  of consent they come again and are asked anew. */
 import type { Pool } from 'pg';
 import type { HttpServer } from '../http/server.ts';
 import type { SubjectId } from '../signal.ts';
@@ -9,7 +10,7 @@ export type ConsentWatchOptions = Readonly<{
   pool: Pool;
   http: Pick<HttpServer, 'closeSockets'>;
   /** Ends feeds and recordings of one person. */
-  endSubject: (subjectId: SubjectId) => Promise<void>;
+  endSubject: (subjectId: SubjectId, code: 'not_found' | 'unavailable') => Promise<void>;
   /** Ends recordings of a project. */
   endProject: (projectId: string) => Promise<void>;
   onError: (error: unknown) => void;
@@ -29,8 +30,13 @@ export function watchConsent(options: ConsentWatchOptions): () => void {
     // Which person a socket shows is not known here, so all of the organization's come again; people's own stay.
     http.closeSockets((caller) => (caller.kind === 'key' || caller.kind === 'operator') && caller.orgId === orgId, 'shutting_down');
   };
+  const endDisabled = async (subjectId: string): Promise<void> => {
+    const { rows } = await pool.query('select 1 from xuser where id = $1 and disabled_at is null', [subjectId]);
+    if (rows.length === 0) await endSubject(subjectId as SubjectId, 'not_found');
+  };
   return auth.onChange(({ table, id }) => {
-    if (table === 'consent') endSubject(id as SubjectId).catch(onError);
+    if (table === 'consent') endSubject(id as SubjectId, 'unavailable').catch(onError);
+    else if (table === 'xuser') endDisabled(id).catch(onError);
     else if (table === 'project') endRules(id).catch(onError);
   });
 }

@@ -41,7 +41,7 @@ with the log's partitions, at the time the receipt states. Backups that hold the
         );
         return EXIT_OK;
       }
-      const receipt = await eraseUser(pool, orgId, user.id);
+      const receipt = await eraseUser(pool, orgId, user.id, { actor: null });
       const file = options.text('receipt');
       if (file !== '') await writeFile(file, `${JSON.stringify(receipt, null, 2)}\n`, { mode: 0o600 });
       if (json) console.out(JSON.stringify(receipt, null, 2));

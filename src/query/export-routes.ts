@@ -15,7 +15,7 @@ const SAMPLE_ROWS = 600;
 const FOREVER_NS = 253_402_300_799_000_000_000n;
 
 /** Rows by table, as the database holds them. Secrets and internal numbers of others are not among them. */
-const tables: readonly Readonly<{ table: string; sql: string }>[] = [
+export const exportedTables: readonly Readonly<{ table: string; sql: string }>[] = [
   { table: 'xuser', sql: 'select to_jsonb(x) as row from xuser x where x.id = $1' },
   { table: 'stream', sql: `select to_jsonb(s) - 'seqs' as row from stream s where s.xuser_id = $1` },
   {
@@ -35,6 +35,10 @@ const tables: readonly Readonly<{ table: string; sql: string }>[] = [
   { table: 'task_schedule', sql: 'select to_jsonb(t) as row from task_schedule t where t.xuser_id = $1' },
   { table: 'goal', sql: 'select to_jsonb(g) as row from goal g where g.xuser_id = $1' },
   { table: 'task', sql: 'select to_jsonb(t) as row from task t where t.xuser_id = $1' },
+  { table: 'consent', sql: 'select to_jsonb(c) as row from consent c where c.xuser_id = $1' },
+  { table: 'questionnaire_draft', sql: 'select to_jsonb(d) as row from questionnaire_draft d where d.xuser_id = $1' },
+  { table: 'task_schedule', sql: 'select to_jsonb(t) as row from task_schedule t where t.xuser_id = $1' },
+  { table: 'goal', sql: 'select to_jsonb(g) as row from goal g where g.xuser_id = $1' },
   // The text of a journal is sealed to all but its author, who reads it with GET /api/v1/journal.
   { table: 'journal_entry', sql: `select to_jsonb(j) - 'sealed' as row from journal_entry j where j.xuser_id = $1` },
   { table: 'device_event', sql: 'select to_jsonb(d) as row from device_event d join stream s on s.id = d.stream_id where s.xuser_id = $1' },
@@ -84,7 +88,7 @@ async function* linesOf(pool: Pool, subjectId: string): AsyncIterable<Uint8Array
   let clean = false;
   try {
     await client.query('begin isolation level repeatable read read only');
-    for (const { table, sql } of tables) {
+    for (const { table, sql } of exportedTables) {
       await client.query(
         `declare rows cursor for select jsonb_build_object('table', '${table}', 'row', row)::text as line from (${sql}) as part`,
         [subjectId],

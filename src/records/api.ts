@@ -4,6 +4,7 @@ import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { episodeRoutes } from './episode-routes.ts';
 import { eraseRoutes } from './erase-routes.ts';
+import type { EraseDeps } from './erase-routes.ts';
 import { fleetRoutes } from './fleet-routes.ts';
 import { goalRoutes } from './goal-routes.ts';
 import { questionnaireRoutes } from './questionnaire-routes.ts';
@@ -15,12 +16,18 @@ import { webhookRoutes } from './webhook-routes.ts';
 
 /** @param deps owner: for what no caller's organization may do by itself: erasing, and the secret of journals. Default: db */
 export function recordsApi(
-  deps: Readonly<{ db: Pool; owner?: Pool; cursors: Cursors; flowingStreams?: () => readonly number[] }>,
+  deps: Readonly<{
+    db: Pool;
+    owner?: Pool;
+    cursors: Cursors;
+    flowingStreams?: () => readonly number[];
+    endSubject?: EraseDeps['endSubject'];
+  }>,
 ): readonly Route[] {
   const owner = deps.owner ?? deps.db;
   return [
     ...episodeRoutes(deps),
-    ...eraseRoutes({ db: owner }),
+    ...eraseRoutes({ ...deps, db: owner }),
     ...webhookRoutes(deps),
     ...selfReportRoutes({ ...deps, owner }),
     ...questionnaireRoutes(deps),

@@ -1,15 +1,20 @@
 /** POST /api/v1/xusers/{xuserId}/erase: everything of one user, with a receipt. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { audit } from '../auth/audit.ts';
 import { ownSubject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, Timestamp, Uuid } from '../http/schemas.ts';
 import { eraseUser } from './erase.ts';
-import { emitEvent } from './webhooks.ts';
+import type { SubjectId } from '../signal.ts';
 
-export function eraseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
+export type EraseDeps = Readonly<{
+  db: Pool;
+  /** Ends feeds and recordings of a user, and stores what is on its way. */
+  endSubject?: ((subjectId: SubjectId) => Promise<void>) | undefined;
+}>;
+
+export function eraseRoutes(deps: EraseDeps): readonly Route[] {
   return [
     {
       method: 'POST',
@@ -19,7 +24,8 @@ export function eraseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       summary: 'Erase a user and everything that was recorded of them',
       description:
         'It cannot be undone, so the body repeats the external id. The receipt lists every store with what was deleted and what remains; ' +
-        'the log of raw packets, which holds many devices per row, drops what it has until packet_log_until.',
+        'the log of raw packets, which holds many devices per row, drops what it has until packet_log_until. Open feeds and recordings end within a second. The audit log keeps the receipt and, of earlier ' +
+        'entries, the ids.',
       access: { key: 'admin', operator: 'admin' },
       params: { xuserId: Uuid },
       body: exactly({ confirm_external_id: Type.String({ minLength: 1, maxLength: 255 }) }),
@@ -43,13 +49,9 @@ export function eraseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
             errors: [{ pointer: '/confirm_external_id', code: 'mismatch', detail: 'is not the external id of this user' }],
           });
         }
-        const receipt = await eraseUser(deps.db, subject.orgId, subject.id);
-        await emitEvent(deps.db, subject, 'xuser.erased', { xuser_id: subject.id });
-        await audit(deps.db, request, {
-          action: 'xuser.erased',
-          targetKind: 'xuser',
-          targetId: subject.id,
-          detail: { stores: receipt.stores },
+        const receipt = await eraseUser(deps.db, subject.orgId, subject.id, {
+          actor: request,
+          ...(deps.endSubject === undefined ? {} : { endSubject: deps.endSubject }),
         });
         return { status: 200, json: receipt };
       },
