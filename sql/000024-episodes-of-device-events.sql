@@ -1,0 +1,2 @@
+-- episodes-of-device-events
+SELECT 1;
