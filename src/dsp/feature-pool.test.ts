@@ -186,6 +186,29 @@ describe('live equals recomputed, bit for bit', () => {
     expect(differences(table.dump(), await reference())).toEqual([]);
   });
 
+  test('channels that join later (a lead of a fused group, an accelerometer beside the pulse): what was made without them is made again', async () => {
+    const all = [0, 2, 5, 1, 6, 7, 8].map((no) => channels[no]!);
+    const joinSec = startSec + 250.4;
+    const runs = madeUpStream(12, startSec, 500, all).flatMap((run) =>
+      run.channelNo < 3 ? [run] : withoutStretches([run], all, [[0, joinSec]]),
+    );
+    const [live, wanted] = [new RowTable(), new RowTable()];
+    const reprocess = newPool(wanted, { loadRuns: loadFrom(runs, all) });
+    reprocess.openStream(stream, all);
+    await reprocess.recompute(stream, 0n, nanos(startSec + 500));
+    for (const feature of ['resp_rate_ecg', 'resp_rate_ppg', 'hr_ppg_motion', 'activity'])
+      expect(wanted.dump().filter((row) => row.includes(` ${feature} `)).length, feature).toBeGreaterThan(10);
+    const pool = newPool(live, { loadRuns: loadFrom(runs, all) });
+    pool.openStream(stream, all.slice(0, 3));
+    const sent = packets(runs, all, seeded(13), 0.2, 0.4);
+    const joined = sent.findIndex((packet) => packet.some((run) => run.channelNo >= 3));
+    for (const packet of sent.slice(0, joined)) pool.push(stream, packet);
+    pool.openStream(stream, all);
+    await send(pool, sent.slice(joined));
+    expect(live.errors).toEqual([]);
+    expect(differences(live.dump(), wanted.dump())).toEqual([]);
+  });
+
   test('two workers killed on the way', async () => {
     const deaths = join(mkdtempSync(join(tmpdir(), 'bio-deaths-')), 'left');
     writeFileSync(deaths, '2');

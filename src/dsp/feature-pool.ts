@@ -4,6 +4,7 @@ import type { FeatureOutput } from './feature-rows.ts';
 import { FeatureLane, handlesOf } from './feature-lane.ts';
 import type { Batch, EngineOutput } from './feature-wire.ts';
 import { recordOp, recordWidth, toFeatureOutput } from './feature-wire.ts';
+import { keepsEarlierRows } from './segment-groups.ts';
 import type { RangeUs } from './segment-grid.ts';
 import { reachAheadSec, rowsTouchedBy, samplesNeededFor, segmentIndexAt, segmentSec } from './segment-grid.ts';
 import { Segmenter, segmenterDefaults } from './segmenter.ts';
@@ -99,6 +100,8 @@ type Stream = {
   newestRowUs: number;
   /** Start of the oldest and end of the newest run taken, µs. */
   firstUs: number;
+  /** Were there samples before this process? */
+  readonly resumed: boolean;
   newestUs: number;
   backlog: SampleRun[];
   backlogBytes: number;
@@ -107,6 +110,8 @@ type Stream = {
   flushed: boolean;
   late: (RangeUs & { sinceMs: number; lastMs: number }) | null;
   lateFailures: number;
+  /** Recomputations of late data under way. */
+  healing: number;
   /** Rows of the engine being loaded, given out as one replacement. */
   gathered: { fromUs: number; outputs: EngineOutput[]; rowCount: number } | null;
   loads: number;
@@ -148,10 +153,16 @@ export class FeaturePool {
     const open = this.#streams.get(streamId);
     if (open !== undefined) {
       if (channels.length <= open.channels.length) return;
+      const keepsRows = keepsEarlierRows(open.channels, channels);
       open.channels = channels;
-      // a new lead may join a group: the engine is rebuilt with it, from what is not final yet
-      if (open.newestUs >= 0) this.#rebuild(open, notFinalUs(open), open.newestUs);
-      else this.#startEngine(open, 0);
+      if (open.newestUs < 0) {
+        this.#startEngine(open, 0);
+        return;
+      }
+      // the engine is rebuilt with the new channel from what is not final yet; what is, is late where it would come out differently now
+      const fromUs = notFinalUs(open);
+      if (!keepsRows && !(open.firstUs > fromUs)) this.#noteLate(open, open.resumed ? 0 : Math.floor(open.firstUs), Math.ceil(fromUs));
+      this.#rebuild(open, fromUs, open.newestUs);
       return;
     }
     const stream: Stream = {
@@ -164,6 +175,7 @@ export class FeaturePool {
       finalUs: Number.POSITIVE_INFINITY,
       newestRowUs: -1,
       firstUs: Number.POSITIVE_INFINITY,
+      resumed: resume !== undefined,
       newestUs: -1,
       backlog: [],
       backlogBytes: 0,
@@ -172,6 +184,7 @@ export class FeaturePool {
       flushed: false,
       late: null,
       lateFailures: 0,
+      healing: 0,
       gathered: null,
       loads: 0,
       crashes: 0,
@@ -221,6 +234,24 @@ export class FeaturePool {
     await this.#heal(this.#known(streamId), { fromUs: Number(fromNs / 1000n), toUs: Number(toNs / 1000n) }, loadRuns);
   }
 
+  /** Computes the rows of [fromNs, toNs), and no others, from stored samples; they come as replacements. What a live engine still holds back
+   *  is not touched: the caller ends the range before it.  @returns when the last output was handed to onOutput */
+  async computeRows(streamId: StreamId, fromNs: bigint, toNs: bigint): Promise<void> {
+    const rows = { fromUs: Number(fromNs / 1000n), toUs: Number(toNs / 1000n) };
+    if (rows.toUs > rows.fromUs) await this.#computeBeside(this.#known(streamId), rows, this.#options.loadRuns);
+  }
+
+  /** Samples of [fromNs, toNs) came when rows of that time had been computed without them: they will be computed again. */
+  markLate(streamId: StreamId, fromNs: bigint, toNs: bigint): void {
+    this.#noteLate(this.#known(streamId), Number(fromNs / 1000n), Number(toNs / 1000n));
+  }
+
+  /** Is nothing of a stream still to be read back: no late data, no loading engine? Then what was pushed comes out without storage. */
+  isSettled(streamId: StreamId): boolean {
+    const stream = this.#streams.get(streamId);
+    return stream === undefined || stream.mode === 'broken' || (stream.mode === 'live' && stream.late === null && stream.healing === 0);
+  }
+
   /** Flushes streams without data for idleMs; runs on a timer, exposed for shutdown (0 flushes all). Resolves when the rows are out. */
   async idleFlush(idleMs: number = this.#options.idleFlushMs ?? 20_000): Promise<void> {
     const now = performance.now();
@@ -241,7 +272,11 @@ export class FeaturePool {
   /** Forgets a stream after flushing it. */
   async closeStream(streamId: StreamId): Promise<void> {
     const stream = this.#known(streamId);
-    await Promise.allSettled(this.#jobs);
+    while (!this.isSettled(streamId) && !this.#closed) {
+      if (stream.late !== null && stream.mode === 'live') this.#healLate(stream);
+      if (this.#jobs.size === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      else await Promise.race(this.#jobs).catch(() => {});
+    }
     this.#flush(stream);
     stream.lane.control({ op: 'close', handle: stream.handle });
     await stream.lane.fence().catch(() => {});
@@ -502,11 +537,14 @@ export class FeaturePool {
   #healLate(stream: Stream): void {
     const late = stream.late!;
     stream.late = null;
+    stream.healing++;
     this.#track(
-      this.#heal(stream, late, this.#options.loadRuns).catch((cause: unknown) => {
-        this.#options.onFault?.(`stream ${stream.id}: late data could not be computed`, cause);
-        if (++stream.lateFailures < crashesMax) this.#noteLate(stream, late.fromUs, late.toUs);
-      }),
+      this.#heal(stream, late, this.#options.loadRuns)
+        .catch((cause: unknown) => {
+          this.#options.onFault?.(`stream ${stream.id}: late data could not be computed`, cause);
+          if (++stream.lateFailures < crashesMax) this.#noteLate(stream, late.fromUs, late.toUs);
+        })
+        .finally(() => stream.healing--),
     );
   }
 

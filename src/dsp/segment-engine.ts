@@ -16,8 +16,8 @@ import { BreathDetector } from './respiration.ts';
 import { GridBridge } from './segment-bridge.ts';
 import type { BeatGroup, Chain, RowSink } from './segment-chain.ts';
 import { BeatChain } from './segment-chain.ts';
-import type { ChannelGroup, GroupLead } from './segment-groups.ts';
-import { channelGroups } from './segment-groups.ts';
+import type { BeatPlan, ChannelGroup, GroupLead } from './segment-groups.ts';
+import { beatPlans, channelGroups } from './segment-groups.ts';
 import type { BlockKernel, SecondJudge, SegmentKernel } from './segment-kernel.ts';
 import { beatKernel, blockKernel, pulseKernel, qualityKernel, responseKernel } from './segment-kernel.ts';
 import type { KernelKind, KernelStock } from './segment-runner.ts';
@@ -51,17 +51,7 @@ export class StreamEngine implements RowSink {
     this.#stock = stock;
     this.#routes = channels.map(() => []);
     const groups = channelGroups(channels);
-    const breathes = !groups.some((g) => g.kind === 'resp');
-    const motion = groups.find((g) => g.kind === 'acc' && g.leads.length === 3 && g.rateNanoHz >= accLowestHz * 1e9) ?? null;
-    for (const source of ['ecg', 'ppg'] as const) {
-      const own = groups.filter((g) => g.kind === source);
-      const isFirst = (group: ChannelGroup): boolean => group.leads.some((lead) => lead.code === own[0]!.leads[0]!.code);
-      for (const group of own) {
-        const primary = isFirst(group);
-        const breathing = primary && breathes ? breathingMethods[source] : -1;
-        this.#addBeats(channels, group, source, { primary, breathing }, source === 'ppg' ? motion : null);
-      }
-    }
+    for (const plan of beatPlans(groups)) this.#addBeats(channels, plan);
     for (const group of groups) this.#addValues(channels, group);
   }
 
@@ -140,13 +130,7 @@ export class StreamEngine implements RowSink {
     if (tUs >= this.#fromUs) this.#rows.add(rowCode.quality, channelNo, tUs, sqi, flag, 0);
   }
 
-  #addBeats(
-    channels: readonly ChannelConfig[],
-    group: ChannelGroup,
-    source: 'ecg' | 'ppg',
-    gives: Readonly<{ primary: boolean; breathing: number }>,
-    motion: ChannelGroup | null,
-  ): void {
+  #addBeats(channels: readonly ChannelConfig[], { group, source, primary, breathing, motion }: BeatPlan): void {
     const { rateNanoHz, leads } = group;
     const fs = rateNanoHz / 1e9;
     if (!(fs >= lowestHz[source] && fs <= 4000)) return;
@@ -163,7 +147,15 @@ export class StreamEngine implements RowSink {
       apartUs: 200_000,
     };
     const channelNo = leads[0]!.channelNos[0]!;
-    const beats: BeatGroup = { source, rateNanoHz, codes: leads.map((l) => l.code), channelNo, ...gives, axisCount: axes.length };
+    const beats: BeatGroup = {
+      source,
+      rateNanoHz,
+      codes: leads.map((l) => l.code),
+      channelNo,
+      primary,
+      axisCount: axes.length,
+      breathing: breathing ? breathingMethods[source] : -1,
+    };
     const judge = source === 'ecg' ? ecgJudge(fs, rateNanoHz, leads.length) : 'joint';
     const methods = { sqi: sqiMethods[source], spectralRate: spectralRateMethod };
     this.#add(channels, [...leads, ...axes], new BeatChain(beats, kind, judge, methods, this.#stock, this), rateNanoHz);
@@ -199,9 +191,6 @@ const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };
 
 const spectralRateMethod = methodIndex('hr_ppg_motion');
 const breathingMethods = { ecg: methodIndex('resp_rate_ecg'), ppg: methodIndex('resp_rate_ppg') };
-
-/** Slower accelerometers do not see arm swing. */
-const accLowestHz = 10;
 
 /** Physical values on their way to a bridge; nothing of it outlives a call. */
 let bridged = new Float64Array(512);

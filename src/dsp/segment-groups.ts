@@ -10,6 +10,53 @@ export type ChannelGroup = Readonly<{
   leads: readonly GroupLead[];
 }>;
 
+/** A group of ECG leads or PPG wavelengths, and what is made of it beside beats. */
+export type BeatPlan = Readonly<{
+  group: ChannelGroup;
+  source: 'ecg' | 'ppg';
+  /** Does it give the stream's heart rate and variability? */
+  primary: boolean;
+  /** Does it give the stream's rate of breathing? Where no channel has it. */
+  breathing: boolean;
+  /** Three axes of an accelerometer that tell arm swing from pulse. */
+  motion: ChannelGroup | null;
+}>;
+
+/** Slower accelerometers do not see arm swing. */
+const accLowestHz = 10;
+
+export function beatPlans(groups: readonly ChannelGroup[]): BeatPlan[] {
+  const breathes = !groups.some((g) => g.kind === 'resp');
+  const motion = groups.find((g) => g.kind === 'acc' && g.leads.length === 3 && g.rateNanoHz >= accLowestHz * 1e9) ?? null;
+  return (['ecg', 'ppg'] as const).flatMap((source) => {
+    const own = groups.filter((g) => g.kind === source);
+    return own.map((group): BeatPlan => {
+      const primary = group.leads.some((lead) => lead.code === own[0]!.leads[0]!.code);
+      return { group, source, primary, breathing: primary && breathes, motion: source === 'ppg' ? motion : null };
+    });
+  });
+}
+
+/** Are rows that were made with the channels of before still right with those of now (which begin with the same ones)? Not when a lead has
+ *  joined its fused group, or an accelerometer the pulse: what is computed now would give other rows for the time before, too. */
+export function keepsEarlierRows(before: readonly ChannelConfig[], now: readonly ChannelConfig[]): boolean {
+  const shapes = new Set(shapesOf(now));
+  return shapesOf(before).every((shape) => shapes.has(shape));
+}
+
+function shapesOf(channels: readonly ChannelConfig[]): string[] {
+  const groups = channelGroups(channels);
+  const shape = ({ kind, rateNanoHz, leads }: ChannelGroup): string => `${kind} ${rateNanoHz} ${leads.map((lead) => lead.code).join()}`;
+  const beats = beatPlans(groups).map(
+    ({ group, primary, breathing, motion }) => `${shape(group)} ${primary} ${breathing} ${motion === null ? '' : shape(motion)}`,
+  );
+  const alone: readonly ChannelConfig['kind'][] = ['temp', 'resp', 'eda'];
+  const slow = groups.flatMap((group) =>
+    alone.includes(group.kind) ? group.leads.map((lead) => shape({ ...group, leads: [lead] })) : [shape(group)],
+  );
+  return [...beats, ...slow];
+}
+
 /** Groups in order of their first channel. */
 export function channelGroups(channels: readonly ChannelConfig[]): ChannelGroup[] {
   const groups = new Map<string, { kind: ChannelConfig['kind']; rateNanoHz: number; leads: Map<string, ChannelNo[]> }>();
