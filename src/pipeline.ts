@@ -26,7 +26,9 @@ import { CopyWriter } from './storage/copy-writer.ts';
 import type { Database } from './storage/database.ts';
 import { PacketLog } from './storage/packet-log.ts';
 import type { LogBatch } from './storage/packet-log.ts';
-import { resumePoint, unfinishedStreams } from './storage/resume-point.ts';
+import { Coalesce } from './storage/coalesce.ts';
+import { resumePoints, unfinishedStreams } from './storage/resume-point.ts';
+import type { ResumePoint } from './storage/resume-point.ts';
 import { StreamRegistry } from './storage/stream-registry.ts';
 import type { OpenedStream } from './storage/stream-registry.ts';
 
@@ -93,6 +95,7 @@ export class Pipeline implements PacketSink {
   readonly #pool: FeaturePool;
   readonly #hub: Hub;
   readonly #streams = new Map<StreamId, Stream>();
+  readonly #resumePoints: Coalesce<Readonly<{ streamId: StreamId; epochNs: bigint }>, ResumePoint | null>;
   readonly ingest: Ingest;
   readonly #sockets: IngestSockets;
   #host: PipelineHost | null = null;
@@ -139,6 +142,7 @@ export class Pipeline implements PacketSink {
       },
       onFault,
     });
+    this.#resumePoints = new Coalesce((streams) => resumePoints(options.derived, streams), 64);
     this.ingest = new Ingest(this, config, metrics, (message, err) => logger.warn({ err }, `ingest: ${message}`));
     this.#sockets = new IngestSockets(this.ingest);
   }
@@ -172,7 +176,8 @@ export class Pipeline implements PacketSink {
     const orgId = caller.orgId as StreamRecord['orgId'];
     const own = caller.kind === 'user' ? caller.subjectId : '';
     const wanted = request.subject === '' ? own : request.subject;
-    const subject = await this.#registry.resolveSubject(orgId, caller.projectId as ProjectId | null, wanted, deviceId);
+    const projectId = caller.projectId as ProjectId | null;
+    const subject = await this.#registry.resolveSubject({ orgId, projectId, subject: wanted, deviceId });
     if (isRejected(subject)) return subject;
     if (caller.kind === 'user' && subject.subjectId !== caller.subjectId) return rejected('not_found', 'no such subject');
     if (!(await this.#mayRecord(subject.subjectId))) return rejected('consent_missing', 'the person has not consented to recording');
@@ -193,7 +198,7 @@ export class Pipeline implements PacketSink {
     const known = this.#streams.get(opened.streamId);
     if (known !== undefined) return known;
     const { streamId, epochNs, subjectId, channels } = opened;
-    const resume = opened.existed && channels.length > 0 ? await resumePoint(this.#options.derived, streamId, epochNs) : null;
+    const resume = opened.existed && channels.length > 0 ? await this.#resumePoints.call({ streamId, epochNs }) : null;
     const stream: Stream = {
       id: streamId,
       epochNs,

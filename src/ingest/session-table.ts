@@ -8,9 +8,8 @@ import { chooseEpochNs } from './clock-fit.ts';
 import { Session } from './session.ts';
 import type { PacketSink } from './sink.ts';
 
-/** Streams that are opened at the same time. After a restart every device comes at once, and each opening takes a database connection or two:
- *  without a bound they wait for one until they time out. */
-const OPENINGS_MAX = 6;
+/** Streams that are opened at the same time. After a restart every device comes at once: the sink opens those that wait together. */
+const OPENINGS_MAX = 512;
 
 export class SessionTable {
   readonly #sink: PacketSink;

@@ -5,29 +5,33 @@ import type { Database } from './database.ts';
 /** Rows before the last one stored that are computed again: detectors look ahead, and the newest rows were not final. */
 const AGAIN_NS = 128_000_000_000n;
 
-/** @param epochNs of the stream
- *  @returns device ns: computed again from fromNs, samples are stored up to toNs; null when nothing is stored */
-export async function resumePoint(
+export type ResumePoint = Readonly<{ fromNs: bigint; toNs: bigint }>;
+
+/** @param streams with the epochNs of each
+ *  @returns for each, device ns: computed again from fromNs, samples are stored up to toNs; null when nothing is stored */
+export async function resumePoints(
   database: Database,
-  streamId: StreamId,
-  epochNs: bigint,
-): Promise<Readonly<{ fromNs: bigint; toNs: bigint }> | null> {
+  streams: readonly Readonly<{ streamId: StreamId; epochNs: bigint }>[],
+): Promise<readonly (ResumePoint | null)[]> {
   // Newest first by the primary keys: one index probe per channel and partition.
   const { rows } = await database.pool.query<{ sample_ns: bigint | null; feature_ns: bigint | null; beat_ns: bigint | null }>(
     `select
        (select max(last.ns) from stream_channel c cross join lateral (
           select b.start_ns + (b.n * 1e18 / c.rate_nhz)::bigint as ns from sample_block b
           where b.stream_id = c.stream_id and b.channel_no = c.channel_no order by b.time desc limit 1) last
-        where c.stream_id = $1) as sample_ns,
-       (select max(ts_ns) from feature where stream_id = $1) as feature_ns,
-       (select max(ts_ns) from beat where stream_id = $1) as beat_ns`,
-    [streamId],
+        where c.stream_id = asked.id) as sample_ns,
+       (select max(ts_ns) from feature where stream_id = asked.id) as feature_ns,
+       (select max(ts_ns) from beat where stream_id = asked.id) as beat_ns
+     from unnest($1::int[]) with ordinality as asked (id, i) order by i`,
+    [streams.map(({ streamId }) => streamId)],
   );
-  const row = rows[0];
-  if (row === undefined || row.sample_ns === null) return null;
-  const doneNs = [row.feature_ns, row.beat_ns].reduce<bigint>((newest, ns) => (ns !== null && ns > newest ? ns : newest), 0n);
-  const fromNs = doneNs - epochNs - AGAIN_NS;
-  return { fromNs: fromNs > 0n ? fromNs : 0n, toNs: row.sample_ns - epochNs };
+  return rows.map((row, i) => {
+    if (row.sample_ns === null) return null;
+    const { epochNs } = streams[i]!;
+    const doneNs = [row.feature_ns, row.beat_ns].reduce<bigint>((newest, ns) => (ns !== null && ns > newest ? ns : newest), 0n);
+    const fromNs = doneNs - epochNs - AGAIN_NS;
+    return { fromNs: fromNs > 0n ? fromNs : 0n, toNs: row.sample_ns - epochNs };
+  });
 }
 
 /** Streams whose last values were not computed when the service ended: their newest row is older than their newest sample by more than a
