@@ -1,0 +1,34 @@
+/** What simulated signals were made from, as lines of JSON to compare results with. */
+import { createWriteStream } from 'node:fs';
+import type { WriteStream } from 'node:fs';
+import type { SimulatedSpan } from './device.ts';
+
+export class TruthFile {
+  readonly #file: WriteStream;
+  readonly #startUnixNs: string;
+
+  constructor(path: string, startUnixNs: bigint) {
+    this.#file = createWriteStream(path);
+    this.#startUnixNs = String(startUnixNs);
+  }
+
+  /** One line per packet that holds an event. Times are device seconds and ns; add startUnixNs (and the skew) for wall time. */
+  async write(device: string, subject: string, span: SimulatedSpan): Promise<void> {
+    if (span.beats.length + span.skinResponseSec.length + span.breathSec.length === 0) return;
+    const line = JSON.stringify({
+      device,
+      subject,
+      startUnixNs: this.#startUnixNs,
+      t0DeviceNs: String(span.t0DeviceNs),
+      beats: span.beats.map(({ atSec, rrMs, kind, systolicSec }) => ({ atSec, rrMs, kind, systolicSec })),
+      skinResponseSec: span.skinResponseSec,
+      breathSec: span.breathSec,
+      stepHz: span.stepHz,
+    });
+    if (!this.#file.write(`${line}\n`)) await new Promise<void>((resolve) => this.#file.once('drain', resolve));
+  }
+
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => this.#file.end(resolve));
+  }
+}
