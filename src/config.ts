@@ -62,6 +62,12 @@ export const settings = {
     integer(MiB, 4096 * MiB),
     'Samples waiting for the workers, bytes; above it packets are answered busy.',
   ),
+  dspTaskTimeoutMs: setting(
+    'BIO_DSP_TASK_TIMEOUT_MS',
+    10_000,
+    integer(100, 600_000),
+    'A worker that does not finish a batch within this time is replaced, ms. Usual are a few ms.',
+  ),
   packetBytesMax: setting('BIO_PACKET_BYTES_MAX', 256 * 1024, integer(1024, 16 * MiB), 'One packet after decompression, bytes.'),
   batchBytesMax: setting('BIO_BATCH_BYTES_MAX', 8 * MiB, integer(1024, 64 * MiB), 'One batch body after decompression, bytes.'),
   journalQueueBytesMax: setting(

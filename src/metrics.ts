@@ -43,6 +43,11 @@ export function createMetrics() {
     }),
     viewers: new Gauge({ name: 'bio_viewers', help: 'Open viewer sockets.', registers }),
     ingestSockets: new Gauge({ name: 'bio_ingest_sockets', help: 'Open device sockets.', registers }),
+    degraded: new Gauge({
+      name: 'bio_degraded',
+      help: '1 while the database takes nothing and devices are answered 503.',
+      registers,
+    }),
     openStreams: new Gauge({ name: 'bio_open_streams', help: 'Streams with data in the last minute.', registers }),
     queueBytes: new Gauge({
       name: 'bio_queue_bytes',

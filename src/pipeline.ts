@@ -7,7 +7,7 @@ import type { Config } from './config.ts';
 import type { FeatureOutput } from './dsp/feature-rows.ts';
 import { FeaturePool } from './dsp/feature-pool.ts';
 import { beatMethods, featureMethods } from './dsp/methods.ts';
-import { isRejected, rejected } from './errors.ts';
+import { isRejected, PipelineError, rejected } from './errors.ts';
 import type { Rejected } from './errors.ts';
 import { admitPacket } from './ingest/admit.ts';
 import { IngestSockets } from './ingest/ingest-socket.ts';
@@ -34,6 +34,8 @@ import type { OpenedStream } from './storage/stream-registry.ts';
 
 /** How often what is safe in the tables is noted, so that a start need not replay it. */
 const CHECKPOINT_MS = 2000;
+/** What devices are told to wait while the database is away, s. */
+const AWAY_RETRY_SEC = 3;
 const HUB_TICK_MS = 10;
 const SECOND_MS = 1000;
 const FLOWING_MS = 10_000;
@@ -131,6 +133,7 @@ export class Pipeline implements PacketSink {
     this.#pool = new FeaturePool({
       workerCount: config.dspWorkers,
       queueBytesMax: config.dspQueueBytesMax,
+      taskTimeoutMs: config.dspTaskTimeoutMs,
       onOutput: (output) => this.#takeOutput(output),
       loadRuns: (streamId, channelNo, fromNs, toNs) => this.loadRuns(streamId, channelNo, fromNs, toNs),
       onQuarantine: ({ streamId, runs, reason }) => {
@@ -243,6 +246,8 @@ export class Pipeline implements PacketSink {
   // ------------------------------------------------------------------------------------------------ a packet
 
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy' {
+    if (this.#log.awayMs > 0)
+      throw new PipelineError('unavailable', 'The database is away; nothing was kept.', { retryAfterSec: AWAY_RETRY_SEC });
     if (this.#stopped || this.#poolFull || this.#blocks.full || this.#rows.full) return 'busy';
     const stream = this.#streams.get(session.streamId);
     if (stream === undefined) return 'busy'; // being closed: the session is opened again by the next try
@@ -449,8 +454,9 @@ export class Pipeline implements PacketSink {
   /** For /readyz: what must work for packets to be taken. */
   parts(): readonly Readonly<{ name: string; ok: boolean; detail: string }>[] {
     const { lagMs, crashCount } = this.#pool.stats();
+    const { awayMs } = this.#log;
     return [
-      { name: 'packet_log', ok: !this.#stopped, detail: `${this.#log.queueBytes} bytes waiting` },
+      { name: 'packet_log', ok: !this.#stopped && awayMs === 0, detail: packetLogDetail(awayMs, this.#log.queueBytes) },
       { name: 'sample_block', ok: !this.#blocks.full, detail: `${this.#blocks.queueBytes} bytes waiting` },
       { name: 'derived_rows', ok: !this.#rows.full, detail: `${this.#rows.queueBytes} bytes waiting` },
       { name: 'dsp', ok: !this.#poolFull, detail: `lag ${Math.round(lagMs)} ms, ${crashCount} worker crashes` },
@@ -479,14 +485,24 @@ export class Pipeline implements PacketSink {
   }
 }
 
+function packetLogDetail(awayMs: number, queueBytes: number): string {
+  if (awayMs === 0) return `${queueBytes} bytes waiting`;
+  return `degraded: the database has taken nothing for ${Math.round(awayMs / 1000)} s; devices are answered 503`;
+}
+
 /** Opens the log, replays what it holds, and is then ready for packets. */
 export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
-  const { config, database, logger } = options;
+  const { config, database, logger, metrics } = options;
   const registry = new StreamRegistry(database);
   const log = await PacketLog.open(database, registry, {
     queueBytesMax: config.journalQueueBytesMax,
     lingerMs: config.journalLingerMs,
     onRetry: (err, attempt) => logger.warn({ err, attempt }, 'packet log: trying again'),
+    onAway: (err) => {
+      metrics.degraded.set(err === null ? 0 : 1);
+      if (err === null) logger.warn({}, 'packet log: the database is back');
+      else logger.error({ err }, 'packet log: the database takes nothing; devices are answered 503 until it does');
+    },
   });
   const pipeline = new Pipeline(options, registry, log);
   const startedMs = performance.now();

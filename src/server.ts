@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { apiTags, authApi } from './auth/api.ts';
 import { Auth } from './auth/auth.ts';
@@ -19,6 +20,7 @@ import type { Demo } from './demo.ts';
 import { PipelineError } from './errors.ts';
 import { Cursors } from './http/cursor.ts';
 import { docsAssets, docsRoutes } from './http/docs-routes.ts';
+import { describeError } from './http/logger.ts';
 import type { Logger } from './http/logger.ts';
 import type { Caller, Route } from './http/route.ts';
 import { startHttp } from './http/server.ts';
@@ -45,6 +47,9 @@ import { openRoles } from './storage/roles.ts';
 import { serviceSecret } from './storage/service-secret.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+
+/** Whoever asks /readyz hears within this time whether the database answers, ms. */
+const READY_TIMEOUT_MS = 2000;
 
 export type ServiceOptions = Readonly<{
   config: Config;
@@ -224,7 +229,7 @@ const serverWords = {
 } as const;
 
 export function createLogger(level: Config['logLevel']): Logger {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } });
 }
 
 /** An installation without any organization gets one, with its first key; a demo also gets its user and device. */
@@ -274,10 +279,12 @@ async function findSubject(api: Database, caller: Caller, subject: string): Prom
 }
 
 async function readiness(database: Database, pipeline: Pipeline): Promise<readonly Part[]> {
-  const answered = await database.pool.query('select 1').then(
+  const silence = sleep(READY_TIMEOUT_MS, `no answer within ${READY_TIMEOUT_MS} ms`, { ref: false });
+  const asked = database.pool.query('select 1').then(
     () => '',
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
+  const answered = await Promise.race([asked, silence]);
   return [{ name: 'database', ok: answered === '', detail: answered === '' ? serverWords[database.kind] : answered }, ...pipeline.parts()];
 }
 

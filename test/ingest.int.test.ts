@@ -188,18 +188,20 @@ describe('WebSocket /ingest/stream', () => {
     socket.close();
   });
 
-  it('rejects packets that did not become durable, and takes them again', async () => {
+  it('ends a connection whose packets did not become durable, so that they come again in order', async () => {
     const { packets, key } = device(10);
     const { socket, replies } = await stream();
+    const closed = new Promise<number>((resolve) => socket.addEventListener('close', (event) => resolve(event.code)));
     service.sink.mode = 'failing';
     for (const packet of packets) socket.send(encodePacket(packet));
-    await until(() => replies.at(-1)?.settled === 10);
-    expect(replies.flatMap((reply) => reply.rejected).map((item) => item.code)).toEqual(Array.from({ length: 10 }, () => 'unavailable'));
+    expect(await closed).toBe(4012);
+    expect(replies.at(-1)?.settled).toBe(0);
     service.sink.mode = 'normal';
-    for (const packet of packets) socket.send(encodePacket(packet));
-    await until(() => replies.at(-1)!.settled === 20);
+    const again = await stream();
+    for (const packet of packets) again.socket.send(encodePacket(packet));
+    await until(() => again.replies.at(-1)?.settled === 10);
     expect(service.sink.stored.get(key)?.size).toBe(10);
-    socket.close();
+    again.socket.close();
   });
 
   it('answers for a stream that may not be opened once per packet, and goes on with the next device', async () => {

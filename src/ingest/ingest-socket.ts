@@ -18,7 +18,7 @@ import type { Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
 import type { CommitWaiter } from './commit.ts';
 import { Commit } from './commit.ts';
-import type { Ingest } from './ingest.ts';
+import type { Ingest, Offered } from './ingest.ts';
 import { unixNowNs } from './ingest.ts';
 import type { Session } from './session.ts';
 
@@ -266,7 +266,8 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   }
 
   #offer(session: Session, packet: Packet, bytes: Uint8Array, receivedNs: bigint, nowMs: number): Promise<unknown> | null {
-    const offered = this.#ingest.offer(session, packet, bytes, receivedNs);
+    const offered = this.#tryOffer(session, packet, bytes, receivedNs);
+    if (offered === null) return null;
     if (offered === 'busy') return delay(BUSY_RETRY_MS);
     if (isRejected(offered)) {
       this.#reject(offered, nowMs);
@@ -281,6 +282,16 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
     this.#received++;
     if (group.commit === null) this.#advance();
     return null;
+  }
+
+  /** null: the database is away and the connection is closed. Closed, not rejected: the device sends again from its oldest packet, in order. */
+  #tryOffer(session: Session, packet: Packet, bytes: Uint8Array, receivedNs: bigint): Offered | null {
+    try {
+      return this.#ingest.offer(session, packet, bytes, receivedNs);
+    } catch (error) {
+      this.#fail(error);
+      return null;
+    }
   }
 
   /** The group that the next message joins: the newest when it waits for the same commit, or needs no wait behind one that does. */
@@ -314,32 +325,19 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
     if (group.commit === null) this.#advance();
   }
 
-  /** Groups that wait for this commit are settled. */
+  /** Groups that wait for this commit are settled. One that was not kept ends the connection: everything from its first message on is
+   *  unsettled, so the device sends it again in the order in which it recorded it. */
   committed(commit: Commit, error: unknown): void {
-    for (const group of this.#groups) {
-      if (group.commit !== commit || group.settled) continue;
-      if (error !== null) this.#fails(group, error);
-      group.settled = true;
+    if (error !== null) {
+      if (this.#closed || !this.#groups.some((group) => group.commit === commit && !group.settled)) return;
+      this.sendAck();
+      this.#fail(
+        error instanceof PipelineError ? error : new PipelineError('unavailable', 'The packets could not be stored.', { cause: error }),
+      );
+      return;
     }
+    for (const group of this.#groups) if (group.commit === commit) group.settled = true;
     this.#advance();
-  }
-
-  /** Nothing of the group was kept: all its messages are to be sent again. */
-  #fails(group: Group, error: unknown): void {
-    const code = error instanceof PipelineError ? error.code : 'unavailable';
-    const detail = error instanceof PipelineError ? error.message : 'The packets could not be stored.';
-    const rejections = group.rejections ?? [];
-    const known = new Set(rejections.map((item) => item.index));
-    const count = group.accepted + group.duplicates + rejections.length;
-    for (let i = 0; i < count; i++) {
-      const index = group.firstIndex + i;
-      if (!known.has(index)) rejections.push({ index, code, detail });
-    }
-    rejections.sort((a, b) => a.index - b.index);
-    group.accepted = 0;
-    group.duplicates = 0;
-    group.highSeq = 0;
-    group.rejections = rejections;
   }
 
   /** Moves the settled groups at the front into the next acknowledgement. */
@@ -436,7 +434,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   #workOff(): void {
     const queue = this.#queue;
     if (this.#closed || queue === null) return;
-    for (let n = 0; this.#queueHead < queue.length; n++) {
+    for (let n = 0; this.#queueHead < queue.length && !this.#closed; n++) {
       if (n === TURN_MESSAGES) {
         this.#resumeAfter(new Promise((resolve) => setImmediate(resolve)));
         return;
@@ -484,6 +482,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
 
   #fail(error: unknown): void {
     if (this.#closed) return;
+    this.#closed = true;
     if (error instanceof PipelineError) this.#peer.close(error.code, error.message);
     else {
       this.#ingest.fault('a stream could not be opened', error);

@@ -63,6 +63,7 @@ export interface PacketSink {
   /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit.
    *  When it rejects, nothing of that packet was kept and ingest forgets its sequence number.
    *  'busy': a queue is full, nothing was kept.
+   *  @throws PipelineError unavailable when the database is away: nothing was kept
    *  @param bytes the packet as received; valid only during the call: copy what is kept */
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy';
 

@@ -8,6 +8,7 @@ import { audit } from '../auth/audit.ts';
 import type { Actor } from '../auth/audit.ts';
 import { PipelineError } from '../errors.ts';
 import type { SubjectId } from '../signal.ts';
+import { waitLong } from '../storage/database.ts';
 import { emitEvent } from './webhooks.ts';
 
 export type StoreReceipt = Readonly<{ store: string; deleted: number; remaining: number }>;
@@ -47,6 +48,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   if (user === undefined) throw new PipelineError('not_found', 'There is no such user.');
   await options.endSubject?.(subjectId as SubjectId);
   const client = await pool.connect();
+  const waitAsBefore = waitLong(client); // years of samples
   try {
     await client.query('begin');
     await client.query('set local statement_timeout = 0'); // years of samples take longer than a request may
@@ -67,6 +69,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
       detail: { stores, packet_log_until: receipt.packet_log_until },
     });
     await client.query('commit');
+    waitAsBefore();
     client.release();
     return receipt;
   } catch (error) {

@@ -55,20 +55,26 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   const client: pg.ClientConfig = {
     connectionString: url,
     application_name: options.applicationName ?? 'biosignal',
-    connectionTimeoutMillis: 5000,
+    connectionTimeoutMillis: 3000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     types,
     options: `-c timezone=UTC -c jit=off${options.role === undefined ? '' : ` -c role=${options.role}`}${options.role === 'biosignal_api' ? ' -c search_path=api,public' : ''}`,
   };
   // The api role sends begin, the organization, the statement and commit at once: see organization-pool.ts.
   const pipeline = options.role === 'biosignal_api';
+  const statementTimeoutMs = options.statementTimeoutMs ?? 30_000;
   const pool = new pg.Pool({
     ...client,
     pipeline,
     max: options.poolSizeMax ?? 10,
-    statement_timeout: options.statementTimeoutMs ?? 30_000,
+    statement_timeout: statementTimeoutMs,
+    // A server that was cut off answers nothing and closes nothing: its connections must not be waited for until TCP gives up (15 minutes).
+    query_timeout: 2 * statementTimeoutMs,
   });
   pool.on('error', onError);
+  // A connection that is lent out has no listener of the pool's: one that dies between two statements of its borrower would end the process.
+  pool.on('connect', (lent) => lent.on('error', onError));
   let kind: ServerKind;
   try {
     kind = await serverKind(pool);
@@ -106,6 +112,15 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
       if (!pool.ending) await pool.end();
     },
   };
+}
+
+/** Lets the queries of a borrowed connection take as long as they take; for work that says `set statement_timeout = 0`.
+ *  @returns how to go back, before it is released */
+export function waitLong(client: pg.PoolClient): () => void {
+  const { connectionParameters } = client as unknown as { connectionParameters: { query_timeout: number | undefined } };
+  const before = connectionParameters.query_timeout;
+  connectionParameters.query_timeout = 0;
+  return () => void (connectionParameters.query_timeout = before);
 }
 
 /** The kind that the schema was made for; before the first migration, what the server offers. */

@@ -1,4 +1,5 @@
 /** What the database needs done beside reads and writes: rollups kept, expired chunks and partitions dropped, old replies forgotten. */
+import { waitLong } from './database.ts';
 import type { Database } from './database.ts';
 import { applyProjectRetention } from './retention.ts';
 
@@ -41,6 +42,7 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
 export async function refreshRollups(database: Database): Promise<number> {
   if (database.kind === 'timescale') return 0;
   const client = await database.pool.connect();
+  const waitAsBefore = waitLong(client);
   let total = 0;
   try {
     await client.query('set statement_timeout = 0');
@@ -50,6 +52,7 @@ export async function refreshRollups(database: Database): Promise<number> {
       if (rows[0]!.minutes < REFRESH_ROWS) break;
     }
     await client.query('reset statement_timeout');
+    waitAsBefore();
     client.release();
   } catch (error) {
     client.release(true); // with its session lock

@@ -5,8 +5,10 @@
  *  by recover(). Packets are never dropped once their promise has resolved, and a packet that was refused was not kept: sending it again
  *  is always right, because the tables after the log take the same samples twice as once.
  *
- *  Modes: `open` takes packets; `failing` is open, but the last batch could not be written, so that waiting packets are refused as they
- *  time out; `closed` refuses. One log per database: an advisory lock on the log's own connection keeps a second service out. */
+ *  Modes: `open` takes packets. A batch is tried for retryForMs; when it cannot be written the log is `away`: that batch and all behind it
+ *  are refused at once, so that a device's packets come back in the order in which it recorded them, and append() answers 'busy'. The
+ *  database is asked about every second, and with its first answer the log is `open` again. `closed` refuses.
+ *  One log per database: an advisory lock on the log's own connection keeps a second service out. */
 import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
@@ -41,11 +43,13 @@ export type PacketLogOptions = Readonly<{
   lingerMs?: number;
   /** A batch leaves without lingering at this size, bytes. Default 1 MiB. */
   batchBytesMax?: number;
-  /** How long a batch is tried before its packets are refused, ms. Default 15,000. */
+  /** How long a batch is tried before its packets are refused, ms: a database that restarts is back before. Default 8,000. */
   retryForMs?: number;
   /** How long to wait for another service to let go of the log, ms. Default 10,000. */
   lockWaitMs?: number;
   onRetry?: (error: Error, attempt: number) => void;
+  /** Told when the log goes away (with the reason) and when it is open again (null). */
+  onAway?: (reason: Error | null) => void;
 }>;
 
 /** stream_id u32, seq u64, received_ns i64, length u32; little-endian. */
@@ -53,6 +57,8 @@ const ENTRY_HEAD = 24;
 /** Row of a part: 24 header + 26 fixed + 4 length, and not more than 8,160 fit a page. */
 const PART_BYTES = 8096;
 const LOCK = 8_031_447_120_945n;
+/** How often a database that is away is asked, ms. */
+const PROBE_MS = 500;
 
 type OpenBatch = {
   position: number;
@@ -69,12 +75,15 @@ type OpenBatch = {
 export class PacketLog {
   readonly #database: Database;
   readonly #registry: StreamRegistry;
-  readonly #options: Required<Omit<PacketLogOptions, 'onRetry'>>;
+  readonly #options: Required<Omit<PacketLogOptions, 'onRetry' | 'onAway'>>;
+  readonly #onAway: (reason: Error | null) => void;
+
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
   #nextPosition = 1;
   #durablePosition = 0;
   #checkpointed = 0;
+  #checkpointing: Promise<void> = Promise.resolve();
   #open: OpenBatch | null = null;
   /** Full batches that wait behind the one being written. */
   readonly #full: OpenBatch[] = [];
@@ -82,6 +91,10 @@ export class PacketLog {
   #writing = false;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
+  /** performance.now() since when the database takes nothing; null: it does. */
+  #awaySinceMs: number | null = null;
+  /** Backend of the connection that holds the lock, or held it. */
+  #lockPid = 0;
   #spare: Buffer | null = null;
 
   private constructor(database: Database, registry: StreamRegistry, options: PacketLogOptions) {
@@ -91,12 +104,16 @@ export class PacketLog {
       queueBytesMax: options.queueBytesMax ?? 64 * 1024 * 1024,
       lingerMs: options.lingerMs ?? 10,
       batchBytesMax: options.batchBytesMax ?? 1024 * 1024,
-      retryForMs: options.retryForMs ?? 15_000,
+      retryForMs: options.retryForMs ?? 8000,
       lockWaitMs: options.lockWaitMs ?? 10_000,
     };
     this.#partitions = new Partitions(database);
+    this.#onAway = options.onAway ?? (() => {});
+    const answerTimeoutMs = Math.max(1000, this.#options.retryForMs);
     this.#connection = new WriterConnection(database, {
       retryForMs: this.#options.retryForMs,
+      statementTimeoutMs: answerTimeoutMs,
+      answerTimeoutMs,
       onConnect: (client) => this.#lock(client),
       ...(options.onRetry === undefined ? {} : { onRetry: options.onRetry }),
     });
@@ -127,10 +144,15 @@ export class PacketLog {
     return this.#queueBytes;
   }
 
-  /** Takes a packet; its bytes are copied. 'busy': nothing was kept. */
+  /** How long the database has taken nothing, ms; 0 while it does. */
+  get awayMs(): number {
+    return this.#awaySinceMs === null ? 0 : performance.now() - this.#awaySinceMs;
+  }
+
+  /** Takes a packet; its bytes are copied. 'busy' (the queue is full, or the log is away): nothing was kept. */
   append(entry: LogEntry): LogBatch | 'busy' {
     const size = ENTRY_HEAD + entry.bytes.length;
-    if (this.#closed || this.#queueBytes + size > this.#options.queueBytesMax) return 'busy';
+    if (this.#closed || this.#awaySinceMs !== null || this.#queueBytes + size > this.#options.queueBytesMax) return 'busy';
     const batch = this.#room(size);
     const { buffer } = batch;
     let at = batch.bytes;
@@ -170,8 +192,15 @@ export class PacketLog {
   }
 
   /** Everything up to `position` is in the other tables: it will not be replayed. Saves the sequence numbers in the same transaction.
+   *  One at a time: a later one that overtook an earlier one would let go of packets whose sequence numbers are not saved yet.
    *  @param position is taken down to what is durable */
   async checkpoint(position: number): Promise<void> {
+    const saved = this.#checkpointing.then(() => this.#saveCheckpoint(position));
+    this.#checkpointing = saved.catch(() => {});
+    await saved;
+  }
+
+  async #saveCheckpoint(position: number): Promise<void> {
     const target = Math.min(position, this.#durablePosition);
     const dirty = this.#registry.takeDirty();
     if (target <= this.#checkpointed && dirty.count === 0) return;
@@ -200,6 +229,30 @@ export class PacketLog {
       else await last.durable.catch(() => {});
     }
     await this.#connection.close();
+  }
+
+  /** Refuses everything that waits, and asks the database until it answers. */
+  #goAway(reason: Error): void {
+    if (this.#awaySinceMs !== null || this.#closed) return;
+    this.#awaySinceMs = performance.now();
+    const waiting = this.#full.splice(0);
+    if (this.#open !== null) waiting.push(this.#open);
+    this.#open = null;
+    for (const batch of waiting) this.#settle(batch, reason);
+    this.#onAway(reason);
+    void this.#askAgain();
+  }
+
+  async #askAgain(): Promise<void> {
+    const probe = new WriterConnection(this.#database, { retryForMs: 0, statementTimeoutMs: 2000, answerTimeoutMs: 3000 });
+    while (!this.#closed) {
+      const asking = probe.run((client) => client.query(takesWrites));
+      if (await asking.then(({ rowCount }) => rowCount === 1, () => false)) break; // prettier-ignore
+      await new Promise((done) => setTimeout(done, PROBE_MS * (0.5 + Math.random())));
+    }
+    await probe.close();
+    this.#awaySinceMs = null;
+    this.#onAway(null);
   }
 
   /** The open batch, if the entry fits it. */
@@ -249,7 +302,11 @@ export class PacketLog {
     void this.#write(sent)
       .then(
         () => this.#settle(sent, null),
-        (error: unknown) => this.#settle(sent, asUnavailable(error)),
+        (error: unknown) => {
+          const reason = asUnavailable(error);
+          this.#settle(sent, reason);
+          this.#goAway(reason);
+        },
       )
       .finally(() => {
         this.#writing = false;
@@ -284,17 +341,37 @@ export class PacketLog {
     });
   }
 
-  /** On every new connection: only one service writes the log. */
+  /** On every new connection: only one service writes the log. A connection of ours that was cut off may hold the lock yet, because the
+   *  server has not noticed: it is ended. */
   async #lock(client: pg.Client): Promise<void> {
+    // A server that loses a service without a word lets go of its lock within seconds rather than hours.
+    await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
     const deadline = performance.now() + this.#options.lockWaitMs;
     for (;;) {
-      const { rows } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [LOCK.toString()]);
-      if (rows[0]!.got) return;
+      const { rows } = await client.query<{ got: boolean; pid: number }>(
+        'select pg_try_advisory_lock($1) as got, pg_backend_pid() as pid',
+        [LOCK.toString()],
+      );
+      if (rows[0]!.got) {
+        this.#lockPid = rows[0]!.pid;
+        return;
+      }
+      if (this.#lockPid !== 0) await client.query(endOldLock(this.#lockPid));
       if (performance.now() > deadline) throw new PipelineError('conflict', 'another biosignal service writes to this database');
       await new Promise((done) => setTimeout(done, 50));
     }
   }
 }
+
+/** One row when the database can be written. Locks the row, so that a full disk or a read-only standby shows. */
+const takesWrites = 'select batch_id from packet_log_checkpoint for update';
+
+/** Ends only the backend that holds this lock: its number may be somebody else's by now. As the login role, to which it belongs. */
+const endOldLock = (pid: number): string => `begin; set local role none;
+  select pg_terminate_backend(pid) from pg_locks
+  where locktype = 'advisory' and granted and pid = ${pid} and database = (select oid from pg_database where datname = current_database())
+    and (classid::int8 << 32) + objid::int8 = ${LOCK};
+  commit`;
 
 function batchRows(batch: OpenBatch, timeUs: number): CopyBuffer {
   const rows = new CopyBuffer(batch.bytes + 1024 + (batch.bytes / PART_BYTES) * 64);

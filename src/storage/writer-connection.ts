@@ -43,6 +43,8 @@ export type WriterConnectionOptions = Readonly<{
   retryForMs?: number;
   /** A statement may run this long, ms. Default 20,000. */
   statementTimeoutMs?: number;
+  /** One attempt may take this long, ms: a server that was cut off answers nothing and closes nothing. Default: statementTimeoutMs + 5,000. */
+  answerTimeoutMs?: number;
   /** False: a commit does not wait for the disk. Safe for what packet_log has as well: the checkpoint that lets go of a packet waits, and
    *  with it everything that was committed before it. Default true. */
   waitForDisk?: boolean;
@@ -71,7 +73,7 @@ export class WriterConnection {
     const deadline = performance.now() + (this.#options.retryForMs ?? 15_000);
     for (let attempt = 1; ; attempt++) {
       try {
-        return await work(await this.#connected());
+        return await this.#attempt(work);
       } catch (error) {
         await this.#drop(error);
         if (!isRetryable(error)) throw error;
@@ -103,6 +105,26 @@ export class WriterConnection {
     const client = this.#client;
     this.#client = null;
     await client?.end().catch(() => {});
+  }
+
+  async #attempt<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = await this.#connected();
+    const timeoutMs = this.#options.answerTimeoutMs ?? (this.#options.statementTimeoutMs ?? 20_000) + 5000;
+    const working = work(client);
+    let timer: NodeJS.Timeout | undefined;
+    const silence = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        // The rest of the work fails with its connection; nobody waits for it any more.
+        working.catch(() => undefined);
+        destroy(client);
+        reject(new Error(`timeout expired: the database gave no answer within ${timeoutMs} ms`));
+      }, timeoutMs);
+    });
+    try {
+      return await Promise.race([working, silence]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #connected(): Promise<pg.Client> {
@@ -142,4 +164,9 @@ export class WriterConnection {
     // Not awaited: a server that does not answer must not hold up the next attempt.
     client.end().catch(() => {});
   }
+}
+
+/** Closes the socket without a word: end() would wait for a server that does not answer. */
+function destroy(client: pg.Client): void {
+  (client as unknown as { connection: { stream: { destroy: () => void } } }).connection.stream.destroy();
 }

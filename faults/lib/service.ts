@@ -1,0 +1,110 @@
+/** The service as a process of its own that can be killed, told to stop, and asked whether it is ready. */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const root = join(import.meta.dirname, '..', '..');
+
+export type ServiceOptions = Readonly<{
+  env: Readonly<Record<string, string>>;
+  /** Flags of Node, e.g. a heap limit. */
+  nodeFlags?: readonly string[];
+}>;
+
+export class ServiceProcess {
+  readonly port: number;
+  readonly #options: ServiceOptions;
+  #child: ChildProcess;
+  #gone: Promise<number>;
+  /** What it wrote, the last 20 kB: warnings and errors. */
+  log = '';
+
+  constructor(port: number, options: ServiceOptions) {
+    this.port = port;
+    this.#options = options;
+    this.#child = this.#spawn();
+    this.#gone = goneOf(this.#child);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Exit code; -1 by a signal. */
+  get gone(): Promise<number> {
+    return this.#gone;
+  }
+
+  send(message: Readonly<{ clockStepMs?: number; worker?: 'exit' | 'oom' | 'loop' }>): void {
+    this.#child.send(message);
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#gone;
+  }
+
+  /** @returns exit code */
+  async terminate(): Promise<number> {
+    this.#child.kill('SIGTERM');
+    return await this.#gone;
+  }
+
+  /** The one before must be gone. */
+  start(): void {
+    this.#child = this.#spawn();
+    this.#gone = goneOf(this.#child);
+  }
+
+  async isReady(): Promise<boolean> {
+    const answer = await fetch(`${this.url}/readyz`, { signal: AbortSignal.timeout(3000) }).catch(() => null);
+    await answer?.arrayBuffer().catch(() => undefined);
+    return answer?.status === 200;
+  }
+
+  /** @throws Error when it has ended, or is not ready in time */
+  async untilReady(timeoutMs = 60_000): Promise<void> {
+    for (const deadline = performance.now() + timeoutMs; !(await this.isReady()); await sleep(15)) {
+      if (!this.running) throw new Error(`the service ended with ${await this.#gone}:\n${this.log}`);
+      if (performance.now() > deadline) throw new Error(`the service is not ready after ${timeoutMs} ms:\n${this.log}`);
+    }
+  }
+
+  #spawn(): ChildProcess {
+    const { env, nodeFlags = [] } = this.#options;
+    const flags = ['--disable-warning=ExperimentalWarning', '--import', join(import.meta.dirname, 'inject.ts'), ...nodeFlags];
+    const child = spawn(process.execPath, [...flags, join(root, 'src/cli/main.ts'), 'start'], {
+      cwd: root,
+      env: { PATH: process.env['PATH'] ?? '', PORT: String(this.port), BIO_LOG_LEVEL: 'warn', ...env },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    const keep = (chunk: Buffer): void => void (this.log = (this.log + chunk.toString()).slice(-20_000));
+    child.stdout?.on('data', keep);
+    child.stderr?.on('data', keep);
+    child.on('error', () => undefined); // sending to one that has just ended
+    return child;
+  }
+}
+
+function goneOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? -1)));
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return port;
+}

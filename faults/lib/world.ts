@@ -1,0 +1,174 @@
+/** What a fault happens to: a private PostgreSQL, a proxy before it, the service, devices with a ledger, and the verdict afterwards. */
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createOrganization } from '../../src/auth/organizations.ts';
+import { runCommand } from '../../src/cli/command.ts';
+import type { Console } from '../../src/cli/command.ts';
+import { verify } from '../../src/cli/verify.ts';
+import { openDatabase } from '../../src/storage/database.ts';
+import { Fleet } from './fleet.ts';
+import { PrivatePostgres } from './private-postgres.ts';
+import type { PostgresSettings } from './private-postgres.ts';
+import { freePort, ServiceProcess } from './service.ts';
+import { TcpProxy } from './tcp-proxy.ts';
+
+export type WorldOptions = Readonly<{
+  name: string;
+  seed: number;
+  deviceCount?: number;
+  packetMs?: number;
+  postgresSettings?: PostgresSettings;
+  /** Prepares the folder before the server is first started, e.g. mounts something there. @returns how to undo it */
+  prepare?: (workDir: string) => Promise<() => Promise<void>>;
+  /** With the cluster made and the server stopped. */
+  arrange?: (postgres: PrivatePostgres, workDir: string) => Promise<void>;
+  env?: Readonly<Record<string, string>>;
+  nodeFlags?: readonly string[];
+  /** Devices reach the service through a proxy. */
+  front?: boolean;
+}>;
+
+/** What `biosignal verify` counted. */
+export type Verdict = Readonly<{
+  ok: boolean;
+  streams: number;
+  accepted: number;
+  refused: number;
+  unanswered: number;
+  missing_packets: number;
+  samples: number;
+  missing_samples: number;
+  different_samples: number;
+  doubled_samples: number;
+  strange_samples: number;
+  faulty: readonly { firstFault: string; deviceId: string }[];
+}>;
+
+export class World {
+  readonly workDir: string;
+  readonly postgres: PrivatePostgres;
+  readonly proxy: TcpProxy;
+  readonly front: TcpProxy | null;
+  readonly ledger: string;
+  readonly credential: string;
+  readonly env: Readonly<Record<string, string>>;
+  fleet: Fleet;
+  service: ServiceProcess;
+  readonly #options: WorldOptions;
+  readonly #undo: () => Promise<void>;
+
+  private constructor(
+    parts: Pick<World, 'workDir' | 'postgres' | 'proxy' | 'front' | 'ledger' | 'credential' | 'env' | 'fleet' | 'service'>,
+    options: WorldOptions,
+    undo: () => Promise<void>,
+  ) {
+    this.workDir = parts.workDir;
+    this.postgres = parts.postgres;
+    this.proxy = parts.proxy;
+    this.front = parts.front;
+    this.ledger = parts.ledger;
+    this.credential = parts.credential;
+    this.env = parts.env;
+    this.fleet = parts.fleet;
+    this.service = parts.service;
+    this.#options = options;
+    this.#undo = undo;
+  }
+
+  static async start(options: WorldOptions): Promise<World> {
+    const workDir = mkdtempSync(join(tmpdir(), `biosignal-faults-${options.name}-`));
+    chmodSync(workDir, 0o755); // started as root, the server runs as another account
+    const undo = (await options.prepare?.(workDir)) ?? (async () => undefined);
+    const postgres = await PrivatePostgres.start(join(workDir, 'data'), options.postgresSettings);
+    if (options.arrange !== undefined) {
+      await postgres.stop();
+      await options.arrange(postgres, workDir);
+      await postgres.restart();
+    }
+    const proxy = await TcpProxy.start(postgres.port);
+    const env = {
+      DATABASE_URL: postgres.url.replace(`:${postgres.port}/`, `:${proxy.port}/`),
+      BIO_DEVICE_PACKETS_PER_SEC_MAX: '100000',
+      BIO_REQUESTS_PER_SEC_MAX: '100000',
+      BIO_DSP_TASK_TIMEOUT_MS: '1500',
+      ...options.env,
+    };
+    const service = new ServiceProcess(await freePort(), { env, nodeFlags: options.nodeFlags ?? [] });
+    await service.untilReady();
+    const front = options.front === true ? await TcpProxy.start(service.port) : null;
+    const database = await openDatabase(postgres.url);
+    const { apiKey } = await createOrganization(database.pool, options.name);
+    await database.close();
+    const ledger = join(workDir, 'ledger');
+    const fleet = new Fleet({
+      url: front === null ? service.url : `http://127.0.0.1:${front.port}`,
+      credential: apiKey.key,
+      ledger,
+      prefix: 'd',
+      seed: options.seed,
+      deviceCount: options.deviceCount ?? 6,
+      packetMs: options.packetMs ?? 200,
+    });
+    const world = new World({ workDir, postgres, proxy, front, ledger, credential: apiKey.key, env, fleet, service }, options, undo);
+    await world.untilServing(performance.now());
+    return world;
+  }
+
+  /** Another instance on the same database, not yet ready. */
+  async secondInstance(): Promise<ServiceProcess> {
+    return new ServiceProcess(await freePort(), { env: this.env, nodeFlags: this.#options.nodeFlags ?? [] });
+  }
+
+  /** Until /readyz says so and a new packet was acknowledged. @returns ms since `sinceMs` */
+  async untilServing(sinceMs: number, timeoutMs = 60_000): Promise<number> {
+    for (let ready = false; ; await sleep(20)) {
+      ready ||= await this.service.isReady();
+      if (ready && (await this.fleet.probe())) return performance.now() - sinceMs;
+      if (!this.service.running) throw new Error(`the service has ended:\n${this.service.log}`);
+      if (performance.now() - sinceMs > timeoutMs) throw new Error(`not serving after ${timeoutMs} ms:\n${this.service.log.slice(-4000)}`);
+    }
+  }
+
+  /** Straight to the server, past the proxy. */
+  async sql<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    const database = await openDatabase(this.postgres.url, { poolSizeMax: 1, applicationName: 'faults', statementTimeoutMs: 10_000 });
+    try {
+      return (await database.pool.query<Row>(text, [...values])).rows;
+    } finally {
+      await database.close();
+    }
+  }
+
+  /** Ends the fleet and holds its ledger against the database. */
+  async verdict(): Promise<Verdict> {
+    await this.fleet.stop();
+    const out: string[] = [];
+    const console: Console = {
+      out: (line) => void out.push(line),
+      err: (line) => void out.push(line),
+      progress: null,
+      env: { DATABASE_URL: this.postgres.url },
+      cwd: this.workDir,
+      signal: new AbortController().signal,
+    };
+    await runCommand(verify, [this.ledger, '--json', '--wait', '60'], console);
+    try {
+      return JSON.parse(out.join('\n')) as Verdict;
+    } catch (cause) {
+      throw new Error(`verify said: ${out.join('\n')}\n${this.service.log.slice(-2000)}`, { cause });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.fleet.stop(1).catch(() => undefined);
+    if (this.service.running) await Promise.race([this.service.terminate(), sleep(15_000)]);
+    if (this.service.running) await this.service.kill();
+    await this.proxy.close();
+    await this.front?.close();
+    await this.postgres.stop();
+    await this.#undo();
+    rmSync(this.workDir, { recursive: true, force: true });
+  }
+}
