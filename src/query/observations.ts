@@ -160,7 +160,7 @@ async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Pro
        where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4) and exists (
          select from feature f
          where f.time >= coalesce($5::timestamptz, '-infinity') and f.time < coalesce($6::timestamptz, 'infinity')
-           and f.stream_id = any (own.ids) and f.method_id = m.id)
+           and f.stream_id = any (own.ids) and f.method_id = m.id offset 0)
        order by (substring(m.code from '_v(\\d+)$'))::int desc nulls last, m.id desc limit 1) as method_id
      from own`,
     [filter.subjectId, filter.deviceId, feature, filter.methodCode, filter.since, filter.until],

@@ -65,6 +65,7 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
            select from feature f
            where f.stream_id = $1 and f.method_id = m.id and f.channel_no = c.channel_no
              and f.time >= coalesce($4::timestamptz, '-infinity') and f.time < coalesce($5::timestamptz, 'infinity')
+           offset 0 -- one probe each, see newest-methods.ts
          )
        order by m.name, m.id desc, c.channel_no
      )
@@ -126,7 +127,7 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
        select m.id, m.code, c.channel_no, c.code as channel_code
        from method m cross join stream_channel c
        where m.kind = 'beat' and c.stream_id = $1 and ($2::text is null or c.code = $2) and ($3::text is null or m.code = $3)
-         and exists (select from beat b where b.stream_id = $1 and b.channel_no = c.channel_no and b.method_id = m.id)
+         and exists (select from beat b where b.stream_id = $1 and b.channel_no = c.channel_no and b.method_id = m.id offset 0)
      )
      select s.code, s.channel_code, v.*
      from source s cross join lateral (
