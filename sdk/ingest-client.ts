@@ -1,12 +1,25 @@
 /** Sends packets of a device and keeps each one until the service says that it is durable. Browsers and Node 22.
  *  Two ways with one face: 'http' posts batches, 'websocket' streams; both send again what was not acknowledged, which is harmless because
- *  the service stores a sequence number once. */
+ *  the service stores a sequence number once.
+ *
+ *  Modes
+ *  - sending: packets leave as fast as the service takes them (HTTP: one batch at a time; WebSocket: within the window it grants).
+ *  - waiting: the network or the service is away, or asked to wait. Packets are kept, up to queueBytesMax; the next try comes by itself.
+ *  - stopped: the credential was refused, so trying again is useless. Packets are kept. renew() sends again with a new credential.
+ *  - closed: by close(). Final; what was not acknowledged is 'lost'. */
 import type { Packet, SampleEncoding } from '../src/proto/packet-codec.ts';
 import { encodeBatch, encodePacket } from '../src/proto/packet-codec.ts';
 import type { IngestReply, Rejection } from '../src/proto/reply-codec.ts';
 import { decodeReply } from '../src/proto/reply-codec.ts';
+import { afterClose, afterStatus, backoffMs, retryableRejection } from './retry.ts';
 
 export type { Block, Event, Measurement, Packet } from '../src/proto/packet-codec.ts';
+
+export type IngestState = 'sending' | 'waiting' | 'stopped' | 'closed';
+
+/** What became of one packet. stored: it is durable, now or since an earlier try. rejected: refused for good, `code` of the error table.
+ *  lost: given up by this client, because its queue was full or it was closed. */
+export type PacketResult = Readonly<{ status: 'stored' | 'rejected' | 'lost'; code: string; detail: string }>;
 
 export type IngestClientOptions = Readonly<{
   /** `https://host`; http for loopback. */
@@ -15,12 +28,13 @@ export type IngestClientOptions = Readonly<{
   token: () => string | Promise<string>;
   transport?: 'http' | 'websocket';
   encoding?: SampleEncoding;
-  /** HTTP: a batch is posted when it has this many packets or the oldest has waited this long. */
+  /** HTTP: a batch is posted when it has this many packets (default 256) or the oldest has waited this long (default 100 ms). */
   batchPacketsMax?: number;
   lingerMs?: number;
-  /** Unacknowledged packets held in memory, bytes. Above it the oldest are given up and told to onLost. */
+  /** Unacknowledged packets held in memory, bytes; default 16 MiB. Above it the oldest are given up. */
   queueBytesMax?: number;
   onReply?: (reply: IngestReply) => void;
+  onState?: (state: IngestState, detail: string) => void;
   /** Packets that the service refused for good. */
   onRejected?: (rejection: Rejection, bytes: Uint8Array) => void;
   /** Packets given up because the queue was full. */
@@ -30,36 +44,45 @@ export type IngestClientOptions = Readonly<{
   random?: () => number;
 }>;
 
-const FIRST_DELAY_MS = 200;
-const DELAY_MS_MAX = 20_000;
 /** What is sent before the service has said how much it takes. */
 const FIRST_WINDOW = 64;
-/** Codes of the error table that may be sent again. */
-const retryable = new Set(['busy', 'unavailable', 'rate_limited', 'shutting_down', 'internal', 'request_timeout']);
+/** A batch stays below the service's default of 8 MiB. */
+const BATCH_BYTES_MAX = 4 * 1024 * 1024;
+const STORED: PacketResult = { status: 'stored', code: '', detail: '' };
+
+type Waiting = Readonly<{ bytes: Uint8Array; done: (result: PacketResult) => void }>;
 
 export class IngestClient {
   readonly #options: IngestClientOptions;
   readonly #random: () => number;
   readonly #queueBytesMax: number;
+  readonly #batchPacketsMax: number;
   readonly #http: boolean;
+  #state: IngestState = 'sending';
   /** Oldest first. The first #sent of them are on their way. */
-  #queue: Uint8Array[] = [];
+  #queue: Waiting[] = [];
   #queueBytes = 0;
   #sent = 0;
   #attempt = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #busy = false;
-  #closed = false;
   #socket: WebSocket | null = null;
+  #token = '';
   #settled = 0;
   #window = FIRST_WINDOW;
   #idle: (() => void)[] = [];
+  #roomy: (() => void)[] = [];
 
   constructor(options: IngestClientOptions) {
     this.#options = options;
     this.#random = options.random ?? Math.random;
     this.#queueBytesMax = options.queueBytesMax ?? 16 * 1024 * 1024;
+    this.#batchPacketsMax = options.batchPacketsMax ?? 256;
     this.#http = (options.transport ?? 'http') === 'http';
+  }
+
+  get state(): IngestState {
+    return this.#state;
   }
 
   /** Packets not acknowledged yet. */
@@ -71,41 +94,72 @@ export class IngestClient {
     return this.#queueBytes;
   }
 
-  send(packet: Packet): void {
-    this.sendEncoded(encodePacket(packet, this.#options.encoding ?? 'deltas'));
+  /** Queues a packet. @returns what became of it, once that is known; never rejects, so it need not be awaited
+   *  @throws RangeError for values that the schema cannot hold  @throws Error after close() */
+  send(packet: Packet): Promise<PacketResult> {
+    return this.sendEncoded(encodePacket(packet, this.#options.encoding ?? 'deltas'));
   }
 
   /** @param bytes one encoded packet; kept */
-  sendEncoded(bytes: Uint8Array): void {
-    if (this.#closed) throw new Error('the client is closed');
-    this.#queue.push(bytes);
+  sendEncoded(bytes: Uint8Array): Promise<PacketResult> {
+    if (this.#state === 'closed') throw new Error('the client is closed');
+    const result = new Promise<PacketResult>((done) => this.#queue.push({ bytes, done }));
     this.#queueBytes += bytes.length;
     while (this.#queueBytes > this.#queueBytesMax && this.#queue.length > 1) this.#giveUpOldest();
     this.#wake();
+    return result;
+  }
+
+  /** Resolves when the queue is at most half full: await it before send() to be slowed down rather than to lose the oldest. */
+  async room(): Promise<void> {
+    while (this.#state !== 'closed' && this.#queueBytes > this.#queueBytesMax / 2) {
+      await new Promise<void>((resolve) => this.#roomy.push(resolve));
+    }
   }
 
   /** Resolves when every packet sent so far has been settled. */
   async flush(): Promise<void> {
     if (this.#queue.length === 0) return;
-    if (this.#http && !this.#busy && this.#attempt === 0) void this.#post();
+    if (this.#http && !this.#busy && this.#state === 'sending') void this.#post();
     await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** There is a new credential: sends again after `stopped`, and renews an open socket in band. */
+  async renew(): Promise<void> {
+    if (this.#state === 'closed') return;
+    if (this.#socket?.readyState === 1) {
+      this.#token = await this.#options.token();
+      this.#socket?.send(JSON.stringify({ type: 'auth', token: this.#token }));
+      return;
+    }
+    if (this.#state !== 'stopped') return;
+    this.#become('sending', '');
+    this.#attempt = 0;
+    this.#wake();
   }
 
   /** Stops sending; what is not acknowledged is lost to this client. */
   close(): void {
-    this.#closed = true;
+    if (this.#state === 'closed') return;
+    this.#become('closed', '');
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#socket?.close(1000);
     this.#socket = null;
+    for (const { done } of this.#queue.splice(0)) done({ status: 'lost', code: 'closed', detail: 'the client was closed' });
+    this.#queueBytes = 0;
+    this.#noteRoom();
   }
 
   #wake(): void {
+    if (this.#state !== 'sending') return;
     if (this.#http) {
-      if (this.#busy || this.#timer !== null) {
-        if (this.#queue.length !== (this.#options.batchPacketsMax ?? 256) || this.#busy || this.#attempt > 0) return;
-        clearTimeout(this.#timer!);
+      if (this.#busy) return;
+      const full = this.#queue.length >= this.#batchPacketsMax;
+      if (this.#timer !== null) {
+        if (!full) return;
+        clearTimeout(this.#timer);
       }
-      this.#after(this.#queue.length >= (this.#options.batchPacketsMax ?? 256) ? 0 : (this.#options.lingerMs ?? 100), () => this.#post());
+      this.#after(full ? 0 : (this.#options.lingerMs ?? 100), () => this.#post());
     } else if (this.#socket === null) {
       if (this.#timer === null && !this.#busy) this.#after(0, () => this.#connect());
     } else this.#pump();
@@ -114,103 +168,153 @@ export class IngestClient {
   #after(delayMs: number, run: () => Promise<void>): void {
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      if (!this.#closed) void run();
+      if (this.#state === 'closed' || this.#state === 'stopped') return;
+      this.#become('sending', '');
+      void run();
     }, delayMs);
   }
 
-  /** Full jitter, doubled with every failure, never sooner than the service asked for. */
-  #retryLater(run: () => Promise<void>, leastMs: number): void {
-    const capMs = Math.min(DELAY_MS_MAX, FIRST_DELAY_MS * 2 ** this.#attempt);
-    this.#attempt++;
-    if (this.#closed || this.#timer !== null) return;
-    this.#after(leastMs + capMs * (0.1 + 0.9 * this.#random()), run);
+  #retryLater(run: () => Promise<void>, leastMs: number, detail: string): void {
+    if (this.#isOver() || this.#timer !== null) return;
+    this.#become('waiting', detail);
+    this.#after(Math.max(leastMs, backoffMs(this.#attempt++, this.#random())), run);
+  }
+
+  /** The credential was refused. A newer one is tried at once; with the same one the answer would be the same. */
+  async #refused(run: () => Promise<void>, detail: string): Promise<void> {
+    const before = this.#token;
+    let now = before;
+    try {
+      now = await this.#options.token();
+    } catch {
+      // renew() is awaited
+    }
+    if (this.#isOver()) return;
+    if (now !== before) this.#retryLater(run, 0, detail);
+    else this.#become('stopped', detail);
   }
 
   // ------------------------------------------------------------------------------------------------ HTTP
 
   async #post(): Promise<void> {
-    if (this.#busy || this.#queue.length === 0) return;
+    if (this.#busy || this.#queue.length === 0 || this.#isOver()) return;
     this.#busy = true;
-    const batch = this.#queue.slice(0, this.#options.batchPacketsMax ?? 256);
+    const batch = this.#nextBatch();
     this.#sent = batch.length;
-    let waitMs = 0;
-    let ok = false;
+    let then: () => void = () => this.#retryLater(() => this.#post(), 0, 'the service cannot be reached');
     try {
-      const response = await (this.#options.fetch ?? fetch)(new URL('/ingest/raw-packet', this.#options.baseUrl), {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${await this.#options.token()}`,
-          'content-type': 'application/x-protobuf; encoding=delimited',
-          accept: 'application/x-protobuf',
-        },
-        body: encodeBatch(batch),
-      });
+      const response = await this.#send(encodeBatch(batch.map(({ bytes }) => bytes)));
       if (response.status === 202) {
         const reply = decodeReply(new Uint8Array(await response.arrayBuffer()));
         this.#options.onReply?.(reply);
-        ok = !this.#settleBatch(batch, reply.rejected);
-      } else {
-        waitMs = 1000 * Number(response.headers.get('retry-after') ?? 0);
-        const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string };
-        const code = problem.code ?? `http_${response.status}`;
-        if (code === 'packet_malformed' || code === 'payload_too_large' || code === 'packet_too_large') {
-          // The batch as a whole was refused: sending it again cannot help.
-          this.#settleBatch(
-            batch,
-            batch.map((_, index) => ({ index, code, detail: problem.detail ?? '' })),
-          );
-          ok = true;
-        }
-      }
+        const again = this.#settleBatch(batch, reply.rejected);
+        then = again ? () => this.#retryLater(() => this.#post(), 0, 'some packets were not taken') : () => this.#goOn();
+      } else then = this.#afterRefusal(batch, response.status, response.headers.get('retry-after'), await problemOf(response));
     } catch {
-      // The network: the same again later.
+      // The network, or no token: the same again later.
     }
     this.#busy = false;
     this.#sent = 0;
-    if (ok) {
-      this.#attempt = 0;
-      if (this.#queue.length > 0) this.#after(0, () => this.#post());
-    } else if (this.#queue.length > 0) this.#retryLater(() => this.#post(), waitMs);
+    if (!this.#isOver()) then();
+  }
+
+  #goOn(): void {
+    this.#attempt = 0;
+    if (this.#queue.length > 0) this.#after(0, () => this.#post());
+  }
+
+  #nextBatch(): readonly Waiting[] {
+    let count = 0;
+    let bytes = 0;
+    while (count < this.#queue.length && count < this.#batchPacketsMax) {
+      bytes += this.#queue[count]!.bytes.length;
+      if (count > 0 && bytes > BATCH_BYTES_MAX) break;
+      count++;
+    }
+    return this.#queue.slice(0, count);
+  }
+
+  #afterRefusal(batch: readonly Waiting[], status: number, retryAfter: string | null, problem: Problem): () => void {
+    const code = problem.code ?? `http_${status}`;
+    const detail = `${status} ${code}: ${problem.detail ?? ''}`;
+    switch (afterStatus(status)) {
+      case 'retry':
+        return () => this.#retryLater(() => this.#post(), 1000 * Number(retryAfter ?? 0) || 0, detail);
+      case 'stop':
+        return () => void this.#refused(() => this.#post(), detail);
+      default:
+        // The batch as a whole was refused: sending it again cannot help.
+        this.#settleBatch(
+          batch,
+          batch.map((_, index) => ({ index, code, detail: problem.detail ?? '' })),
+        );
+        return () => this.#goOn();
+    }
+  }
+
+  async #send(body: Uint8Array<ArrayBuffer>): Promise<Response> {
+    this.#token = await this.#options.token();
+    return await (this.#options.fetch ?? fetch)(new URL('/ingest/raw-packet', this.#options.baseUrl), {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${this.#token}`,
+        'content-type': 'application/x-protobuf; encoding=delimited',
+        accept: 'application/x-protobuf',
+      },
+      body,
+    });
   }
 
   /** Takes the batch off the queue but for what may be sent again. @returns true when something is left to be sent again */
-  #settleBatch(batch: readonly Uint8Array[], rejections: readonly Rejection[]): boolean {
-    const again: Uint8Array[] = [];
-    for (const rejection of rejections) {
-      const bytes = batch[rejection.index];
-      if (bytes === undefined) continue;
-      if (retryable.has(rejection.code)) again.push(bytes);
-      else this.#options.onRejected?.(rejection, bytes);
-    }
+  #settleBatch(batch: readonly Waiting[], rejections: readonly Rejection[]): boolean {
+    const byIndex = new Map(rejections.map((rejection) => [rejection.index, rejection]));
+    const again = batch.filter((one, index) => !this.#settleOne(one, byIndex.get(index)));
     this.#queue = [...again, ...this.#queue.slice(batch.length)];
-    this.#queueBytes = this.#queue.reduce((sum, bytes) => sum + bytes.length, 0);
-    this.#settleIdle();
+    this.#queueBytes = this.#queue.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    this.#noteRoom();
     return again.length > 0;
+  }
+
+  /** @returns false when the packet is to be sent again */
+  #settleOne({ bytes, done }: Waiting, rejection: Rejection | undefined): boolean {
+    if (rejection === undefined) done(STORED);
+    else if (retryableRejection(rejection.code)) return false;
+    else {
+      this.#options.onRejected?.(rejection, bytes);
+      done({ status: 'rejected', code: rejection.code, detail: rejection.detail });
+    }
+    return true;
   }
 
   // ------------------------------------------------------------------------------------------------ WebSocket
 
   async #connect(): Promise<void> {
-    if (this.#socket !== null || this.#busy) return;
+    if (this.#socket !== null || this.#busy || this.#isOver()) return;
     this.#busy = true;
     try {
-      const token = await this.#options.token();
+      this.#token = await this.#options.token();
+      if (this.#isOver()) return;
       const url = new URL('/ingest/stream', this.#options.baseUrl.replace(/^http/, 'ws'));
-      const bearer = btoa(token).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+      const bearer = btoa(this.#token).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
       const socket = new (this.#options.webSocket ?? WebSocket)(url, ['bio.v1', `bio.bearer.${bearer}`]);
+      let opened = false;
       socket.binaryType = 'arraybuffer';
       this.#socket = socket;
       this.#sent = 0;
       this.#settled = 0;
       this.#window = FIRST_WINDOW;
-      socket.addEventListener('open', () => this.#pump());
+      socket.addEventListener('open', () => {
+        opened = true;
+        this.#pump();
+      });
       socket.addEventListener('message', (event) => {
         if (socket === this.#socket && event.data instanceof ArrayBuffer) this.#acknowledged(decodeReply(new Uint8Array(event.data)));
       });
-      socket.addEventListener('error', () => undefined); // a close event follows
-      socket.addEventListener('close', (event) => this.#disconnected(socket, event.code));
+      // A close event follows, but for a refused handshake in Node 22.
+      socket.addEventListener('error', () => void (opened || this.#disconnected(socket, false, 1006, '')));
+      socket.addEventListener('close', (event) => void this.#disconnected(socket, opened, event.code, event.reason));
     } catch {
-      this.#retryLater(() => this.#connect(), 0);
+      this.#retryLater(() => this.#connect(), 0, 'no connection');
     } finally {
       this.#busy = false;
     }
@@ -220,7 +324,7 @@ export class IngestClient {
     const socket = this.#socket;
     if (socket === null || socket.readyState !== 1) return;
     while (this.#sent < this.#queue.length && this.#sent < this.#window) {
-      socket.send(this.#queue[this.#sent]! as Uint8Array<ArrayBuffer>);
+      socket.send(this.#queue[this.#sent]!.bytes as Uint8Array<ArrayBuffer>);
       this.#sent++;
     }
   }
@@ -230,35 +334,40 @@ export class IngestClient {
     this.#attempt = 0;
     if (reply.window > 0) this.#window = reply.window;
     const count = Math.min(reply.settled - this.#settled, this.#sent);
-    const again: Uint8Array[] = [];
-    for (const rejection of reply.rejected) {
-      const bytes = this.#queue[rejection.index - this.#settled];
-      if (bytes === undefined) continue;
-      if (retryable.has(rejection.code)) again.push(bytes);
-      else this.#options.onRejected?.(rejection, bytes);
+    const byIndex = new Map(reply.rejected.map((rejection) => [rejection.index - this.#settled, rejection]));
+    const settled = this.#queue.splice(0, count);
+    const again = settled.filter((one, i) => !this.#settleOne(one, byIndex.get(i)));
+    for (const { bytes } of settled) this.#queueBytes -= bytes.length;
+    for (const one of again) {
+      this.#queue.push(one);
+      this.#queueBytes += one.bytes.length;
     }
-    for (let i = 0; i < count; i++) this.#queueBytes -= this.#queue[i]!.length;
-    this.#queue.splice(0, count);
     this.#sent -= count;
     this.#settled = reply.settled;
-    for (const bytes of again) {
-      this.#queue.push(bytes);
-      this.#queueBytes += bytes.length;
-    }
-    this.#settleIdle();
+    this.#noteRoom();
     this.#pump();
   }
 
-  #disconnected(socket: WebSocket, code: number): void {
+  async #disconnected(socket: WebSocket, opened: boolean, code: number, reason: string): Promise<void> {
     if (socket !== this.#socket) return;
     this.#socket = null;
     this.#sent = 0;
-    if (this.#closed) return;
-    if (code >= 4500 && code <= 4999) {
-      this.#closed = true;
-      return;
+    if (this.#isOver()) return;
+    const next = opened ? afterClose(code) : await this.#whyNotOpened();
+    if (this.#isOver()) return;
+    const detail = `${code} ${reason}`.trim();
+    if (next === 'stop') await this.#refused(() => this.#connect(), detail);
+    else if (this.#queue.length > 0) this.#retryLater(() => this.#connect(), 0, detail);
+  }
+
+  /** A handshake that was refused tells no reason, so an empty batch is posted to hear it. */
+  async #whyNotOpened(): Promise<'stop' | 'retry'> {
+    try {
+      const response = await this.#send(new Uint8Array(0));
+      return afterStatus(response.status) === 'stop' ? 'stop' : 'retry';
+    } catch {
+      return 'retry';
     }
-    if (this.#queue.length > 0) this.#retryLater(() => this.#connect(), 0);
   }
 
   // ------------------------------------------------------------------------------------------------ the queue
@@ -267,14 +376,29 @@ export class IngestClient {
   #giveUpOldest(): void {
     const [lost] = this.#queue.splice(Math.min(this.#sent, this.#queue.length - 1), 1);
     if (lost === undefined) return;
-    this.#queueBytes -= lost.length;
-    this.#options.onLost?.(lost);
+    this.#queueBytes -= lost.bytes.length;
+    this.#options.onLost?.(lost.bytes);
+    lost.done({ status: 'lost', code: 'queue_full', detail: `more than ${this.#queueBytesMax} bytes were waiting` });
   }
 
-  #settleIdle(): void {
-    if (this.#queue.length > 0) return;
-    const idle = this.#idle;
-    this.#idle = [];
-    for (const resolve of idle) resolve();
+  #noteRoom(): void {
+    if (this.#queueBytes <= this.#queueBytesMax / 2) for (const resolve of this.#roomy.splice(0)) resolve();
+    if (this.#queue.length === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
+
+  #isOver(): boolean {
+    return this.#state === 'closed';
+  }
+
+  #become(state: IngestState, detail: string): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    this.#options.onState?.(state, detail);
+  }
+}
+
+type Problem = Readonly<{ code?: string; detail?: string }>;
+
+async function problemOf(response: Response): Promise<Problem> {
+  return (await response.json().catch(() => ({}))) as Problem;
 }

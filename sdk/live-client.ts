@@ -3,10 +3,11 @@
  *  Modes
  *  - connecting: a socket is being opened. Its failure plans another one.
  *  - live: frames arrive.
- *  - waiting: until the next attempt, or for a new token after the old one expired.
+ *  - waiting: until the next attempt, or for a new token after the old one expired or was refused.
  *  - closed: by close(), or by a close code that says that reconnecting is useless. Final. */
 import type { LiveFrame } from '../src/proto/frame-codec.ts';
 import { decodeFrame } from '../src/proto/frame-codec.ts';
+import { afterClose, afterStatus, backoffMs } from './retry.ts';
 
 export type { LiveChannel, LiveFeature, LiveFrame } from '../src/proto/frame-codec.ts';
 
@@ -30,18 +31,15 @@ export type LiveClientOptions = Readonly<{
   perAnimationFrame?: boolean;
   /** For tests. */
   webSocket?: typeof WebSocket;
+  fetch?: typeof fetch;
   random?: () => number;
 }>;
 
-const FIRST_DELAY_MS = 250;
-const DELAY_MS_MAX = 15_000;
 /** Nothing heard for this long: the connection is dead, whatever the socket says. */
 const SILENCE_MS = 20_000;
 const PING_MS = 7000;
 /** Frames held for the next animation frame; a page in the background draws none and keeps the newest. */
 const HELD_MAX = 600;
-/** Close codes 4000-4499 and those of broken connections: reconnect. 4500-4999: do not. */
-const useless = (code: number): boolean => (code >= 4500 && code <= 4999) || code === 1008;
 const TOKEN_EXPIRED = 4001;
 
 export class LiveClient {
@@ -128,9 +126,12 @@ export class LiveClient {
     }
     socket.binaryType = 'arraybuffer';
     this.#socket = socket;
+    let opened = false;
+    socket.addEventListener('open', () => void (opened = true));
     socket.addEventListener('message', (event) => this.#heard(socket, event.data));
-    socket.addEventListener('close', (event) => this.#ended(socket, event.code, event.reason));
-    socket.addEventListener('error', () => undefined); // a close event follows
+    socket.addEventListener('close', (event) => void this.#ended(socket, opened, event.code, event.reason));
+    // A close event follows, but for a refused handshake in Node 22.
+    socket.addEventListener('error', () => void (opened || this.#ended(socket, false, 1006, '')));
     this.#heardAtMs = performance.now();
     this.#pingTimer = setInterval(() => this.#watch(socket), PING_MS);
   }
@@ -143,6 +144,7 @@ export class LiveClient {
       return;
     }
     if (!(data instanceof ArrayBuffer)) return;
+    if (this.#state !== 'live') this.#ready();
     const frame = decodeFrame(new Uint8Array(data));
     if (frame.seq <= this.#lastSeq) return; // a replay that overlaps
     this.#lastSeq = frame.seq;
@@ -166,22 +168,38 @@ export class LiveClient {
 
   #told(text: string): void {
     const message = JSON.parse(text) as { type?: string; status?: string; code?: string; detail?: string };
-    if (message.type === 'ready') {
-      this.#attempt = 0;
-      this.#become('live', '');
-      if (this.#options.maxRateHz !== undefined) this.subscribe({ maxRateHz: this.#options.maxRateHz });
-    } else if (message.type === 'replay' && message.status === 'too_old') this.#options.onGap?.(this.#lastSeq);
+    if (message.type === 'ready') this.#ready();
+    else if (message.type === 'replay' && message.status === 'too_old') this.#options.onGap?.(this.#lastSeq);
     else if (message.type === 'error') this.#options.onState?.(this.#state, `${message.code}: ${message.detail}`);
   }
 
-  #ended(socket: WebSocket, code: number, reason: string): void {
+  #ready(): void {
+    if (this.#state === 'live') return;
+    this.#attempt = 0;
+    this.#become('live', '');
+    if (this.#options.maxRateHz !== undefined) this.subscribe({ maxRateHz: this.#options.maxRateHz });
+  }
+
+  async #ended(socket: WebSocket, opened: boolean, code: number, reason: string): Promise<void> {
     if (socket !== this.#socket) return;
     this.#socket = null;
     this.#clearTimers();
     if (this.#isClosed()) return;
-    if (useless(code)) this.#become('closed', `${code} ${reason}`);
-    else if (code === TOKEN_EXPIRED) void this.#afterExpiry(reason);
+    if (!opened && (await this.#isRefused())) await this.#afterExpiry('the credential is refused');
+    else if (code === TOKEN_EXPIRED) await this.#afterExpiry(reason);
+    else if (opened && afterClose(code) === 'stop') this.#become('closed', `${code} ${reason}`);
     else this.#plan(`${code} ${reason}`);
+  }
+
+  /** A handshake that was refused tells no reason; an ordinary request with the same credential does. */
+  async #isRefused(): Promise<boolean> {
+    try {
+      const url = new URL('/api/v1/bootstrap', this.#options.baseUrl.replace(/^ws/, 'http'));
+      const response = await (this.#options.fetch ?? fetch)(url, { headers: { authorization: `Bearer ${this.#sentToken}` } });
+      return response.status !== 404 && afterStatus(response.status) === 'stop';
+    } catch {
+      return false;
+    }
   }
 
   /** With the same token again the answer would be the same: connects when there is a new one, else waits for renew(). */
@@ -198,10 +216,7 @@ export class LiveClient {
   #plan(detail: string): void {
     if (this.#isClosed()) return;
     this.#become('waiting', detail);
-    // Full jitter: a thousand clients that lost the same server do not come back at once.
-    const capMs = Math.min(DELAY_MS_MAX, FIRST_DELAY_MS * 2 ** this.#attempt);
-    this.#attempt++;
-    this.#retry(capMs * (0.1 + 0.9 * this.#random()));
+    this.#retry(backoffMs(this.#attempt++, this.#random()));
   }
 
   #retry(delayMs: number): void {
@@ -216,7 +231,7 @@ export class LiveClient {
   #watch(socket: WebSocket): void {
     if (socket !== this.#socket) return;
     if (performance.now() - this.#heardAtMs > SILENCE_MS) {
-      this.#ended(socket, 1006, 'silent');
+      void this.#ended(socket, true, 1006, 'silent');
       socket.close();
     } else this.#tell({ type: 'ping' });
   }

@@ -5,6 +5,7 @@ import type { MemoryService } from '../bench/lib/memory-service.ts';
 import { KEY, startMemoryService } from '../bench/lib/memory-service.ts';
 import { ecgPacket } from '../bench/lib/packets.ts';
 import { IngestClient } from '../sdk/ingest-client.ts';
+import type { IngestClientOptions } from '../sdk/ingest-client.ts';
 import type { Packet } from '../src/proto/packet-codec.ts';
 import { encodeBatch, encodePacket } from '../src/proto/packet-codec.ts';
 import type { IngestReply } from '../src/proto/reply-codec.ts';
@@ -238,7 +239,7 @@ describe('ingest client', () => {
     const { packets, key } = device(400);
     const client = new IngestClient({ baseUrl: service.baseUrl, token: () => KEY, transport, lingerMs: 5, batchPacketsMax: 50 });
     for (const [i, packet] of packets.entries()) {
-      client.send(packet);
+      void client.send(packet);
       if (i === 100) service.sink.mode = 'failing';
       if (i === 200) service.sink.mode = 'busy';
       if (i === 300) service.sink.mode = 'normal';
@@ -249,6 +250,78 @@ describe('ingest client', () => {
     expect(client.pendingBytes).toBe(0);
     expect(service.sink.stored.get(key)).toEqual(new Set(packets.map(({ seq }) => seq)));
     client.close();
+  });
+});
+
+describe('ingest client', () => {
+  const client = (options: Partial<IngestClientOptions>) =>
+    new IngestClient({ baseUrl: service.baseUrl, token: () => KEY, lingerMs: 5, ...options });
+
+  it.each(['http', 'websocket'] as const)('says of each packet what became of it over %s', async (transport) => {
+    const { packets } = device(3);
+    const future: Packet = { ...packets[2]!, t0DeviceNs: packets[2]!.t0DeviceNs + 10n ** 15n };
+    const sender = client({ transport });
+    const results = await Promise.all([packets[0]!, packets[1]!, future, packets[0]!].map((packet) => sender.send(packet)));
+    expect(results.map(({ status, code }) => `${status} ${code}`.trim())).toEqual(['stored', 'stored', 'rejected packet_clock', 'stored']);
+    sender.close();
+  });
+
+  it.each(['http', 'websocket'] as const)(
+    'stops at a refused credential, keeps the packets, and goes on with a new one over %s',
+    async (transport) => {
+      const { packets, key } = device(5);
+      let token = 'nonsense';
+      let asked = 0;
+      const states: string[] = [];
+      const sender = client({
+        transport,
+        random: () => 0,
+        token: () => {
+          asked++;
+          return token;
+        },
+        onState: (state, detail) => void states.push(`${state} ${detail}`.trim()),
+      });
+      const results = packets.map((packet) => sender.send(packet));
+      await until(() => sender.state === 'stopped');
+      const askedThen = asked;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      expect(asked).toBe(askedThen); // not tried again and again
+      expect(sender.pendingCount).toBe(5);
+      token = KEY;
+      await sender.renew();
+      expect((await Promise.all(results)).every(({ status }) => status === 'stored')).toBe(true);
+      expect(service.sink.stored.get(key)?.size).toBe(5);
+      sender.close();
+    },
+  );
+
+  it('keeps what it can while the service is away, tells what it gave up, and slows a sender that asks', async () => {
+    const { packets, key } = device(100);
+    const size = encodePacket(packets[0]!).length;
+    const lost: number[] = [];
+    let away = true;
+    const sender = client({
+      queueBytesMax: 20 * size + 200,
+      random: () => 0,
+      onLost: (bytes) => void lost.push(bytes.length),
+      fetch: (...request) => (away ? Promise.reject(new Error('offline')) : fetch(...request)),
+    });
+    const results = packets.slice(0, 40).map((packet) => sender.send(packet));
+    expect(sender.pendingBytes).toBeLessThanOrEqual(20 * size + 200);
+    expect(lost.length).toBeGreaterThanOrEqual(19);
+    expect(await results[0]).toMatchObject({ status: 'lost', code: 'queue_full' });
+    await until(() => sender.state === 'waiting');
+    away = false;
+    for (const packet of packets.slice(40)) {
+      await sender.room();
+      results.push(sender.send(packet));
+    }
+    const all = await Promise.all(results);
+    expect(all.filter(({ status }) => status === 'lost')).toHaveLength(lost.length);
+    expect(all.slice(-60).every(({ status }) => status === 'stored')).toBe(true);
+    expect(service.sink.stored.get(key)?.size).toBe(100 - lost.length);
+    sender.close();
   });
 });
 

@@ -2,6 +2,7 @@
  *  whether to come back. And a fleet that comes all at once. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../bench/lib/packets.ts';
+import { LiveClient } from '../sdk/live-client.ts';
 import { createOrganization } from '../src/auth/organizations.ts';
 import type { NewOrganization } from '../src/auth/organizations.ts';
 import { readConfig } from '../src/config.ts';
@@ -127,6 +128,32 @@ it('closes the sockets of a revoked key and of a disabled user', async () => {
   await database.pool.query('update xuser set disabled_at = now() where id = $1', [id]);
   await withinASecond(() => own.closed() !== null);
   expect(own.closed()?.code).toBe(4502);
+});
+
+it('a viewer does not try a refused credential again and again, and goes on with a new one', async () => {
+  const { xuser_id: subject, xuser_token: token } = await userToken('renewed');
+  let current = 'nonsense';
+  let asked = 0;
+  const states: string[] = [];
+  const client = new LiveClient({
+    baseUrl: service.baseUrl,
+    subject,
+    random: () => 0,
+    token: () => {
+      asked++;
+      return current;
+    },
+    onFrame: () => undefined,
+    onState: (state, detail) => void states.push(`${state} ${detail}`.trim()),
+  });
+  await until(() => states.at(-1) === 'waiting the credential is refused');
+  const askedThen = asked;
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  expect(asked).toBe(askedThen);
+  current = token;
+  await client.renew();
+  await until(() => client.state === 'live');
+  client.close();
 });
 
 it('opens the streams of a fleet that comes all at once', async () => {

@@ -38,7 +38,7 @@ function device(options: { subject?: string; channels?: number; periodMs?: numbe
   let sent = 0;
   const send = (packet: Packet): void => {
     const nowNs = startNs + packet.t0DeviceNs;
-    client.send({ ...packet, subject, t0UnixNs: nowNs, sentUnixNs: nowNs + 100_000_000n });
+    void client.send({ ...packet, subject, t0UnixNs: nowNs, sentUnixNs: nowNs + 100_000_000n });
   };
   const next = (): void => {
     const packet = packets[sent++];

@@ -33,7 +33,7 @@ const bootId = randomBytes(16).toString('hex'); // new whenever the sampling clo
 const startUnixNs = BigInt(Date.now() - seconds * 1000) * 1_000_000n;
 for (let seq = 0; seq < seconds; seq++) {
   const t0DeviceNs = BigInt(seq) * 1_000_000_000n;
-  client.send({
+  void client.send({
     schemaVersion: 1,
     deviceId: 'example-typescript', // a serial number
     bootId,
