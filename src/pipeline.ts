@@ -97,6 +97,8 @@ export class Pipeline implements PacketSink {
   readonly #pool: FeaturePool;
   readonly #hub: Hub;
   readonly #streams = new Map<StreamId, Stream>();
+  /** Asked once per stream; a consent that is withdrawn ends the sessions of its person (forgetSubject). */
+  readonly #mayRecord: Coalesce<SubjectId, boolean>;
   readonly #resumePoints: Coalesce<Readonly<{ streamId: StreamId; epochNs: bigint }>, ResumePoint | null>;
   readonly ingest: Ingest;
   readonly #sockets: IngestSockets;
@@ -145,6 +147,7 @@ export class Pipeline implements PacketSink {
       },
       onFault,
     });
+    this.#mayRecord = new Coalesce((subjectIds) => this.#whoMayBeRecorded(subjectIds));
     this.#resumePoints = new Coalesce((streams) => resumePoints(options.derived, streams), 64);
     this.ingest = new Ingest(this, config, metrics, (message, err) => logger.warn({ err }, `ingest: ${message}`));
     this.#sockets = new IngestSockets(this.ingest);
@@ -183,17 +186,19 @@ export class Pipeline implements PacketSink {
     const subject = await this.#registry.resolveSubject({ orgId, projectId, subject: wanted, deviceId });
     if (isRejected(subject)) return subject;
     if (caller.kind === 'user' && subject.subjectId !== caller.subjectId) return rejected('not_found', 'no such subject');
-    if (!(await this.#mayRecord(subject.subjectId))) return rejected('consent_missing', 'the person has not consented to recording');
+    if (!(await this.#mayRecord.call(subject.subjectId))) return rejected('consent_missing', 'the person has not consented to recording');
     const opened = await this.#registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, receivedNs });
     if (isRejected(opened)) return opened;
     await this.#remember(opened);
     return opened;
   }
 
-  /** Asked once per stream; a consent that is withdrawn ends the sessions of its person (forgetSubject). */
-  async #mayRecord(subjectId: SubjectId): Promise<boolean> {
-    const { rows } = await this.#options.database.pool.query<{ missing: string[] }>('select missing_consents($1) as missing', [subjectId]);
-    return rows[0]?.missing.includes('recording') === false;
+  async #whoMayBeRecorded(subjectIds: readonly SubjectId[]): Promise<readonly boolean[]> {
+    const { rows } = await this.#options.database.pool.query<{ missing: string[] }>(
+      'select missing_consents(id) as missing from unnest($1::uuid[]) with ordinality as asked (id, i) order by i',
+      [subjectIds],
+    );
+    return rows.map(({ missing }) => !missing.includes('recording'));
   }
 
   /** Opens a stream here: its features go on after the last ones stored. */
