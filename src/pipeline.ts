@@ -6,6 +6,7 @@
 import type { Config } from './config.ts';
 import type { FeatureOutput } from './dsp/feature-rows.ts';
 import { FeaturePool } from './dsp/feature-pool.ts';
+import { reachAheadSec } from './dsp/segment-grid.ts';
 import { beatMethods, featureMethods } from './dsp/methods.ts';
 import { isRejected, PipelineError, rejected } from './errors.ts';
 import type { Rejected } from './errors.ts';
@@ -41,6 +42,8 @@ const SECOND_MS = 1000;
 const FLOWING_MS = 10_000;
 /** At start, streams that ended this long before the newest packet are looked at for values that were not computed. */
 const UNFINISHED_HOURS = 1;
+/** Rows depend on samples at most this much later, see reachAheadSec of src/dsp/segment-grid.ts. */
+const LOOK_AHEAD_NS = BigInt(reachAheadSec) * 1_000_000_000n;
 /** Values older than this are history and not shown as live. */
 const LIVE_FEATURE_MS_MAX = 60_000;
 const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
@@ -80,6 +83,10 @@ type Stream = {
   headDeviceNs: bigint;
   /** Durable samples that the feature pool had no room for: [from, to) device ns. */
   owed: { fromNs: bigint; toNs: bigint } | null;
+  /** Rows before it had been computed when the stream was opened here, device ns; 0 for a new one. */
+  readonly computedNs: bigint;
+  /** Recomputed ranges that are not stored yet. */
+  replacing: number;
   /** When a packet last came, ms of the monotonic clock. */
   lastMs: number;
 };
@@ -92,6 +99,9 @@ export class Pipeline implements PacketSink {
   readonly #log: PacketLog;
   readonly #blocks: BlockWriter;
   readonly #rows: CopyWriter;
+  /** Streams with samples that came too late for what was computed, and the log position of the first of them: they are replayed at a start
+   *  until the rows that they touch are stored. */
+  readonly #dirty = new Map<StreamId, number>();
   /** Log positions of reported rows that are not stored yet. */
   readonly #reporting = new Set<number>();
   readonly #pool: FeaturePool;
@@ -217,6 +227,8 @@ export class Pipeline implements PacketSink {
       saving: null,
       headDeviceNs: resume?.toNs ?? -1n,
       owed: null,
+      computedNs: resume?.fromNs ?? 0n,
+      replacing: 0,
       lastMs: -Infinity,
     };
     this.#streams.set(streamId, stream);
@@ -311,6 +323,7 @@ export class Pipeline implements PacketSink {
       if (runs.length > 0) {
         this.#blocks.push(stream.id, stream.epochNs, stream.rates, runs, position);
         this.#compute(stream, runs, admitted);
+        if (!this.#dirty.has(stream.id) && !this.#isComputed(stream)) this.#dirty.set(stream.id, position);
         for (const run of runs) sampleCount += run.samples.length;
       }
       if (admitted.endDeviceNs > stream.headDeviceNs) {
@@ -348,13 +361,22 @@ export class Pipeline implements PacketSink {
     };
   }
 
+  /** Are the rows that the stream's samples touch out or on their way, as far as they can be without reading samples back? */
+  #isComputed(stream: Stream): boolean {
+    return stream.owed === null && stream.replacing === 0 && this.#pool.isSettled(stream.id);
+  }
+
   // ------------------------------------------------------------------------------------------------ what was computed
 
   #takeOutput(output: FeatureOutput): void {
     const stream = this.#streams.get(output.streamId);
     if (stream === undefined) return;
     const { metrics } = this.#options;
-    void this.#rows.add(output, stream.epochNs);
+    const stored = this.#rows.add(output, stream.epochNs);
+    if (output.replaces !== null) {
+      stream.replacing += 1;
+      void stored.finally(() => (stream.replacing -= 1));
+    }
     metrics.beats.inc(output.beats.length);
     metrics.features.inc(output.features.length);
     if (!this.#hub.watched(stream.subjectId) || output.features.length === 0) return;
@@ -401,7 +423,13 @@ export class Pipeline implements PacketSink {
   /** Notes what need not be replayed any more. */
   async checkpoint(): Promise<void> {
     while (this.#checkpointing !== null) await this.#checkpointing.catch(() => undefined);
-    const position = Math.min(this.#handedPosition, this.#blocks.safePosition(), ...[...this.#reporting].map((waiting) => waiting - 1));
+    let position = Math.min(this.#handedPosition, this.#blocks.safePosition());
+    for (const waiting of this.#reporting) position = Math.min(position, waiting - 1);
+    for (const [streamId, waiting] of this.#dirty) {
+      const stream = this.#streams.get(streamId);
+      if (stream === undefined || this.#isComputed(stream)) this.#dirty.delete(streamId);
+      else position = Math.min(position, waiting - 1);
+    }
     this.#checkpointing = this.#log.checkpoint(position).finally(() => (this.#checkpointing = null));
     await this.#checkpointing;
   }
@@ -434,6 +462,9 @@ export class Pipeline implements PacketSink {
         await this.#saveChannels(stream);
       }
       this.#hand([{ stream, admitted }], entry.position);
+      // rows from computedNs on are computed again from everything stored; those before it look ahead a little
+      if (admitted.runs.length > 0 && admitted.t0DeviceNs < stream.computedNs + LOOK_AHEAD_NS)
+        this.#pool.markLate(stream.id, admitted.t0DeviceNs, admitted.endDeviceNs);
       position = entry.position;
       count += 1;
       if (this.#blocks.full || this.#poolFull) {

@@ -42,6 +42,10 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Find the R peaks of WFDB records and write them as annotation files.',
     load: async () => (await import('./detect.ts')).detect,
   },
+  reprocess: {
+    summary: 'Compute beats and values again from stored samples.',
+    load: async () => (await import('./reprocess.ts')).reprocess,
+  },
   backup: {
     summary: 'Write the whole database to a folder, while the service runs.',
     load: async () => (await import('./backup.ts')).backup,

@@ -1,0 +1,249 @@
+/** `biosignal reprocess`: computes beats and values again from stored samples, with the methods of this release. */
+import { availableParallelism } from 'node:os';
+import { FeaturePool } from '../dsp/feature-pool.ts';
+import type { FeatureOutput } from '../dsp/feature-rows.ts';
+import { beatMethods, featureMethods } from '../dsp/methods.ts';
+import type { ChannelConfig, StreamId } from '../signal.ts';
+import { CopyWriter } from '../storage/copy-writer.ts';
+import type { Database } from '../storage/database.ts';
+import { mergeRuns } from '../storage/merge-runs.ts';
+import { readStoredRuns } from '../storage/sample-rows.ts';
+import { StreamRegistry } from '../storage/stream-registry.ts';
+import type { Command, Console, Options } from './command.ts';
+import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
+import { withDatabase } from './open-database.ts';
+import { startProgress } from './progress.ts';
+
+const SEC = 1_000_000_000n;
+/** Rows computed at once. Each piece reads about 10 minutes of samples before it, too. */
+const PIECE_NS = 3600n * SEC;
+/** Rows lie at most this far behind the last sample. */
+const TAIL_NS = 16n * SEC;
+/** A stream with a packet within this time may go on: then its service computes the end, whose values are not final. */
+const FLOWING_MS = 60_000;
+const FLOWING_TAIL_NS = 64n * SEC;
+/** Ranges that failed and are told one by one. */
+const FAULTS_SHOWN = 20;
+
+type Work = Readonly<{ id: StreamId; device: string; epochNs: bigint; channels: readonly ChannelConfig[]; fromNs: bigint; toNs: bigint }>;
+type Tally = { beats: number; values: number; pieces: number; faults: string[] };
+
+export const reprocess: Command = {
+  name: 'reprocess',
+  summary: 'Compute beats and values again from stored samples.',
+  description: `Reads the samples of the streams that are named and computes their beats and values with the methods of this release, in pieces of an hour
+of several streams at once. Every piece replaces what is stored of these methods in its range, in one transaction; values of other versions
+stay. Where nothing was missing and no method has changed, the same numbers are written again, bit for bit. May run beside the service: the
+last minute of a stream that still flows is left to it.`,
+  options: {
+    stream: { type: 'string', value: 'ID', multiple: true, doc: 'A stream, by uuid or number. May be given several times.' },
+    device: { type: 'string', value: 'ID', multiple: true, doc: 'All streams of a device.' },
+    subject: { type: 'string', value: 'ID', doc: 'All streams of a user, by uuid or external id.' },
+    project: { type: 'string', value: 'ID', doc: 'All streams of a project, by id, name or project key.' },
+    all: { type: 'boolean', doc: 'All streams.' },
+    since: { type: 'string', value: 'TIME', doc: 'Values from here on (ISO 8601). Default: from the first sample.' },
+    until: { type: 'string', value: 'TIME', doc: 'Values before this. Default: to the end.' },
+    method: { type: 'string', value: 'CODE', multiple: true, doc: 'Only this method, e.g. derived:hr_ppg_v2. Default: all.' },
+    ended: { type: 'boolean', doc: 'Streams with a recent packet have ended: compute their last minute, too.' },
+    workers: { type: 'string', value: 'N', fallback: String(availableParallelism()), doc: 'Threads that compute.' },
+  },
+  examples: [
+    'biosignal reprocess --stream 6f1c2a9e-5f0e-4a35-9c3c-0d5a4c1f7e11 --since 2026-01-31T08:00:00Z',
+    'biosignal reprocess --project Pilot --method derived:hr_ppg_v2',
+  ],
+  run: async ({ console, options, json }) => {
+    const methods = wantedMethods(options.list('method'));
+    const workerCount = options.integer('workers', 1, 256);
+    const where = selection(options);
+    const [sinceNs, untilNs] = [options.time('since'), options.time('until')];
+    if (sinceNs !== null && untilNs !== null && untilNs <= sinceNs) throw new UsageError('--until must lie after --since');
+    return await withDatabase(console, async (database) => {
+      const work = await findWork(database, where, sinceNs, untilNs, options.flag('ended'));
+      const startedMs = performance.now();
+      const tally = await computeAll(database, work, methods, workerCount, console);
+      const seconds = (performance.now() - startedMs) / 1000;
+      const signalSec = work.reduce((sum, { fromNs, toNs }) => sum + Number(toNs - fromNs) / 1e9, 0);
+      const result = {
+        streams: work.length,
+        signal_hours: Number((signalSec / 3600).toFixed(3)),
+        beats: tally.beats,
+        values: tally.values,
+        seconds: Number(seconds.toFixed(1)),
+        times_real_time: Math.round(signalSec / seconds),
+        failed: tally.faults.length,
+      };
+      if (json) console.out(JSON.stringify({ ok: tally.faults.length === 0, ...result, faults: tally.faults }, null, 2));
+      else {
+        for (const [name, value] of Object.entries(result)) console.out(`${name.replaceAll('_', ' ').padEnd(16)} ${value}`);
+        for (const fault of tally.faults.slice(0, FAULTS_SHOWN)) console.err(`FAULT ${fault}`);
+      }
+      return tally.faults.length === 0 ? EXIT_OK : EXIT_FAILED;
+    });
+  },
+};
+
+const known = [...Object.values(beatMethods), ...featureMethods];
+
+/** @throws UsageError for a method that this release cannot compute */
+function wantedMethods(codes: readonly string[]): ReadonlySet<string> {
+  if (codes.length === 0) return new Set(known.map(({ code }) => code));
+  for (const code of codes) {
+    if (known.some((method) => method.code === code)) continue;
+    const now = known.find(({ feature }) => code.replace(/^derived:|_v\d+$/g, '') === feature);
+    throw new UsageError(
+      now === undefined ? `there is no method ${code}` : `this release computes ${now.code}; stored values of ${code} stay as they are`,
+    );
+  }
+  return new Set(codes);
+}
+
+type Where = Readonly<{ sql: string; values: readonly unknown[] }>;
+
+function selection(options: Options): Where {
+  const [streams, devices, subject, project] = [
+    options.list('stream'),
+    options.list('device'),
+    options.text('subject'),
+    options.text('project'),
+  ];
+  const all = options.flag('all');
+  if (!all && streams.length + devices.length === 0 && subject === '' && project === '')
+    throw new UsageError('name --stream, --device, --subject, --project or --all');
+  return {
+    sql: `($1::text[] = '{}' or s.id::text = any ($1) or s.uuid::text = any ($1))
+      and ($2::text[] = '{}' or d.external_id = any ($2))
+      and ($3 = '' or x.id::text = $3 or x.external_id = $3)
+      and ($4 = '' or p.id::text = $4 or p.name = $4 or p.project_key = $4)`,
+    values: [streams, devices, subject, project],
+  };
+}
+
+async function findWork(database: Database, where: Where, sinceNs: bigint | null, untilNs: bigint | null, ended: boolean): Promise<Work[]> {
+  const { rows } = await database.pool.query<{ id: number; device: string; first_ns: bigint; last_ns: bigint; age_ms: number }>(
+    `select s.id, d.external_id as device, samples.first_ns, samples.last_ns,
+       coalesce(extract(epoch from now() - s.last_packet_at) * 1000, 1e15)::float8 as age_ms
+     from stream s join device d on d.id = s.device_id join xuser x on x.id = s.xuser_id join project p on p.id = s.project_id
+     cross join lateral (
+       select min(first.start_ns) as first_ns, max(last.end_ns) as last_ns from stream_channel c
+       cross join lateral (
+         select b.start_ns from sample_block b where b.stream_id = c.stream_id and b.channel_no = c.channel_no order by b.time limit 1) first
+       cross join lateral (
+         select b.start_ns + (b.n * 1e18 / c.rate_nhz)::bigint as end_ns from sample_block b
+         where b.stream_id = c.stream_id and b.channel_no = c.channel_no order by b.time desc limit 1) last
+       where c.stream_id = s.id) samples
+     where samples.first_ns is not null and ${where.sql}
+     order by s.id`,
+    [...where.values],
+  );
+  if (rows.length === 0) throw new UsageError('no such stream has samples');
+  const registry = new StreamRegistry(database);
+  const work: Work[] = [];
+  for (const row of rows) {
+    const id = row.id as StreamId;
+    const stream = await registry.findStream(id);
+    if (stream === null) continue;
+    const { epochNs, channels } = stream;
+    const flows = !ended && row.age_ms < FLOWING_MS;
+    const endNs = flows ? row.last_ns - FLOWING_TAIL_NS : row.last_ns + TAIL_NS;
+    const [fromNs, toNs] = [later(row.first_ns, sinceNs) - epochNs, earlier(endNs, untilNs) - epochNs];
+    // from the start of the stream's first second: that is where its first values lie
+    const startNs = fromNs > 0n ? (sinceNs !== null && sinceNs > row.first_ns ? fromNs : fromNs - (fromNs % SEC)) : 0n;
+    if (toNs > startNs) work.push({ id, device: row.device, epochNs, channels, fromNs: startNs, toNs });
+  }
+  return work;
+}
+
+const later = (a: bigint, b: bigint | null): bigint => (b !== null && b > a ? b : a);
+const earlier = (a: bigint, b: bigint | null): bigint => (b !== null && b < a ? b : a);
+
+async function computeAll(
+  database: Database,
+  work: readonly Work[],
+  methods: ReadonlySet<string>,
+  workerCount: number,
+  console: Console,
+): Promise<Tally> {
+  const tally: Tally = { beats: 0, values: 0, pieces: 0, faults: [] };
+  const byId = new Map(work.map((stream) => [stream.id, stream]));
+  const writer = new CopyWriter(database, {
+    currentMethods: [...methods],
+    cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
+    onFault: (message) => console.err(`biosignal reprocess: ${message}`),
+  });
+  const pool = new FeaturePool({
+    workerCount,
+    onOutput: (output) => {
+      const rows = only(output, methods);
+      tally.beats += rows.beats.length;
+      tally.values += rows.features.length;
+      void writer.add(rows, byId.get(output.streamId)!.epochNs);
+    },
+    loadRuns: async (streamId, channelNo, fromNs, toNs) => {
+      const startUs = Number(byId.get(streamId)!.epochNs / 1000n);
+      // whole seconds of the device clock, as rows of sample_block are
+      const [fromSec, toSec] = [Number(fromNs / SEC), Number((toNs + SEC - 1n) / SEC)];
+      const runs = await readStoredRuns(database.pool, streamId, channelNo, startUs + fromSec * 1e6, startUs + toSec * 1e6);
+      return mergeRuns(runs).map(({ k0, samples, qmask }) => ({ channelNo, k0, samples, qmask }));
+    },
+    onFault: (message, cause) => console.err(`biosignal reprocess: ${message}: ${String(cause)}`),
+  });
+  const pieces = work.flatMap((stream) => cut(stream));
+  const totalSec = pieces.reduce((sum, { fromNs, toNs }) => sum + Number(toNs - fromNs) / 1e9, 0);
+  const progress = startProgress(console, 'reprocess', totalSec);
+  const startedMs = performance.now();
+  let doneSec = 0;
+  try {
+    for (const { id, channels } of work) pool.openStream(id, channels);
+    await inTurns(pieces, 2 * workerCount, async (piece) => {
+      console.signal.throwIfAborted();
+      if (writer.full) await writer.flush();
+      try {
+        await pool.computeRows(piece.id, piece.fromNs, piece.toNs);
+      } catch (error) {
+        tally.faults.push(`stream ${piece.id} of ${piece.device}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+      tally.pieces += 1;
+      doneSec += Number(piece.toNs - piece.fromNs) / 1e9;
+      const rate = (1000 * doneSec) / (performance.now() - startedMs);
+      progress.update(doneSec, `${rate.toFixed(0)} times real time`);
+    });
+    await writer.flush();
+  } finally {
+    progress.end();
+    await pool.close();
+    await writer.close();
+  }
+  return tally;
+}
+
+function cut(stream: Work): Work[] {
+  const pieces: Work[] = [];
+  for (let fromNs = stream.fromNs; fromNs < stream.toNs; fromNs += PIECE_NS)
+    pieces.push({ ...stream, fromNs, toNs: earlier(fromNs + PIECE_NS, stream.toNs) });
+  return pieces;
+}
+
+/** Rows of the methods that are wanted. */
+function only(output: FeatureOutput, methods: ReadonlySet<string>): FeatureOutput {
+  const beats = output.beats.filter((beat) => methods.has(beat.method));
+  return { ...output, beats, features: output.features.filter((row) => methods.has(row.methodCode)) };
+}
+
+/** Runs over all items, at most `atOnce` under way; the first error ends it when those under way are done. */
+async function inTurns<T>(items: readonly T[], atOnce: number, run: (item: T) => Promise<void>): Promise<void> {
+  let next = 0;
+  let failed = false;
+  const results = await Promise.allSettled(
+    Array.from({ length: Math.min(atOnce, items.length) }, async () => {
+      while (next < items.length && !failed) {
+        try {
+          await run(items[next++]!);
+        } catch (error) {
+          failed = true;
+          throw error;
+        }
+      }
+    }),
+  );
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}

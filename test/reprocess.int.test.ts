@@ -1,0 +1,234 @@
+// Values are the same whichever way they came: live, computed again by `biosignal reprocess`, or after a kill that interrupted late data.
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { createOrganization } from '../src/auth/organizations.ts';
+import type { NewOrganization } from '../src/auth/organizations.ts';
+import type { Console } from '../src/cli/command.ts';
+import { EXIT_OK, EXIT_USAGE, runCommand } from '../src/cli/command.ts';
+import { reprocess } from '../src/cli/reprocess.ts';
+import { fixtureChannels, madeUpStream, packets, seeded } from '../src/dsp/feature-fixture.ts';
+import type { Packet } from '../src/proto/packet-codec.ts';
+import { encodeBatch, encodePacket } from '../src/proto/packet-codec.ts';
+import type { SampleRun } from '../src/signal.ts';
+import { gridTimeNs } from '../src/signal.ts';
+import { testDatabase } from './helpers/database.ts';
+import type { TestDatabase } from './helpers/database.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+
+/** Everything but a respiration channel: so that breathing is made of beats, too. */
+const channels = fixtureChannels.filter(({ kind }) => kind !== 'resp');
+const lengthSec = 420;
+const startSec = 64.3;
+const runs = madeUpStream(21, startSec, lengthSec, channels);
+const epochNs = BigInt(Date.now() - 3_600_000) * 1_000_000n;
+
+let database: TestDatabase;
+let org: NewOrganization;
+let serving: ChildProcess | null = null;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  org = await createOrganization(database.pool, 'Test');
+});
+afterEach(async () => {
+  if (serving !== null) await stop('SIGKILL');
+});
+afterAll(() => database.close());
+
+async function serve(): Promise<string> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'test/helpers/service-child.ts', database.url], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  serving = child;
+  const [first] = (await once(child.stdout!.setEncoding('utf8'), 'data')) as [string];
+  return first.trim();
+}
+
+async function stop(signal: NodeJS.Signals): Promise<void> {
+  const child = serving!;
+  serving = null;
+  const closed = once(child, 'close');
+  child.kill(signal);
+  await closed;
+}
+
+/** Packets of about a second with every channel. */
+function recordingOf(deviceId: string): Packet[] {
+  return packets(runs, channels, seeded(22), 0.8, 1.2).map((packet, seq) => {
+    const starts = packet.map(({ channelNo, k0 }) => gridTimeNs(k0, channels[channelNo]!.rateNanoHz));
+    const t0 = starts.reduce((first, ns) => (ns < first ? ns : first));
+    return {
+      schemaVersion: 1,
+      deviceId,
+      bootId: '00112233445566778899aabbccddeeff',
+      seq,
+      t0DeviceNs: t0,
+      t0UnixNs: epochNs + t0,
+      sentUnixNs: epochNs + t0,
+      subject: '',
+      firmware: '',
+      blocks: packet.map(({ channelNo, samples }: SampleRun, i) => ({
+        channel: channels[channelNo]!,
+        tOffsetNs: Number(starts[i]! - t0),
+        samples,
+        qmask: null,
+      })),
+      measurements: [],
+      events: [],
+    };
+  });
+}
+
+async function send(baseUrl: string, sent: readonly Packet[]): Promise<void> {
+  for (let at = 0; at < sent.length;) {
+    const part = sent.slice(at, at + 10);
+    const response = await fetch(`${baseUrl}/ingest/raw-packet`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${org.apiKey.key}`, 'content-type': 'application/x-protobuf; encoding=delimited' },
+      body: encodeBatch(part.map((packet) => encodePacket(packet))) as Uint8Array<ArrayBuffer>,
+    });
+    const answer = (await response.json()) as { accepted?: number; rejected?: { code: string }[] };
+    if (response.status === 202 && answer.rejected!.length === 0) at += 10;
+    else if (response.status === 429 || response.status === 503 || answer.rejected?.every(({ code }) => code === 'rate_limited') === true)
+      await sleep(200);
+    else throw new Error(`${response.status} ${JSON.stringify(answer)}`);
+  }
+}
+
+/** Beats and values of a device as text, times on its own clock, before a time. */
+async function rowsOf(deviceId: string, beforeSec = Infinity): Promise<string[]> {
+  const { rows } = await database.pool.query<{ row: string; t: number }>(
+    `select (t.ts_ns - s.epoch_ns)::float8 / 1e9 as t, concat_ws(' ', m.code, t.channel_no, t.ts_ns - s.epoch_ns, t.rest) as row
+     from stream s join device d on d.id = s.device_id
+     join (select stream_id, method_id, channel_no, ts_ns, concat_ws(' ', interval_ms, kind, qmask, reason) as rest from beat
+           union all select stream_id, method_id, channel_no, ts_ns, concat_ws(' ', value, qmask) from feature) t on t.stream_id = s.id
+     join method m on m.id = t.method_id where d.external_id = $1 order by row`,
+    [deviceId],
+  );
+  return rows.filter(({ t }) => t < beforeSec).map(({ row }) => row);
+}
+
+async function cli(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const [out, err]: [string[], string[]] = [[], []];
+  const console: Console = {
+    out: (line) => void out.push(line),
+    err: (line) => void err.push(line),
+    progress: null,
+    env: { DATABASE_URL: database.url },
+    cwd: process.cwd(),
+    signal: new AbortController().signal,
+  };
+  const code = await runCommand(reprocess, args, console);
+  return { code, out: out.join('\n'), err: err.join('\n') };
+}
+
+function differences(got: readonly string[], wanted: readonly string[]): string[] {
+  const [a, b] = [new Set(got), new Set(wanted)];
+  const [extra, missing] = [got.filter((row) => !b.has(row)), wanted.filter((row) => !a.has(row))];
+  return extra.length + missing.length === 0
+    ? []
+    : [`${extra.length} extra, ${missing.length} missing of ${wanted.length}`, ...extra.slice(0, 5), 'missing', ...missing.slice(0, 5)];
+}
+
+test('reprocess gives what the live path gave, fills what is missing, and leaves other versions alone', async () => {
+  const baseUrl = await serve();
+  await send(baseUrl, recordingOf('live'));
+  await stop('SIGTERM');
+  const live = await rowsOf('live');
+  for (const code of [
+    'r_peaks_v1',
+    'pulse_peaks_v1',
+    'hr_ppg_v2',
+    'hr_ppg_motion_v1',
+    'resp_rate_ecg_v1',
+    'resp_rate_ppg_v1',
+    'hrv_sdnn_300s_v1',
+  ])
+    expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
+
+  const again = await cli('--device', 'live', '--ended', '--workers', '2', '--json');
+  expect(again.code, again.err).toBe(EXIT_OK);
+  expect(JSON.parse(again.out)).toMatchObject({ ok: true, streams: 1, failed: 0 });
+  expect(differences(await rowsOf('live'), live)).toEqual([]);
+
+  // an older version's values, and holes in today's
+  await database.pool.query(
+    `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ppg', 'derived:hr_ppg_v1', 1, '/min')`,
+  );
+  await database.pool.query(
+    `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
+     select time, ts_ns, value + 1, stream_id, (select id from method where code = 'derived:hr_ppg_v1'), channel_no, qmask from feature
+     where method_id = (select id from method where code = 'derived:hr_ppg_v2')`,
+  );
+  const withOld = await rowsOf('live');
+  const old = withOld.filter((row) => row.includes('hr_ppg_v1'));
+  expect(old.length).toBeGreaterThan(300);
+  await database.pool.query(`delete from feature where ts_ns % 3 = 0 or (ts_ns / 1000000000) % 100 < 30`);
+  await database.pool.query(`delete from beat where (ts_ns / 1000000000) % 77 < 11`);
+  await database.pool.query(
+    `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
+     select time, ts_ns, value + 1, stream_id, (select id from method where code = 'derived:hr_ppg_v1'), channel_no, qmask from feature
+     where method_id = (select id from method where code = 'derived:hr_ppg_v2') on conflict do nothing`,
+  );
+  const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
+  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v1');
+  expect(oneMethod.code, oneMethod.err).toBe(EXIT_OK);
+  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v1'));
+  expect(differences(hr(await rowsOf('live')), hr(live))).toEqual([]);
+  expect((await rowsOf('live')).length).toBeLessThan(live.length);
+  expect((await cli('--device', 'live', '--ended')).code).toBe(EXIT_OK);
+  const filled = await rowsOf('live');
+  expect(
+    differences(
+      filled.filter((row) => !row.includes('hr_ppg_v1')),
+      live,
+    ),
+  ).toEqual([]);
+  expect(filled.filter((row) => row.includes('hr_ppg_v1'))).toEqual(oldLeft);
+});
+
+test('reprocess says what is wrong with the call', async () => {
+  expect((await cli()).code).toBe(EXIT_USAGE);
+  expect(await cli('--all', '--method', 'derived:hr_ppg_v1')).toMatchObject({
+    code: EXIT_USAGE,
+    err: expect.stringContaining('this release computes derived:hr_ppg_v2') as string,
+  });
+  expect((await cli('--all', '--method', 'derived:nonsense_v1')).code).toBe(EXIT_USAGE);
+  expect((await cli('--device', 'nobody')).code).toBe(EXIT_USAGE);
+  const help = await cli('--help');
+  expect(help).toMatchObject({ code: EXIT_OK, out: expect.stringContaining('--since TIME') as string });
+});
+
+test('late data that was acknowledged, and not computed when the service was killed, is computed after the next start', async () => {
+  let baseUrl = await serve();
+  const sent = recordingOf('late');
+  const late = sent.slice(60, 66);
+  await send(baseUrl, [...sent.slice(0, 60), ...sent.slice(66)]);
+  await until(async () =>
+    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v1') && secondOf(row) > startSec + lengthSec - 20),
+  );
+  await sleep(6000); // a checkpoint is noted: nothing but the late packets is to be replayed
+  await send(baseUrl, late);
+  await stop('SIGKILL');
+  const killed = await rowsOf('late');
+  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v1') && Math.abs(secondOf(row) - startSec - 63) < 2)).toBe(false);
+
+  baseUrl = await serve();
+  await send(baseUrl, recordingOf('whole'));
+  const endSec = startSec + lengthSec - 60;
+  await until(
+    async () => differences(await rowsOf('late', endSec), await rowsOf('whole', endSec)).length === 0,
+    () => rowsOf('late', endSec).then(async (rows) => differences(rows, await rowsOf('whole', endSec))),
+  );
+});
+
+const secondOf = (row: string): number => Number(row.split(' ')[2]) / 1e9;
+
+async function until(holds: () => Promise<boolean>, explain?: () => Promise<unknown>): Promise<void> {
+  for (const deadline = performance.now() + 90_000; performance.now() < deadline; await sleep(500)) if (await holds()) return;
+  throw new Error(`it did not come about: ${JSON.stringify(await explain?.())}`);
+}
