@@ -3,9 +3,8 @@
  *  node bench/micro/r-peaks.bench.ts [rounds]
  *  30 minutes of a seeded synthetic ECG at 360 Hz; packets of 90 and whole; CPU time of the process; variants interleaved, best and
  *  median of the rounds. The sum pass is the speed of merely reading the samples on this machine under its present load. */
-import { EcgQuality } from '../../src/dsp/ecg-quality.ts';
 import { noBeats } from '../../src/dsp/kernel-beats.ts';
-import { emptyQuality } from '../../src/dsp/ppg-quality.ts';
+import { EcgKernel, noJudgements } from '../../src/dsp/kernel-ecg.ts';
 import { RPeakDetector } from '../../src/dsp/r-peaks.ts';
 
 const FS = 360;
@@ -50,14 +49,15 @@ function detectPass(leads: readonly Float64Array[], packet: number): () => void 
   };
 }
 
-function qualityPass(packet: number): () => void {
-  const quality = new EcgQuality(FS);
-  const found = emptyQuality();
+function kernelPass(leads: readonly Float64Array[], packet: number): () => void {
+  const kernel = new EcgKernel(FS, leads.length);
+  const found = noBeats(4096);
+  const judged = noJudgements();
   return () => {
-    quality.reset();
-    found.count = 0;
-    for (let at = 0; at < N; at += packet) quality.push(x, at, Math.min(N, at + packet), found);
-    keep += found.count;
+    kernel.reset();
+    found.count = judged.count = 0;
+    for (let at = 0; at < N; at += packet) kernel.push(leads, at, Math.min(N, at + packet), found, judged);
+    keep += judged.count;
   };
 }
 
@@ -66,7 +66,7 @@ const variants: [string, () => void, number][] = [
   ['R peaks, packets of 90', detectPass([x], 90), 1],
   ['R peaks, whole', detectPass([x], N), 1],
   ['R peaks, 2 leads, packets of 90', detectPass([x, x], 90), 2],
-  ['quality with its detectors, of 90', qualityPass(90), 1],
+  ['R peaks and quality, packets of 90', kernelPass([x], 90), 1],
 ];
 const rates = variants.map((): number[] => []);
 for (let round = -2; round < rounds; round++) {

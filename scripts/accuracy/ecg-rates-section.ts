@@ -9,13 +9,13 @@ const HRV_WINDOW_SEC = 300;
 
 /** Heart rate of the beats in [from, to), bpm: 60 / mean RR (the median would jump between the two intervals of bigeminy); null with fewer
  *  than 3 beats. */
-export function heartRate(beats: Float64Array, fs: number, from: number, to: number): number | null {
+function heartRate(beats: Float64Array, fs: number, from: number, to: number): number | null {
   const rr = intervals(beats, from, to);
   return rr.length < 2 ? null : (60 * fs * rr.length) / rr.reduce((a, b) => a + b, 0);
 }
 
 /** RMSSD and SDNN of all intervals in [from, to), ms: nothing is corrected here, so that detection alone is judged. */
-export function variability(beats: Float64Array, fs: number, from: number, to: number): { rmssdMs: number; sdnnMs: number } | null {
+function variability(beats: Float64Array, fs: number, from: number, to: number): { rmssdMs: number; sdnnMs: number } | null {
   const rr = intervals(beats, from, to);
   if (rr.length < 20) return null;
   const ms = rr.map((v) => (1000 * v) / fs);

@@ -1,8 +1,9 @@
 /** Synthetic ECG, clean and spoilt; how well the flags predict errors on recordings is scored by `npm run accuracy`. */
 import { describe, expect, it, test } from 'vitest';
-import { EcgQuality } from './ecg-quality.ts';
-import type { FoundQuality } from './ppg-quality.ts';
-import { emptyQuality } from './ppg-quality.ts';
+import { ecgFlag, ecgRateFlag } from './ecg-quality.ts';
+import { noBeats } from './kernel-beats.ts';
+import type { FoundJudgements } from './kernel-ecg.ts';
+import { EcgKernel, noJudgements } from './kernel-ecg.ts';
 
 function random(seed: number): () => number {
   let state = seed;
@@ -22,23 +23,34 @@ function ecg(fs: number, seconds: number): Float64Array {
   return x;
 }
 
-function judge(x: Float64Array, fs: number, packet = x.length): FoundQuality {
-  const quality = new EcgQuality(fs);
-  const out = emptyQuality();
-  for (let at = 0; at < x.length; at += packet) quality.push(x, at, Math.min(x.length, at + packet), out);
-  quality.flush(out);
+function judge(x: Float64Array, fs: number, packet = x.length, kernel = new EcgKernel(fs, 1)): FoundJudgements {
+  const beats = noBeats();
+  const out = noJudgements();
+  for (let at = 0; at < x.length; at += packet) kernel.push([x], at, Math.min(x.length, at + packet), beats, out);
+  kernel.flush(beats, out);
   return out;
 }
 
-describe('EcgQuality', () => {
-  it.each([125, 250, 257.3, 360, 1000])('calls a clean ECG good at %f Hz, one value per second', (fs) => {
+/** The judgement of the 10 s before a whole second. */
+const at = (out: FoundJudgements, endSec: number): { sqi: number; rate: number } => ({
+  sqi: out.sqi[endSec - 1]!,
+  rate: out.rate[endSec - 1]!,
+});
+
+const numbers = (out: FoundJudgements): number[][] => [[...out.sqi.subarray(0, out.count)], [...out.rate.subarray(0, out.count)]];
+
+describe('EcgKernel judges', () => {
+  it.each([100, 125, 250, 257.3, 360, 1000])('a clean ECG good at %f Hz, once a second', (fs) => {
     const out = judge(ecg(fs, 60), fs);
-    expect([...out.startSec.subarray(0, out.count)]).toEqual(Array.from({ length: out.count }, (_, i) => i));
-    expect(out.count).toBeGreaterThanOrEqual(59);
-    for (let i = 4; i < out.count - 8; i++) expect(out.flag[i], `second ${i}: ${out.sqi[i]}`).toBe(0);
+    expect([...out.endSec.subarray(0, out.count)]).toEqual(Array.from({ length: out.count }, (_, i) => i + 1));
+    expect(out.count).toBeGreaterThanOrEqual(60);
+    for (let t = 10; t <= 58; t++) {
+      expect(ecgFlag(at(out, t).sqi), `beats before ${t}: ${at(out, t).sqi}`).toBe(0);
+      expect(ecgRateFlag(at(out, t).rate), `rate at ${t}: ${at(out, t).rate}`).toBe(0);
+    }
   });
 
-  test('calls broad noise without beats not good, flat and missing stretches bad', () => {
+  test('broad noise without beats not good, flat and missing stretches bad', () => {
     const x = ecg(250, 120);
     const next = random(3);
     let wander = 0;
@@ -46,35 +58,40 @@ describe('EcgQuality', () => {
     x.fill(0.5, 75 * 250, 90 * 250);
     x.fill(Number.NaN, 100 * 250, 110 * 250);
     const out = judge(x, 250);
-    for (let second = 36; second < 52; second++) expect(out.flag[second], `noise ${second}: ${out.sqi[second]}`).toBeGreaterThan(0);
-    for (let second = 80; second < 84; second++) expect([out.flag[second], out.sqi[second]]).toEqual([2, 0]);
-    for (let second = 103; second < 106; second++) expect([out.flag[second], out.sqi[second]]).toEqual([2, 0]);
-    expect(out.flag[15]).toBe(0);
+    for (let t = 40; t < 60; t++) {
+      expect(ecgFlag(at(out, t).sqi), `noise before ${t}: ${at(out, t).sqi}`).toBeGreaterThan(0);
+      expect(ecgRateFlag(at(out, t).rate), `noise before ${t}: ${at(out, t).rate}`).toBeGreaterThan(0);
+    }
+    for (let t = 84; t < 91; t++) expect(at(out, t)).toEqual({ sqi: 0, rate: 0 });
+    for (let t = 108; t < 112; t++) expect(at(out, t)).toEqual({ sqi: 0, rate: 0 });
+    expect(ecgFlag(at(out, 20).sqi)).toBe(0);
   });
 
-  test('gives the same values however the samples are cut, and after a reset', () => {
+  test('the same however the samples are cut, and after a reset', () => {
     const x = ecg(257.3, 40);
     x.fill(Number.NaN, 5000, 5100);
-    const whole = judge(x, 257.3);
-    for (const packet of [1, 26, 90, 1000]) {
-      const cut = judge(x, 257.3, packet);
-      expect([...cut.sqi.subarray(0, cut.count)]).toEqual([...whole.sqi.subarray(0, whole.count)]);
-    }
-    const quality = new EcgQuality(257.3);
-    const out = emptyQuality();
-    quality.push(x, 2000, 9000, out);
-    quality.reset();
-    out.count = 0;
-    quality.push(x, 0, x.length, out);
-    quality.flush(out);
-    expect([...out.sqi.subarray(0, out.count)]).toEqual([...whole.sqi.subarray(0, whole.count)]);
+    const whole = numbers(judge(x, 257.3));
+    for (const packet of [1, 26, 90, 1000]) expect(numbers(judge(x, 257.3, packet))).toEqual(whole);
+    const kernel = new EcgKernel(257.3, 1);
+    kernel.push([x], 2000, 9000, noBeats(), noJudgements());
+    kernel.reset();
+    expect(numbers(judge(x, 257.3, x.length, kernel))).toEqual(whole);
   });
 
   test('absurd values do no harm', () => {
     const x = ecg(250, 30);
     x.fill(1e29, 2000, 2500);
     x.fill(Number.NEGATIVE_INFINITY, 4000, 4100);
-    const out = judge(x, 250);
-    for (let i = 0; i < out.count; i++) expect(out.sqi[i]! >= 0 && out.sqi[i]! <= 1).toBe(true);
+    for (const value of numbers(judge(x, 250)).flat()) expect(value >= 0 && value <= 1).toBe(true);
+  });
+
+  test('two leads as good as the better one', () => {
+    const x = ecg(250, 40);
+    const flat = new Float64Array(x.length);
+    const beats = noBeats();
+    const out = noJudgements();
+    const kernel = new EcgKernel(250, 2);
+    kernel.push([flat, x], 0, x.length, beats, out);
+    for (let t = 12; t <= 36; t++) expect(ecgFlag(at(out, t).sqi), `${t}: ${at(out, t).sqi}`).toBe(0);
   });
 });

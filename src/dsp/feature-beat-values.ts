@@ -15,7 +15,6 @@ const secondUs = 1_000_000;
 
 type Names = {
   waits: boolean;
-  doubtRate: number;
   doubtPairs: number;
   hr: number;
   rmssd60: number;
@@ -23,9 +22,8 @@ type Names = {
   spectral: readonly number[];
 };
 
-const named = (waits: boolean, hr: string, prefix: string, doubtRate: number, doubtPairs: number): Names => ({
+const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number): Names => ({
   waits,
-  doubtRate,
   doubtPairs,
   hr: methodIndex(hr),
   rmssd60: methodIndex(`${prefix}_rmssd_60s`),
@@ -35,10 +33,9 @@ const named = (waits: boolean, hr: string, prefix: string, doubtRate: number, do
 
 /** `waits`: the rate comes when its seconds have been judged, and is the median: single pulse waves are missed or doubled more often than
  *  R peaks.
- *  A detector confidence below doubtRate (heart rate) or doubtPairs (variability) makes an R peak doubtful. Pulse beats are judged by their
- *  second alone. MIT-BIH, first lead, by label: with 0.6 and the longest interval at most 1.45 means, 80 % of the rates are flagged 0 and
- *  99.94 % of those are within 5 /min; of the rates off by more, 95 % are flagged. */
-const names = { ecg: named(false, 'hr_ecg', 'hrv', 0.6, 0.5), ppg: named(true, 'hr_ppg', 'prv', 0, 0) };
+ *  A detector confidence below doubtPairs makes an R peak doubtful for variability. Pulse beats are judged by their second alone. */
+const names = { ecg: named(false, 'hr_ecg', 'hrv', 0.5), ppg: named(true, 'hr_ppg', 'prv', 0) };
+/** A pulse interval longer than this many means hides a beat. */
 const longestMax = 1.45;
 
 /** Cadences in the table are shared by the members of a group. */
@@ -65,7 +62,7 @@ export class BeatValues {
   readonly #names: Names;
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
-  readonly #lastJudged: (tUs: number) => QualityFlag;
+  readonly #rateFlag: (tUs: number) => QualityFlag;
   readonly #sink: ValueSink;
   /** Next due times, whole seconds of the device clock. */
   #hrSec = -1;
@@ -73,12 +70,12 @@ export class BeatValues {
   #longSec = 0;
   #spectralSec = 0;
 
-  /** @param lastJudged flag of the second that was judged last when the samples end at a time */
-  constructor(source: 'ecg' | 'ppg', track: BeatTrack, gaps: Gaps, lastJudged: (tUs: number) => QualityFlag, sink: ValueSink) {
+  /** @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it */
+  constructor(source: 'ecg' | 'ppg', track: BeatTrack, gaps: Gaps, rateFlag: (tUs: number) => QualityFlag, sink: ValueSink) {
     this.#names = names[source];
     this.#track = track;
     this.#gaps = gaps;
-    this.#lastJudged = lastJudged;
+    this.#rateFlag = rateFlag;
     this.#sink = sink;
   }
 
@@ -115,29 +112,27 @@ export class BeatValues {
   }
 
   #heartRate(tUs: number): void {
-    const { tUs: times, starts, flag, confidence } = this.#track;
+    const { tUs: times, starts, flag } = this.#track;
     const method = group(this.#names.hr);
     const to = this.#track.after(tUs);
     const from = this.#track.after(tUs - method.windowSec * secondUs, to);
     let sum = 0;
     let count = 0;
-    let worst = 0;
-    let doubtful = 0;
     let longest = 0;
+    let worst: number = GOOD;
     for (let i = from; i < to; i++) {
-      // an R peak's second may not have been judged yet, or it may: what is not always known is not used
-      if (this.#names.waits) worst = Math.max(worst, flag[i]!);
-      if (confidence[i]! < this.#names.doubtRate) doubtful++;
+      if (flag[i]! > worst) worst = flag[i]!;
       if (i === from || starts[i] === 1) continue;
       const rr = times[i]! - times[i - 1]!;
       sum += rr;
-      longest = Math.max(longest, rr);
+      if (rr > longest) longest = rr;
       intervals[count++ % intervals.length] = rr;
     }
     if (count < 2 || sum < method.coverageMin * method.windowSec * secondUs) return;
     const mean = sum / count;
-    let quality: QualityFlag = worst === BAD || 2 * doubtful > to - from ? BAD : worst === SUSPECT || doubtful > 0 ? SUSPECT : GOOD;
-    if (quality === GOOD && (longest > longestMax * mean || this.#lastJudged(tUs) === BAD)) quality = SUSPECT;
+    // an R peak's second may not have been judged yet, or it may: what is not always known is not used
+    const pulse = worst === GOOD && longest > longestMax * mean ? SUSPECT : (worst as QualityFlag);
+    const quality = this.#names.waits ? pulse : this.#rateFlag(tUs);
     this.#sink.value(this.#names.hr, -1, tUs, (60 * secondUs) / (this.#names.waits ? medianInterval(count) : mean), quality);
   }
 

@@ -1,9 +1,9 @@
 /** Streaming R-peak detection: a cheap detection signal, candidates, a scored decision 0.6 s later, refinement on the raw samples. */
 
 import { highPass, lowPass } from './biquad.ts';
-import type { Biquad } from './biquad.ts';
 import { appendBeat } from './kernel-beats.ts';
 import type { BeatDetector, FoundBeats } from './kernel.ts';
+import { BLOCK, LeadSignal } from './r-peaks-lead.ts';
 
 // The detection signal. Decimation first: QRS energy lies below 25 Hz, and 360 samples/s of it triple the cost for the same F1.
 const FEATURE_RATE = 125; // Hz; the detection signal is made at the rate nearest to this that divides fs
@@ -43,6 +43,7 @@ const FOLLOWER_SEC = 0.42; // a T wave comes within this time of its beat,
 const FOLLOWER_HEIGHT = 0.8; // is lower than this share of it,
 const FOLLOWER_STEEP = 0.7; // and flatter than this share
 const FOLLOWERS = 3; // so many in a row are let pass
+const T_WAVE = -3; // score of what has a T wave's place and slope
 const CLEAR_MISS = -3.2; // first term below this: nothing can make it a beat
 const SEARCH_BACK_RR = 1.25; // no beat for this many mean RR: the best rejected candidate counts ...
 const SEARCH_BACK_SCORE = -2; // ... when its score is above this
@@ -78,13 +79,32 @@ const REACH_NOISY_SEC = 0.03; // ... and in full noise
 const SUMMIT_SEC = 0.05;
 const REFINE_SEC = 0.05;
 const SAME_SIGN = 1.2; // preference for the sign that the R waves had so far
-const MAGNITUDE_MAX = 1e30; // beyond this a sample counts as missing
 const QUEUE = 64; // candidates; a power of two
 // Why #scan stopped.
 const NOTHING = 0;
 const MISSING = 1;
 const DUE = 2;
-const BLOCK = 64; // feature samples per inner pass
+
+/** What the detector thought of its candidates: beats, and the rejected ones that were not far from being one. */
+export type CandidateNotes = {
+  count: number;
+  /** Samples since reset, ascending but for beats found by searching back. */
+  readonly position: Float64Array;
+  /** Above 0: taken at once. */
+  readonly score: Float32Array;
+  /** Correlation with the mean beat, -1..1. */
+  readonly alike: Float32Array;
+  /** Noise level over signal level. */
+  readonly noise: Float32Array;
+  readonly isBeat: Uint8Array;
+};
+
+/** What one lead looks like to the detector while it is pushed. */
+export type LeadListener = {
+  /** @param lead its number  @param signal its decimated samples: `inputs` [0, count), sums of `decimation` samples, NaN: missing; and its
+   *  band-passed ring, in which they are feature samples [k, k + count) */
+  leadPushed(lead: number, signal: LeadSignal, k: number, count: number): void;
+};
 
 /** Finds R peaks in one ECG lead, or in several leads of one rate fused into one feature.
  *
@@ -105,10 +125,10 @@ export class RPeakDetector implements BeatDetector {
   readonly latencySec = LATENCY_SEC;
   readonly #fs: number;
   readonly #leadCount: number;
-  readonly #decimation: number;
+  readonly decimation: number;
+  /** Rate of the feature, Hz. */
+  readonly featureRate: number;
   readonly #fd: number;
-  readonly #hp: Biquad;
-  readonly #lp: Biquad;
   readonly #hold: number;
   readonly #refractory: number;
   readonly #look: number;
@@ -121,23 +141,16 @@ export class RPeakDetector implements BeatDetector {
   readonly #back: number;
 
   // per lead
-  readonly #raw: Float32Array[] = [];
-  readonly #rawMask: number;
-  /** Band-passed signal and its |slope|, rings at the feature rate. */
-  readonly #band: Float32Array[] = [];
+  readonly #leads: LeadSignal[] = [];
+  /** |slope|, rings; several leads only. */
   readonly #slopeRing: Float32Array[] = [];
   readonly #ringMask: number;
-  /** High-pass z1 z2, low-pass z1 z2, previous output, primed, missing samples in a row. */
-  readonly #filter: Float64Array[] = [];
-  readonly #slopes: Float64Array[] = [];
-  readonly #partial: Float64Array;
   /** Weight in the feature, level of its beats, mean |slope|. */
   readonly #leadGain: Float64Array;
   readonly #leadLevel: Float64Array;
   readonly #leadMean: Float64Array;
   readonly #leadNow: Float64Array;
   #n = 0;
-  #phase = 0;
 
   // the feature and its present peak
   readonly #window: Float64Array;
@@ -197,6 +210,9 @@ export class RPeakDetector implements BeatDetector {
   readonly #template: Float64Array;
   readonly #shape: Float64Array;
   #templateCount = 0;
+  /** Filled where somebody drains it; what comes when it is full is left out. */
+  notes: CandidateNotes | null = null;
+  listener: LeadListener | null = null;
 
   /** @param fs sampling rate in Hz, 50..4000, need not be an integer; tested for 100..1000
    *  @param leadCount leads that every push carries
@@ -206,11 +222,10 @@ export class RPeakDetector implements BeatDetector {
     if (!(leadCount >= 1 && leadCount <= 16)) throw new RangeError(`${leadCount} leads`);
     this.#fs = fs;
     this.#leadCount = leadCount;
-    this.#decimation = Math.max(1, Math.round(fs / FEATURE_RATE));
-    const fd = fs / this.#decimation;
+    this.decimation = Math.max(1, Math.round(fs / FEATURE_RATE));
+    const fd = fs / this.decimation;
     this.#fd = fd;
-    this.#hp = highPass(HIGH_PASS_HZ, fd);
-    this.#lp = lowPass(LOW_PASS_HZ, fd);
+    this.featureRate = fd;
     this.#hold = Math.round(HOLD_SEC * fd);
     this.#refractory = Math.round(REFRACTORY_SEC * fd);
     this.#look = Math.round(LOOK_SEC * fd);
@@ -226,16 +241,19 @@ export class RPeakDetector implements BeatDetector {
     // Rings reach back to the oldest candidate that may still become a beat, and are written up to one block ahead.
     const ringLength = powerOfTwo(this.#tooOld + window + templateHalf + 4 + BLOCK);
     this.#ringMask = ringLength - 1;
-    const rawLength = powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + 2 * REFINE_SEC) * fs + (BLOCK + 2) * this.#decimation);
-    this.#rawMask = rawLength - 1;
+    const rawLength = powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + 2 * REFINE_SEC) * fs + (BLOCK + 2) * this.decimation);
+    const layout = {
+      decimation: this.decimation,
+      highPass: highPass(HIGH_PASS_HZ, fd),
+      lowPass: lowPass(LOW_PASS_HZ, fd),
+      shortGap: this.#shortGap,
+      rawLength,
+      ringLength,
+    };
     for (let lead = 0; lead < leadCount; lead++) {
-      this.#raw.push(new Float32Array(rawLength));
-      this.#band.push(new Float32Array(ringLength));
+      this.#leads.push(new LeadSignal(layout, lead));
       this.#slopeRing.push(new Float32Array(leadCount === 1 ? 0 : ringLength));
-      this.#filter.push(new Float64Array(7));
-      this.#slopes.push(new Float64Array(BLOCK));
     }
-    this.#partial = new Float64Array(leadCount);
     this.#leadGain = new Float64Array(leadCount);
     this.#leadLevel = new Float64Array(leadCount);
     this.#leadMean = new Float64Array(leadCount);
@@ -247,13 +265,9 @@ export class RPeakDetector implements BeatDetector {
   }
 
   reset(): void {
-    for (const raw of this.#raw) raw.fill(0);
-    for (const band of this.#band) band.fill(0);
+    for (const lead of this.#leads) lead.reset();
     for (const ring of this.#slopeRing) ring.fill(0);
-    for (const filter of this.#filter) filter.fill(0);
-    this.#partial.fill(0);
     this.#n = 0;
-    this.#phase = 0;
     this.#k = 0;
     this.#gapRun = 0;
     this.#lastPosition = Number.NEGATIVE_INFINITY;
@@ -262,14 +276,15 @@ export class RPeakDetector implements BeatDetector {
   }
 
   push(leads: readonly Float64Array[], from: number, to: number, out: FoundBeats): void {
-    const decimation = this.#decimation;
+    const decimation = this.decimation;
     let at = from;
     while (at < to) {
       const end = Math.min(to, at + (BLOCK - 1) * decimation);
       let count = 0;
-      for (let lead = 0; lead < this.#leadCount; lead++) count = this.#pushLead(lead, leads[lead]!, at, end);
+      for (let lead = 0; lead < this.#leadCount; lead++) count = this.#leads[lead]!.push(leads[lead]!, at, end);
+      if (this.listener !== null && count > 0)
+        for (let lead = 0; lead < this.#leadCount; lead++) this.listener.leadPushed(lead, this.#leads[lead]!, this.#k, count);
       this.#n += end - at;
-      this.#phase = (this.#phase + end - at) % decimation;
       if (this.#leadCount === 1) this.#detect(0, count, out);
       // Sample by sample: a beat changes the leads' weights, and the next sample must see that wherever the push was cut.
       else
@@ -286,84 +301,9 @@ export class RPeakDetector implements BeatDetector {
     this.#settle(out);
   }
 
-  /** Raw ring, decimation, band-pass and |slope| of one lead into #slopes (NaN: missing).
-   *  @returns how many feature samples that made, at most BLOCK */
-  #pushLead(lead: number, x: Float64Array, from: number, to: number): number {
-    const raw = this.#raw[lead]!;
-    const rawMask = this.#rawMask;
-    const band = this.#band[lead]!;
-    const ringMask = this.#ringMask;
-    const slopes = this.#slopes[lead]!;
-    const state = this.#filter[lead]!;
-    const decimation = this.#decimation;
-    const { b0: h0, b1: h1, b2: h2, a1: g1, a2: g2 } = this.#hp;
-    const { b0: l0, b1: l1, b2: l2, a1: m1, a2: m2 } = this.#lp;
-    let hz1 = state[0]!;
-    let hz2 = state[1]!;
-    let lz1 = state[2]!;
-    let lz2 = state[3]!;
-    let previous = state[4]!;
-    let primed = state[5]! === 1;
-    let missing = state[6]!;
-    const shortGap = this.#shortGap;
-    let n = this.#n;
-    let k = this.#k;
-    let phase = this.#phase;
-    let partial = this.#partial[lead]!;
-    let count = 0;
-    for (let i = from; i < to; i++) raw[n++ & rawMask] = x[i]!;
-    for (let i = from; i < to;) {
-      let input: number;
-      if (phase === 0 && i + decimation <= to) {
-        input = x[i++]!;
-        for (let j = 1; j < decimation; j++) input += x[i++]!;
-      } else {
-        partial += x[i++]!;
-        if (++phase < decimation) continue;
-        phase = 0;
-        input = partial;
-        partial = 0;
-      }
-      if (!(input < MAGNITUDE_MAX && input > -MAGNITUDE_MAX)) {
-        band[k++ & ringMask] = 0;
-        slopes[count++] = Number.NaN;
-        if (++missing > shortGap) primed = false;
-        continue;
-      }
-      missing = 0;
-      if (!primed) {
-        // The steady state of the high-pass for this input: no step, whatever the offset.
-        primed = true;
-        hz1 = -h0 * input;
-        hz2 = h2 * input;
-        lz1 = 0;
-        lz2 = 0;
-        previous = 0;
-      }
-      const u = h0 * input + hz1;
-      hz1 = h1 * input - g1 * u + hz2;
-      hz2 = h2 * input - g2 * u;
-      const y = l0 * u + lz1;
-      lz1 = l1 * u - m1 * y + lz2;
-      lz2 = l2 * u - m2 * y;
-      band[k++ & ringMask] = y;
-      slopes[count++] = y - previous;
-      previous = y;
-    }
-    state[0] = hz1;
-    state[1] = hz2;
-    state[2] = lz1;
-    state[3] = lz2;
-    state[4] = previous;
-    state[5] = primed ? 1 : 0;
-    state[6] = missing;
-    this.#partial[lead] = partial;
-    return count;
-  }
-
   /** Weighted sum of the leads' |slopes| into the first lead's; a missing lead is left out, its share goes to the others. */
   #fuse(i: number): void {
-    const fused = this.#slopes[0]!;
+    const fused = this.#leads[0]!.slopes;
     const leadCount = this.#leadCount;
     const mean = this.#leadMean;
     const gain = this.#leadGain;
@@ -376,7 +316,7 @@ export class RPeakDetector implements BeatDetector {
     let all = 0;
     let anyHere = false;
     for (let lead = 0; lead < leadCount; lead++) {
-      const slope = this.#slopes[lead]![i]!;
+      const slope = this.#leads[lead]!.slopes[i]!;
       const d = slope < 0 ? -slope : slope;
       this.#slopeRing[lead]![this.#k & this.#ringMask] = d === d ? d : 0;
       if (d === d) {
@@ -406,7 +346,7 @@ export class RPeakDetector implements BeatDetector {
    *  Its state is in locals meanwhile; with fields this loop is slower by half.
    *  @returns index after the sample that stopped it; why is in #event */
   #scan(from: number, to: number): number {
-    const slopes = this.#slopes[0]!;
+    const slopes = this.#leads[0]!.slopes;
     const window = this.#window;
     const width = window.length;
     const hold = this.#hold;
@@ -433,15 +373,16 @@ export class RPeakDetector implements BeatDetector {
         event = MISSING;
         break;
       }
-      const d = Math.abs(signed);
-      const edge = Math.abs(signed - previousSlope);
+      const d = signed < 0 ? -signed : signed;
+      const bend = signed - previousSlope;
+      const edge = bend < 0 ? -bend : bend;
       previousSlope = signed;
       sum += d - window[windowAt]!;
       window[windowAt] = d;
       if (++windowAt === width) windowAt = 0;
-      slope = Math.max(slope, d);
-      sharp = Math.max(sharp, edge);
-      valley = Math.min(valley, sum);
+      if (d > slope) slope = d;
+      if (edge > sharp) sharp = edge;
+      if (sum < valley) valley = sum;
       if (sum > peak) {
         if (falling) {
           falling = false;
@@ -644,7 +585,7 @@ export class RPeakDetector implements BeatDetector {
     let alike = 0;
     if (height >= NEGLIGIBLE * signal) {
       score = GAIN * Math.log(height / threshold);
-      if (since < T_WAVE_SEC * this.#fd && steep < T_WAVE_SLOPE * this.#slopeLevel) score = -3;
+      if (since < T_WAVE_SEC * this.#fd && steep < T_WAVE_SLOPE * this.#slopeLevel) score = T_WAVE;
       else if (score > CLEAR_MISS || lateness > LATE_FROM) {
         const noisy = Math.min(1, (NOISY_FULL * this.#noise) / signal);
         const after = this.#head < this.#tail ? this.#before[this.#head & (QUEUE - 1)]! : this.#valley;
@@ -669,10 +610,11 @@ export class RPeakDetector implements BeatDetector {
     ) {
       this.#followers = Math.min(this.#followers + 1, 2 * FOLLOWERS);
       this.#followed = true;
-      if (this.#followers > FOLLOWERS) score = -3;
+      if (this.#followers > FOLLOWERS) score = T_WAVE;
     }
-    if (score > 0) this.#accept(at, height, steep, edge, score, out);
+    if (score > 0) this.#accept(at, height, steep, edge, score, alike, out);
     else {
+      if (score > CLEAR_MISS && score !== T_WAVE) this.#note(this.#middle(at), score, alike, 0);
       this.#noise += (height - this.#noise) / NOISE_CANDIDATES;
       this.#keepLost(at, height, steep, edge, score);
     }
@@ -713,14 +655,14 @@ export class RPeakDetector implements BeatDetector {
     const slope = this.#lostSlope[best]!;
     const sharp = this.#lostSharp[best]!;
     const score = this.#lostScore[best]!;
-    this.#likeness(at);
+    const alike = this.#likeness(at);
     this.#dropLost(best + 1);
-    this.#accept(at, height, slope, sharp, score, out);
+    this.#accept(at, height, slope, sharp, score, alike, out);
     this.#lostCount = later;
   }
 
   /** Takes a candidate as a beat and learns from it; #shape holds its shape. */
-  #accept(at: number, height: number, slope: number, sharp: number, score: number, out: FoundBeats): void {
+  #accept(at: number, height: number, slope: number, sharp: number, score: number, alike: number, out: FoundBeats): void {
     const rr = at - this.#lastAt;
     if (rr < 2.2 * this.#rr) this.#rr += (Math.min(2 * this.#rr, Math.max(0.5 * this.#rr, rr)) - this.#rr) / RR_BEATS;
     this.#loudCount = height > LOUD * this.#signal ? this.#loudCount + 1 : 0;
@@ -740,7 +682,6 @@ export class RPeakDetector implements BeatDetector {
     this.#lastSteep = slope;
     this.#lostCount = 0;
     this.#quietest = 0;
-    const alike = this.#likeness(at);
     const learn = this.#templateCount < 4 ? 1 / (this.#templateCount + 1) : TEMPLATE_GAIN;
     this.#templateCount++;
     const template = this.#template;
@@ -752,12 +693,29 @@ export class RPeakDetector implements BeatDetector {
     if (position <= this.#lastPosition) return;
     this.#lastPosition = position;
     const sure = score > 0 ? 0.5 + (0.5 * score) / (2 + score) : Math.max(0.1, 0.5 + 0.15 * score);
+    this.#note(position, score, alike, 1);
     appendBeat(out, position, 0.7 * sure + 0.3 * Math.max(0, alike));
+  }
+
+  #note(position: number, score: number, alike: number, isBeat: number): void {
+    const { notes } = this;
+    if (notes === null || notes.count === notes.score.length) return;
+    const i = notes.count++;
+    notes.position[i] = position;
+    notes.score[i] = score;
+    notes.alike[i] = alike;
+    notes.noise[i] = this.#noise / this.#signal;
+    notes.isBeat[i] = isBeat;
+  }
+
+  /** Where the feature has a candidate, samples since reset. */
+  #middle(at: number): number {
+    return Math.round((at + 0.5 - FEATURE_DELAY_SEC * this.#fd) * this.decimation);
   }
 
   /** Correlation of the band-passed wave at a candidate with the mean of the beats, -1..1; leaves the wave (unit energy) in #shape. */
   #likeness(at: number): number {
-    const band = this.#band[0]!;
+    const { band } = this.#leads[0]!;
     const mask = this.#ringMask;
     const template = this.#template;
     const shape = this.#shape;
@@ -783,7 +741,7 @@ export class RPeakDetector implements BeatDetector {
 
   /** Where |band-passed| is highest within `reach` of `middle`, feature samples. */
   #summit(lead: number, middle: number, reach: number): number {
-    const band = this.#band[lead]!;
+    const { band } = this.#leads[lead]!;
     const mask = this.#ringMask;
     const to = Math.min(middle + reach, this.#k - 1 - (this.#template.length >> 1));
     let best = middle - reach;
@@ -828,19 +786,18 @@ export class RPeakDetector implements BeatDetector {
   /** Position of the R wave in samples since reset: the sample farthest from its surroundings near the band-passed summit, and a
    *  parabola through it and its neighbours. The usual sign of the R waves is preferred, so that RS complexes do not flip. */
   #refine(at: number): number {
-    const decimation = this.#decimation;
+    const decimation = this.decimation;
     const delay = BAND_DELAY_SEC * this.#fs;
     let lead = 0;
     for (let other = 1; other < this.#leadCount; other++) {
       if (this.#strength(other, at) > 4 * this.#strength(lead, at)) lead = other;
     }
-    const raw = this.#raw[lead]!;
-    const mask = this.#rawMask;
+    const { raw, rawMask: mask } = this.#leads[lead]!;
     const centre = Math.round((this.#summit(lead, at - this.#back, this.#near) + 0.5) * decimation - delay);
     const half = Math.round(REFINE_SEC * this.#fs);
     // Only what was known when the beat was judged, whatever has been pushed since.
     const known = Math.min(this.#n, this.#k * decimation) - 1;
-    const middle = Math.round((at + 0.5 - FEATURE_DELAY_SEC * this.#fd) * decimation);
+    const middle = this.#middle(at);
     // In noise the extremum of the raw signal is often the noise's; the feature's own place is within 30 ms then.
     const noisy = Math.max(0, Math.min(1, (2 * NOISY_FULL * this.#noise) / this.#signal - 1));
     const reach = Math.round((REACH_SEC + (REACH_NOISY_SEC - REACH_SEC) * noisy) * this.#fs);

@@ -1,6 +1,7 @@
 /** From the leads of one beat-bearing channel group (ECG, or PPG wavelengths) to beats and features, incrementally and segment by segment. */
 import type { QualityFlag } from '../signal.ts';
-import { BAD, GOOD } from '../signal.ts';
+import { BAD, SUSPECT } from '../signal.ts';
+import { ecgFlag, ecgRateFlag } from './ecg-quality.ts';
 import { BeatTrack, Gaps, classifyBeat, intervalMaxUs } from './feature-beats.ts';
 import type { ValueSink } from './feature-beat-values.ts';
 import { BeatValues } from './feature-beat-values.ts';
@@ -34,9 +35,6 @@ export type BeatGroup = Readonly<{
   breathing: number;
 }>;
 
-/** Who judges the seconds: a kernel of its own; the kernel that finds the beats ('joint', it also gives spectral rates); nobody. */
-export type Judge = KernelKind | 'joint' | null;
-
 /** Positions in `featureMethods` of what comes with the beats. */
 export type ChainMethods = Readonly<{ sqi: number; spectralRate: number }>;
 
@@ -56,6 +54,8 @@ export interface Chain {
 const keptUs = 302_000_000;
 const secondUs = 1_000_000;
 const keptFlagsUs = 30_000_000;
+/** From the start of a second to the end of the 10 s by which ECG judges it. */
+const judgedAfterUs = 6_000_000;
 const verdict = { kind: 0, reason: 0 };
 
 /** Remembers rows of which every lead is NaN. */
@@ -69,54 +69,48 @@ export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCoun
   }
 }
 
-/** Feeds aligned leads to the beat detector and the quality judge of the group. A beat goes out when the second it lies in has been judged:
- *  it bears that second's flag, and so does what is made of it. Judges take 8 s. Variability does not mind (verdicts on intervals take as
- *  long), the pulse rate waits too, but the heart rate from ECG does not: it is flagged by the detector's confidence, and by the second that
- *  was judged last when its window ends. */
+/** Feeds aligned leads to the beat detector of the group, which also judges. A beat goes out when the second it lies in has been judged: it
+ *  bears that second's flag, and so does what is made of it. That takes 8 s. Variability does not mind (verdicts on intervals take as long),
+ *  the pulse rate waits too, but the heart rate from ECG does not: its kernel judges the 10 s before every second, which is when a heart
+ *  rate is due. The quality of a second is the judgement of the 10 s from 4 s before it to 5 s after it. */
 export class BeatChain implements Chain, RowTaker {
   readonly group: BeatGroup;
   readonly feed: LeadFeed;
   readonly #beats: SegmentRunner;
-  /** null: nobody judges. The same as #beats when its kernel does. */
-  readonly #judge: SegmentRunner | null;
   readonly #track = new BeatTrack();
   readonly #gaps = new Gaps();
   readonly #values: BeatValues | null;
   readonly #sink: RowSink;
   readonly #breathing: BeatModulation | null;
   readonly #methods: ChainMethods;
-  /** Seconds after which one has surely been judged. */
-  readonly #judgeLagSec: number;
   /** Flags of judged seconds by their start, µs; the last half minute. */
   readonly #flags = new Map<number, QualityFlag>();
+  /** Flags of heart rates by their time, µs; likewise. */
+  readonly #rateFlags = new Map<number, QualityFlag>();
   #finalUs = 0;
 
-  /** @param quality null: nobody judges this kind of signal; its beats are as good as their detector's confidence */
-  constructor(group: BeatGroup, kind: KernelKind, quality: Judge, methods: ChainMethods, stock: KernelStock, sink: RowSink) {
+  /** @param kind finds the beats and judges them */
+  constructor(group: BeatGroup, kind: KernelKind, methods: ChainMethods, stock: KernelStock, sink: RowSink) {
     this.group = group;
     this.#sink = sink;
     this.#methods = methods;
     this.feed = new LeadFeed(group.codes.length + group.axisCount, this);
     const heldSec = stock.latencySec(kind);
-    this.#judgeLagSec = quality === null ? 0 : Math.ceil(quality === 'joint' ? heldSec : stock.latencySec(quality)) + 1;
-    const lastJudged = (tUs: number): QualityFlag => this.#flags.get(tUs - this.#judgeLagSec * secondUs) ?? GOOD;
-    this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, lastJudged, sink) : null;
+    const rateFlag = (tUs: number): QualityFlag => this.#rateFlags.get(tUs) ?? SUSPECT;
+    this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, rateFlag, sink) : null;
     this.#breathing =
       group.breathing < 0 ? null : new BeatModulation(group.breathing, group.source, group.rateNanoHz, heldSec, this.#gaps, stock, sink);
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
-      else {
+      else if (itemIs === itemKind.judgement) {
+        this.#rateFlags.set(tUs + 1, ecgRateFlag(b));
+        this.#judged(tUs + 1 - judgedAfterUs, a, ecgFlag(a));
+      } else {
         this.#track.push(tUs, a, this.#gaps.missingUs(this.#track.lastUs, tUs));
         this.#breathing?.beat(tUs);
       }
     });
-    this.#judge =
-      quality === 'joint'
-        ? this.#beats
-        : quality === null
-          ? null
-          : new SegmentRunner(quality, stock, (tUs, sqi, flag) => this.#judged(tUs, sqi, flag as QualityFlag));
   }
 
   get finalUs(): number {
@@ -135,7 +129,6 @@ export class BeatChain implements Chain, RowTaker {
 
   close(): void {
     this.#beats.close();
-    this.#judge?.close();
     this.#breathing?.close();
   }
 
@@ -149,7 +142,6 @@ export class BeatChain implements Chain, RowTaker {
   rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
     if (mayMiss) noteMissing(this.#gaps, leads, this.group.codes.length, n, k, this.group.rateNanoHz);
     this.#feedBeats(leads, n, k);
-    if (this.#judge !== this.#beats) this.#judge?.push(leads, 0, n, k);
   }
 
   /** What follows the shape of beats remembers a second more than it takes to find one. */
@@ -167,7 +159,6 @@ export class BeatChain implements Chain, RowTaker {
     const { rateNanoHz } = this.group;
     this.#gaps.add(positionUs(fromK, rateNanoHz), positionUs(toK, rateNanoHz));
     this.#beats.skipTo(toK);
-    if (this.#judge !== this.#beats) this.#judge?.skipTo(toK);
   }
 
   #judged(tUs: number, sqi: number, flag: QualityFlag): void {
@@ -194,10 +185,8 @@ export class BeatChain implements Chain, RowTaker {
     this.#values?.advance(this.group.source === 'ecg' ? beatsUs : flaggedUs, judgedUs);
     for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
     this.#finalUs = judgedUs;
-    for (const startUs of this.#flags.keys()) {
-      if (startUs >= flaggedUs - keptFlagsUs) break;
-      this.#flags.delete(startUs);
-    }
+    forgetFlags(this.#flags, flaggedUs - keptFlagsUs);
+    forgetFlags(this.#rateFlags, flaggedUs - keptFlagsUs);
     const keepUs = Math.min(judgedUs, this.#values?.finalUs ?? judgedUs, this.#breathing?.finalUs ?? judgedUs) - keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);
@@ -208,11 +197,7 @@ export class BeatChain implements Chain, RowTaker {
   /** Gives beats the flag of their second.  @returns time before which all beats have it, µs */
   #flagBeats(beatsUs: number): number {
     const track = this.#track;
-    if (this.#judge === null) {
-      track.flagged = track.count;
-      return beatsUs;
-    }
-    const endUs = Math.min(beatsUs, this.#judge.finalUs);
+    const endUs = this.group.source === 'ppg' ? beatsUs : Math.floor(beatsUs / secondUs) * secondUs - judgedAfterUs + secondUs;
     for (; track.flagged < track.count && track.tUs[track.flagged]! < endUs; track.flagged++)
       track.flag[track.flagged] = this.#flags.get(Math.floor(track.tUs[track.flagged]! / secondUs) * secondUs) ?? BAD;
     return endUs;
@@ -223,5 +208,12 @@ export class BeatChain implements Chain, RowTaker {
     classifyBeat(this.#track, i, verdict);
     const ibiMs = starts[i] === 1 ? Number.NaN : (tUs[i]! - tUs[i - 1]!) / 1000;
     this.#sink.beat(this.group.channelNo, tUs[i]!, ibiMs, verdict.kind, verdict.reason, flag[i] as QualityFlag, this.group.source);
+  }
+}
+
+function forgetFlags(flags: Map<number, QualityFlag>, beforeUs: number): void {
+  for (const tUs of flags.keys()) {
+    if (tUs >= beforeUs) break;
+    flags.delete(tUs);
   }
 }

@@ -1,25 +1,21 @@
 /** One stream in the worker: ordered runs of digital samples in, final rows out. */
 import type { ChannelConfig, QualityFlag, Samples } from '../signal.ts';
-import { BAD } from '../signal.ts';
 import type { RowBuffer } from './feature-wire.ts';
 import { rowCode } from './feature-wire.ts';
 import type { FoundValues } from './block-values.ts';
-import { EcgQuality } from './ecg-quality.ts';
 import { Eda, emptyResponses } from './eda.ts';
+import { EcgKernel } from './kernel-ecg.ts';
 import { methodIndex } from './methods.ts';
 import { Activity, Steps } from './motion.ts';
-import type { FoundQuality } from './ppg-quality.ts';
-import { emptyQuality } from './ppg-quality.ts';
 import { PulseKernel } from './ppg-pulse.ts';
-import { RPeakDetector } from './r-peaks.ts';
 import { BreathDetector } from './respiration.ts';
 import { GridBridge } from './segment-bridge.ts';
 import type { BeatGroup, Chain, RowSink } from './segment-chain.ts';
 import { BeatChain } from './segment-chain.ts';
 import type { BeatPlan, ChannelGroup, GroupLead } from './segment-groups.ts';
 import { beatPlans, channelGroups } from './segment-groups.ts';
-import type { BlockKernel, SecondJudge, SegmentKernel } from './segment-kernel.ts';
-import { beatKernel, blockKernel, pulseKernel, qualityKernel, responseKernel } from './segment-kernel.ts';
+import type { BlockKernel, SegmentKernel } from './segment-kernel.ts';
+import { beatKernel, blockKernel, ecgSegmentKernel, pulseKernel, responseKernel } from './segment-kernel.ts';
 import type { KernelKind, KernelStock } from './segment-runner.ts';
 import type { ValueFeature } from './segment-value-chain.ts';
 import { ValueChain } from './segment-value-chain.ts';
@@ -139,7 +135,7 @@ export class StreamEngine implements RowSink {
       key: `${source} ${rateNanoHz} ${leads.length} ${axes.length}`,
       build: () =>
         source === 'ecg'
-          ? beatKernel(new RPeakDetector(fs, leads.length), rateNanoHz)
+          ? ecgSegmentKernel(new EcgKernel(fs, leads.length), rateNanoHz)
           : pulseKernel(new PulseKernel(fs, leads.length, axes.length), rateNanoHz),
       rateNanoHz,
       leadCount: leads.length + axes.length,
@@ -156,9 +152,8 @@ export class StreamEngine implements RowSink {
       axisCount: axes.length,
       breathing: breathing ? breathingMethods[source] : -1,
     };
-    const judge = source === 'ecg' ? ecgJudge(fs, rateNanoHz, leads.length) : 'joint';
     const methods = { sqi: sqiMethods[source], spectralRate: spectralRateMethod };
-    this.#add(channels, [...leads, ...axes], new BeatChain(beats, kind, judge, methods, this.#stock, this), rateNanoHz);
+    this.#add(channels, [...leads, ...axes], new BeatChain(beats, kind, methods, this.#stock, this), rateNanoHz);
   }
 
   #addValues(channels: readonly ChannelConfig[], group: ChannelGroup): void {
@@ -194,65 +189,6 @@ const breathingMethods = { ecg: methodIndex('resp_rate_ecg'), ppg: methodIndex('
 
 /** Physical values on their way to a bridge; nothing of it outlives a call. */
 let bridged = new Float64Array(512);
-
-/** At most this many ECG leads of a group are judged, each with detectors of its own. */
-const judgedLeads = 2;
-
-/** Who judges the seconds of ECG. A second is as good as its best lead: what fuses leads leaves a bad one out. */
-function ecgJudge(fs: number, rateNanoHz: number, leadCount: number): KernelKind {
-  const judges = (): EcgQuality[] => Array.from({ length: Math.min(leadCount, judgedLeads) }, () => new EcgQuality(fs));
-  const build = (): SegmentKernel => qualityKernel(() => bestOf(judges()), rateNanoHz);
-  return { key: `ecg quality ${rateNanoHz} ${leadCount}`, build, rateNanoHz, leadCount, seamUs: 0, apartUs: 0 };
-}
-
-/** Judges of one kind and rate judge a second at the same sample, so their columns grow together. */
-function bestOf(judges: readonly EcgQuality[]): SecondJudge {
-  const found = judges.map(() => emptyQuality());
-  const give = (out: FoundQuality): void => {
-    const [first] = found;
-    for (let i = 0; i < first!.count; i++) {
-      let sqi = 0;
-      let flag = BAD as number;
-      for (const columns of found) {
-        sqi = Math.max(sqi, columns.sqi[i]!);
-        flag = Math.min(flag, columns.flag[i]!);
-      }
-      appendQuality(out, first!.startSec[i]!, sqi, flag);
-    }
-    for (const columns of found) columns.count = 0;
-  };
-  const reset = (): void => {
-    for (const judge of judges) judge.reset();
-    for (const columns of found) columns.count = 0;
-  };
-  return {
-    latencySec: judges[0]!.latencySec,
-    reset,
-    push(leads, from, to, out) {
-      for (let l = 0; l < judges.length; l++) judges[l]!.push(leads[l]!, from, to, found[l]!);
-      if (found[0]!.count > 0) give(out);
-    },
-    flush(out) {
-      for (let l = 0; l < judges.length; l++) judges[l]!.flush(found[l]!);
-      give(out);
-    },
-  };
-}
-
-function appendQuality(out: FoundQuality, startSec: number, sqi: number, flag: number): void {
-  if (out.count === out.startSec.length) {
-    const { startSec: starts, sqi: values, flag: flags, count } = out;
-    out.startSec = new Float64Array(2 * count);
-    out.sqi = new Float64Array(2 * count);
-    out.flag = new Uint8Array(2 * count);
-    out.startSec.set(starts);
-    out.sqi.set(values);
-    out.flag.set(flags);
-  }
-  out.startSec[out.count] = startSec;
-  out.sqi[out.count] = sqi;
-  out.flag[out.count++] = flag;
-}
 
 type ValueGroup = Readonly<{ leads: readonly GroupLead[]; features: readonly ValueFeature[] }>;
 

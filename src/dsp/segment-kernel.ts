@@ -4,16 +4,16 @@ import { emptyValues } from './block-values.ts';
 import type { Eda } from './eda.ts';
 import { emptyResponses } from './eda.ts';
 import { noBeats } from './kernel-beats.ts';
+import type { EcgKernel } from './kernel-ecg.ts';
+import { noJudgements } from './kernel-ecg.ts';
 import type { BeatDetector } from './kernel.ts';
 import { motionRateFlag } from './ppg-motion-hr.ts';
 import type { PulseKernel } from './ppg-pulse.ts';
 import { emptyPulse } from './ppg-pulse.ts';
-import type { FoundQuality } from './ppg-quality.ts';
-import { emptyQuality } from './ppg-quality.ts';
 import { positionUs } from './segment-grid.ts';
 
 /** What an item is. Events (beats, breaths, responses) lie anywhere and may be seen twice at a seam; the others lie on a grid. */
-export const itemKind = { event: 0, second: 1, rate: 2 } as const;
+export const itemKind = { event: 0, second: 1, rate: 2, judgement: 3 } as const;
 
 /** Things found: kind, device time (whole µs) and two numbers each, flattened; items of one kind ascend in time. A plain array: nearly always
  *  empty, and most runs never fill it. */
@@ -42,7 +42,7 @@ function add(out: Items, tUs: number, a: number, b: number, kind: number = itemK
 // What kernels find on the way to items: emptied within each call, so shared by every kernel of the thread.
 const found = noBeats();
 const foundPulse = emptyPulse();
-const foundSeconds = emptyQuality();
+const judgements = noJudgements();
 const foundValues = emptyValues();
 const foundResponses = emptyResponses();
 
@@ -71,7 +71,37 @@ export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentK
   };
 }
 
-/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats; seconds as by qualityKernel; a rate lies a microsecond before the
+/** Beats of ECG, and once a second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their
+ *  beats are right, b that their heart rate is. */
+export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): SegmentKernel {
+  let originK = 0;
+  let originSec = 0;
+  const take = (out: Items): void => {
+    for (let i = 0; i < found.count; i++) add(out, positionUs(originK + found.position[i]!, rateNanoHz), found.confidence[i]!, 0);
+    for (let i = 0; i < judgements.count; i++)
+      add(out, (originSec + judgements.endSec[i]!) * 1e6 - 1, judgements.sqi[i]!, judgements.rate[i]!, itemKind.judgement);
+    found.count = judgements.count = 0;
+  };
+  return {
+    latencySec: kernel.latencySec,
+    alignSec: 1,
+    reset(k) {
+      originK = k;
+      originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
+      kernel.reset();
+    },
+    push(leads, from, to, out) {
+      kernel.push(leads, from, to, found, judgements);
+      if (found.count + judgements.count > 0) take(out);
+    },
+    flush(out) {
+      kernel.flush(found, judgements);
+      take(out);
+    },
+  };
+}
+
+/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats; a judged second lies at its start, a is its index, b its flag; a rate lies a microsecond before the
  *  end of its window, a is the rate per minute, b its flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
 export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
   const { beats, rates, seconds } = foundPulse;
@@ -102,42 +132,6 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
     },
     flush(out) {
       kernel.flush(foundPulse);
-      take(out);
-    },
-  };
-}
-
-/** Judges one second after another: a is the index, b the flag, at the start of the second. */
-export type SecondJudge = {
-  readonly latencySec: number;
-  /** Back to the state of a new one, to the last bit; absent: every segment gets a new one. */
-  reset?(): void;
-  push(leads: readonly Float64Array[], from: number, to: number, out: FoundQuality): void;
-  flush?(out: FoundQuality): void;
-};
-
-export function qualityKernel(build: () => SecondJudge, rateNanoHz: number): SegmentKernel {
-  let judge = build();
-  let originSec = 0;
-  const take = (out: Items): void => {
-    for (let i = 0; i < foundSeconds.count; i++)
-      add(out, (originSec + Math.round(foundSeconds.startSec[i]!)) * 1e6, foundSeconds.sqi[i]!, foundSeconds.flag[i]!);
-    foundSeconds.count = 0;
-  };
-  return {
-    latencySec: judge.latencySec + 1,
-    alignSec: 1,
-    reset(k) {
-      originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
-      if (judge.reset === undefined) judge = build();
-      else judge.reset();
-    },
-    push(leads, from, to, out) {
-      judge.push(leads, from, to, foundSeconds);
-      if (foundSeconds.count > 0) take(out);
-    },
-    flush(out) {
-      judge.flush?.(foundSeconds);
       take(out);
     },
   };
