@@ -204,8 +204,9 @@ export class PacketLog {
     const target = Math.min(position, this.#durablePosition);
     const dirty = this.#registry.takeDirty();
     if (target <= this.#checkpointed && dirty.count === 0) return;
-    const client = await this.#database.pool.connect();
+    let client: pg.PoolClient | null = null;
     try {
+      client = await this.#database.pool.connect();
       await client.query('begin');
       if (dirty.count > 0) await client.query(saveStreams, [...dirty.columns]);
       await client.query('update packet_log_checkpoint set batch_id = greatest(batch_id, $1), updated_at = now()', [target.toString()]);
@@ -213,8 +214,8 @@ export class PacketLog {
       this.#checkpointed = Math.max(this.#checkpointed, target);
       client.release();
     } catch (error) {
-      dirty.undo();
-      client.release(true);
+      dirty.undo(); // also when there was no connection to be had
+      client?.release(true);
       throw error;
     }
   }
