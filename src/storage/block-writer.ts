@@ -96,7 +96,6 @@ export class BlockWriter {
     this.#pool = database.pool;
     this.#partitions = new Partitions(database);
     this.#connection = new WriterConnection(database, {
-      waitForDisk: false,
       onRetry: (error, attempt) => this.#onFault(`samples: attempt ${attempt}: ${error.message}`, error),
     });
     this.#sweeper = setInterval(() => this.#sweep(), Math.max(20, this.#options.incompleteAfterMs / 4));

@@ -45,9 +45,6 @@ export type WriterConnectionOptions = Readonly<{
   statementTimeoutMs?: number;
   /** One attempt may take this long, ms: a server that was cut off answers nothing and closes nothing. Default: statementTimeoutMs + 5,000. */
   answerTimeoutMs?: number;
-  /** False: a commit does not wait for the disk. Safe for what packet_log has as well: the checkpoint that lets go of a packet waits, and
-   *  with it everything that was committed before it. Default true. */
-  waitForDisk?: boolean;
   /** Runs on every new connection before any work. */
   onConnect?: (client: pg.Client) => Promise<void>;
   /** Hears of every retry. */
@@ -137,7 +134,6 @@ export class WriterConnection {
     client.on('end', forget);
     try {
       await client.query(`set statement_timeout = ${this.#options.statementTimeoutMs ?? 20_000}`);
-      if (this.#options.waitForDisk === false) await client.query('set synchronous_commit = off');
       await this.#options.onConnect?.(client);
     } catch (error) {
       await client.end().catch(() => {});
