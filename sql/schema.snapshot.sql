@@ -131,6 +131,12 @@ table episode
   created_by text not null default ''::text
   created_at timestamp with time zone not null default now()
   updated_at timestamp with time zone not null default now()
+table episode_event
+  code text not null
+  title text not null
+  severity text not null
+  before_sec integer not null
+  after_sec integer not null
 table feature (RANGE ("time"))
   time timestamp with time zone not null
   ts_ns bigint not null
@@ -555,6 +561,9 @@ episode: episode_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low
 episode: episode_status_check CHECK ((status = ANY (ARRAY['open'::text, 'closed'::text, 'cancelled'::text])))
 episode: episode_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE SET NULL
 episode: episode_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+episode_event: episode_event_pkey PRIMARY KEY (code)
+episode_event: episode_event_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
+episode_event: episode_event_strip_check CHECK ((((before_sec >= 0) AND (before_sec <= 30)) AND ((after_sec >= 1) AND (after_sec <= 30))))
 feature: feature_pkey PRIMARY KEY (stream_id, method_id, channel_no, "time")
 feature: feature_qmask_check CHECK (((qmask >= 0) AND (qmask <= 2)))
 feature_1d_kept: feature_1d_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
@@ -1351,6 +1360,44 @@ AS $function$
 begin
   perform pg_notify('bio_auth', tg_table_name || ':' || (to_jsonb(new) ->> tg_argv[0]));
   return null;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.open_event_episode(event_id uuid, event_time timestamp with time zone, of_stream integer, event_code text, event_text text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  rule episode_event;
+  recording record;
+begin
+  select * into rule from episode_event where code = event_code;
+  if not found then
+    return;
+  end if;
+  select s.uuid, s.organization_id, s.project_id, s.xuser_id, d.external_id as device
+  into recording from stream s join device d on d.id = s.device_id where s.id = of_stream;
+  if not found then
+    return; -- erased meanwhile
+  end if;
+  insert into episode (id, organization_id, project_id, xuser_id, stream_id, kind, title, status, severity, started_at, ended_at, summary, created_by)
+  values (event_id, recording.organization_id, recording.project_id, recording.xuser_id, of_stream, event_code,
+    coalesce(nullif(left(event_text, 200), ''), rule.title), 'closed', rule.severity, event_time, event_time,
+    jsonb_build_object('event', event_code, 'text', event_text), 'device:' || recording.device)
+  on conflict (id) do nothing;
+  if not found then
+    return;
+  end if;
+  insert into artifact (episode_id, kind, title, starts_at, ends_at, stream_id, created_by)
+  values (event_id, 'strip', rule.before_sec || ' s before, ' || rule.after_sec || ' s after', event_time - rule.before_sec * interval '1 second',
+    event_time + rule.after_sec * interval '1 second', of_stream, 'device:' || recording.device);
+  insert into webhook_delivery (webhook_id, event, payload)
+  select id, 'episode.created', jsonb_build_object('type', 'episode.created', 'timestamp', to_json(now()), 'data',
+    jsonb_build_object('id', event_id, 'subject_id', recording.xuser_id, 'kind', event_code, 'severity', rule.severity))
+  from webhook
+  where organization_id = recording.organization_id and (project_id is null or project_id = recording.project_id) and disabled_at is null
+    and (events @> array['episode.created'] or events @> array['*']);
 end
 $function$
 CREATE OR REPLACE PROCEDURE public.refresh_rollups(INOUT minutes integer DEFAULT 0, IN rows_max integer DEFAULT 20000)

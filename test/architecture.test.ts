@@ -17,7 +17,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/http': ['src/errors.ts', 'src/config.ts', 'src/metrics.ts'],
   'src/auth': ['src/signal.ts', 'src/errors.ts', 'src/config.ts', 'src/storage', 'src/http'],
   'src/ingest': ['src/signal.ts', 'src/errors.ts', 'src/config.ts', 'src/metrics.ts', 'src/proto', 'src/auth', 'src/http'],
-  'src/query': ['src/signal.ts', 'src/errors.ts', 'src/config.ts', 'src/auth', 'src/storage', 'src/http', 'src/formats'],
+  'src/query': ['src/signal.ts', 'src/errors.ts', 'src/config.ts', 'src/proto', 'src/auth', 'src/storage', 'src/http', 'src/formats'],
   'src/live': ['src/signal.ts', 'src/errors.ts', 'src/config.ts', 'src/metrics.ts', 'src/proto', 'src/auth', 'src/http'],
   'src/records': ['src/signal.ts', 'src/errors.ts', 'src/config.ts', 'src/auth', 'src/storage', 'src/http'],
   'src/pipeline.ts': [

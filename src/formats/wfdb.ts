@@ -389,14 +389,20 @@ export function parseAnnotations(bytes: Uint8Array): AnnotationFile | Rejected {
 
 export type LeadToWrite = Readonly<{ name: string; gain: number; baseline: number; unit: string; samples: Int32Array }>;
 
+export type RecordToWrite = Readonly<{ name: string; fs: number; leads: readonly LeadToWrite[]; comments?: readonly string[] }>;
+
 /** Writes NAME.hea and NAME.dat into a folder, replacing them whole.
+ *  @throws RangeError as encodeRecord does */
+export async function writeRecord(folder: string, record: RecordToWrite, format: 16 | 212 = 16): Promise<void> {
+  const { hea, dat } = encodeRecord(record, format);
+  await replaceFile(join(folder, `${record.name}.dat`), dat);
+  await replaceFile(join(folder, `${record.name}.hea`), hea);
+}
+
+/** The two files of a record.
  *  @param record leads of one length; samples within the range of the format, or MISSING_SAMPLE
  *  @throws RangeError on a name, rate, length or sample that the format cannot carry */
-export async function writeRecord(
-  folder: string,
-  record: Readonly<{ name: string; fs: number; leads: readonly LeadToWrite[]; comments?: readonly string[] }>,
-  format: 16 | 212 = 16,
-): Promise<void> {
+export function encodeRecord(record: RecordToWrite, format: 16 | 212 = 16): Readonly<{ hea: Uint8Array; dat: Uint8Array }> {
   const { name, fs, leads } = record;
   if (!plainName(name) || name.includes('.')) throw new RangeError(`record name "${name}"`);
   if (!(fs > 0 && fs <= RATE_MAX)) throw new RangeError(`rate ${fs} Hz`);
@@ -422,8 +428,7 @@ export async function writeRecord(
     lines.push(`${name}.dat ${format} ${scale} ${bits} 0 ${first} ${checksum} 0 ${lead.name.replace(/[\r\n]/g, ' ')}`);
   }
   for (const comment of record.comments ?? []) lines.push(`# ${comment.replace(/[\r\n]/g, ' ')}`);
-  await replaceFile(join(folder, `${name}.dat`), encodeSamples(flat, format));
-  await replaceFile(join(folder, `${name}.hea`), Buffer.from(`${lines.join('\n')}\n`, 'latin1'));
+  return { hea: Buffer.from(`${lines.join('\n')}\n`, 'latin1'), dat: encodeSamples(flat, format) };
 }
 
 function encodeSamples(flat: Int32Array, format: 16 | 212): Uint8Array {

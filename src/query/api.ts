@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { biosignalRoutes } from './biosignal-routes.ts';
+import type { MethodDescription } from './biosignal-routes.ts';
 import { bootstrapRoutes } from './bootstrap-routes.ts';
 import type { BootstrapDeps } from './bootstrap-routes.ts';
 import { chartRoutes } from './chart-routes.ts';
@@ -12,6 +13,7 @@ import type { ObservationDeps } from './observation-routes.ts';
 import { sampleRoutes } from './sample-routes.ts';
 import { seriesRoutes } from './series-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
+import { stripRoutes } from './strip-routes.ts';
 
 export type QueryApiDeps = BootstrapDeps &
   ObservationDeps &
@@ -20,6 +22,7 @@ export type QueryApiDeps = BootstrapDeps &
     cursors: Cursors;
     /** Internal numbers of the streams that this process received packets of in the last 10 s. */
     flowingStreams?: () => readonly number[];
+    methods?: readonly MethodDescription[];
   }>;
 
 export function queryApi(deps: QueryApiDeps): readonly Route[] {
@@ -29,6 +32,7 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...bootstrapRoutes(deps),
     ...seriesRoutes(deps),
     ...sampleRoutes(deps),
+    ...stripRoutes(deps),
     ...observationRoutes(deps),
     ...chartRoutes(deps),
     ...exportRoutes({ pool: deps.db }),

@@ -1,23 +1,24 @@
-/** Samples of a stream, as JSON or CSV. */
+/** Samples of a stream, as JSON, CSV, protobuf or Arrow. */
 import { Type } from 'typebox';
 import type { Db } from '../auth/api-keys.ts';
 import { ownStream } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { pickMediaType } from '../http/accept.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { writeJson } from '../http/json.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, NanosInteger, nullable, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import { channelKinds, gridTimeNs } from '../signal.ts';
+import { encodeSegments } from '../proto/query-codec.ts';
 import { readSamples } from './samples.ts';
-import { stripSvg } from './strip.ts';
 import type { SampleSegment } from './samples.ts';
 
 /** Channel seconds of one answer: 600 s of 4 channels. */
 const ROWS_MAX = 2400;
 const CSV = 'text/csv';
-const SVG = 'image/svg+xml';
-const STRIP_SEC_MAX = 60;
+const PROTOBUF = 'application/x-protobuf';
+const ARROW = 'application/vnd.apache.arrow.stream';
 
 const SegmentSchema = exactly({
   channel: Type.String(),
@@ -43,7 +44,8 @@ export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
       summary: 'Read samples of a stream',
       description:
         'Stretches of consecutive samples by channel and time; a gap begins a new one. Sample i lies i / rate after t0_ns. A page holds ' +
-        `${ROWS_MAX} channel seconds. With Accept: text/csv rows of time, channel, value, quality.`,
+        `${ROWS_MAX} channel seconds. With Accept: text/csv rows of time, channel, value, quality; ${PROTOBUF} a SampleSegmentList of ` +
+        `proto/query.proto; ${ARROW} a stream with the columns ts_ns, channel, value, quality, one batch per stretch.`,
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       params: { streamId: Uuid },
       query: {
@@ -53,9 +55,17 @@ export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
         raw: Type.Optional(Type.Boolean({ default: false, description: 'Digital values as the device sent them.' })),
         cursor: CursorQuery,
       },
-      responses: { 200: { description: 'Samples.', schema: Type.Array(SegmentSchema), alternatives: { [CSV]: null }, headers: ['Link'] } },
-      errors: ['not_found', 'cursor_invalid'],
+      responses: {
+        200: {
+          description: 'Samples.',
+          schema: Type.Array(SegmentSchema),
+          alternatives: { [CSV]: null, [PROTOBUF]: null, [ARROW]: null },
+          headers: ['Link'],
+        },
+      },
+      errors: ['not_found', 'cursor_invalid', 'not_acceptable'],
       handler: async ({ caller, params, query, header }) => {
+        const type = pickMediaType(header('accept'), ['application/json', CSV, PROTOBUF, ARROW]);
         const given = query as { since: string; until: string; channels?: string[]; raw: boolean; cursor?: string };
         const stream = await ownStream(db, caller, params['streamId'] ?? '');
         const scope = ['samples', stream.uuid, given.until, given.channels?.join() ?? ''].join(' ');
@@ -76,47 +86,18 @@ export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
         const path = `/api/v1/streams/${stream.uuid}/samples`;
         const headers: Record<string, string> = { vary: 'accept' };
         if (nextFromNs !== null) headers['link'] = nextLink(path, query, cursors.seal(scope, [nextFromNs.toString()]));
-        if (header('accept').includes(CSV))
-          return { status: 200, stream: csvOf(segments, given.raw), contentType: `${CSV}; charset=utf-8`, headers };
+        if (type === CSV) return { status: 200, stream: csvOf(segments, given.raw), contentType: `${CSV}; charset=utf-8`, headers };
+        if (type === PROTOBUF) return { status: 200, bytes: encodeSegments(segments), contentType: PROTOBUF, headers };
+        if (type === ARROW) {
+          const { encodeArrow } = await import('./samples-arrow.ts'); // 60 ms and 10 MB that most processes never need
+          return { status: 200, bytes: encodeArrow(segments, given.raw), contentType: ARROW, headers };
+        }
         return {
           status: 200,
           text: `[${segments.map((segment) => jsonOf(segment, given.raw)).join(',')}]`,
           contentType: 'application/json',
           headers,
         };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/streams/{streamId}/strip',
-      operationId: 'getStrip',
-      tag: 'Streams',
-      summary: 'Draw a strip of one channel',
-      description: `At most ${STRIP_SEC_MAX} s, as SVG: 1 s is 100 px, bad samples are grey and dashed, gaps are gaps.`,
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { streamId: Uuid },
-      query: {
-        since: Timestamp,
-        until: Timestamp,
-        channel: Type.Optional(Type.String({ maxLength: 32, description: 'Absent: the first.' })),
-      },
-      responses: { 200: { description: 'The strip.', contentType: SVG } },
-      errors: ['not_found', 'range_too_large'],
-      handler: async ({ caller, params, query }) => {
-        const given = query as { since: string; until: string; channel?: string };
-        const stream = await ownStream(db, caller, params['streamId'] ?? '');
-        const fromNs = nanosOf(given.since);
-        const toNs = nanosOf(given.until);
-        if (fromNs >= toNs || toNs - fromNs > BigInt(STRIP_SEC_MAX) * 1_000_000_000n) {
-          throw new PipelineError('range_too_large', `A strip is longer than 0 s and at most ${STRIP_SEC_MAX} s.`);
-        }
-        const channels = given.channel === undefined ? null : [given.channel];
-        const { segments } = await readSamples(db, { streamId: stream.id, channels, fromNs, toNs, rowsMax: ROWS_MAX });
-        const code = given.channel ?? segments[0]?.code ?? '';
-        const own = segments.filter((segment) => segment.code === code);
-        const svg = stripSvg(own, fromNs, Number(toNs - fromNs) / 1e9, `${code} ${given.since}`);
-        const headers = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" };
-        return { status: 200, text: svg, contentType: SVG, headers };
       },
     },
   ];
@@ -156,7 +137,7 @@ function jsonOf(segment: SampleSegment, raw: boolean): string {
   });
 }
 
-async function* csvOf(segments: readonly SampleSegment[], raw: boolean): AsyncIterable<Uint8Array> {
+export async function* csvOf(segments: readonly SampleSegment[], raw: boolean): AsyncIterable<Uint8Array> {
   yield Buffer.from('ts_ns,channel,value,quality\n');
   for (const segment of segments) {
     const epochNs = segment.t0Ns - gridTimeNs(segment.k0, segment.rateNanoHz);

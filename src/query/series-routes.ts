@@ -3,11 +3,15 @@ import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import type { Db } from '../auth/api-keys.ts';
 import { ownStream } from '../auth/ownership.ts';
+import { pickMediaType } from '../http/accept.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, NanosInteger, nullable, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
+import { encodeFeatureSeries } from '../proto/query-codec.ts';
 import { beatKinds, readBeatSeries, readFeatureSeries } from './series.ts';
+
+const PROTOBUF = 'application/x-protobuf';
 
 const FeatureSeriesSchema = Type.Object(
   {
@@ -46,7 +50,7 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
       tag: 'Streams',
       summary: 'Read the derived features of a stream',
       description:
-        'One element per feature. ts_ns are integers beyond 2^53, written to the digit; ts_unit=ms gives ts_ms instead. The limit is per ' +
+        'One element per feature. ts_ns are integers beyond 2^53, written to the digit; ts_unit=ms gives ts_ms instead, Accept: application/x-protobuf exact integers. The limit is per ' +
         'feature; a page goes on where the shortest of its full series ended, so a value can come twice but none is left out.',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       params: { streamId: Uuid },
@@ -60,9 +64,17 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
         ts_unit: Type.Optional(oneOf(['ns', 'ms'], { default: 'ns' })),
         limit: LimitQuery(10_000, 100_000),
       },
-      responses: { 200: { description: 'Feature series.', schema: Type.Array(FeatureSeriesSchema), headers: ['Link'] } },
-      errors: ['not_found', 'cursor_invalid'],
-      handler: async ({ caller, params, query }) => {
+      responses: {
+        200: {
+          description: 'Feature series; as protobuf a FeatureSeriesList of proto/query.proto.',
+          schema: Type.Array(FeatureSeriesSchema),
+          alternatives: { [PROTOBUF]: null },
+          headers: ['Link'],
+        },
+      },
+      errors: ['not_found', 'cursor_invalid', 'not_acceptable'],
+      handler: async ({ caller, params, query, header }) => {
+        const type = pickMediaType(header('accept'), ['application/json', PROTOBUF]);
         const given = query as {
           since?: string;
           until?: string;
@@ -93,13 +105,14 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
           cadenceHz: given.cadence ?? null,
           limit: given.limit,
         });
-        const text = series.map(({ name, tsNs, values, cadenceHz, qmask }) => {
-          const times = given.ts_unit === 'ns' ? `"ts_ns":[${tsNs}]` : `"ts_ms":[${milliseconds(tsNs)}]`;
-          return `{"name":${JSON.stringify(name)},${times},"values":[${values}],"cadence_hz":${cadenceHz},"qmask":[${qmask}]}`;
-        });
         const next = earliest(series);
-        const headers: Record<string, string> =
-          next === null ? {} : { link: nextLink(`/api/v1/streams/${stream.uuid}/features`, query, cursors.seal(scope, [next])) };
+        const headers: Record<string, string> = { vary: 'accept' };
+        if (next !== null) headers['link'] = nextLink(`/api/v1/streams/${stream.uuid}/features`, query, cursors.seal(scope, [next]));
+        if (type === PROTOBUF) return { status: 200, bytes: encodeFeatureSeries(series), contentType: PROTOBUF, headers };
+        const text = series.map(({ name, tsNs, values, cadenceHz, qmask }) => {
+          const times = given.ts_unit === 'ns' ? `"ts_ns":[${tsNs.join()}]` : `"ts_ms":[${milliseconds(tsNs.join())}]`;
+          return `{"name":${JSON.stringify(name)},${times},"values":[${values.join()}],"cadence_hz":${cadenceHz},"qmask":[${qmask.join()}]}`;
+        });
         return { status: 200, text: `[${text.join(',')}]`, contentType: 'application/json', headers };
       },
     },

@@ -1,5 +1,5 @@
-/** Columns of long series, written as JSON text by the database: 100,000 values need no 100,000 objects here.
- *  string_agg takes its input in the order of the sorted subquery; an ORDER BY of its own would sort once per column. */
+/** Columns of long series: 100,000 values need no 100,000 objects here. Features come as arrays in the database's binary form, beats as JSON
+ *  text. Aggregates take their input in the order of the sorted subquery; an ORDER BY of their own would sort once per column. */
 import type { Db } from '../auth/api-keys.ts';
 
 export type SeriesFilter = Readonly<{
@@ -20,11 +20,10 @@ export type FeatureSeries = Readonly<{
   name: string;
   methodCode: string;
   cadenceHz: number;
-  count: number;
-  /** Comma-separated JSON numbers, parallel. */
-  tsNs: string;
-  values: string;
-  qmask: string;
+  /** Unix ns, ascending; values and flags are parallel. */
+  tsNs: BigInt64Array;
+  values: Float64Array;
+  qmask: Uint8Array;
   /** Where to go on when there may be more: a microsecond after the last value. */
   next: string | null;
 }>;
@@ -50,9 +49,9 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
     code: string;
     cadence_hz: number | null;
     n: number;
-    ts: string | null;
-    val: string | null;
-    q: string | null;
+    ts: Buffer | null;
+    val: Buffer | null;
+    q: Buffer | null;
     last: string | null;
   }>(
     `with channel as (
@@ -71,8 +70,8 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
      )
      select s.name, s.code, s.cadence_hz, v.*
      from source s cross join lateral (
-       select count(*)::integer as n, string_agg(p.ts_ns::text, ',') as ts, string_agg(p.value::text, ',') as val,
-         string_agg(p.qmask::text, ',') as q, to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
+       select count(*)::integer as n, array_send(array_agg(p.ts_ns)) as ts, array_send(array_agg(p.value)) as val,
+         array_send(array_agg(p.qmask::integer::"char")) as q, to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
        from (${chosen}) p
      ) v
      order by s.name`,
@@ -82,12 +81,29 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
     name: row.name,
     methodCode: row.code,
     cadenceHz: filter.cadenceHz === null ? (row.cadence_hz ?? 0) : Math.min(filter.cadenceHz, row.cadence_hz ?? filter.cadenceHz),
-    count: row.n,
-    tsNs: row.ts ?? '',
-    values: row.val ?? '',
-    qmask: row.q ?? '',
+    tsNs: columnOf(row.ts, new BigInt64Array(row.n), 8, (view, at) => view.getBigInt64(at)),
+    values: columnOf(row.val, new Float64Array(row.n), 8, (view, at) => view.getFloat64(at)),
+    qmask: columnOf(row.q, new Uint8Array(row.n), 1, (view, at) => view.getUint8(at)),
     next: row.n >= filter.limit ? row.last : null,
   }));
+}
+
+/** Header of array_send for one dimension without nulls: dimensions, null flag, type, length, lower bound. */
+const ARRAY_HEADER_BYTES = 20;
+
+/** Reads what array_send wrote: each element has its length before it, all in network order. */
+function columnOf<T extends BigInt64Array | Float64Array | Uint8Array>(
+  sent: Buffer | null,
+  out: T,
+  elementBytes: number,
+  read: (view: DataView, at: number) => T[number],
+): T {
+  if (sent === null) return out;
+  const stride = 4 + elementBytes;
+  if (sent.length !== ARRAY_HEADER_BYTES + stride * out.length) throw new Error(`array of ${sent.length} bytes for ${out.length} elements`);
+  const view = new DataView(sent.buffer, sent.byteOffset, sent.byteLength);
+  for (let i = 0; i < out.length; i++) out[i] = read(view, ARRAY_HEADER_BYTES + 4 + stride * i);
+  return out;
 }
 
 export type BeatFilter = Readonly<{

@@ -16,12 +16,14 @@ import {
   findEpisode,
   insertArtifact,
   insertEpisode,
+  insertStrip,
   listArtifacts,
   listEpisodes,
+  STRIP_SEC,
   updateEpisode,
 } from './episodes.ts';
 import { emitEvent } from './webhooks.ts';
-import type { Episode, EpisodeChange, EpisodeSeverity, EpisodeStatus } from './episodes.ts';
+import type { Artifact, Episode, EpisodeChange, EpisodeSeverity, EpisodeStatus } from './episodes.ts';
 
 const ARTIFACT_BYTES_MAX = 2 * 1024 * 1024;
 
@@ -61,6 +63,15 @@ const ArtifactSchema = exactly({
   content: Type.Unknown(),
   bytes: Type.Integer({ description: 'Size of its data; 0: it is all in content.' }),
   href: Type.String({ description: 'Address of its data.' }),
+  renditions: exactly(
+    {
+      svg: Type.Optional(Type.String()),
+      png: Type.Optional(Type.String()),
+      csv: Type.Optional(Type.String()),
+      wfdb: Type.Optional(Type.String()),
+    },
+    { description: 'Of a strip: addresses of its picture and of its samples, drawn from what is stored. Empty for other artifacts.' },
+  ),
   created_by: Type.String(),
   created_at: Timestamp,
 });
@@ -120,7 +131,11 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
     const artifacts = await listArtifacts(db, id);
     return {
       ...episode,
-      artifacts: artifacts.map((artifact) => ({ ...artifact, href: `/api/v1/episodes/${id}/artifacts/${artifact.id}` })),
+      artifacts: artifacts.map((artifact) => ({
+        ...artifact,
+        href: `/api/v1/episodes/${id}/artifacts/${artifact.id}`,
+        renditions: renditionsOf(artifact),
+      })),
     };
   };
   return [
@@ -173,6 +188,7 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
       operationId: 'createEpisode',
       tag: 'Episodes',
       summary: 'Create an episode',
+      description: `With a stream it gets a strip artifact of its first ${STRIP_SEC} s.`,
       access: { key: 'write', operator: 'editor' },
       body: EpisodeBody,
       idempotent: true,
@@ -208,6 +224,15 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
           summary: input.summary ?? {},
           createdBy: callerKey(caller),
         });
+        if (stream !== null) {
+          await insertStrip(db, {
+            episodeId: id,
+            streamId: stream.id,
+            start: input.started_at,
+            end: input.ended_at ?? null,
+            by: callerKey(caller),
+          });
+        }
         await emitEvent(db, subject, 'episode.created', {
           id,
           subject_id: subject.id,
@@ -323,6 +348,17 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
       },
     },
   ];
+}
+
+const stripFormats = ['svg', 'png', 'csv', 'wfdb'] as const;
+
+function renditionsOf({ kind, stream_id: streamId, starts_at: since, ends_at: until, channel_code: channel }: Artifact): object {
+  if (kind !== 'strip' || streamId === null || since === null || until === null || since === until) return {};
+  const at = (format: string): string => {
+    const query = new URLSearchParams({ since, until, ...(channel === null ? {} : { channel }), format });
+    return `/api/v1/streams/${streamId}/strip?${query.toString()}`;
+  };
+  return Object.fromEntries(stripFormats.map((format) => [format, at(format)]));
 }
 
 function checkOrder(start: string, end: string | null): void {

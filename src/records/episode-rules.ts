@@ -1,10 +1,11 @@
 /** Episodes by rule: stretches in which a feature stayed beyond a bound, found in the stored values of flowing streams.
  *
- *  A rule is `quiet` until its bound was passed for `sustainSec` with good values only; then an episode is open, and ends at the last value
- *  beyond the bound once the feature was back, or silent, for `releaseSec`. Suspect and bad values neither start nor prolong one.
+ *  A rule is `quiet` until its bound was passed for `sustainSec`; then an episode is open, and ends at the last value
+ *  beyond the bound once the feature was back, or silent, for `releaseSec`. Bad values neither start nor prolong one, nor do suspect ones
+ *  unless the rule says so.
  *  Deterministic from the stored values: looking again at the same values opens nothing twice (one episode per rule, stream and start). */
 import type { Pool } from 'pg';
-import { insertArtifact } from './episodes.ts';
+import { insertStrip } from './episodes.ts';
 import { emitEvent } from './webhooks.ts';
 
 export type EpisodeRule = Readonly<{
@@ -13,6 +14,10 @@ export type EpisodeRule = Readonly<{
   feature: string;
   above?: number;
   below?: number;
+  /** Worst flag of a value that counts; default 0. */
+  qualityMax?: 0 | 1;
+  /** With qualityMax 1: a feature of which GOOD_SHARE_MIN of the last minute's values must be good, so that noise does not count. */
+  trusted?: string;
   sustainSec: number;
   releaseSec: number;
   severity: 'low' | 'medium' | 'high';
@@ -43,6 +48,10 @@ export const defaultRules: readonly EpisodeRule[] = [
     title: 'Irregular rhythm',
     feature: 'hrv_rmssd_60s',
     above: 150,
+    // An irregular rhythm is itself a reason to flag HRV as suspect: many intervals look ectopic. So suspect values count where the
+    // beats are trusted.
+    qualityMax: 1,
+    trusted: 'hr_ecg',
     sustainSec: 120,
     releaseSec: 60,
     severity: 'medium',
@@ -88,9 +97,9 @@ export type RuleOptions = Readonly<{
   onError?: (error: unknown) => void;
 }>;
 
+/** Share of the trusted feature's values within a minute that must be good. */
+const GOOD_SHARE_MIN = 0.8;
 const PERIOD_MS = 15_000;
-/** Length of the strip that goes with a new episode. */
-const STRIP_SEC = 10;
 /** Looked back each time: longer than any rule's sustain and release, and late packets of a minute. */
 const LOOK_BACK_SEC = 900;
 
@@ -139,10 +148,10 @@ async function concerned(db: Pick<Pool, 'query'>, rule: EpisodeRule): Promise<re
      where s.id in (select stream_id from episode where status = 'open' and created_by = $2)
         or s.last_packet_at > now() - make_interval(secs => $3::integer) and exists (
           select from feature f
-          where f.stream_id = s.id and f.method_id = (select id from method_of) and f.qmask = 0 and (f.value > $4 or f.value < $5)
+          where f.stream_id = s.id and f.method_id = (select id from method_of) and f.qmask <= $6 and (f.value > $4 or f.value < $5)
             and f.time >= (select max(time) from feature where stream_id = s.id and method_id = (select id from method_of))
                           - make_interval(secs => $3::integer))`,
-    [rule.feature, `rule:${rule.name}_v1`, LOOK_BACK_SEC, rule.above ?? null, rule.below ?? null],
+    [rule.feature, `rule:${rule.name}_v1`, LOOK_BACK_SEC, rule.above ?? null, rule.below ?? null, rule.qualityMax ?? 0],
   );
   return rows;
 }
@@ -157,13 +166,24 @@ async function applyRule(db: Pick<Pool, 'query'>, stream: Candidate, rule: Episo
   // Times of the values, not of the wall clock: a replay of an old recording has episodes too.
   const { rows } = await db.query<{ newest: number | null; t: number[] | null; v: number[] | null }>(
     `with method_of as (select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
+     trusted_of as (select id from method where kind = 'feature' and name = $6 order by id desc limit 1),
      newest as (select max(time) as time from feature where stream_id = $1 and method_id = (select id from method_of))
      select (extract(epoch from (select time from newest)) * 1000)::float8 as newest,
        array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
      from feature f
-     where f.stream_id = $1 and f.method_id = (select id from method_of) and f.qmask = 0 and f.value is not null
+     where f.stream_id = $1 and f.method_id = (select id from method_of) and f.qmask <= $5 and f.value is not null
+       and ($6::text is null or (
+         select count(*) filter (where h.qmask = 0) >= ${GOOD_SHARE_MIN} * count(*) from feature h
+         where h.stream_id = $1 and h.method_id = (select id from trusted_of) and h.time > f.time - interval '1 minute' and h.time <= f.time))
        and f.time >= least((select time from newest) - make_interval(secs => $3::integer), to_timestamp($4::float8))`,
-    [stream.id, rule.feature, LOOK_BACK_SEC, (open.rows[0]?.start_ms ?? Number.MAX_SAFE_INTEGER / 1e4) / 1000],
+    [
+      stream.id,
+      rule.feature,
+      LOOK_BACK_SEC,
+      (open.rows[0]?.start_ms ?? Number.MAX_SAFE_INTEGER / 1e4) / 1000,
+      rule.qualityMax ?? 0,
+      rule.trusted ?? null,
+    ],
   );
   const { newest, t, v } = rows[0] ?? {};
   if (newest === null || newest === undefined || t === null || t === undefined || v === null || v === undefined) return;
@@ -206,20 +226,7 @@ async function record(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeR
         createdBy,
       ],
     );
-    const stripEnd = new Date(Math.min(stretch.endMs, stretch.startMs + STRIP_SEC * 1000)).toISOString();
-    await insertArtifact(db as Pool, {
-      episodeId: made.rows[0]?.id ?? '',
-      kind: 'strip',
-      title: `First ${STRIP_SEC} s`,
-      startsAt: start,
-      endsAt: stripEnd,
-      streamId: stream.id,
-      channelCode: null,
-      mediaType: 'application/json',
-      content: { svg: `/api/v1/streams/${stream.uuid}/strip?since=${start}&until=${stripEnd}` },
-      data: null,
-      createdBy,
-    });
+    await insertStrip(db as Pool, { episodeId: made.rows[0]?.id ?? '', streamId: stream.id, start, end, by: createdBy });
     await emitEvent(db as Pool, scope, 'episode.created', {
       id: made.rows[0]?.id,
       subject_id: stream.xuser_id,

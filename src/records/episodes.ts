@@ -227,3 +227,29 @@ export async function findArtifactData(
   const row = rows[0];
   return row === undefined ? null : { mediaType: row.media_type, data: row.data, content: row.content };
 }
+
+/** Length of the strip that goes with a new episode. */
+export const STRIP_SEC = 10;
+
+/** Adds the strip of an episode's beginning: which samples, not the samples. They are drawn when it is looked at, late ones included.
+ *  @param strip start and end of the episode, RFC 3339; without an end, or with one at once, the whole STRIP_SEC */
+export async function insertStrip(
+  db: Db,
+  strip: Readonly<{ episodeId: string; streamId: number; start: string; end: string | null; by: string }>,
+): Promise<void> {
+  const startMs = Date.parse(strip.start);
+  const endMs = strip.end === null || Date.parse(strip.end) <= startMs ? Infinity : Date.parse(strip.end);
+  await insertArtifact(db, {
+    episodeId: strip.episodeId,
+    kind: 'strip',
+    title: `First ${STRIP_SEC} s`,
+    startsAt: strip.start,
+    endsAt: new Date(Math.min(endMs, startMs + STRIP_SEC * 1000)).toISOString(),
+    streamId: strip.streamId,
+    channelCode: null,
+    mediaType: 'application/json',
+    content: {},
+    data: null,
+    createdBy: strip.by,
+  });
+}

@@ -381,10 +381,13 @@ async function copyByTemporary(client: pg.Client, table: string, columns: string
 
 async function writeEvents(client: pg.Client, rows: readonly ReportedEvent[]): Promise<void> {
   await client.query(
-    `insert into device_event (time, ts_ns, id, stream_id, code, content)
-     select timestamptz 'epoch' + e.us * interval '1 microsecond', e.ts_ns, e.id, e.stream_id, e.code, e.content
-     from unnest($1::int8[], $2::int8[], $3::uuid[], $4::int[], $5::text[], $6::text[]) as e (us, ts_ns, id, stream_id, code, content)
-     on conflict do nothing`,
+    `with written as (
+       insert into device_event (time, ts_ns, id, stream_id, code, content)
+       select timestamptz 'epoch' + e.us * interval '1 microsecond', e.ts_ns, e.id, e.stream_id, e.code, e.content
+       from unnest($1::int8[], $2::int8[], $3::uuid[], $4::int[], $5::text[], $6::text[]) as e (us, ts_ns, id, stream_id, code, content)
+       on conflict do nothing
+       returning id, time, stream_id, code, content)
+     select open_event_episode(id, time, stream_id, code, content) from written`,
     [
       rows.map((row) => microseconds(row.tsNs)),
       rows.map((row) => row.tsNs.toString()),

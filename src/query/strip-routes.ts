@@ -1,0 +1,98 @@
+/** GET /api/v1/streams/{streamId}/strip: some seconds of a waveform as a picture, or as data to look at elsewhere. */
+import { Type } from 'typebox';
+import type { Db } from '../auth/api-keys.ts';
+import { ownStream } from '../auth/ownership.ts';
+import { PipelineError } from '../errors.ts';
+import type { Reply, Route } from '../http/route.ts';
+import { oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { gridTimeNs } from '../signal.ts';
+import { csvOf, nanosOf } from './sample-routes.ts';
+import { readSamples } from './samples.ts';
+import type { SampleSegment } from './samples.ts';
+import { stripPng } from './strip-png.ts';
+import { stripWfdb } from './strip-wfdb.ts';
+import { layOutStrip, stripSvg } from './strip.ts';
+
+const STRIP_SEC_MAX = 60;
+/** Channel seconds: a minute of 64 channels. */
+const ROWS_MAX = 3840;
+const formats = ['svg', 'png', 'csv', 'wfdb'] as const;
+type Format = (typeof formats)[number];
+
+export function stripRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
+  const { db } = deps;
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/streams/{streamId}/strip',
+      operationId: 'getStrip',
+      tag: 'Streams',
+      summary: 'Draw a strip, or take it along',
+      description:
+        `At most ${STRIP_SEC_MAX} s. svg and png show one channel: 1 s is 100 px, bad samples are grey and dashed, gaps are gaps. csv has rows of ` +
+        'time, channel, value, quality; wfdb is a ZIP of a .hea and a .dat file per sampling rate: both of every channel unless one is named.',
+      access: { key: 'read', userToken: 'own', operator: 'viewer' },
+      params: { streamId: Uuid },
+      query: {
+        since: Timestamp,
+        until: Timestamp,
+        channel: Type.Optional(Type.String({ maxLength: 32, description: 'Absent: the first for a picture, all for data.' })),
+        format: Type.Optional(oneOf(formats, { default: 'svg' })),
+      },
+      responses: {
+        200: {
+          description: 'The strip.',
+          contentType: 'image/svg+xml',
+          alternatives: { 'image/png': null, 'text/csv': null, 'application/zip': null },
+        },
+      },
+      errors: ['not_found', 'range_too_large'],
+      handler: async ({ caller, params, query }) => {
+        const given = query as { since: string; until: string; channel?: string; format: Format };
+        const stream = await ownStream(db, caller, params['streamId'] ?? '');
+        const fromNs = nanosOf(given.since);
+        const toNs = nanosOf(given.until);
+        if (fromNs >= toNs || toNs - fromNs > BigInt(STRIP_SEC_MAX) * 1_000_000_000n) {
+          throw new PipelineError('range_too_large', `A strip is longer than 0 s and at most ${STRIP_SEC_MAX} s.`);
+        }
+        const channels = given.channel === undefined ? null : [given.channel];
+        const { segments } = await readSamples(db, { streamId: stream.id, channels, fromNs, toNs, rowsMax: ROWS_MAX });
+        return replyOf(given.format, segments, { fromNs, toNs }, given);
+      },
+    },
+  ];
+}
+
+function replyOf(
+  format: Format,
+  segments: readonly SampleSegment[],
+  range: Readonly<{ fromNs: bigint; toNs: bigint }>,
+  given: Readonly<{ since: string; channel?: string }>,
+): Reply {
+  const name = `strip_${given.since.replaceAll(/[^0-9TZ]/g, '')}`;
+  const attachment = (extension: string): Record<string, string> => ({
+    'content-disposition': `attachment; filename="${name}.${extension}"`,
+  });
+  switch (format) {
+    case 'csv':
+      return { status: 200, stream: csvOf(segments, false), contentType: 'text/csv; charset=utf-8', headers: attachment('csv') };
+    case 'wfdb': {
+      const [first] = segments;
+      const epochNs = first === undefined ? 0n : first.t0Ns - gridTimeNs(first.k0, first.rateNanoHz);
+      return { status: 200, bytes: stripWfdb(segments, epochNs, range, name), contentType: 'application/zip', headers: attachment('zip') };
+    }
+    case 'svg':
+    case 'png': {
+      const code = given.channel ?? segments[0]?.code ?? '';
+      const own = segments.filter((segment) => segment.code === code);
+      const strip = layOutStrip(own, range.fromNs, Number(range.toNs - range.fromNs) / 1e9, `${code} ${given.since}`);
+      if (format === 'png') return { status: 200, bytes: stripPng(strip), contentType: 'image/png' };
+      const headers = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" };
+      return { status: 200, text: stripSvg(strip), contentType: 'image/svg+xml', headers };
+    }
+    default: {
+      const never: never = format;
+      throw new Error(`format ${String(never)}`);
+    }
+  }
+}
