@@ -129,6 +129,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       const deadlineMs = performance.now() + config.stopTimeoutMs;
       const busy = (): boolean => inFlight > 0 || sockets.count() > 0;
       while (busy() && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 10));
+      sockets.stop();
       app.close();
     },
   };

@@ -29,6 +29,8 @@ export const TURN_BYTES_MAX = 32 * 1024 * 1024;
 const MESSAGE_MS_MAX = 5;
 /** A peer that answers no ping for this long is gone. */
 const IDLE_SEC = 60;
+/** Expired tokens are looked for this often. */
+const EXPIRY_CHECK_MS = 250;
 const REASON_BYTES_MAX = 123;
 const BEARER = 'bio.bearer.';
 
@@ -42,22 +44,35 @@ export type SocketOptions = Readonly<{
   isStopping: () => boolean;
 }>;
 
+/** A socket may stay open for days: of its request only what a later `auth` needs is kept. */
 type Data = {
   readonly route: SocketRoute;
-  readonly context: Omit<RequestContext, 'caller'>;
+  request: Omit<RequestContext, 'caller'> | null;
+  readonly kept: ReadonlyMap<string, string>;
   caller: Caller;
   live: Live | null;
 };
+
+/** Headers that say for whom a credential stands. */
+const keptHeaders = ['project-key', 'xuser-id', 'origin'] as const;
+const NO_HEADERS: ReadonlyMap<string, string> = new Map();
+const NEVER = new AbortController().signal;
 
 export type Sockets = Readonly<{
   count: () => number;
   callers: () => readonly Caller[];
   closeMatching: (match: (caller: Caller) => boolean, code: ErrorCode) => void;
+  stop: () => void;
 }>;
 
 /** Registers every socket route on the app. */
 export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions): Sockets {
   const open = new Set<Live>();
+  // One sweep for all: a timer per socket holds 200 bytes.
+  const stop = options.ticks.every(EXPIRY_CHECK_MS, () => {
+    const nowMs = Date.now();
+    for (const live of open) live.expire(nowMs);
+  });
   for (const route of options.sockets ?? []) {
     const readQuery = compileQuery(route.query ?? {});
     app.ws<Data>(route.path, {
@@ -86,6 +101,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions): So
     });
   }
   return {
+    stop,
     count: () => open.size,
     callers: () => Array.from(open, (live) => live.caller),
     closeMatching: (match, code) => {
@@ -130,19 +146,19 @@ function upgrade(
       throw new PipelineError('bad_request', `Offer the subprotocol ${route.protocol}.`);
     }
     if (wire.aborted) return;
-    const context = {
+    const request = {
       params: {},
       query,
       body: null,
       header: (name: string) => headers.get(name) ?? '',
       requestId,
-      signal: new AbortController().signal,
+      signal: NEVER,
       remoteAddress: peer.address,
     };
     wire.replied = true;
     res.cork(() => {
       res.upgrade<Data>(
-        { route, context, caller, live: null },
+        { route, request, kept: keptOf(headers), caller, live: null },
         headers.get('sec-websocket-key') ?? '',
         offered.length > 0 ? route.protocol : '',
         '',
@@ -156,6 +172,11 @@ function upgrade(
     const headers = { ...reply.headers, 'content-type': reply.contentType ?? '', 'x-request-id': requestId };
     writeReply(wire, reply.status, headers, Buffer.from(reply.text ?? ''), true);
   });
+}
+
+function keptOf(headers: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const kept = keptHeaders.filter((name) => headers.has(name));
+  return kept.length === 0 ? NO_HEADERS : new Map(kept.map((name) => [name, headers.get(name) ?? '']));
 }
 
 /** The credential among the offered subprotocols: browsers cannot set headers on a WebSocket, and an address would end in logs. */
@@ -185,14 +206,13 @@ function currentTurn(): number {
   return turn;
 }
 
-class Live {
+class Live implements PeerSocket {
   handlers: SocketHandlers | null = null;
+  readonly id: number;
   readonly #ws: UwsSocket<Data>;
   readonly #data: Data;
   readonly #options: SocketOptions;
-  readonly #peer: PeerSocket;
   #closed = false;
-  #expiry: NodeJS.Timeout | null = null;
   #turn = -1;
   #turnBytes = 0;
   #turnMs = 0;
@@ -202,16 +222,7 @@ class Live {
     this.#data = data;
     this.#options = options;
     lastSocketId += 1;
-    this.#peer = {
-      id: lastSocketId,
-      sendBinary: (bytes) => this.#send(bytes, true),
-      sendText: (text) => this.#send(text, false),
-      bufferedBytes: () => (this.#closed ? 0 : this.#ws.getBufferedAmount()),
-      subscribe: (topic) => void (this.#closed || this.#ws.subscribe(topic)),
-      unsubscribe: (topic) => void (this.#closed || this.#ws.unsubscribe(topic)),
-      close: (code, detail) => this.close(code, detail),
-      authenticate: (token) => this.#authenticate(token),
-    };
+    this.id = lastSocketId;
   }
 
   get caller(): Caller {
@@ -219,12 +230,68 @@ class Live {
   }
 
   start(): void {
-    this.#planExpiry();
+    const { request, route, caller } = this.#data;
+    this.#data.request = null;
+    if (request === null) return;
     try {
-      this.handlers = this.#data.route.open({ ...this.#data.context, caller: this.#data.caller }, this.#peer);
+      this.handlers = route.open({ ...request, caller }, this);
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  // ---------------------------------------------------------------------------------------------------------------- what handlers see
+
+  sendBinary(bytes: Uint8Array): 'sent' | 'buffered' | 'dropped' {
+    return this.#send(bytes, true);
+  }
+
+  sendText(text: string): 'sent' | 'buffered' | 'dropped' {
+    return this.#send(text, false);
+  }
+
+  bufferedBytes(): number {
+    return this.#closed ? 0 : this.#ws.getBufferedAmount();
+  }
+
+  subscribe(topic: string): void {
+    if (!this.#closed) this.#ws.subscribe(topic);
+  }
+
+  unsubscribe(topic: string): void {
+    if (!this.#closed) this.#ws.unsubscribe(topic);
+  }
+
+  close(code: ErrorCode | 'normal', detail: string): void {
+    if (this.#closed) return;
+    this.#closed = true; // before end(): uWS calls `close` from inside it
+    let reason = code === 'normal' ? detail : `${code}: ${detail}`;
+    while (Buffer.byteLength(reason) > REASON_BYTES_MAX) reason = reason.slice(0, -1);
+    this.#ws.end(code === 'normal' ? 1000 : errorTable[code].close, reason);
+  }
+
+  async authenticate(token: string): Promise<Caller> {
+    const { route, kept, caller: before } = this.#data;
+    const caller = await this.#options.authenticate({
+      bearer: token,
+      header: (name) => kept.get(name) ?? '',
+      method: 'GET',
+      access: route.access,
+    });
+    checkAccess(route.access, caller, 'GET');
+    // The socket was opened for one user: a token may renew that, never change it.
+    if (before.kind !== caller.kind || (before.kind === 'user' && caller.kind === 'user' && before.subjectId !== caller.subjectId)) {
+      throw new PipelineError('credential_kind', 'The new token is not of the user who opened the socket.');
+    }
+    this.#data.caller = caller;
+    return caller;
+  }
+
+  // ---------------------------------------------------------------------------------------------------------------- what the server does
+
+  expire(nowMs: number): void {
+    const { caller } = this.#data;
+    if (caller.kind === 'user' && caller.expiresAtMs <= nowMs) this.close('token_expired', 'Reconnect with a new token.');
   }
 
   receive(message: ArrayBuffer, isBinary: boolean): void {
@@ -248,17 +315,8 @@ class Live {
     this.#turnMs += Math.min(MESSAGE_MS_MAX, performance.now() - fromMs);
   }
 
-  close(code: ErrorCode | 'normal', detail: string): void {
-    if (this.#closed) return;
-    this.#closed = true; // before end(): uWS calls `close` from inside it
-    let reason = code === 'normal' ? detail : `${code}: ${detail}`;
-    while (Buffer.byteLength(reason) > REASON_BYTES_MAX) reason = reason.slice(0, -1);
-    this.#ws.end(code === 'normal' ? 1000 : errorTable[code].close, reason);
-  }
-
   ended(): void {
     this.#closed = true;
-    if (this.#expiry !== null) clearTimeout(this.#expiry);
     const { handlers } = this;
     this.handlers = null;
     handlers?.closed();
@@ -279,29 +337,6 @@ class Live {
     if (this.#closed) return 'dropped';
     const answer = this.#ws.send(message, isBinary, false);
     return answer === 1 ? 'sent' : answer === 0 ? 'buffered' : 'dropped';
-  }
-
-  async #authenticate(token: string): Promise<Caller> {
-    const { route, context, caller: before } = this.#data;
-    const caller = await this.#options.authenticate({ bearer: token, header: context.header, method: 'GET', access: route.access });
-    checkAccess(route.access, caller, 'GET');
-    // The socket was opened for one user: a token may renew that, never change it.
-    if (before.kind !== caller.kind || (before.kind === 'user' && caller.kind === 'user' && before.subjectId !== caller.subjectId)) {
-      throw new PipelineError('credential_kind', 'The new token is not of the user who opened the socket.');
-    }
-    this.#data.caller = caller;
-    this.#planExpiry();
-    return caller;
-  }
-
-  #planExpiry(): void {
-    if (this.#expiry !== null) clearTimeout(this.#expiry);
-    const { caller } = this.#data;
-    if (caller.kind !== 'user') return;
-    this.#expiry = setTimeout(
-      () => this.close('token_expired', 'Reconnect with a new token.'),
-      Math.max(0, caller.expiresAtMs - Date.now()),
-    );
   }
 
   #fail(error: unknown): void {

@@ -15,17 +15,25 @@ export class Commit {
   readonly #seqs: number[] = [];
   readonly #waiters: CommitWaiter[] = [];
 
-  constructor(durable: Promise<void>) {
+  /** @param onEnd called when it is settled, after everybody else */
+  constructor(durable: Promise<void>, onEnd: (commit: Commit) => void = () => undefined) {
     this.durable = durable;
     durable.then(
-      () => this.#end(null),
-      (error: unknown) => this.#end(error ?? new Error('not stored')),
+      () => this.#end(null, onEnd),
+      (error: unknown) => this.#end(error ?? new Error('not stored'), onEnd),
     );
   }
 
   add(session: Session, seq: number): void {
+    session.unsettledCount++;
     this.#sessions.push(session);
     this.#seqs.push(seq);
+  }
+
+  /** Newest first: what is repeated was mostly sent just before. */
+  has(session: Session, seq: number): boolean {
+    for (let i = this.#seqs.length - 1; i >= 0; i--) if (this.#seqs[i] === seq && this.#sessions[i] === session) return true;
+    return false;
   }
 
   /** @param waiter told once for each call, in order of the calls */
@@ -33,7 +41,7 @@ export class Commit {
     this.#waiters.push(waiter);
   }
 
-  #end(error: unknown): void {
+  #end(error: unknown, onEnd: (commit: Commit) => void): void {
     this.settled = true;
     const sessions = this.#sessions;
     for (let i = 0; i < sessions.length; i++) {
@@ -41,5 +49,6 @@ export class Commit {
       else sessions[i]!.lost(this.#seqs[i]!);
     }
     for (const waiter of this.#waiters) waiter.committed(this, error);
+    onEnd(this);
   }
 }

@@ -39,6 +39,8 @@ export class Ingest {
   readonly #onFault: (message: string, cause: unknown) => void;
   /** The newest commit. */
   #commit: Commit | null = null;
+  /** A few, one per group commit under way. A repeat is rare, so packets are looked for in them instead of being entered per session. */
+  readonly #unsettled = new Set<Commit>();
   readonly #acceptedCount: Counter;
   readonly #duplicateCount: Counter;
   readonly #busyCount: Counter;
@@ -86,8 +88,7 @@ export class Ingest {
     }
     if (admitted.kind === 'duplicate') {
       this.#duplicateCount.inc();
-      const firstCopy = session.unsettled.get(admitted.seq);
-      return firstCopy === undefined ? DUPLICATE : { commit: firstCopy };
+      return session.unsettledCount === 0 ? DUPLICATE : this.#duplicateOf(session, admitted.seq);
     }
     session.apply(admitted);
     let durable: Promise<void> | 'busy';
@@ -110,12 +111,18 @@ export class Ingest {
     // The sink answers the same promise for every packet of one group commit.
     let commit = this.#commit;
     if (commit === null || commit.durable !== durable) {
-      commit = new Commit(durable);
+      commit = new Commit(durable, (ended) => this.#unsettled.delete(ended));
+      this.#unsettled.add(commit);
       this.#commit = commit;
     }
     commit.add(session, admitted.seq);
-    session.unsettled.set(admitted.seq, commit);
     return commit;
+  }
+
+  /** A repeat waits for the commit of its first copy. */
+  #duplicateOf(session: Session, seq: number): DuplicateOf {
+    for (const commit of this.#unsettled) if (commit.has(session, seq)) return { commit };
+    return DUPLICATE;
   }
 
   countRejected(why: Rejected): void {

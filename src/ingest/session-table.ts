@@ -97,7 +97,7 @@ export class SessionTable {
   /** Drops sessions that were idle for `idleMs`. @param nowMs performance.now() */
   sweep(nowMs: number, idleMs: number): void {
     for (const session of this.#sessions.values()) {
-      if (session.unsettled.size === 0 && nowMs - session.lastUsedMs >= idleMs) void this.#drop(session);
+      if (session.unsettledCount === 0 && nowMs - session.lastUsedMs >= idleMs) void this.#drop(session);
     }
   }
 

@@ -1,7 +1,6 @@
 /** What ingest remembers of one stream (one boot of one device) while it is sending. */
 import type { ChannelConfig, OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
 import { ClockFitter } from './clock-fit.ts';
-import type { Commit } from './commit.ts';
 import { SeqSet } from './seq-set.ts';
 import type { Admitted, StreamRecord } from './sink.ts';
 
@@ -33,8 +32,8 @@ export class Session {
   closed = false;
   /** When the clock fit last took a pair, ms of a monotonic clock. */
   lastClockMs = -Infinity;
-  /** Accepted packets on their way to durability, by number. A repeat of one waits for the same commit. */
-  readonly unsettled = new Map<number, Commit>();
+  /** Accepted packets on their way to durability; their commits know which. */
+  unsettledCount = 0;
   /** Highest number that is durable; 0 when none is. */
   durableHigh: number;
   readonly #recentT0 = new Float64Array(RECENT).fill(-1);
@@ -86,14 +85,14 @@ export class Session {
 
   /** An accepted packet has become durable. */
   stored(seq: number): void {
-    this.unsettled.delete(seq);
+    this.unsettledCount--;
     if (seq > this.durableHigh) this.durableHigh = seq;
   }
 
   /** An accepted packet did not become durable: it is forgotten, so that it may come again.
    *  Its channels stay: they may be in use by packets that did. */
   lost(seq: number): void {
-    this.unsettled.delete(seq);
+    this.unsettledCount--;
     this.seqs.delete(seq);
   }
 
