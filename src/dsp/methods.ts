@@ -243,3 +243,41 @@ export function methodIndex(feature: string): number {
   if (index < 0) throw new Error(`no method for feature ${feature}`);
   return index;
 }
+
+/** Versions that are computed no longer; their values stay, and say what they are. */
+export const retiredMethods: readonly Method[] = [
+  method({
+    feature: 'hr_ppg',
+    version: 1,
+    source: 'ppg',
+    title: 'Pulse rate from PPG',
+    unit: '/min',
+    windowSec: 8,
+    cadenceSec: 1,
+    paper: '60,000 / mean pulse interval (ms)',
+    notes:
+      'Intervals whose two beats lie in the window; flags by sqi_ppg_v1. Version 2 is the median: one wave missed or doubled moves it less.',
+  }),
+  method({
+    feature: 'sqi_ppg',
+    version: 1,
+    source: 'ppg',
+    title: 'Signal quality of PPG',
+    unit: '1',
+    windowSec: 1,
+    cadenceSec: 1,
+    scope: 'channel',
+    paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
+    notes:
+      'Did not know the spectral rate: in motion it took arm swing for a pulse (AUC 0.78 on the wrist while running, 0.89 for version 2).',
+  }),
+];
+
+/** Every method version with what is known of it, for GET /api/v1/methods. */
+export function methodDescriptions(): (Method & Readonly<{ kind: 'feature' | 'beat'; current: boolean }>)[] {
+  return [
+    ...Object.values(beatMethods).map((m) => ({ ...m, kind: 'beat' as const, current: true })),
+    ...featureMethods.map((m) => ({ ...m, kind: 'feature' as const, current: true })),
+    ...retiredMethods.map((m) => ({ ...m, kind: 'feature' as const, current: false })),
+  ];
+}

@@ -1,5 +1,6 @@
 /** The catalog of a project, with what flows at this moment; and the versioned methods behind derived values. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Db } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
 import { orgOf, ownProject, ownSubjectOf } from '../auth/ownership.ts';
@@ -30,7 +31,7 @@ export const FLOWING_SEC = 10;
 /** Which kinds of channel a derived feature comes from, by the feature's name. */
 const featureKinds: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^(hr_ecg|hrv_|sqi_ecg)/, ['ecg']],
-  [/^(hr_ppg|prv_|sqi_ppg)/, ['ppg']],
+  [/^(hr_ppg|prv_|sqi_ppg|spo2)/, ['ppg']],
   [/^resp_rate/, ['ecg', 'ppg', 'resp']],
   [/^(eda_|scr_)/, ['eda']],
   [/^temp_/, ['temp']],
@@ -55,7 +56,88 @@ export type BiosignalDeps = Readonly<{
   db: Db;
   /** Internal numbers of the streams that this process received packets of within FLOWING_SEC; the database adds those of other nodes. */
   flowingStreams?: () => readonly number[];
+  /** What is known of the methods of this release, and of older ones whose values may be stored. */
+  methods?: readonly MethodDescription[];
 }>;
+
+/** A method as src/dsp describes it. */
+export type MethodDescription = Readonly<{
+  code: string;
+  kind: 'feature' | 'beat';
+  /** Feature name, or for beats the name of their detector. */
+  feature: string;
+  version: number;
+  /** Does this release compute it? */
+  current: boolean;
+  title: string;
+  source: string;
+  unit: string;
+  windowSec: number;
+  cadenceSec: number;
+  coverageMin: number;
+  scope: 'stream' | 'channel';
+  paper: string;
+  notes: string;
+}>;
+
+const MethodSchema = exactly({
+  code: Type.String({ description: '<kind>:<method_name>_v<version>' }),
+  kind: oneOf(['feature', 'beat']),
+  name: Type.String(),
+  version: Type.Integer(),
+  current: Type.Boolean({ description: 'True when this release computes it; values of other methods are history.' }),
+  title: Type.String(),
+  source: Type.String({ description: 'Kind of channel that it is made from; empty when this release does not know the method.' }),
+  unit: Type.String({ description: 'UCUM' }),
+  cadence_hz: nullable(Type.Number({ description: 'Null: one value per event.' })),
+  window_sec: nullable(Type.Number({ description: 'Length of the window that ends at a value, s.' })),
+  coverage_min: nullable(Type.Number({ description: 'Least share of the window that must be covered for a value to exist.' })),
+  scope: nullable(oneOf(['stream', 'channel'])),
+  paper: Type.String(),
+  notes: Type.String({ description: 'Parameters, deviations from the paper, limits, delay.' }),
+});
+
+/** Methods of this release and of stored values, by code. */
+function listMethods(known: readonly MethodDescription[], stored: readonly StoredMethod[]): Static<typeof MethodSchema>[] {
+  const codes = new Set(known.map(({ code }) => code));
+  const described = known.map((m) => ({
+    code: m.code,
+    kind: m.kind,
+    name: m.feature,
+    version: m.version,
+    current: m.current,
+    title: m.title,
+    source: m.source,
+    unit: m.unit,
+    cadence_hz: m.cadenceSec > 0 ? 1 / m.cadenceSec : null,
+    window_sec: m.windowSec,
+    coverage_min: m.coverageMin,
+    scope: m.scope,
+    paper: m.paper,
+    notes: m.notes,
+  }));
+  const foreign = stored
+    .filter(({ code }) => !codes.has(code))
+    .map(({ code, kind, name, unit, cadence_hz }) => ({
+      code,
+      kind,
+      name,
+      version: Number(/_v(\d+)$/.exec(code)?.[1] ?? 0),
+      current: false,
+      title: '',
+      source: '',
+      unit,
+      cadence_hz,
+      window_sec: null,
+      coverage_min: null,
+      scope: null,
+      paper: '',
+      notes: '',
+    }));
+  return [...described, ...foreign].toSorted((a, b) => (a.code < b.code ? -1 : 1));
+}
+
+type StoredMethod = Readonly<{ code: string; kind: 'feature' | 'beat'; name: string; unit: string; cadence_hz: number | null }>;
 
 export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
   const { db } = deps;
@@ -163,26 +245,18 @@ export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
       path: '/api/v1/methods',
       operationId: 'listMethods',
       tag: 'Biosignals',
-      summary: 'List the versioned methods of derived values',
+      summary: 'List the versioned methods of derived values, with paper, parameters and limits',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       responses: {
         200: {
           description: 'Methods.',
-          schema: Type.Array(
-            exactly({
-              code: Type.String({ description: '<kind>:<method_name>' }),
-              kind: oneOf(['feature', 'beat']),
-              name: Type.String(),
-              unit: Type.String(),
-              cadence_hz: nullable(Type.Number()),
-            }),
-          ),
+          schema: Type.Array(MethodSchema),
         },
       },
       handler: async ({ caller }) => {
         orgOf(caller);
-        const { rows } = await db.query('select code, kind, name, unit, cadence_hz from method order by code limit 10000');
-        return { status: 200, json: rows };
+        const { rows } = await db.query<StoredMethod>('select code, kind, name, unit, cadence_hz from method order by code limit 10000');
+        return { status: 200, json: listMethods(deps.methods ?? [], rows) };
       },
     },
   ];
