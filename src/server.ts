@@ -17,6 +17,7 @@ import { connectRevocation } from './auth/revocation.ts';
 import type { Config } from './config.ts';
 import { prepareDemo } from './demo.ts';
 import type { Demo } from './demo.ts';
+import { methodDescriptions } from './dsp/methods.ts';
 import { PipelineError } from './errors.ts';
 import { Cursors } from './http/cursor.ts';
 import { docsAssets, docsRoutes } from './http/docs-routes.ts';
@@ -146,7 +147,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...routesByOrganization(
         (db) => [
           ...authApi({ pool: db, auth, cursors, secureCookies: !isLoopbackHost(config.host) }),
-          ...queryApi({ db, cursors, version, config, flowingStreams: () => pipeline.flowingStreams() }),
+          ...queryApi({ db, cursors, version, config, flowingStreams: () => pipeline.flowingStreams(), methods: methodDescriptions() }),
           ...recordsApi({
             db,
             owner: database.pool,

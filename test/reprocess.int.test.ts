@@ -10,6 +10,7 @@ import type { Console } from '../src/cli/command.ts';
 import { EXIT_OK, EXIT_USAGE, runCommand } from '../src/cli/command.ts';
 import { reprocess } from '../src/cli/reprocess.ts';
 import { fixtureChannels, madeUpStream, packets, seeded } from '../src/dsp/feature-fixture.ts';
+import { methodDescriptions } from '../src/dsp/methods.ts';
 import type { Packet } from '../src/proto/packet-codec.ts';
 import { encodeBatch, encodePacket } from '../src/proto/packet-codec.ts';
 import type { SampleRun } from '../src/signal.ts';
@@ -137,6 +138,16 @@ function differences(got: readonly string[], wanted: readonly string[]): string[
 test('reprocess gives what the live path gave, fills what is missing, and leaves other versions alone', async () => {
   const baseUrl = await serve();
   await send(baseUrl, recordingOf('live'));
+  const answer = await fetch(`${baseUrl}/api/v1/methods`, { headers: { authorization: `Bearer ${org.apiKey.key}` } });
+  const methods = (await answer.json()) as { code: string; current: boolean; paper: string; notes: string; unit: string }[];
+  for (const { code, paper, notes, unit } of methodDescriptions())
+    expect(methods).toContainEqual(expect.objectContaining({ code, paper, notes, unit }));
+  expect(methods.filter(({ code }) => /hr_ppg_v|sqi_ppg_v/.test(code)).map(({ code, current }) => [code, current])).toEqual([
+    ['derived:hr_ppg_v1', false],
+    ['derived:hr_ppg_v2', true],
+    ['derived:sqi_ppg_v1', false],
+    ['derived:sqi_ppg_v2', true],
+  ]);
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
@@ -206,16 +217,20 @@ test('reprocess says what is wrong with the call', async () => {
 test('late data that was acknowledged, and not computed when the service was killed, is computed after the next start', async () => {
   let baseUrl = await serve();
   const sent = recordingOf('late');
-  const late = sent.slice(60, 66);
-  await send(baseUrl, [...sent.slice(0, 60), ...sent.slice(66)]);
+  const late = sent.slice(60, 72);
+  await send(baseUrl, [...sent.slice(0, 60), ...sent.slice(72)]);
   await until(async () =>
     (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v1') && secondOf(row) > startSec + lengthSec - 20),
   );
   await sleep(6000); // a checkpoint is noted: nothing but the late packets is to be replayed
-  await send(baseUrl, late);
+  // they come one by one, so that the first are in the tables and checkpoints are noted while the recomputation still waits for the last
+  for (const packet of late) {
+    await send(baseUrl, [packet]);
+    await sleep(450);
+  }
   await stop('SIGKILL');
   const killed = await rowsOf('late');
-  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v1') && Math.abs(secondOf(row) - startSec - 63) < 2)).toBe(false);
+  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v1') && Math.abs(secondOf(row) - startSec - 67) < 2)).toBe(false);
 
   baseUrl = await serve();
   await send(baseUrl, recordingOf('whole'));
