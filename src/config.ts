@@ -29,6 +29,11 @@ const oneOf =
     return found;
   };
 
+const secretText = (value: string): string => {
+  if (value.length < 32) throw new RangeError('32 characters or more');
+  return value;
+};
+
 const setting = <T>(env: string, fallback: T, parse: (text: string) => T, doc: string): Setting<T> => ({ env, doc, fallback, parse });
 
 const MiB = 1024 * 1024;
@@ -52,6 +57,13 @@ export const settings = {
     [] as readonly string[],
     list,
     'Origins (scheme://host:port) from which direct mode is accepted, comma-separated.',
+  ),
+  secret: setting(
+    'BIO_SECRET',
+    '',
+    secretText,
+    'Seals the keys that sign user tokens, in the database; 32 characters or more, the same on every node. Empty: one that is kept in the database itself, ' +
+      'so whoever reads a whole backup can sign tokens.',
   ),
   publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Least level that is logged.'),

@@ -122,6 +122,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const auth = new Auth({
       database,
       issuer: config.publicUrl === '' ? `${scheme}://${config.host}:${config.port}` : config.publicUrl,
+      secret: config.secret === '' ? await serviceSecret(database, 'signing keys') : Buffer.from(config.secret),
       allowedOrigins: config.allowedOrigins,
     });
     await auth.start();

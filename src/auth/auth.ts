@@ -32,6 +32,8 @@ export type AuthOptions = Readonly<{
   database: Pick<Database, 'pool' | 'listen'>;
   /** Issuer of user tokens. */
   issuer: string;
+  /** Seals signing keys at rest: at least 32 bytes, the same for every node. */
+  secret: Uint8Array;
   /** Origins for direct mode from the environment; those of each project are in the database. */
   allowedOrigins: readonly string[];
 }>;
@@ -54,7 +56,7 @@ export class Auth {
   constructor(options: AuthOptions) {
     this.#options = options;
     this.#pool = options.database.pool;
-    this.signingKeys = new SigningKeys(options.database.pool);
+    this.signingKeys = new SigningKeys(options.database.pool, options.secret);
   }
 
   async start(): Promise<void> {

@@ -2,12 +2,16 @@
  *
  *  A key is `published` from its creation (in the JWKS, verifies), `signing` from not_before to retire_at, `retired` until expires_at (still
  *  verifies what it signed), then gone. Rotation publishes the new key PUBLISH_SEC before it signs, so that no verifier with a cached JWKS
- *  meets an unknown kid. */
+ *  meets an unknown kid.
+ *
+ *  Private keys are sealed in the table. Those of an older release, stored as they were, are sealed at the next start. One that does not open
+ *  (the secret was changed) verifies what it signed and signs no more: a new one is made. */
 import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Pool } from 'pg';
 import type { Db } from './api-keys.ts';
+import { KeySealer } from './key-sealer.ts';
 
 const MODULUS_BITS = 3072;
 /** JWKS may be cached this long, so a key is published this long before it signs. */
@@ -25,32 +29,42 @@ type Row = Readonly<{
   retire_at_ms: number | null;
   expires_at_ms: number | null;
 }>;
-type Held = Readonly<{ row: Row; privateKey: KeyObject; publicKey: KeyObject }>;
+/** privateKey is null when it does not open. */
+type Held = Readonly<{ row: Row; privateKey: KeyObject | null; publicKey: KeyObject }>;
 
 const makePair = promisify(generateKeyPair);
 
 export class SigningKeys {
   readonly #pool: Pool;
+  readonly #sealer: KeySealer;
   #held = new Map<string, Held>();
   #loadedMs = -Infinity;
   #loading: Promise<void> | null = null;
 
-  constructor(pool: Pool) {
+  /** @param secret of at least 32 bytes, the same for every node */
+  constructor(pool: Pool, secret: Uint8Array) {
     this.#pool = pool;
+    this.#sealer = new KeySealer(secret);
   }
 
   /** Loads the keys; makes the first one when there is none. Racing nodes agree on one through an advisory lock. */
   async start(): Promise<void> {
     await this.reload();
+    await this.#sealPlain();
     if (this.#signer(Date.now()) !== null) return;
     const client = await this.#pool.connect();
     try {
       await client.query('begin');
       await client.query(`select pg_advisory_xact_lock(hashtextextended('biosignal signing key', 0))`);
-      const { rows } = await client.query(
-        `select 1 from signing_key where not_before <= now() and (retire_at is null or retire_at > now()) limit 1`,
-      );
-      if (rows.length === 0) await insertKey(client, 0);
+      await this.#load(client); // a racing node may have made it
+      if (this.#signer(Date.now()) === null) {
+        // What does not open signs no more: it is retired as rotation does.
+        await client.query(
+          `update signing_key set retire_at = now(), expires_at = now() + make_interval(secs => $1::integer) where retire_at is null`,
+          [RETIRED_SEC],
+        );
+        await this.#insert(client, 0);
+      }
       await client.query('commit');
     } catch (error) {
       await client.query('rollback').catch(() => undefined);
@@ -74,7 +88,7 @@ export class SigningKeys {
          where retire_at is null`,
         [PUBLISH_SEC, RETIRED_SEC],
       );
-      const kid = await insertKey(client, PUBLISH_SEC);
+      const kid = await this.#insert(client, PUBLISH_SEC);
       await client.query('delete from signing_key where expires_at < now()');
       await client.query('commit');
       await this.reload();
@@ -94,7 +108,7 @@ export class SigningKeys {
       await this.reload();
       held = this.#signer(Date.now());
     }
-    if (held === null) throw new Error('there is no signing key');
+    if (held === null || held.privateKey === null) throw new Error('there is no signing key');
     return { kid: held.row.kid, key: held.privateKey };
   }
 
@@ -122,8 +136,36 @@ export class SigningKeys {
     return this.#loading;
   }
 
-  async #load(): Promise<void> {
-    const { rows } = await this.#pool.query<Row>(
+  /** Seals what an older release stored as it was. */
+  async #sealPlain(): Promise<void> {
+    for (const { row } of this.#held.values()) {
+      if (this.#sealer.isSealed(row.private_pem)) continue;
+      await this.#pool.query('update signing_key set private_pem = $2 where kid = $1 and private_pem = $3', [
+        row.kid,
+        this.#sealer.seal(row.private_pem, row.kid),
+        row.private_pem,
+      ]);
+    }
+  }
+
+  #open(row: Row): KeyObject | null {
+    const pem = this.#sealer.isSealed(row.private_pem) ? this.#sealer.open(row.private_pem, row.kid) : row.private_pem;
+    return pem === null ? null : createPrivateKey(pem);
+  }
+
+  async #insert(db: Db, delaySec: number): Promise<string> {
+    const { privateKey, publicKey } = await makePair('rsa', { modulusLength: MODULUS_BITS });
+    const kid = randomBytes(9).toString('base64url');
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
+    await db.query(
+      `insert into signing_key (kid, private_pem, public_jwk, not_before) values ($1, $2, $3, now() + make_interval(secs => $4::integer))`,
+      [kid, this.#sealer.seal(String(pem), kid), publicKey.export({ format: 'jwk' }), delaySec],
+    );
+    return kid;
+  }
+
+  async #load(db: Db = this.#pool): Promise<void> {
+    const { rows } = await db.query<Row>(
       `select kid, private_pem, public_jwk,
          (extract(epoch from not_before) * 1000)::float8 as not_before_ms,
          (extract(epoch from retire_at) * 1000)::float8 as retire_at_ms,
@@ -133,8 +175,8 @@ export class SigningKeys {
     const held = new Map<string, Held>();
     for (const row of rows) {
       const before = this.#held.get(row.kid);
-      const privateKey = before?.privateKey ?? createPrivateKey(row.private_pem);
-      held.set(row.kid, { row, privateKey, publicKey: before?.publicKey ?? createPublicKey(privateKey) });
+      const privateKey = before?.privateKey ?? this.#open(row);
+      held.set(row.kid, { row, privateKey, publicKey: before?.publicKey ?? createPublicKey({ key: row.public_jwk, format: 'jwk' }) });
     }
     this.#held = held;
     this.#loadedMs = performance.now();
@@ -144,18 +186,8 @@ export class SigningKeys {
     let newest: Held | null = null;
     for (const held of this.#held.values()) {
       const { not_before_ms: from, retire_at_ms: until } = held.row;
-      if (from <= nowMs && (until === null || until > nowMs)) newest = held;
+      if (held.privateKey !== null && from <= nowMs && (until === null || until > nowMs)) newest = held;
     }
     return newest;
   }
-}
-
-async function insertKey(db: Db, delaySec: number): Promise<string> {
-  const { privateKey, publicKey } = await makePair('rsa', { modulusLength: MODULUS_BITS });
-  const kid = randomBytes(9).toString('base64url');
-  await db.query(
-    `insert into signing_key (kid, private_pem, public_jwk, not_before) values ($1, $2, $3, now() + make_interval(secs => $4::integer))`,
-    [kid, privateKey.export({ type: 'pkcs8', format: 'pem' }), publicKey.export({ format: 'jwk' }), delaySec],
-  );
-  return kid;
 }

@@ -43,7 +43,7 @@ export async function startApi(
 ): Promise<Api> {
   const database = await testDatabase();
   const config = readConfig({ PORT: '0', BIO_REQUESTS_PER_SEC_MAX: '10000', ...env });
-  const auth = new Auth({ database, issuer: 'http://test', allowedOrigins: config.allowedOrigins });
+  const auth = new Auth({ database, issuer: 'http://test', secret: Buffer.alloc(32, 9), allowedOrigins: config.allowedOrigins });
   await auth.start();
   const org = await createOrganization(database.pool, 'Test');
   const roles = await openRoles(database);
