@@ -1,14 +1,26 @@
-/** Documents: every `biosignal` command line in them parses with the options that the command has, and relative links lead somewhere. */
+/** Documents: every `biosignal` command line in them parses with the options that the command has, links and anchors lead somewhere, tables of
+ *  the code are up to date, every command explains itself. test/docs.int.test.ts runs the blocks that say so. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { errorsDocument } from '../scripts/build-docs.ts';
+import { helpText } from '../src/cli/command.ts';
 import { commands } from '../src/cli/commands.ts';
+import { featureMethods } from '../src/dsp/methods.ts';
 
 const root = join(import.meta.dirname, '..');
 const documents = [
   'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
   'examples/device/README.md',
+  'examples/web/README.md',
+  'sdk/README.md',
+  'widgets/README.md',
+  'src/dsp/README.md',
+  'bench/README.md',
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
@@ -21,7 +33,7 @@ function words(line: string): string[] {
 
 function commandLines(text: string): string[] {
   return text.split('\n').flatMap((line) => {
-    const match = /^(?:\s{4,}|\$ )(?:scripts\/biosignal\.sh|biosignal) (.+?)(?:\s+#.*)?$/.exec(line);
+    const match = /^(?:\s{4,}|\$ |(?=(?:sh )?scripts))(?:sh )?(?:scripts\/biosignal\.sh|biosignal) (.+?)(?:\s+#.*)?$/.exec(line);
     return match === null ? [] : match[1]!.split(/\s+&&\s+(?:scripts\/biosignal\.sh |biosignal )?/);
   });
 }
@@ -42,12 +54,44 @@ describe.each(documents)('%s', (path) => {
     }
   });
 
-  test('its relative links lead to files', () => {
-    for (const [, target = ''] of text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+  test('its links lead to files of the repository and to headings in them', () => {
+    for (const [, target = '', anchor = ''] of text.matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g)) {
       if (/^[a-z]+:/.test(target)) continue;
-      expect(existsSync(join(root, dirname(path), target)), `${path}: ${target}`).toBe(true);
+      const file = target === '' ? path : join(dirname(path), target);
+      expect(existsSync(join(root, file)), `${path}: ${target}`).toBe(true);
+      if (anchor !== '' && file.endsWith('.md'))
+        expect(headings(readFileSync(join(root, file), 'utf8')), `${path}: #${anchor}`).toContain(anchor);
     }
   });
+
+  test('names files that exist', () => {
+    for (const [, name = ''] of text.matchAll(
+      /`((?:src|sdk|test|scripts|bench|docs|examples|widgets|dashboard|sql|proto|ops)\/[\w./-]+\.\w+)`/g,
+    )) {
+      expect(existsSync(join(root, name)), `${path}: ${name}`).toBe(true);
+    }
+  });
+});
+
+/** Anchors of the headings, as GitHub makes them. */
+function headings(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  );
+}
+
+test('docs/errors.md is what `npm run docs` writes', () => {
+  expect(readFileSync(join(root, 'docs/errors.md'), 'utf8')).toBe(errorsDocument());
+});
+
+test('docs/features.md has every feature with its method of today', () => {
+  const text = readFileSync(join(root, 'docs/features.md'), 'utf8');
+  // `npm run docs` writes it anew.
+  expect(featureMethods.filter(({ feature }) => !text.includes(`| \`${feature}\` |`)).map(({ feature }) => feature)).toEqual([]);
 });
 
 describe.each(Object.keys(commands))('biosignal %s', (name) => {
@@ -67,5 +111,17 @@ describe.each(Object.keys(commands))('biosignal %s', (name) => {
         ).not.toThrow();
       }
     }
+  });
+
+  test('explains itself: every option says what it does and what it takes, and there is an example', async () => {
+    const command = await commands[name]!.load();
+    for (const [option, spec] of Object.entries(command.options)) {
+      expect(spec.doc, option).toMatch(/\.$/);
+      if (spec.type === 'string') expect(spec.value, option).toMatch(/^[A-Z_]+$/);
+    }
+    expect(command.examples?.length ?? 0).toBeGreaterThan(0);
+    const help = helpText(command);
+    for (const option of ['json', 'help', ...Object.keys(command.options)]) expect(help).toContain(`--${option}`);
+    expect(Math.max(...help.split('\n').map((line) => line.length))).toBeLessThanOrEqual(150);
   });
 });

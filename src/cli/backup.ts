@@ -68,6 +68,7 @@ export const restore: Command = {
   description: `Stop the service first. The database may be of another kind than the one that was backed up; its schema is made if it is empty.
 With --check the files are only held against their hashes.`,
   options: { check: { type: 'boolean', doc: 'Only check that the backup is whole.' } },
+  examples: ['biosignal restore --check /var/backups/biosignal/2026-01-05', 'biosignal restore /var/backups/biosignal/2026-01-05'],
   run: async ({ console, options, positionals, json }) => {
     const [folder] = positionals;
     if (folder === undefined) throw new UsageError('name a folder');

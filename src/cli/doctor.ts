@@ -30,6 +30,7 @@ export const doctor: Command = {
     health: { type: 'boolean', doc: 'Only ask the service on PORT whether it is well (for container health checks).' },
     'no-database': { type: 'boolean', doc: 'Leave the database alone (without DATABASE_URL it would be started).' },
   },
+  examples: ['biosignal doctor', 'biosignal doctor --json'],
   run: async ({ console, options, json }) => {
     if (options.flag('health')) return await health(console);
     const findings: Finding[] = [...machine(), ...native()];

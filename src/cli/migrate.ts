@@ -10,6 +10,7 @@ export const migrate: Command = {
   description: `Runs the files of sql/ that this database has not seen, each in its own transaction. Safe to run again and at the same time from
 several nodes. 'biosignal start' does the same first.`,
   options: {},
+  examples: ['biosignal migrate'],
   run: async ({ console, json }) => {
     const address = await locateDatabase(console);
     try {

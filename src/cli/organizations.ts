@@ -48,6 +48,7 @@ export const project: Command = {
   summary: 'Create and list projects.',
   positionals: 'create NAME | list',
   options: { org: orgOption },
+  examples: ['biosignal project create "Night study"', 'biosignal project list --json'],
   run: ({ console, options, positionals, json }) =>
     withDatabase(console, async ({ pool }) => {
       const orgId = await findOrganization(pool, options.text('org'));

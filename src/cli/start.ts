@@ -12,6 +12,7 @@ export const start: Command = {
   description: `Migrates the database, listens, and stops in good order at SIGTERM or Ctrl-C: sockets drain, what was accepted becomes durable.
 Settings come from the environment ('biosignal config print'). Widgets and dashboard are served from dist/, if 'npm run build' has made it.`,
   options: {},
+  examples: ['biosignal start', 'biosignal start --json'],
   run: async ({ console, json }) => {
     const config = readConfig(console.env);
     const webDir = fileURLToPath(new URL('../../dist', import.meta.url));
