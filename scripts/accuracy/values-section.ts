@@ -106,7 +106,8 @@ function rateAt(beatSec: Float64Array, t: number, windowSec: number): number {
   return count < 2 ? Number.NaN : (60 * count) / sum;
 }
 
-const normalCodes = new Set(['N', 'L', 'R', 'e', 'j', '/']);
+/** As src/cli/reference.ts has them: no paced beats. */
+const normalCodes = new Set(['N', 'L', 'R', 'e', 'j', 'B']);
 
 /** RMSSD of pairs of intervals between labelled normal beats, ms; NaN with fewer than 10. */
 function rmssdAt(beatSec: Float64Array, codes: readonly string[], t: number, windowSec: number): number {
