@@ -10,6 +10,32 @@ export function createMetrics() {
   const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
   return {
     registry,
+    // The usual names, so that ready dashboards find them.
+    residentBytes: new Gauge({
+      name: 'process_resident_memory_bytes',
+      help: 'Resident memory, bytes.',
+      registers,
+      collect() {
+        this.set(process.memoryUsage.rss());
+      },
+    }),
+    heapBytes: new Gauge({
+      name: 'nodejs_heap_size_used_bytes',
+      help: 'JavaScript heap in use by the main thread, bytes.',
+      registers,
+      collect() {
+        this.set(process.memoryUsage().heapUsed);
+      },
+    }),
+    cpuSeconds: new Gauge({
+      name: 'process_cpu_seconds_total',
+      help: 'User and system time of all threads, s.',
+      registers,
+      collect() {
+        const { user, system } = process.cpuUsage();
+        this.set((user + system) / 1e6);
+      },
+    }),
     packets: new Counter({
       name: 'bio_packets_total',
       help: 'Packets by outcome: accepted, duplicate, rejected, busy.',

@@ -86,7 +86,7 @@ describe('the packet log behind a connection that fails', () => {
       proxy.mode = mode;
       const first = mode === 'refuse' ? 100 : 200;
       const waiting = Array.from({ length: 5 }, (_, i) => log.append(entry(first + i)));
-      const outcomes = await Promise.allSettled(waiting.map((batch) => (batch === 'busy' ? null : batch.durable)));
+      const outcomes = await Promise.allSettled(waiting.map(async (batch) => (batch === 'busy' ? null : await batch.durable)));
       expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => 'rejected'));
       expect(log.awayMs).toBeGreaterThan(0);
       expect(log.append(entry(first + 5))).toBe('busy');
@@ -113,4 +113,23 @@ describe('the packet log behind a connection that fails', () => {
     expect((await database.pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await database.close();
   });
+
+  // Each cut in the middle of opening used to start a second loop of retries, and each loop held a connection for ever.
+  test('a listener that is cut again and again comes back as one connection', async () => {
+    const database = await open();
+    const stop = await database.listen('faults_test', () => undefined);
+    proxy.delayMs = 15; // so that cuts fall between connecting and listening
+    for (let i = 0; i < 40; i++) {
+      await new Promise((done) => setTimeout(done, 190 + 9 * (i % 13)));
+      proxy.mode = 'pass'; // resets what is open
+    }
+    proxy.delayMs = 0;
+    await new Promise((done) => setTimeout(done, 1500));
+    const { rows } = await direct.pool.query<{ n: number }>(
+      `select count(*)::int as n from pg_stat_activity where query ilike 'listen%faults_test%'`,
+    );
+    expect(rows[0]!.n).toBe(1);
+    await stop();
+    await database.close();
+  }, 30_000);
 });

@@ -115,8 +115,18 @@ export async function makeTargets(): Promise<Target[]> {
     missing: -2_147_483_648,
   });
   const frame = encodeFrame({
-    ...{ subject: 'somebody', seq: 3, t0Ns: 1_790_000_000_000_000_000n, durationMs: 100, lagMs: 4, droppedFrames: 1 },
-    ...{ ecg: Float32Array.from(ints), ppg: emptyFloats, eda: emptyFloats, temp: emptyFloats, replayed: false, incomplete: true },
+    subject: 'somebody',
+    seq: 3,
+    t0Ns: 1_790_000_000_000_000_000n,
+    durationMs: 100,
+    ecg: Float32Array.from(ints),
+    ppg: emptyFloats,
+    eda: emptyFloats,
+    temp: emptyFloats,
+    droppedFrames: 1,
+    lagMs: 4,
+    replayed: false,
+    incomplete: true,
     channels: [
       {
         code: 'ecg.ii',

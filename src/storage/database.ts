@@ -40,6 +40,8 @@ export type DatabaseOptions = Readonly<{
 }>;
 
 const INT8 = 20;
+/** A server that does not answer LISTEN within this time is asked on another connection, ms. */
+const LISTEN_TIMEOUT_MS = 5000;
 
 /** bigint columns are bigint in TypeScript: nanoseconds as number are wrong. Everything else as pg does it. */
 const types: pg.CustomTypesConfig = {
@@ -155,13 +157,21 @@ async function startListening(
     const onLost = (): void => {
       if (lost) return;
       lost = true;
-      if (client === next) client = null;
+      if (client !== next) return; // still being opened: whoever opens it hears of it and tries again
+      client = null;
       next.end().catch(() => {});
       retry(100);
     };
     next.on('error', onLost);
     next.on('end', onLost);
-    await next.query(`listen ${pg.escapeIdentifier(channel)}`);
+    try {
+      await next.query({ text: `listen ${pg.escapeIdentifier(channel)}`, query_timeout: LISTEN_TIMEOUT_MS } as pg.QueryConfig);
+      if (lost) throw new Error('Connection terminated');
+    } catch (error) {
+      lost = true;
+      next.end().catch(() => {});
+      throw error;
+    }
     client = next;
     if (stopped) await next.end();
   };
