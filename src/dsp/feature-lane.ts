@@ -12,6 +12,8 @@ export type LaneOptions = Readonly<{
   batchBytesMax: number;
   lingerMs: number;
   taskTimeoutMs: number;
+  /** Heap of the thread, MB; more ends it as a crash does. */
+  heapMbMax: number;
   onOutputs: (outputs: readonly EngineOutput[]) => void;
   /** The thread died: its engines are gone, what was queued was dropped. `batch` is the one it died on. */
   onCrash: (batch: Batch, dropped: ReadonlySet<number>, cause: unknown) => void;
@@ -100,6 +102,7 @@ export class FeatureLane {
       concurrentTasksPerWorker: 1,
       idleTimeout: Number.POSITIVE_INFINITY,
       recordTiming: false,
+      resourceLimits: { maxOldGenerationSizeMb: this.#options.heapMbMax },
     });
   }
 

@@ -40,6 +40,8 @@ export type FeaturePoolOptions = Readonly<{
   lingerMs?: number;
   /** A worker that answers nothing for this long is stopped and rebuilt, ms. Default 30,000. */
   taskTimeoutMs?: number;
+  /** Heap of a worker thread, MB; one that needs more is stopped and rebuilt. Default 2,048: 10,000 devices need a tenth of it. */
+  workerHeapMbMax?: number;
   /** Holes of a stream that nothing comes for become gaps after this wall time, ms. Default 2,000. */
   holeWaitMs?: number;
   /** A stream without data for this long is flushed: its last beats come out, ms of wall time. Default 20,000. */
@@ -315,6 +317,7 @@ export class FeaturePool {
       batchBytesMax: 1 << 20,
       lingerMs: this.#options.lingerMs ?? 50,
       taskTimeoutMs: this.#options.taskTimeoutMs ?? 30_000,
+      heapMbMax: this.#options.workerHeapMbMax ?? 2048,
       onOutputs: (outputs) => {
         for (const output of outputs) this.#owners.get(output.handle)?.(output);
       },

@@ -95,6 +95,34 @@ describe('StreamEngine', () => {
     expect(beats.filter((b) => b.tNs > 82_000_000_000n).length).toBeGreaterThan(40);
   });
 
+  test('red and infrared light with their DC level give an oxygen saturation, never better than suspect without a calibration', () => {
+    const light = ['ppg.red', 'ppg.ir'].map((code): ChannelConfig => ({
+      ...fixtureChannels[2]!,
+      code,
+      rateNanoHz: 100e9,
+      gain: 1,
+      baseline: 0,
+    }));
+    const percents: number[] = [];
+    const runs = light.map((_, no): SampleRun => {
+      // ratio of ratios 0.5: 97.5 % on the textbook line
+      const samples = Int32Array.from({ length: 100 * 100 }, (__, i) =>
+        Math.round(100_000 * (1 + (no === 0 ? 0.01 : 0.02) * Math.sin(2 * Math.PI * 1.2 * (i / 100)))),
+      );
+      return { channelNo: no as SampleRun['channelNo'], k0: 0, samples, qmask: null };
+    });
+    feed(light, runs, 1, (_, { features }) => {
+      for (const { feature, tNs, value, qmask, methodCode } of features) {
+        if (feature !== 'spo2' || tNs > 96_000_000_000n) continue; // the last block is cut
+        percents.push(value);
+        expect(qmask).toBe(1);
+        expect(methodCode).toBe('derived:spo2_v1');
+      }
+    });
+    expect(percents.length).toBeGreaterThan(9);
+    for (const percent of percents) expect(Math.abs(percent - 97.5)).toBeLessThan(0.3);
+  });
+
   test('never throws on rubbish', () => {
     const random = seeded(9);
     const rows = new RowBuffer();
