@@ -63,6 +63,7 @@ test('init makes settings, keys and an owner; what it prints works; a second cal
   const made = JSON.parse(first.out) as Record<string, string>;
   expect(statSync(join(work, '.env')).mode & 0o777).toBe(0o600);
   expect(readFileSync(join(work, '.env'), 'utf8')).toContain(`DATABASE_URL=${database.url}`);
+  expect(readFileSync(join(work, '.env'), 'utf8')).toMatch(/^BIO_SECRET=[\w-]{43}$/m);
   const users = await fetch(`${service.baseUrl}/api/v1/xusers`, { headers: { authorization: `Bearer ${made['api_key']}` } });
   expect(users.status).toBe(200);
   expect(await signIn('ada@clinic.example', made['password']!)).toBeLessThan(300);

@@ -1,4 +1,5 @@
 /** `biosignal init`: from nothing to a service that can be started: settings, schema, organization, keys, first operator. */
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -15,7 +16,7 @@ export const init: Command = {
   name: 'init',
   summary: 'Set up: settings file, database schema, first organization with keys, first operator.',
   positionals: 'ORGANIZATION',
-  description: `Writes FILE (mode 0600, not overwritten) with every setting commented out, brings the database to the schema of this release, makes
+  description: `Writes FILE (mode 0600, not overwritten) with every setting commented out but a new BIO_SECRET, brings the database to the schema of this release, makes
 the organization with a project and a first key of every scope, and, with --operator, an account for the dashboard. Secrets are printed
 once. A second call changes nothing and says what is there. 'biosignal' and 'npm start' read a file .env in the folder they are called in.`,
   options: {
@@ -34,8 +35,7 @@ once. A second call changes nothing and says what is there. 'biosignal' and 'npm
     const url = options.text('database');
     const here: Console = url === '' ? console : { ...console, env: { ...console.env, DATABASE_URL: url } };
     const file = resolve(console.cwd, options.text('file'));
-    const wrote = await writeSettings(file, url);
-    const result: Record<string, string> = { settings: wrote ? file : `${file} (was there, left alone)` };
+    const result: Record<string, string> = {};
     const address = await locateDatabase(here);
     try {
       const { version, kind } = await migrate(address.url);
@@ -45,6 +45,9 @@ once. A second call changes nothing and says what is there. 'biosignal' and 'npm
     }
     await withDatabase(here, async ({ pool }) => {
       const { rows } = await pool.query<{ id: string; name: string }>('select id, name from organization order by created_at');
+      // Every node of a database has the same secret: only a new one gets one made here.
+      const wrote = await writeSettings(file, url, rows.length === 0);
+      result['settings'] = wrote ? file : `${file} (was there, left alone)`;
       if (rows.length > 0) {
         result['organization'] = `${rows.map((row) => row.name).join(', ')} (was there; 'biosignal key create' makes keys)`;
         return;
@@ -70,9 +73,11 @@ once. A second call changes nothing and says what is there. 'biosignal' and 'npm
 };
 
 /** @returns false when the file was there */
-async function writeSettings(file: string, databaseUrl: string): Promise<boolean> {
+async function writeSettings(file: string, databaseUrl: string, withSecret: boolean): Promise<boolean> {
   if (existsSync(file)) return false;
-  const text = databaseUrl === '' ? envExample() : envExample().replace(/^#DATABASE_URL=.*$/m, () => `DATABASE_URL=${databaseUrl}`);
+  let text = envExample();
+  if (databaseUrl !== '') text = text.replace(/^#DATABASE_URL=.*$/m, () => `DATABASE_URL=${databaseUrl}`);
+  if (withSecret) text = text.replace(/^#BIO_SECRET=.*$/m, () => `BIO_SECRET=${randomBytes(32).toString('base64url')}`);
   await writeFile(file, `${text}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
     throw new PipelineError('internal', `cannot write ${file}`, { cause: error });
   });

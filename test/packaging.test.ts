@@ -1,0 +1,66 @@
+/** What is shipped fits together: compose file, image, systemd unit, settings. The compose file is also held against the Compose
+ *  specification's schema by hand (docs/operator.md says when). */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { settings } from '../src/config.ts';
+
+const root = join(import.meta.dirname, '..');
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const known = new Set<string>(Object.values(settings).map((row) => row.env));
+
+describe('compose.yaml', () => {
+  const text = read('compose.yaml');
+  const services = new Map(
+    [...text.slice(text.indexOf('\nservices:'), text.indexOf('\nvolumes:')).matchAll(/^ {2}(\w+):\n((?: {4}.*\n|\n)+)/gm)].map(
+      ([, name = '', body = '']) => [name, body],
+    ),
+  );
+
+  it('has the database, the service and the proxy', () => {
+    expect([...services.keys()]).toEqual(['database', 'biosignal', 'proxy']);
+  });
+
+  it.each(['database', 'biosignal', 'proxy'])('%s: read-only root, no capabilities, no new privileges, a health check', (name) => {
+    const body = services.get(name) ?? '';
+    for (const line of [
+      'read_only: true',
+      'cap_drop: [ALL]',
+      "security_opt: ['no-new-privileges:true']",
+      'healthcheck:',
+      'restart: unless-stopped',
+    ]) {
+      expect(body).toContain(line);
+    }
+  });
+
+  it('runs database and service as users of their own, and only the proxy listens outside', () => {
+    expect(services.get('database')).toContain('user: postgres');
+    expect(services.get('biosignal')).toMatch(/user: '\d+:\d+'/);
+    expect([...services].filter(([, body]) => body.includes('ports:')).map(([name]) => name)).toEqual(['proxy']);
+  });
+
+  it('uses TimescaleDB 2.29.2 or newer', () => {
+    const [, major, minor, patch] = /timescale\/timescaledb:(\d+)\.(\d+)\.(\d+)-pg1[78]/.exec(text) ?? [];
+    expect(Number(major) * 1e6 + Number(minor) * 1e3 + Number(patch)).toBeGreaterThanOrEqual(2_029_002);
+  });
+
+  it('sets only settings that exist', () => {
+    const set = [...(services.get('biosignal') ?? '').matchAll(/^ {6}([A-Z_]+):/gm)].map(([, name = '']) => name);
+    expect(set.length).toBeGreaterThan(4);
+    expect(set.filter((name) => !known.has(name))).toEqual([]);
+  });
+});
+
+it('the image and the unit set only settings that exist, and run what exists', () => {
+  const image = read('Dockerfile');
+  const unit = read('ops/systemd/biosignal.service');
+  const set = [...image.matchAll(/\b(BIO_\w+|PORT|DATABASE_URL)=/g), ...unit.matchAll(/^Environment=(\w+)=/gm)].map(
+    ([, name = '']) => name,
+  );
+  expect(set.filter((name) => !known.has(name))).toEqual([]);
+  expect(image).toMatch(/^USER \d+:\d+$/m);
+  expect(image).toContain('ENTRYPOINT ["/app/scripts/biosignal.sh"]');
+  expect(unit).toContain('ExecStart=/opt/biosignal/scripts/biosignal.sh start');
+  expect(read('package.json')).toContain('"biosignal": "./scripts/biosignal.sh"');
+});
