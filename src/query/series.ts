@@ -143,7 +143,12 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
        select m.id, m.code, c.channel_no, c.code as channel_code
        from method m cross join stream_channel c
        where m.kind = 'beat' and c.stream_id = $1 and ($2::text is null or c.code = $2) and ($3::text is null or m.code = $3)
-         and exists (select from beat b where b.stream_id = $1 and b.channel_no = c.channel_no and b.method_id = m.id offset 0)
+         and exists (
+           select from beat b
+           where b.time >= coalesce($4::timestamptz, '-infinity') and b.time < coalesce($5::timestamptz, 'infinity')
+             and b.stream_id = $1 and b.channel_no = c.channel_no and b.method_id = m.id
+           offset 0
+         )
      )
      select s.code, s.channel_code, v.*
      from source s cross join lateral (
