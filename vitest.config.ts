@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
-const shared = { testTimeout: 30_000, hookTimeout: 120_000, pool: 'forks' } as const;
+// A machine at work may need seconds for what takes 50 ms alone; a poll ends as soon as it holds.
+const expect = { poll: { timeout: 10_000 } } as const;
+const shared = { testTimeout: 30_000, hookTimeout: 120_000, pool: 'forks', expect } as const;
 
 export default defineConfig({
   test: {

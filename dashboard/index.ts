@@ -8,10 +8,18 @@ import { formValues } from './page.ts';
 import type { Page, PageContext } from './page.ts';
 import { ApiKeysPage } from './pages/api-keys.ts';
 import { AuditPage } from './pages/audit.ts';
+import { BiosignalsPage } from './pages/biosignals.ts';
+import { DeviceProfilesPage } from './pages/device-profiles.ts';
+import { DevicesPage } from './pages/devices.ts';
+import { EpisodePage, EpisodesPage } from './pages/episodes.ts';
 import { MembersPage } from './pages/members.ts';
 import { ProjectsPage } from './pages/projects.ts';
+import { QualityPage } from './pages/quality.ts';
+import { QuestionnairePage } from './pages/questionnaire.ts';
+import { QuestionnairesPage } from './pages/questionnaires.ts';
 import { UserPage } from './pages/user.ts';
 import { UsersPage } from './pages/users.ts';
+import { WebhooksPage } from './pages/webhooks.ts';
 import { call } from './service.ts';
 import type { Member } from './service.ts';
 
@@ -25,8 +33,27 @@ const entries: readonly Entry[] = [
     admin: false,
     open: (context) => (context.argument === '' ? new UsersPage(context) : new UserPage(context)),
   },
+  { path: 'devices', name: 'Devices', group: 'Monitor', admin: false, open: (context) => new DevicesPage(context) },
+  { path: 'quality', name: 'Signal quality', group: 'Monitor', admin: false, open: (context) => new QualityPage(context) },
+  {
+    path: 'episodes',
+    name: 'Episodes',
+    group: 'Monitor',
+    admin: false,
+    open: (context) => (context.argument === '' ? new EpisodesPage(context) : new EpisodePage(context)),
+  },
   { path: 'settings/keys', name: 'API keys', group: 'Settings', admin: true, open: (context) => new ApiKeysPage(context) },
   { path: 'settings/projects', name: 'Projects', group: 'Settings', admin: true, open: (context) => new ProjectsPage(context) },
+  {
+    path: 'settings/questionnaires',
+    name: 'Questionnaires',
+    group: 'Settings',
+    admin: true,
+    open: (context) => (context.argument === '' ? new QuestionnairesPage(context) : new QuestionnairePage(context)),
+  },
+  { path: 'settings/biosignals', name: 'Biosignals', group: 'Settings', admin: true, open: (context) => new BiosignalsPage(context) },
+  { path: 'settings/devices', name: 'Device profiles', group: 'Settings', admin: true, open: (context) => new DeviceProfilesPage(context) },
+  { path: 'settings/webhooks', name: 'Webhooks', group: 'Settings', admin: true, open: (context) => new WebhooksPage(context) },
   { path: 'settings/members', name: 'Members', group: 'Settings', admin: true, open: (context) => new MembersPage(context) },
   { path: 'audit', name: 'Audit log', group: 'Settings', admin: true, open: (context) => new AuditPage(context) },
 ];
@@ -42,6 +69,8 @@ let member: Member | null | undefined;
 let page: Page | null = null;
 let current: Entry | null = null;
 let problem: string | null = null;
+/** On a phone the sections are behind a button. */
+let menuOpen = false;
 
 function navigate(): void {
   if (member === null || member === undefined) return;
@@ -49,6 +78,7 @@ function navigate(): void {
   const allowed = visibleEntries(member);
   current = allowed.find((entry) => wanted === entry.path || wanted.startsWith(`${entry.path}/`)) ?? allowed[0]!;
   page?.leave();
+  menuOpen = false;
   const argument = decodeURIComponent(wanted.slice(current.path.length + 1));
   page = current.open({ redraw, locale, member, argument: wanted.startsWith(current.path) ? argument : '' });
   page.start();
@@ -78,7 +108,7 @@ async function signOut(): Promise<void> {
 }
 
 const brand = html`<a class="brand" href="#/users"
-  ><svg viewBox="0 0 32 20" aria-hidden="true"><path d="M1 11h7l2-5 4 13 4-18 3 10h10" /></svg>biosignal</a
+  ><svg viewBox="0 0 32 20" aria-hidden="true"><path d="M1 11h7l2-5 4 13 4-18 3 10h10" /></svg><span>biosignal</span></a
 >`;
 
 function draw(): void {
@@ -110,20 +140,38 @@ function shell(who: Member): TemplateResult {
         (entry) => html`<li><a href="#/${entry.path}" aria-current=${entry === current ? 'page' : nothing}>${entry.name}</a></li>`,
       )}`;
   };
-  return html`<header class="top">
+  return html`<a class="skip" href="#main" @click=${(event: Event) => skip(event)}>Skip to content</a>
+    <header class="top">
+      <button
+        type="button"
+        class="menu"
+        aria-expanded=${menuOpen ? 'true' : 'false'}
+        aria-controls="sections"
+        @click=${() => {
+          menuOpen = !menuOpen;
+          redraw();
+        }}
+      >
+        <svg viewBox="0 0 20 14" aria-hidden="true"><path d="M1 1h18M1 7h18M1 13h18" /></svg><span>${current?.name ?? 'Menu'}</span>
+      </button>
       ${brand}
       <p class="who"></p>
-      <p>${who.display_name || who.email} <span class="muted">${who.role}</span></p>
+      <p class="name">${who.display_name || who.email} <span class="muted">${who.role}</span></p>
       <button type="button" @click=${() => void signOut()}>Sign out</button>
     </header>
     <div class="shell">
-      <nav aria-label="Sections">
+      <nav id="sections" aria-label="Sections" class=${menuOpen ? 'open' : ''}>
         <ul>
           ${group('Monitor')} ${group('Settings')}
         </ul>
       </nav>
-      <main>${page?.view() ?? nothing}</main>
+      <main id="main" tabindex="-1">${page?.view() ?? nothing}</main>
     </div>`;
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>('#main')?.focus();
 }
 
 globalThis.addEventListener('hashchange', navigate);

@@ -43,4 +43,4 @@ document.addEventListener('bio:token:expiring', () => void renew());
 draw();
 await renew();
 await Promise.resolve();
-if (provider.session !== null) monitor.start(provider.session);
+if (provider.session !== null) monitor.start(provider.session, (await provider.session.identity()).subjectId);

@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import '../widgets/bio-widgets.ts';
 import '../widgets/live-trace/live-trace.ts';
+import { BeatSource } from './beat-review.ts';
 import { formatAge, formatValue } from '../widgets/shared/format.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-feed.ts';
 import { qualityMark } from '../widgets/shared/quality.ts';
@@ -16,10 +17,13 @@ const tiles = [
   { feature: 'hrv_sdnn_300s', label: 'HRV · SDNN, 5 min', unit: 'ms', title: 'ms', staleMs: 60_000, always: false },
   { feature: 'hr_ppg', label: 'Pulse rate, PPG', unit: '/min', title: 'bpm', staleMs: 5000, always: false },
   { feature: 'resp_rate', label: 'Respiratory rate', unit: '/min', title: '/min', staleMs: 30_000, always: false },
+  { feature: 'hrv_lf_hf_300s', label: 'HRV · LF/HF, 5 min', unit: '1', title: '', staleMs: 60_000, always: false },
+  { feature: 'eda_tonic', label: 'Skin conductance', unit: 'uS', title: 'µS', staleMs: 10_000, always: false },
+  { feature: 'temp_mean', label: 'Skin temperature', unit: 'Cel', title: '°C', staleMs: 60_000, always: false },
 ] as const;
 
 /** The chart below the traces. */
-const HISTORY = 'hr_ecg,hrv_rmssd_60s';
+const HISTORY = 'HR,RMSSD';
 const TRACES_MAX = 8;
 const REDRAW_MS = 500;
 
@@ -43,6 +47,7 @@ export class LiveMonitor {
   #lagMs = 0;
   #dropped = 0;
   #gain = 10;
+  #beats: BeatSource | null = null;
   #leave: (() => void) | null = null;
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -53,8 +58,9 @@ export class LiveMonitor {
   }
 
   /** Joins the live feed of a session. */
-  start(session: Session): void {
+  start(session: Session, subjectId: string): void {
     this.stop();
+    this.#beats = new BeatSource(session, subjectId);
     this.#leave = session.live({
       frame: (frame, nowMs) => this.#take(frame, nowMs),
       state: (state) => {
@@ -66,6 +72,8 @@ export class LiveMonitor {
   }
 
   stop(): void {
+    this.#beats?.stop();
+    this.#beats = null;
     this.#leave?.();
     this.#leave = null;
     clearInterval(this.#timer);
@@ -83,6 +91,7 @@ export class LiveMonitor {
       }
     }
     const endMs = Number(frame.t0Ns) / 1e6 + frame.durationMs;
+    this.#beats?.take(frame);
     // The service's own measure where it has one, else the wall clocks of both sides.
     const lag = frame.lagMs > 0 ? frame.lagMs : Math.max(0, Date.now() - endMs);
     this.#lagMs = this.#lagMs === 0 ? lag : this.#lagMs * 0.9 + lag * 0.1;
@@ -119,7 +128,8 @@ export class LiveMonitor {
             </select>
           </label>
           <p class="legend">
-            <span>${qualityMark(0, this.#locale)}</span><span>${qualityMark(1, this.#locale)}: thin, hatched</span
+            <span><span aria-hidden="true">▾</span> beat</span><span><b aria-hidden="true">V</b> ectopic</span
+            ><span>${qualityMark(0, this.#locale)}</span><span>${qualityMark(1, this.#locale)}: thin, hatched</span
             ><span>${qualityMark(2, this.#locale)}: gap</span>
           </p>
         </div>
@@ -127,7 +137,9 @@ export class LiveMonitor {
           traces.length === 0
             ? html`<bio-live-trace class="ecg" channel="ecg" gain=${this.#gain}></bio-live-trace>`
             : traces.map(
-                (channel) => html`<bio-live-trace class=${channel.kind} channel=${channel.id} gain=${this.#gain}></bio-live-trace>`,
+                (channel, i) =>
+                  html`<bio-live-trace class=${channel.kind} channel=${channel.id} gain=${this.#gain}></bio-live-trace>
+                    ${i === 0 && this.#beats !== null ? html`<bio-beat-review .source=${this.#beats}></bio-beat-review>` : nothing}`,
               )
         }
       </section>

@@ -1,8 +1,11 @@
 /** What every page of the dashboard is: it loads, it draws, it can fail, it can be left. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { formatAge } from '../widgets/shared/format.ts';
 import { ServiceError } from '../widgets/shared/session.ts';
-import type { Member } from './service.ts';
+import { skeleton } from './parts.ts';
+import { call } from './service.ts';
+import type { Member, Project } from './service.ts';
 
 export type PageContext = Readonly<{
   redraw: () => void;
@@ -15,7 +18,8 @@ export type PageContext = Readonly<{
 export abstract class Page {
   protected readonly context: PageContext;
   #problem: string | null = null;
-  #busy = true;
+  #phase: 'loading' | 'ready' | 'failed' = 'loading';
+  #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(context: PageContext) {
     this.context = context;
@@ -23,20 +27,49 @@ export abstract class Page {
 
   /** Called once the page exists; a constructor could not see the fields of its subclass. */
   start(): void {
-    void this.run(() => this.load());
+    void this.#first();
+    if (this.refreshMs > 0) {
+      this.#timer = setInterval(() => {
+        if (!document.hidden && this.#phase === 'ready') void this.run(() => this.load());
+      }, this.refreshMs);
+    }
   }
 
   abstract readonly title: string;
+  /** One sentence below the title. */
+  protected readonly lead: string = '';
+  /** 0: loads once. */
+  protected readonly refreshMs: number = 0;
   protected abstract load(): Promise<void>;
   protected abstract body(): TemplateResult | typeof nothing;
-  /** The page is left: stop what was started. */
-  leave(): void {}
+  protected actions(): TemplateResult | typeof nothing {
+    return nothing;
+  }
+  /** What was shown belongs to the page: forget it, and stop what was started. */
+  protected left(): void {}
+
+  leave(): void {
+    clearInterval(this.#timer);
+    this.left();
+  }
+
+  protected get canAdmin(): boolean {
+    return ['admin', 'owner'].includes(this.context.member.role);
+  }
+
+  async #first(): Promise<void> {
+    this.#phase = 'loading';
+    this.context.redraw();
+    const well = await this.run(() => this.load());
+    this.#phase = well ? 'ready' : 'failed';
+    this.context.redraw();
+  }
 
   /** Runs an action, shows its failure on the page, draws afterwards. @returns whether it went well */
   protected async run(action: () => Promise<void>): Promise<boolean> {
-    this.#problem = null;
     try {
       await action();
+      this.#problem = null;
       return true;
     } catch (error) {
       if (!(error instanceof ServiceError)) reportError(error);
@@ -44,21 +77,83 @@ export abstract class Page {
       this.#problem = error instanceof ServiceError ? error.message : 'Something went wrong on this page.';
       return false;
     } finally {
-      this.#busy = false;
       this.context.redraw();
     }
   }
 
+  /** Changes something, then shows everything as it is now. */
+  protected async change(action: () => Promise<unknown>): Promise<boolean> {
+    return this.run(async () => {
+      await action();
+      await this.load();
+    });
+  }
+
   view(): TemplateResult {
-    return html`<div class="page-head"><h1>${this.title}</h1></div>
-      <div role="status">${this.#busy ? html`<p class="muted">Loading</p>` : nothing}</div>
-      ${this.#problem === null ? nothing : html`<p class="problem" role="alert">${this.#problem}</p>`} ${this.#busy ? nothing : this.body()}`;
+    return html`<div class="page-head">
+        <div>
+          <h1>${this.title}</h1>
+          ${this.lead === '' ? nothing : html`<p class="muted">${this.lead}</p>`}
+        </div>
+        ${this.#phase === 'ready' ? this.actions() : nothing}
+      </div>
+      <div role="status" class="vh">${this.#phase === 'loading' ? 'Loading' : ''}</div>
+      ${this.#problem === null ? nothing : this.#failure(this.#problem)}
+      ${this.#phase === 'loading' ? skeleton() : this.#phase === 'ready' ? this.body() : nothing}`;
+  }
+
+  #failure(problem: string): TemplateResult {
+    return html`<div class="problem" role="alert">
+      <p>${problem}</p>
+      ${this.#phase === 'failed' ? html`<button type="button" @click=${() => void this.#first()}>Try again</button>` : nothing}
+    </div>`;
   }
 
   protected time(iso: string | null): TemplateResult {
     if (iso === null) return html`<span class="muted">never</span>`;
     return html`<time datetime=${iso}
       >${new Intl.DateTimeFormat(this.context.locale, { dateStyle: 'medium', timeStyle: 'short' }).format(Date.parse(iso))}</time
+    >`;
+  }
+
+  protected age(iso: string | null): TemplateResult {
+    if (iso === null) return html`<span class="muted">never</span>`;
+    return html`<time datetime=${iso} title=${iso}>${formatAge(this.context.locale, Date.parse(iso), Date.now())}</time>`;
+  }
+}
+
+/** The project that was chosen last, on whichever page. */
+let chosenProject: string | null = null;
+
+/** A page about one project at a time. */
+export abstract class ProjectPage extends Page {
+  protected projects: readonly Project[] = [];
+
+  protected get project(): Project {
+    const project = this.projects.find((item) => item.id === chosenProject) ?? this.projects[0];
+    if (project === undefined) throw new ServiceError(404, 'not_found', 'There is no project yet: create one under Projects.');
+    return project;
+  }
+
+  protected abstract loadProject(): Promise<void>;
+
+  protected override async load(): Promise<void> {
+    if (this.projects.length === 0) this.projects = await call<Project[]>('GET', '/api/v1/projects');
+    await this.loadProject();
+  }
+
+  protected override actions(): TemplateResult | typeof nothing {
+    if (this.projects.length < 2) return nothing;
+    return html`<label class="picker"
+      >Project
+      <select
+        @change=${(event: Event) => {
+          chosenProject = (event.target as HTMLSelectElement).value;
+          void this.run(() => this.loadProject());
+        }}
+      >
+        ${this.projects.map((item) => html`<option value=${item.id} ?selected=${item.id === this.project.id}>${item.name}</option>`)}
+      </select></label
     >`;
   }
 }

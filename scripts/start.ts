@@ -21,7 +21,7 @@ try {
   say('');
   say(`  biosignal is ready (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`);
   say('');
-  if (service.demoSecret !== null) say(`  Live page     ${service.baseUrl}/dashboard/live.html#demo=${service.demoSecret}`);
+  if (service.demoSecret !== null) say(`  Live page     ${service.baseUrl}/dashboard/live#demo=${service.demoSecret}`);
   say(`  API           ${service.baseUrl}/api-docs`);
   if (service.firstKey !== null) {
     say('');

@@ -79,7 +79,7 @@ describe('npm start', () => {
     expect(page).not.toBeNull();
     const base = `http://127.0.0.1:${port}`;
 
-    expect((await fetch(`${base}/dashboard/live.html`)).status).toBe(200);
+    expect((await fetch(`${base}/dashboard/live`)).status).toBe(200);
     const session = await fetch(`${base}/demo/session`, { method: 'POST', headers: { authorization: `Bearer ${page?.[1]}` } });
     const { xuser_id: subjectId } = (await session.json()) as { xuser_id: string };
     expect((await fetch(`${base}/demo/session`, { method: 'POST' })).status).toBe(401);

@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
+import { tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { ApiKey, NewApiKey, Project } from '../service.ts';
 
@@ -27,7 +28,7 @@ export class ApiKeysPage extends Page {
     ]);
   }
 
-  override leave(): void {
+  protected override left(): void {
     this.#fresh = null;
   }
 
@@ -61,24 +62,31 @@ export class ApiKeysPage extends Page {
       <section class="card">
         <h2>Keys of this organization</h2>
         <p class="muted">Organization keys belong on servers. Browsers get a user token that your backend mints with a Write key.</p>
-        <div class="scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Key</th>
-                <th scope="col">Scopes</th>
-                <th scope="col">Project</th>
-                <th scope="col">Last used</th>
-                <th scope="col">State</th>
-                <th scope="col"><span class="vh">Actions</span></th>
-              </tr>
-            </thead>
-            <tbody>
-              ${this.#keys.map((key) => this.#row(key))}
-            </tbody>
-          </table>
-        </div>
+        ${tableOf<ApiKey>(
+          [
+            { name: 'Name', cell: (key) => key.name },
+            { name: 'Key', cell: (key) => html`<code class="hint">${key.hint}</code>` },
+            { name: 'Scopes', cell: (key) => key.scopes.join(', ') },
+            {
+              name: 'Project',
+              cell: (key) =>
+                key.project_id === null
+                  ? html`<span class="muted">all</span>`
+                  : (this.#projects.find((item) => item.id === key.project_id)?.name ?? key.project_id),
+            },
+            { name: 'Last used', cell: (key) => this.time(key.last_used_at) },
+            {
+              name: 'State',
+              cell: (key) => {
+                const state = stateOf(key);
+                return html`<span class="state ${state}">${state}</span> ${state === 'expires' ? this.time(key.expires_at) : nothing}`;
+              },
+            },
+            { name: 'Actions', kind: 'actions', cell: (key) => this.#actions(key) },
+          ],
+          this.#keys,
+          (key) => ['revoked', 'expired'].includes(stateOf(key)),
+        )}
       </section>
       ${this.#form()}`;
   }
@@ -114,61 +122,47 @@ export class ApiKeysPage extends Page {
     </section>`;
   }
 
-  #row(key: ApiKey): TemplateResult {
-    const expired = key.expires_at !== null && Date.parse(key.expires_at) < Date.now();
-    const state = key.revoked_at !== null ? 'revoked' : expired ? 'expired' : key.expires_at !== null ? 'expires' : 'active';
-    const project = this.#projects.find((item) => item.id === key.project_id);
+  #actions(key: ApiKey): TemplateResult | typeof nothing {
+    if (['revoked', 'expired'].includes(stateOf(key))) return nothing;
     const asking = this.#asking?.id === key.id ? this.#asking.what : null;
     const ask = (what: 'rotate' | 'revoke') => () => {
       this.#asking = { id: key.id, what };
       this.context.redraw();
     };
-    return html`<tr class=${state === 'revoked' || state === 'expired' ? 'off' : ''}>
-      <td>${key.name}</td>
-      <td><code class="hint">${key.hint}</code></td>
-      <td>${key.scopes.join(', ')}</td>
-      <td>${key.project_id === null ? html`<span class="muted">all</span>` : (project?.name ?? key.project_id)}</td>
-      <td>${this.time(key.last_used_at)}</td>
-      <td><span class="state ${state}">${state}</span> ${state === 'expires' ? this.time(key.expires_at) : nothing}</td>
-      <td class="actions">
-        ${
-          state === 'revoked' || state === 'expired'
-            ? nothing
-            : asking === 'revoke'
-              ? html`<span>Stop this key now?</span>
-                  <button
-                    type="button"
-                    class="danger"
-                    @click=${() => void this.#show(async () => void (await call('DELETE', `/api/v1/api-keys/${key.id}`)))}
-                  >
-                    Revoke
-                  </button>
-                  ${this.#keep()}`
-              : asking === 'rotate'
-                ? html`<form
-                    @submit=${(event: SubmitEvent) => {
-                      const overlap = Number(formValues(event).text('overlap'));
-                      void this.#show(async () => {
-                        this.#fresh = await call<NewApiKey>('POST', `/api/v1/api-keys/${key.id}/rotate`, { overlap_sec: overlap });
-                      });
-                    }}
-                  >
-                    <label
-                      >Old key works for
-                      <select name="overlap">
-                        <option value="3600">1 hour</option>
-                        <option value="86400" selected>1 day</option>
-                        <option value="604800">7 days</option>
-                        <option value="0">no longer</option>
-                      </select></label
-                    >
-                    <button class="primary">Rotate</button>${this.#keep()}
-                  </form>`
-                : html`<button type="button" @click=${ask('rotate')}>Rotate<span class="vh"> ${key.name}</span></button>
-                    <button type="button" @click=${ask('revoke')}>Revoke<span class="vh"> ${key.name}</span></button>`
-        }
-      </td>
-    </tr>`;
+    if (asking === 'revoke') {
+      return html`<span>Stop this key now?</span>
+        <button
+          type="button"
+          class="danger"
+          @click=${() => void this.#show(async () => void (await call('DELETE', `/api/v1/api-keys/${key.id}`)))}
+        >
+          Revoke
+        </button>
+        ${this.#keep()}`;
+    }
+    if (asking === null) {
+      return html`<button type="button" @click=${ask('rotate')}>Rotate<span class="vh"> ${key.name}</span></button>
+        <button type="button" @click=${ask('revoke')}>Revoke<span class="vh"> ${key.name}</span></button>`;
+    }
+    return html`<form
+      @submit=${(event: SubmitEvent) => {
+        const overlap = Number(formValues(event).text('overlap'));
+        void this.#show(async () => {
+          this.#fresh = await call<NewApiKey>('POST', `/api/v1/api-keys/${key.id}/rotate`, { overlap_sec: overlap });
+        });
+      }}
+    >
+      <label
+        >Old key works for
+        <select name="overlap">
+          <option value="3600">1 hour</option>
+          <option value="86400" selected>1 day</option>
+          <option value="604800">7 days</option>
+          <option value="0">no longer</option>
+        </select></label
+      >
+      <button class="primary">Rotate</button>${this.#keep()}
+    </form>`;
   }
 
   #keep(): TemplateResult {
@@ -226,4 +220,10 @@ export class ApiKeysPage extends Page {
       </form>
     </section>`;
   }
+}
+
+function stateOf(key: ApiKey): 'revoked' | 'expired' | 'expires' | 'active' {
+  if (key.revoked_at !== null) return 'revoked';
+  if (key.expires_at === null) return 'active';
+  return Date.parse(key.expires_at) < Date.now() ? 'expired' : 'expires';
 }

@@ -2,6 +2,7 @@
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
+import { tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Member } from '../service.ts';
 
@@ -10,37 +11,26 @@ const PASSWORD_MIN = 12;
 
 export class MembersPage extends Page {
   override readonly title = 'Members';
+  protected override readonly lead = 'Who may sign in here, and as what.';
   #members: readonly Member[] = [];
 
   protected override async load(): Promise<void> {
     this.#members = await call<Member[]>('GET', '/api/v1/members');
   }
 
-  async #change(action: () => Promise<unknown>): Promise<void> {
-    await this.run(async () => {
-      await action();
-      await this.load();
-    });
-  }
-
   protected override body(): TemplateResult {
     return html`<section class="card">
-        <div class="scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">E-mail</th>
-                <th scope="col">Name</th>
-                <th scope="col">Role</th>
-                <th scope="col">Last sign-in</th>
-                <th scope="col"><span class="vh">Actions</span></th>
-              </tr>
-            </thead>
-            <tbody>
-              ${this.#members.map((member) => this.#row(member))}
-            </tbody>
-          </table>
-        </div>
+        ${tableOf<Member>(
+          [
+            { name: 'E-mail', cell: (member) => member.email },
+            { name: 'Name', cell: (member) => member.display_name || '–' },
+            { name: 'Role', cell: (member) => member.role },
+            { name: 'Last sign-in', cell: (member) => this.time(member.last_login_at) },
+            { name: 'Actions', kind: 'actions', cell: (member) => this.#switch(member) },
+          ],
+          this.#members,
+          (member) => member.disabled,
+        )}
       </section>
       <section class="card">
         <h2>Add a member</h2>
@@ -49,7 +39,7 @@ export class MembersPage extends Page {
           @submit=${(event: SubmitEvent) => {
             const { form, text } = formValues(event);
             const body = { email: text('email'), display_name: text('name'), role: text('role'), password: text('password') };
-            void this.#change(() => call('POST', '/api/v1/members', body).then(() => form.reset()));
+            void this.change(() => call('POST', '/api/v1/members', body).then(() => form.reset()));
           }}
         >
           <label>E-mail<input name="email" type="email" required autocomplete="off" /></label>
@@ -68,25 +58,13 @@ export class MembersPage extends Page {
       </section>`;
   }
 
-  #row(member: Member): TemplateResult {
-    const self = member.id === this.context.member.id;
-    return html`<tr class=${member.disabled ? 'off' : ''}>
-      <td>${member.email}</td>
-      <td>${member.display_name}</td>
-      <td>${member.role}</td>
-      <td>${this.time(member.last_login_at)}</td>
-      <td class="actions">
-        ${
-          self
-            ? html`<span class="muted">you</span>`
-            : html`<button
-                type="button"
-                @click=${() => void this.#change(() => call('PATCH', `/api/v1/members/${member.id}`, { disabled: !member.disabled }))}
-              >
-                ${member.disabled ? 'Enable' : 'Disable'}<span class="vh"> ${member.email}</span>
-              </button>`
-        }
-      </td>
-    </tr>`;
+  #switch(member: Member): TemplateResult {
+    if (member.id === this.context.member.id) return html`<span class="muted">you</span>`;
+    return html`<button
+      type="button"
+      @click=${() => void this.change(() => call('PATCH', `/api/v1/members/${member.id}`, { disabled: !member.disabled }))}
+    >
+      ${member.disabled ? 'Enable' : 'Disable'}<span class="vh"> ${member.email}</span>
+    </button>`;
   }
 }

@@ -5,6 +5,7 @@ import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Page } from '../page.ts';
+import { emptyState, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
 
@@ -30,11 +31,11 @@ export class UserPage extends Page {
     this.context.redraw();
     setTimeout(() => {
       const session = document.querySelector<BioProvider>('#subject')?.session ?? null;
-      if (session !== null) this.#monitor?.start(session);
+      if (session !== null) this.#monitor?.start(session, id);
     }, 100);
   }
 
-  override leave(): void {
+  protected override left(): void {
     this.#monitor?.stop();
   }
 
@@ -45,19 +46,14 @@ export class UserPage extends Page {
         ${
           this.#monitor === null
             ? html`<p class="muted">No device of this user is sending now.</p>
-                <bio-trend-chart
-                  biosignals="hr_ecg,hrv_rmssd_60s"
-                  heading="Heart rate and HRV"
-                  range="24h"
-                  stale-after="48h"
-                ></bio-trend-chart>`
+                <bio-trend-chart biosignals="HR,RMSSD" heading="Heart rate and HRV" range="24h" stale-after="48h"></bio-trend-chart>`
             : html`<div class="row status">${this.#monitor.status()}</div>
                 ${this.#monitor.view()}`
         }
       </bio-provider>
       <section class="card">
         <h2>Recordings</h2>
-        ${this.#streams.length === 0 ? html`<p class="muted">None yet.</p>` : this.#table()}
+        ${this.#streams.length === 0 ? emptyState('None yet', 'A recording begins with the first packet of a device.') : this.#table()}
       </section>`;
   }
 
@@ -69,32 +65,26 @@ export class UserPage extends Page {
 
   #table(): TemplateResult {
     const { locale } = this.context;
-    return html`<div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Device</th>
-            <th scope="col">Started</th>
-            <th scope="col">Newest sample</th>
-            <th scope="col">Channels</th>
-            <th scope="col" class="num">Clock skew</th>
-            <th scope="col">State</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${this.#streams.map(
-            (stream) =>
-              html`<tr>
-                <td>${stream.device_id} <span class="muted">${stream.firmware}</span></td>
-                <td>${this.time(stream.started_at)}</td>
-                <td>${this.time(stream.last_sample_at)}</td>
-                <td>${stream.channels.map((channel) => `${channel.code} ${formatNumber(locale, channel.rate_hz, 4)} Hz`).join(', ')}</td>
-                <td class="num">${stream.clock.skew_ppm === null ? '–' : `${formatNumber(locale, stream.clock.skew_ppm, 2)} ppm`}</td>
-                <td><span class="state ${stream.is_flowing ? 'active' : ''}">${stream.is_flowing ? 'live' : 'ended'}</span></td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
+    return tableOf<Stream>(
+      [
+        { name: 'Device', cell: (stream) => html`${stream.device_id} <span class="muted">${stream.firmware}</span>` },
+        { name: 'Started', cell: (stream) => this.time(stream.started_at) },
+        { name: 'Newest sample', cell: (stream) => this.time(stream.last_sample_at) },
+        {
+          name: 'Channels',
+          cell: (stream) => stream.channels.map((channel) => `${channel.code} ${formatNumber(locale, channel.rate_hz, 4)} Hz`).join(', '),
+        },
+        {
+          name: 'Clock skew',
+          kind: 'num',
+          cell: (stream) => (stream.clock.skew_ppm === null ? '–' : `${formatNumber(locale, stream.clock.skew_ppm, 2)} ppm`),
+        },
+        {
+          name: 'State',
+          cell: (stream) => html`<span class="state ${stream.is_flowing ? 'active' : ''}">${stream.is_flowing ? 'live' : 'ended'}</span>`,
+        },
+      ],
+      this.#streams,
+    );
   }
 }

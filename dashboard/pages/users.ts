@@ -2,6 +2,7 @@
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
+import { emptyState, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Project, Xuser } from '../service.ts';
 
@@ -33,30 +34,20 @@ export class UsersPage extends Page {
       </form>
       ${
         this.#users.length === 0
-          ? html`<p class="muted">No users${this.#wanted === '' ? ' yet' : ' with this id'}.</p>`
-          : html`<div class="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">External id</th>
-                    <th scope="col">Name</th>
-                    <th scope="col">Project</th>
-                    <th scope="col">Since</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  ${this.#users.map(
-                    (user) =>
-                      html`<tr>
-                        <td><a href="#/users/${user.xuser_id}">${user.external_id}</a></td>
-                        <td>${user.display_name}</td>
-                        <td>${this.#projects.find((project) => project.id === user.project_id)?.name ?? ''}</td>
-                        <td>${this.time(user.created_at)} ${user.disabled ? '(disabled)' : ''}</td>
-                      </tr>`,
-                  )}
-                </tbody>
-              </table>
-            </div>`
+          ? emptyState(
+              this.#wanted === '' ? 'No users yet' : 'No user with this id',
+              'A user is made when your backend asks for a first token, or with a first packet.',
+            )
+          : tableOf<Xuser>(
+              [
+                { name: 'External id', cell: (user) => html`<a href="#/users/${user.xuser_id}">${user.external_id}</a>` },
+                { name: 'Name', cell: (user) => user.display_name || '–' },
+                { name: 'Project', cell: (user) => this.#projects.find((project) => project.id === user.project_id)?.name ?? '' },
+                { name: 'Since', cell: (user) => html`${this.time(user.created_at)} ${user.disabled ? '(disabled)' : ''}` },
+              ],
+              this.#users,
+              (user) => user.disabled,
+            )
       }
     </section>`;
   }

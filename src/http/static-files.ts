@@ -19,7 +19,8 @@ export type StaticOptions = Readonly<{
   csp: string;
   /** `cdn` files may be used by any page; `page` files only by the service's own. */
   audience: 'cdn' | 'page';
-  cacheControl?: string;
+  /** Files of these names never change: kept for a year without asking. Everything else is asked for again each time (ETag). */
+  immutable?: RegExp;
 }>;
 
 const types: Readonly<Record<string, string>> = {
@@ -53,19 +54,20 @@ export function staticFolder(options: StaticOptions): StaticMount {
     reply: (path, header) => {
       if (path !== base && !path.startsWith(`${base}/`)) return null;
       const name = path.slice(base.length + 1);
-      const file = files.get(name === '' ? 'index.html' : name);
+      // A page's address needs no ending: /dashboard/live is live.html.
+      const file = files.get(name === '' ? 'index.html' : name) ?? files.get(`${name}.html`);
       if (file === undefined) return null;
       // Relative addresses of a page resolve against its folder, so the folder's address needs its slash.
       if (path === base) return { status: 308, headers: { location: `${base}/` } };
-      return fileReply(file, options, header);
+      return fileReply(file, options, header, options.immutable?.test(name) === true);
     },
   };
 }
 
-function fileReply(file: Held, options: StaticOptions, header: (name: string) => string): Reply {
+function fileReply(file: Held, options: StaticOptions, header: (name: string) => string, immutable: boolean): Reply {
   const headers: Record<string, string> = {
     etag: file.etag,
-    'cache-control': options.cacheControl ?? 'no-cache',
+    'cache-control': immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     'content-security-policy': options.csp,
     'referrer-policy': 'no-referrer',
     'cross-origin-resource-policy': options.audience === 'cdn' ? 'cross-origin' : 'same-origin',

@@ -1,0 +1,201 @@
+/** A strip of the newest stretch whose beats are settled: the waveform, a mark on each beat, the interval between them in ms.
+ *
+ *  The service gives a beat out once nothing later can change it, about 11 s after it happened, so the marks cannot stand on the sweeping
+ *  trace; this strip follows that far behind and says so. The waveform is kept from the live frames. Drawn once a second. */
+import type { LiveFrame } from '../widgets/shared/live-feed.ts';
+import type { Session } from '../widgets/shared/session.ts';
+
+const PX_PER_SEC = (96 / 25.4) * 25; // 25 mm/s, as the trace above it
+const POLL_MS = 2000;
+const KEPT_MS = 40_000;
+const HEIGHT_PX = 132;
+const MARKS_PX = 34;
+
+type Kind = 'normal' | 'ectopic' | 'artefact' | 'interpolated';
+type Beat = Readonly<{ timeMs: number; intervalMs: number | null; kind: Kind; qmask: number }>;
+type Series = Readonly<{
+  channel: string;
+  ts_ns: readonly number[];
+  interval_ms: readonly (number | null)[];
+  kind: readonly Kind[];
+  qmask: readonly number[];
+}>;
+type Stretch = Readonly<{ t0Ms: number; rateHz: number; samples: Float32Array; qmask: Uint8Array | null }>;
+
+/** Keeps the last samples of one channel, and asks for its beats. */
+export class BeatSource {
+  readonly #session: Session;
+  readonly #subjectId: string;
+  #stretches: Stretch[] = [];
+  #streams: readonly string[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #stopped = false;
+  channel = '';
+  beats: readonly Beat[] = [];
+
+  constructor(session: Session, subjectId: string) {
+    this.#session = session;
+    this.#subjectId = subjectId;
+    const look = async (): Promise<void> => {
+      if (!document.hidden && this.channel !== '') await this.#look().catch(() => (this.#streams = []));
+      if (!this.#stopped) this.#timer = setTimeout(() => void look(), POLL_MS);
+    };
+    void look();
+  }
+
+  get stretches(): readonly Stretch[] {
+    return this.#stretches;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  take(frame: LiveFrame): void {
+    const found = frame.channels.find((item) => item.kind === 'ecg') ?? frame.channels.find((item) => item.kind === 'ppg');
+    if (found === undefined) return;
+    this.channel = found.code;
+    const t0Ms = (Number(frame.t0Ns) + found.offsetNs) / 1e6;
+    this.#stretches.push({ t0Ms, rateHz: found.rateHz, samples: found.samples, qmask: found.qmask });
+    while (this.#stretches.length > 0 && this.#stretches[0]!.t0Ms < t0Ms - KEPT_MS) this.#stretches.shift();
+  }
+
+  async #look(): Promise<void> {
+    if (this.#streams.length === 0) {
+      const query = new URLSearchParams({ subject_id: this.#subjectId, limit: '5' });
+      const streams = (await this.#session.get(`/api/v1/streams?${query.toString()}`)) as readonly { id: string; is_flowing: boolean }[];
+      this.#streams = streams.filter((stream) => stream.is_flowing).map((stream) => stream.id);
+    }
+    const query = new URLSearchParams({ since: new Date(Date.now() - KEPT_MS).toISOString(), channel: this.channel, limit: '500' });
+    const beats: Beat[] = [];
+    for (const stream of this.#streams) {
+      for (const { ts_ns: times, interval_ms: intervals, kind, qmask } of (await this.#session.get(
+        `/api/v1/streams/${stream}/beats?${query.toString()}`,
+      )) as readonly Series[]) {
+        for (const [i, time] of times.entries()) {
+          beats.push({ timeMs: time / 1e6, intervalMs: intervals[i] ?? null, kind: kind[i]!, qmask: qmask[i]! });
+        }
+      }
+    }
+    this.beats = beats.toSorted((a, b) => a.timeMs - b.timeMs);
+  }
+}
+
+/** `<bio-beat-review .source=${…}>` */
+export class BeatReview extends HTMLElement {
+  source: BeatSource | null = null;
+  readonly #canvas = document.createElement('canvas');
+  readonly #label = document.createElement('p');
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  connectedCallback(): void {
+    this.#canvas.setAttribute('role', 'img');
+    this.#canvas.setAttribute('aria-label', 'Beats');
+    this.append(this.#label, this.#canvas);
+    this.#timer = setInterval(() => this.#draw(), 1000);
+  }
+
+  disconnectedCallback(): void {
+    clearInterval(this.#timer);
+  }
+
+  #draw(): void {
+    const source = this.source;
+    const widthPx = this.clientWidth;
+    const context = this.#canvas.getContext('2d');
+    if (source === null || context === null || widthPx < 50) return;
+    const dpr = devicePixelRatio;
+    this.#canvas.width = Math.round(widthPx * dpr);
+    this.#canvas.height = Math.round(HEIGHT_PX * dpr);
+    context.scale(dpr, dpr);
+    const style = getComputedStyle(this);
+    const newest = source.beats.at(-1);
+    if (newest === undefined) {
+      this.#label.textContent = 'Beats: waiting for the first ones';
+      return;
+    }
+    const endMs = newest.timeMs + 400;
+    const startMs = endMs - (widthPx / PX_PER_SEC) * 1000;
+    const x = (timeMs: number): number => ((timeMs - startMs) / 1000) * PX_PER_SEC;
+    this.#wave(context, source, startMs, endMs, x, this.ownerDocument.defaultView!.matchMedia('(prefers-color-scheme: dark)').matches);
+    const shown = source.beats.filter((beat) => beat.timeMs >= startMs);
+    this.#marks(context, shown, x, style.color);
+    const odd = shown.filter((beat) => beat.kind === 'ectopic').length;
+    const behindSec = Math.round((Date.now() - newest.timeMs) / 1000);
+    this.#label.textContent = `Beats and intervals in ms, ${behindSec} s behind`;
+    this.#canvas.setAttribute('aria-label', `${shown.length} beats${odd === 0 ? '' : `, ${odd} ectopic`}; ${behindSec} s behind`);
+  }
+
+  #wave(
+    context: CanvasRenderingContext2D,
+    source: BeatSource,
+    startMs: number,
+    endMs: number,
+    x: (timeMs: number) => number,
+    dark: boolean,
+  ): void {
+    let low = Infinity;
+    let high = -Infinity;
+    const near = source.stretches.filter((part) => part.t0Ms > startMs - 500 && part.t0Ms < endMs);
+    for (const { samples } of near) {
+      for (const value of samples) {
+        if (Number.isNaN(value)) continue;
+        if (value < low) low = value;
+        if (value > high) high = value;
+      }
+    }
+    if (!(high > low)) return;
+    const y = (value: number): number => HEIGHT_PX - 6 - ((value - low) / (high - low)) * (HEIGHT_PX - MARKS_PX - 12);
+    context.lineWidth = 1.4;
+    context.lineJoin = 'round';
+    context.strokeStyle = dark ? '#46e08c' : '#10243a';
+    context.beginPath();
+    let lastMs = -Infinity;
+    for (const { t0Ms, rateHz, samples, qmask } of near) {
+      const stepMs = 1000 / rateHz;
+      for (let i = 0; i < samples.length; i++) {
+        const timeMs = t0Ms + i * stepMs;
+        const value = samples[i]!;
+        // What is missing or bad is a gap.
+        if (Number.isNaN(value) || (qmask?.[i] ?? 0) === 2 || timeMs > endMs) {
+          lastMs = -Infinity;
+          continue;
+        }
+        if (timeMs - lastMs > 2 * stepMs) context.moveTo(x(timeMs), y(value));
+        else context.lineTo(x(timeMs), y(value));
+        lastMs = timeMs;
+      }
+    }
+    context.stroke();
+  }
+
+  #marks(context: CanvasRenderingContext2D, beats: readonly Beat[], x: (timeMs: number) => number, ink: string): void {
+    context.textAlign = 'center';
+    context.font = `12px ${getComputedStyle(this).fontFamily}`;
+    context.lineWidth = 1.5;
+    for (const beat of beats) {
+      const at = x(beat.timeMs);
+      context.fillStyle = ink;
+      context.strokeStyle = ink;
+      if (beat.kind === 'ectopic') {
+        context.fillText('V', at, MARKS_PX - 4);
+      } else if (beat.kind === 'artefact') {
+        context.fillText('×', at, MARKS_PX - 4);
+      } else {
+        context.beginPath();
+        context.moveTo(at - 4, MARKS_PX - 12);
+        context.lineTo(at + 4, MARKS_PX - 12);
+        context.lineTo(at, MARKS_PX - 4);
+        context.closePath();
+        // Suspect and interpolated ones are hollow.
+        if (beat.qmask > 0 || beat.kind === 'interpolated') context.stroke();
+        else context.fill();
+      }
+      if (beat.intervalMs !== null && beat.qmask < 2)
+        context.fillText(String(Math.round(beat.intervalMs)), at - (beat.intervalMs / 2000) * PX_PER_SEC, 14);
+    }
+  }
+}
+
+customElements.define('bio-beat-review', BeatReview);

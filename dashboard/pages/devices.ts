@@ -1,0 +1,150 @@
+/** Fleet health: which devices are silent, late, lossy, low on battery or off in time. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formatNumber } from '../../widgets/shared/format.ts';
+import { Page } from '../page.ts';
+import { badge, chips, duration, emptyState, figure, percent, tableOf } from '../parts.ts';
+import { call } from '../service.ts';
+import type { Device } from '../service.ts';
+
+/** From when on a device needs somebody's attention. */
+const LAG_MS_MAX = 5000;
+const LOSS_MAX = 0.01;
+const BATTERY_PERCENT_MIN = 20;
+const SKEW_PPM_MAX = 200;
+const REFRESH_MS = 5000;
+
+type Filter = 'all' | 'attention' | 'sending' | 'silent';
+
+export class DevicesPage extends Page {
+  override readonly title = 'Devices';
+  protected override readonly lead = 'Health of every device, of its newest recording. Refreshes by itself.';
+  protected override readonly refreshMs = REFRESH_MS;
+  #devices: readonly Device[] = [];
+  #filter: Filter = 'all';
+
+  protected override async load(): Promise<void> {
+    this.#devices = await call<Device[]>('GET', '/api/v1/devices?limit=1000');
+  }
+
+  protected override body(): TemplateResult {
+    const devices = this.#devices;
+    if (devices.length === 0) {
+      return html`<section class="card">
+        ${emptyState('No device yet', 'A device appears here with its first packet. Create a key with the scope Ingest under API keys.')}
+      </section>`;
+    }
+    const sending = devices.filter((device) => device.is_flowing);
+    const attention = devices.filter((device) => faultsOf(device).length > 0);
+    const shown = { all: devices, attention, sending, silent: devices.filter((device) => !device.is_flowing) }[this.#filter];
+    return html`<dl class="figures">
+        ${figure('Devices', devices.length)} ${figure('Sending now', sending.length, 'good')}
+        ${figure('Silent', devices.length - sending.length, 'off')}
+        ${figure('Need attention', attention.length, attention.length > 0 ? 'warn' : null)}
+      </dl>
+      <section class="card">
+        ${chips(
+          'Which devices',
+          [
+            ['all', 'All'],
+            ['attention', 'Need attention'],
+            ['sending', 'Sending'],
+            ['silent', 'Silent'],
+          ],
+          this.#filter,
+          (choice) => {
+            this.#filter = choice;
+            this.context.redraw();
+          },
+        )}
+        ${shown.length === 0 ? emptyState('None of these', 'No device is in this group now.') : this.#table(shown)}
+      </section>`;
+  }
+
+  #table(devices: readonly Device[]): TemplateResult {
+    const { locale } = this.context;
+    return tableOf<Device>(
+      [
+        {
+          name: 'Device',
+          cell: (device) => html`<b>${device.name || device.device_id}</b> <span class="muted">${device.firmware}</span>`,
+        },
+        {
+          name: 'User',
+          cell: (device) => (device.xuser_id === null ? '–' : html`<a href="#/users/${device.xuser_id}">${device.external_id}</a>`),
+        },
+        {
+          name: 'State',
+          cell: (device) =>
+            device.is_flowing
+              ? badge('good', 'sending')
+              : html`${badge('off', 'silent')} <span class="muted">${this.age(device.last_packet_at)}</span>`,
+        },
+        {
+          name: 'Lag',
+          kind: 'num',
+          cell: (device) => marked(device.is_flowing && late(device), device.lag_ms === null ? '–' : duration(device.lag_ms)),
+        },
+        {
+          name: 'Packets lost',
+          kind: 'num',
+          cell: (device) =>
+            device.packets === 0
+              ? '–'
+              : marked(
+                  lossOf(device) > LOSS_MAX,
+                  `${percent(lossOf(device))}${device.lost_packets === 0 ? '' : ` (${formatNumber(locale, device.lost_packets)})`}`,
+                ),
+        },
+        { name: 'Battery', cell: (device) => battery(device) },
+        {
+          name: 'Clock',
+          kind: 'num',
+          cell: (device) =>
+            device.clock.skew_ppm === null
+              ? html`<span class="muted">not known yet</span>`
+              : marked(
+                  Math.abs(device.clock.skew_ppm) > SKEW_PPM_MAX,
+                  `${device.clock.skew_ppm > 0 ? '+' : ''}${formatNumber(locale, device.clock.skew_ppm, 2)} ppm`,
+                ),
+        },
+      ],
+      devices,
+    );
+  }
+}
+
+function marked(attention: boolean, text: string): TemplateResult {
+  return attention
+    ? html`<span class="attention"><span aria-hidden="true">▲ </span>${text}<span class="vh"> needs attention</span></span>`
+    : html`${text}`;
+}
+
+function battery(device: Device): TemplateResult {
+  const level = device.battery_percent;
+  if (level === null) return html`<span class="muted">not reported</span>`;
+  const low = level < BATTERY_PERCENT_MIN;
+  return html`<span class="battery ${low ? 'low' : ''}"
+    ><svg viewBox="0 0 26 12" aria-hidden="true">
+      <rect x=".75" y=".75" width="21.5" height="10.5" rx="2" />
+      <path d="M24 4v4" />
+      <rect class="level" x="2.5" y="2.5" width=${Math.max(1, (18 * level) / 100)} height="7" rx="1" /></svg
+    >${Math.round(level)} %${low ? html` <span class="attention">low</span>` : nothing}</span
+  >`;
+}
+
+const late = (device: Device): boolean => (device.lag_ms ?? 0) > LAG_MS_MAX;
+
+function lossOf(device: Device): number {
+  const sent = device.packets + device.lost_packets;
+  return sent === 0 ? 0 : device.lost_packets / sent;
+}
+
+function faultsOf(device: Device): string[] {
+  return [
+    ...(device.is_flowing && late(device) ? ['lag'] : []),
+    ...(lossOf(device) > LOSS_MAX ? ['loss'] : []),
+    ...((device.battery_percent ?? 100) < BATTERY_PERCENT_MIN ? ['battery'] : []),
+    ...(Math.abs(device.clock.skew_ppm ?? 0) > SKEW_PPM_MAX ? ['clock'] : []),
+  ];
+}

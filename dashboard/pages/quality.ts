@@ -1,0 +1,118 @@
+/** Signal quality of all users, by the hour: the worst first. */
+import { html, svg } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { Page } from '../page.ts';
+import { chips, emptyState, percent } from '../parts.ts';
+import { call } from '../service.ts';
+import type { QualityOfUser } from '../service.ts';
+
+const names: Readonly<Record<string, string>> = { hr_ecg: 'ECG', hr_ppg: 'PPG' };
+const HEIGHT = 40;
+const GAP = 1;
+
+export class QualityPage extends Page {
+  override readonly title = 'Signal quality';
+  protected override readonly lead =
+    'What share of each hour could be trusted. Values that are missing or unusable are never shown as numbers.';
+  protected override readonly refreshMs = 60_000;
+  #users: readonly QualityOfUser[] = [];
+  #hours: '24' | '72' | '168' = '24';
+
+  protected override async load(): Promise<void> {
+    this.#users = await call<QualityOfUser[]>('GET', `/api/v1/signal-quality?hours=${this.#hours}`);
+  }
+
+  protected override actions(): TemplateResult {
+    return chips(
+      'Period',
+      [
+        ['24', '24 hours'],
+        ['72', '3 days'],
+        ['168', '7 days'],
+      ],
+      this.#hours,
+      (choice) => {
+        this.#hours = choice;
+        void this.run(() => this.load());
+      },
+    );
+  }
+
+  protected override body(): TemplateResult {
+    if (this.#users.length === 0) {
+      return html`<section class="card">
+        ${emptyState('No signal in this time', 'Users appear here once a device has sent ECG or PPG.')}
+      </section>`;
+    }
+    return html`<section class="card">
+      <ul class="key" aria-label="Key">
+        <li>
+          <svg viewBox="0 0 14 14" aria-hidden="true"><rect class="s-good" width="14" height="14" /></svg>good
+        </li>
+        <li>
+          <svg viewBox="0 0 14 14" aria-hidden="true">
+            <rect class="s-suspect" width="14" height="14" />
+            ${hatch('0')}</svg
+          >suspect
+        </li>
+        <li>
+          <svg viewBox="0 0 14 14" aria-hidden="true"><rect class="s-bad" x=".75" y=".75" width="12.5" height="12.5" /></svg>unusable
+        </li>
+        <li>
+          <svg viewBox="0 0 14 14" aria-hidden="true"><path class="s-none" d="M0 13.5h14" /></svg>no signal
+        </li>
+      </ul>
+      <ul class="quality-list">
+        ${this.#users.map((user) => this.#row(user))}
+      </ul>
+    </section>`;
+  }
+
+  #row(user: QualityOfUser): TemplateResult {
+    const hours = Number(this.#hours);
+    const total = (key: 'n' | 'good' | 'suspect'): number => user.hours.reduce((sum, hour) => sum + hour[key], 0);
+    const n = total('n');
+    const good = n === 0 ? 0 : total('good') / n;
+    const suspect = n === 0 ? 0 : total('suspect') / n;
+    const covered = n / Math.max(1, (user.hours[0]?.expected ?? 3600) * hours);
+    const words = `good ${percent(good)}, suspect ${percent(suspect)}, unusable ${percent(Math.max(0, 1 - good - suspect))}`;
+    return html`<li>
+      <div class="quality-who">
+        <a href="#/users/${user.xuser_id}">${user.external_id}</a> <span class="muted">${names[user.feature] ?? user.feature}</span>
+      </div>
+      ${bars(user, hours, `${user.external_id} ${names[user.feature] ?? user.feature}: ${words}; signal for ${percent(covered)} of ${hours} hours`)}
+      <p class="quality-sum">
+        <b class=${good < 0.8 ? 'attention' : ''}>${percent(good)}</b> good<br /><span class="muted"
+          >signal ${percent(Math.min(1, covered))} of the time</span
+        >
+      </p>
+    </li>`;
+  }
+}
+
+const hatch = (x: string): TemplateResult => svg`<path class="s-hatch" transform="translate(${x} 0)" d="M-2 6 6-2M0 14 14 0M8 16l8-8" />`;
+
+/** One column an hour, from the bottom: good solid, suspect hatched, unusable outlined; what is missing stays empty. */
+function bars(user: QualityOfUser, hours: number, label: string): TemplateResult {
+  const endMs = Math.floor(Date.now() / 3.6e6) * 3.6e6;
+  const at = new Map(user.hours.map((hour) => [Date.parse(hour.start), hour]));
+  const width = 10;
+  const columns = Array.from({ length: hours }, (_, i) => {
+    const x = i * width;
+    const hour = at.get(endMs - (hours - 1 - i) * 3.6e6);
+    if (hour === undefined) return svg`<path class="s-none" d="M${x} ${HEIGHT - 0.5}h${width - GAP}" />`;
+    const unit = HEIGHT / Math.max(hour.expected, hour.n);
+    const good = hour.good * unit;
+    const suspect = hour.suspect * unit;
+    const bad = Math.max(0, hour.n - hour.good - hour.suspect) * unit;
+    return svg`<g>
+      <rect class="s-good" x=${x} y=${HEIGHT - good} width=${width - GAP} height=${good} />
+      <rect class="s-suspect" x=${x} y=${HEIGHT - good - suspect} width=${width - GAP} height=${suspect} />
+      ${suspect > 3 ? svg`<path class="s-hatch" d="M${x + 1} ${HEIGHT - good - 1}l${width - GAP - 2} ${-Math.min(suspect, 7) + 2}" />` : ''}
+      ${bad > 0.5 ? svg`<rect class="s-bad" x=${x + 0.5} y=${HEIGHT - good - suspect - bad + 0.5} width=${width - GAP - 1} height=${Math.max(0.1, bad - 1)} />` : ''}
+    </g>`;
+  });
+  return html`<svg class="quality-bars" viewBox="0 0 ${hours * width} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${label}>
+    ${columns}
+  </svg>`;
+}

@@ -1,0 +1,96 @@
+/** Settings > Questionnaires: what a project asks, in which version, and by which rules it is scored. */
+import { html } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formValues, ProjectPage } from '../page.ts';
+import { Asking, badge, tableOf } from '../parts.ts';
+import { call } from '../service.ts';
+import type { QuestionnaireVersion } from '../service.ts';
+
+export class QuestionnairesPage extends ProjectPage {
+  override readonly title = 'Questionnaires';
+  protected override readonly lead =
+    'Every change is a new version; answers keep the version they were given to. The service scores, never the page.';
+  #versions: readonly QuestionnaireVersion[] = [];
+  readonly #asking = new Asking(this.context.redraw);
+
+  protected override async loadProject(): Promise<void> {
+    this.#versions = await call<QuestionnaireVersion[]>('GET', `/api/v1/projects/${this.project.id}/questionnaires`);
+  }
+
+  protected override body(): TemplateResult {
+    const asked = this.#versions.filter(
+      (item, i, all) => item.status === 'active' && all.findIndex((other) => other.id === item.id && other.status === 'active') === i,
+    );
+    const old = this.#versions.filter((item) => !asked.includes(item));
+    return html`<section class="card">
+        <h2>Asked now</h2>
+        ${tableOf<QuestionnaireVersion>(
+          [
+            {
+              name: 'Title',
+              cell: (item) => html`<a href="#/settings/questionnaires/${this.project.id}/${item.id}">${item.resource.title}</a>`,
+            },
+            { name: 'Name', cell: (item) => html`<code>${item.id}</code>` },
+            { name: 'Version', kind: 'num', cell: (item) => item.version },
+            { name: 'Questions', kind: 'num', cell: (item) => item.resource.item.length },
+            {
+              name: 'Scores',
+              cell: (item) => item.scoring.scores.map((rule) => rule.name).join(', ') || html`<span class="muted">none</span>`,
+            },
+            {
+              name: 'Safety',
+              cell: (item) =>
+                item.scoring.safety.length > 0
+                  ? badge('warn', `${item.scoring.safety.length} rule${item.scoring.safety.length > 1 ? 's' : ''}`)
+                  : '–',
+            },
+            { name: 'From', cell: (item) => (item.built_in ? html`<span class="muted">ships</span>` : this.time(item.created_at)) },
+            {
+              name: 'Actions',
+              kind: 'actions',
+              cell: (item) =>
+                item.built_in
+                  ? ''
+                  : this.#asking.button(item.id, 'Retire', item.resource.title, 'Ask it no longer?', () => {
+                      this.#asking.close();
+                      void this.change(() => call('DELETE', `/api/v1/projects/${this.project.id}/questionnaires/${item.id}`));
+                    }),
+            },
+          ],
+          asked,
+        )}
+      </section>
+      <section class="card">
+        <h2>Write a new one</h2>
+        <form
+          class="row"
+          @submit=${(event: SubmitEvent) => {
+            location.hash = `#/settings/questionnaires/${this.project.id}/${formValues(event).text('code')}`;
+          }}
+        >
+          <label
+            >Name in addresses<input name="code" required pattern="[a-z][a-z0-9\\-]{0,62}" placeholder="pain-diary" autocomplete="off"
+          /></label>
+          <button class="primary">Begin</button>
+        </form>
+      </section>
+      ${
+        old.length === 0
+          ? ''
+          : html`<section class="card">
+              <h2>Earlier versions</h2>
+              ${tableOf<QuestionnaireVersion>(
+                [
+                  { name: 'Title', cell: (item) => item.resource.title },
+                  { name: 'Name', cell: (item) => html`<code>${item.id}</code>` },
+                  { name: 'Version', kind: 'num', cell: (item) => item.version },
+                  { name: 'State', cell: (item) => (item.status === 'active' ? 'replaced by the version of the project' : 'retired') },
+                  { name: 'From', cell: (item) => (item.built_in ? html`<span class="muted">ships</span>` : this.time(item.created_at)) },
+                ],
+                old,
+                () => true,
+              )}
+            </section>`
+      }`;
+  }
+}

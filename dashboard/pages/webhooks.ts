@@ -1,0 +1,167 @@
+/** Settings > Webhooks: who is told of what, whether it arrived, and once more. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formValues, Page } from '../page.ts';
+import { Asking, badge, emptyState, tableOf } from '../parts.ts';
+import type { Tone } from '../parts.ts';
+import { call } from '../service.ts';
+import type { Delivery, Project, Webhook } from '../service.ts';
+
+const events = ['episode.created', 'episode.updated', 'artifact.created', 'xuser.updated', 'xuser.erased'] as const;
+const tones: Readonly<Record<Delivery['status'], Tone>> = { delivered: 'good', pending: 'warn', failed: 'bad' };
+
+export class WebhooksPage extends Page {
+  override readonly title = 'Webhooks';
+  protected override readonly lead = 'The service tells your server what happened: signed, and tried again for a day and a half.';
+  #hooks: readonly Webhook[] = [];
+  #projects: readonly Project[] = [];
+  #fresh: (Webhook & { secret: string }) | null = null;
+  #open: string | null = null;
+  #deliveries: readonly Delivery[] = [];
+  readonly #asking = new Asking(this.context.redraw);
+
+  protected override async load(): Promise<void> {
+    [this.#hooks, this.#projects] = await Promise.all([
+      call<Webhook[]>('GET', '/api/v1/webhooks'),
+      call<Project[]>('GET', '/api/v1/projects'),
+    ]);
+    if (this.#open !== null) this.#deliveries = await call<Delivery[]>('GET', `/api/v1/webhooks/${this.#open}/deliveries?limit=50`);
+  }
+
+  protected override left(): void {
+    this.#fresh = null;
+  }
+
+  protected override body(): TemplateResult {
+    return html`${this.#secret()}
+      <section class="card">
+        ${this.#hooks.length === 0 ? emptyState('Nobody is told yet', 'Add the address of your server below.') : this.#table()}
+      </section>
+      ${this.#log()} ${this.#form()}`;
+  }
+
+  #secret(): TemplateResult | typeof nothing {
+    const fresh = this.#fresh;
+    if (fresh === null) return nothing;
+    return html`<section class="card fresh" role="alert">
+      <h2>Secret of ${fresh.url}</h2>
+      <p>Copy it now: your server checks webhook-signature with it (HMAC-SHA-256). It is shown this once.</p>
+      <div class="secret">
+        <code>${fresh.secret}</code>
+        <button
+          type="button"
+          @click=${() => {
+            this.#fresh = null;
+            this.context.redraw();
+          }}
+        >
+          I have stored it
+        </button>
+      </div>
+    </section>`;
+  }
+
+  #table(): TemplateResult {
+    return tableOf<Webhook>(
+      [
+        { name: 'Address', cell: (hook) => html`<code>${hook.url}</code> <span class="muted">${hook.description}</span>` },
+        { name: 'Events', cell: (hook) => (hook.events.includes('*') ? 'all' : hook.events.join(', ')) },
+        { name: 'Project', cell: (hook) => this.#projects.find((project) => project.id === hook.project_id)?.name ?? 'all' },
+        { name: 'Since', cell: (hook) => this.time(hook.created_at) },
+        {
+          name: 'Actions',
+          kind: 'actions',
+          cell: (hook) =>
+            html`<button type="button" aria-expanded=${this.#open === hook.id ? 'true' : 'false'} @click=${() => this.#show(hook.id)}>
+                Deliveries<span class="vh"> of ${hook.url}</span>
+              </button>
+              ${this.#asking.button(hook.id, 'Remove', hook.url, 'Tell it nothing more?', () => {
+                this.#asking.close();
+                if (this.#open === hook.id) this.#open = null;
+                void this.change(() => call('DELETE', `/api/v1/webhooks/${hook.id}`));
+              })}`,
+        },
+      ],
+      this.#hooks,
+    );
+  }
+
+  #show(id: string): void {
+    this.#open = this.#open === id ? null : id;
+    this.#deliveries = [];
+    void this.run(() => this.load());
+  }
+
+  #log(): TemplateResult | typeof nothing {
+    const hook = this.#hooks.find(({ id }) => id === this.#open);
+    if (hook === undefined) return nothing;
+    return html`<section class="card">
+      <h2>Deliveries to ${hook.url}</h2>
+      ${
+        this.#deliveries.length === 0
+          ? emptyState('None yet', 'The next event makes one.')
+          : tableOf<Delivery>(
+              [
+                { name: 'State', cell: (item) => badge(tones[item.status], item.status) },
+                { name: 'Event', cell: (item) => item.event },
+                { name: 'When', cell: (item) => this.time(item.created_at) },
+                { name: 'Attempts', kind: 'num', cell: (item) => item.attempts },
+                {
+                  name: 'Last answer',
+                  cell: (item) =>
+                    html`${item.last_status ?? item.last_error ?? '–'}
+                    ${item.status === 'pending' && item.attempts > 0 ? html`<span class="muted">again ${this.age(item.next_attempt_at)}</span>` : nothing}`,
+                },
+                {
+                  name: 'Actions',
+                  kind: 'actions',
+                  cell: (item) =>
+                    html`<button
+                      type="button"
+                      @click=${() => void this.change(() => call('POST', `/api/v1/webhooks/${hook.id}/deliveries/${item.id}/replay`, {}))}
+                    >
+                      Send again
+                    </button>`,
+                },
+              ],
+              this.#deliveries,
+            )
+      }
+    </section>`;
+  }
+
+  #form(): TemplateResult {
+    return html`<section class="card">
+      <h2>Add a webhook</h2>
+      <form
+        class="fields"
+        @submit=${(event: SubmitEvent) => {
+          const { form, text, all } = formValues(event);
+          const body = { url: text('url'), events: all('event'), project_id: text('project') || null, description: text('description') };
+          void this.change(async () => {
+            this.#fresh = await call<Webhook & { secret: string }>('POST', '/api/v1/webhooks', body);
+            form.reset();
+          });
+        }}
+      >
+        <label
+          >Address<input name="url" type="url" required placeholder="https://clinic.example/hooks/biosignal" autocomplete="off"
+        /></label>
+        <label
+          >Project
+          <select name="project">
+            <option value="">All projects</option>
+            ${this.#projects.map((project) => html`<option value=${project.id}>${project.name}</option>`)}
+          </select></label
+        >
+        <label>Note<input name="description" maxlength="500" autocomplete="off" /></label>
+        <fieldset>
+          <legend>Events</legend>
+          <label class="check"><input type="checkbox" name="event" value="*" checked /><span>Everything</span></label>
+          ${events.map((name) => html`<label class="check"><input type="checkbox" name="event" value=${name} /><span>${name}</span></label>`)}
+        </fieldset>
+        <div><button class="primary">Add webhook</button></div>
+      </form>
+    </section>`;
+  }
+}

@@ -1,0 +1,120 @@
+/** Pieces that every page is made of, so that all look and behave alike. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+
+export type Content = TemplateResult | string | number | typeof nothing | readonly (TemplateResult | string)[];
+
+/** A list that becomes cards on a phone: every cell carries the name of its column. */
+export type Column<Row> = Readonly<{ name: string; cell: (row: Row) => Content; kind?: 'num' | 'actions' }>;
+
+export function tableOf<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  off: (row: Row) => boolean = () => false,
+): TemplateResult {
+  return html`<div class="scroll">
+    <table class="cards">
+      <thead>
+        <tr>
+          ${columns.map(
+            ({ name, kind }) =>
+              html`<th scope="col" class=${kind ?? nothing}>${kind === 'actions' ? html`<span class="vh">${name}</span>` : name}</th>`,
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) =>
+            html`<tr class=${off(row) ? 'off' : nothing}>
+              ${columns.map(({ name, cell, kind }) => html`<td class=${kind ?? nothing} data-name=${kind === 'actions' ? '' : name}><div>${cell(row)}</div></td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** What a page says where there is nothing yet, and what to do about it. */
+export function emptyState(title: string, text: Content): TemplateResult {
+  return html`<div class="empty">
+    <svg viewBox="0 0 64 24" aria-hidden="true"><path d="M1 13h20l4-5 6 12 6-16 4 9h22" /></svg>
+    <p class="empty-title">${title}</p>
+    <p class="muted">${text}</p>
+  </div>`;
+}
+
+/** Grey bars where a list will be. */
+export function skeleton(): TemplateResult {
+  return html`<div class="card skeletons" aria-hidden="true"><i></i><i></i><i></i><i></i></div>`;
+}
+
+export type Tone = 'good' | 'warn' | 'bad' | 'off';
+const marks: Readonly<Record<Tone, string>> = { good: '●', warn: '▲', bad: '✕', off: '○' };
+
+/** A state in shape, word and colour. */
+export function badge(tone: Tone, word: string): TemplateResult {
+  return html`<span class="badge ${tone}"><span aria-hidden="true">${marks[tone]}</span>${word}</span>`;
+}
+
+/** Choices of which one holds. */
+export function chips<T extends string>(
+  label: string,
+  choices: readonly (readonly [T, string])[],
+  chosen: T,
+  choose: (choice: T) => void,
+): TemplateResult {
+  return html`<div class="chips" role="group" aria-label=${label}>
+    ${choices.map(
+      ([value, name]) =>
+        html`<button type="button" aria-pressed=${value === chosen ? 'true' : 'false'} @click=${() => choose(value)}>${name}</button>`,
+    )}
+  </div>`;
+}
+
+/** A number that matters, with its name. */
+export function figure(name: string, value: Content, tone: Tone | null = null): TemplateResult {
+  return html`<div class="figure ${tone ?? ''}">
+    <dt>${name}</dt>
+    <dd>${value}</dd>
+  </div>`;
+}
+
+/** Asks before it does: the second button does it. */
+export class Asking {
+  #open: string | null = null;
+  readonly #redraw: () => void;
+
+  constructor(redraw: () => void) {
+    this.#redraw = redraw;
+  }
+
+  close(): void {
+    this.#open = null;
+  }
+
+  button(id: string, word: string, of: string, question: string, act: () => void): TemplateResult {
+    const set = (open: string | null) => () => {
+      this.#open = open;
+      this.#redraw();
+    };
+    if (this.#open !== id) return html`<button type="button" @click=${set(id)}>${word}<span class="vh"> ${of}</span></button>`;
+    return html`<span class="ask"
+      ><span>${question}</span> <button type="button" class="danger" @click=${act}>${word}</button>
+      <button type="button" @click=${set(null)}>Keep</button></span
+    >`;
+  }
+}
+
+/** 1.2 s, 340 ms. */
+export function duration(ms: number): string {
+  if (!Number.isFinite(ms)) return '–';
+  if (Math.abs(ms) < 1000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  return seconds < 172_800 ? `${(seconds / 3600).toFixed(1)} h` : `${Math.round(seconds / 86_400)} days`;
+}
+
+export function percent(share: number): string {
+  return `${share > 0 && share < 0.001 ? '<0.1' : (share * 100).toFixed(share < 0.1 ? 1 : 0).replace(/\.0$/, '')} %`;
+}
