@@ -15,7 +15,7 @@ import type { Mode } from './helpers/widget-answers.ts';
 
 let folder: string;
 let built: WebBuild;
-let buildMs: number;
+let buildCpuMs: number;
 let fixture: Fixture;
 let browser: Browser;
 let axe: string;
@@ -23,9 +23,10 @@ const state: { mode: Mode; word: string | null } = { mode: 'ready', word: null }
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'bio-web-'));
-  const startedMs = performance.now();
+  const before = process.cpuUsage();
   built = await buildWeb(folder);
-  buildMs = performance.now() - startedMs;
+  const used = process.cpuUsage(before);
+  buildCpuMs = (used.user + used.system) / 1000;
   axe = await readFile(join(import.meta.dirname, '../node_modules/axe-core/axe.min.js'), 'utf8');
   if (chromiumPath === null) return;
   fixture = await startFixture(folder);
@@ -82,8 +83,8 @@ function expectedState(tag: string, mode: Mode): Mode {
   return mode;
 }
 
-it('builds in less than 3 s', () => {
-  expect(buildMs).toBeLessThan(3000);
+it('builds with less than 3 s of processor time', () => {
+  expect(buildCpuMs).toBeLessThan(3000);
   expect(Object.keys(built.files).toSorted()).toEqual(['bio-core.js', 'bio-widgets.css', 'bio-widgets.js']);
 });
 

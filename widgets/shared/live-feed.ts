@@ -5,7 +5,7 @@
  *  trying again cannot help; a new token starts over), `closed` (by us). A reconnect asks for the frames after the last one seen, so a blink
  *  of the network leaves no gap; after a minute the service no longer holds them and the feed starts fresh. */
 
-import { decodeLiveFrame } from './frame-reader.ts';
+import { readFrame } from './frame-reader.ts';
 import { Session } from './session.ts';
 
 export type LiveChannel = Readonly<{
@@ -90,7 +90,7 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
       if (socket !== opened || typeof event.data === 'string') return;
       let frame: LiveFrame;
       try {
-        frame = decodeLiveFrame(new Uint8Array(event.data as ArrayBuffer));
+        frame = readFrame(new Uint8Array(event.data as ArrayBuffer));
       } catch {
         return; // a frame of a newer schema: the next one may be readable
       }
