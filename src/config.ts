@@ -62,8 +62,8 @@ export const settings = {
     'BIO_SECRET',
     '',
     secretText,
-    'Seals the keys that sign user tokens, in the database; 32 characters or more, the same on every node. Empty: one that is kept in the database itself, ' +
-      'so whoever reads a whole backup can sign tokens.',
+    'Seals journals and the keys that sign user tokens, in the database; 32 characters or more, the same on every node. Empty: one that is kept in the database itself, ' +
+      'so whoever reads a whole backup can read journals and sign tokens. Journals written under a value open under that value only: keep it.',
   ),
   publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Least level that is logged.'),

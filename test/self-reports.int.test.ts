@@ -1,5 +1,13 @@
 /** What people enter themselves, on a real database: whose it is, once and not twice, encrypted, scored, and seen among the observations. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { idempotencyStore } from '../src/auth/idempotency.ts';
+import { readConfig } from '../src/config.ts';
+import { Cursors } from '../src/http/cursor.ts';
+import type { Route } from '../src/http/route.ts';
+import { startHttp } from '../src/http/server.ts';
+import { recordsApi } from '../src/records/api.ts';
+import { JournalCipher } from '../src/records/journal-cipher.ts';
+import { serviceSecret } from '../src/storage/service-secret.ts';
 import { allRoutes } from './helpers/all-routes.ts';
 import { startApi } from './helpers/api.ts';
 import type { Api } from './helpers/api.ts';
@@ -304,3 +312,41 @@ it('adds up the quality of heart rates by the hour', async () => {
   expect(quality).toMatchObject([{ external_id: 'ada', feature: 'hr_ecg' }]);
   expect(quality[0]!.hours.at(-1)).toMatchObject({ expected: 3600, n: 45, good: 30, suspect: 10 });
 });
+
+it('seals journals with the secret of the environment where there is one, and still opens those from before', async () => {
+  const journalSecret = Buffer.from('a secret of at least 32 characters, from outside');
+  const { pool } = api.database;
+  const outside = await startHttpFor(recordsApi({ db: pool, cursors: new Cursors(Buffer.alloc(32, 7)), journalSecret }));
+  const call = (method: string, body?: object): Promise<Response> =>
+    fetch(`${outside.base}/api/v1/journal`, {
+      method,
+      headers: { authorization: `Bearer ${ada.token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  expect((await call('POST', { text: 'sealed from outside' })).status).toBe(201);
+  const texts = ((await (await call('GET')).json()) as { text: string }[]).map((entry) => entry.text);
+  expect(texts).toEqual(['sealed from outside', 'Ein Tag am See. 今天很好 🙂']);
+  // Without that secret the database alone does not open it.
+  const { rows } = await pool.query<{ id: string; sealed: Buffer }>(
+    'select id, sealed from journal_entry order by created_at desc limit 1',
+  );
+  const own = new JournalCipher(await serviceSecret({ pool } as never, 'journal'));
+  expect(() => own.open(rows[0]!.sealed, ada.id, rows[0]!.id)).toThrow();
+  await outside.stop();
+  await pool.query('delete from journal_entry where id = $1', [rows[0]!.id]);
+});
+
+/** A second front to the same database. */
+async function startHttpFor(routes: readonly Route[]): Promise<{ base: string; stop: () => Promise<void> }> {
+  const silent = (): void => undefined;
+  const http = await startHttp({
+    config: readConfig({ PORT: '0' }),
+    routes,
+    sockets: [],
+    authenticate: api.auth.authenticate,
+    originAllowed: api.auth.originAllowed,
+    idempotency: idempotencyStore(api.database.pool),
+    logger: { debug: silent, info: silent, warn: silent, error: silent },
+  });
+  return { base: `http://127.0.0.1:${http.port}`, stop: () => http.stop() };
+}

@@ -22,6 +22,8 @@ export function recordsApi(
     cursors: Cursors;
     flowingStreams?: () => readonly number[];
     endSubject?: EraseDeps['endSubject'];
+    /** At least 32 bytes; null: journals are sealed with a secret that the database holds. */
+    journalSecret?: Uint8Array | null;
   }>,
 ): readonly Route[] {
   const owner = deps.owner ?? deps.db;

@@ -31,13 +31,31 @@ type ListQuery = Readonly<{ subject_id?: string; since?: string; until?: string;
 const MoodSchema = exactly({ id: Uuid, score: Type.Integer({ minimum: 1, maximum: 5 }), note: nullable(Type.String()), time: Timestamp });
 const JournalSchema = exactly({ id: Uuid, text: Type.String(), time: Timestamp });
 
-export function selfReportRoutes(deps: Readonly<{ db: Pool; owner: Pool }>): readonly Route[] {
+/** @param deps journalSecret: seals journals (BIO_SECRET), so that a copy of the database alone opens none. Entries from before it was set are
+ *  opened with the secret that the database holds; without it that one seals too. */
+export function selfReportRoutes(deps: Readonly<{ db: Pool; owner: Pool; journalSecret?: Uint8Array | null }>): readonly Route[] {
   const { db } = deps;
-  let cipher: Promise<JournalCipher> | null = null;
-  const journalCipher = (): Promise<JournalCipher> => {
-    cipher ??= readSecret(deps.owner).then((secret) => new JournalCipher(secret));
-    cipher.catch(() => (cipher = null));
-    return cipher;
+  const outside = deps.journalSecret ?? null;
+  const sealer = outside === null ? null : new JournalCipher(outside);
+  let inside: Promise<JournalCipher> | null = null;
+  const ownCipher = (): Promise<JournalCipher> => {
+    inside ??= readSecret(deps.owner).then((secret) => new JournalCipher(secret));
+    inside.catch(() => (inside = null));
+    return inside;
+  };
+  const journalCipher = async (): Promise<Pick<JournalCipher, 'seal' | 'open'>> => {
+    const own = await ownCipher();
+    if (sealer === null) return own;
+    return {
+      seal: (text, subjectId, entryId) => sealer.seal(text, subjectId, entryId),
+      open: (sealed, subjectId, entryId) => {
+        try {
+          return sealer.open(sealed, subjectId, entryId);
+        } catch {
+          return own.open(sealed, subjectId, entryId);
+        }
+      },
+    };
   };
   return [
     {
