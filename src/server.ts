@@ -155,6 +155,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
             cursors,
             flowingStreams: () => pipeline.flowingStreams(),
             endSubject: (subjectId) => pipeline.forgetSubject(subjectId),
+            journalSecret: config.secret === '' ? null : Buffer.from(config.secret),
           }),
         ],
         database.pool,
@@ -297,7 +298,7 @@ function isLoopbackHost(host: string): boolean {
 function webMounts(webDir: string | undefined): readonly StaticMount[] {
   if (webDir === undefined) return [];
   return [
-    staticFolder({ prefix: '/cdn/', folder: join(webDir, 'cdn'), csp: "default-src 'none'", audience: 'cdn' }),
+    staticFolder({ prefix: '/cdn/', folder: join(webDir, 'cdn'), csp: "default-src 'none'", audience: 'cdn', immutable: /^v1\/\d[^/]*\// }),
     staticFolder({ prefix: '/dashboard/', folder: join(webDir, 'dashboard'), csp: PAGE_CSP, audience: 'page' }),
   ];
 }
