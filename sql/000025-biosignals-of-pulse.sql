@@ -1,0 +1,2 @@
+-- biosignals-of-pulse
+SELECT 1;
