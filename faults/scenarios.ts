@@ -30,6 +30,7 @@ const workerFault = (kind: 'exit' | 'oom' | 'loop', about: string): Scenario => 
   name: `worker-${kind}`,
   about,
   ...(kind === 'oom' ? { world: { nodeFlags: ['--max-old-space-size=96'] } } : {}),
+  ...(kind === 'loop' ? { world: { env: { BIO_DSP_TASK_TIMEOUT_MS: '1500' } } } : {}),
   round: async (world, random) => {
     await calm(random);
     const before = await crashCount(world);

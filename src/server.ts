@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
+import type { DestinationStream } from 'pino';
 import { apiTags, authApi } from './auth/api.ts';
 import { Auth } from './auth/auth.ts';
 import { idempotencyStore } from './auth/idempotency.ts';
@@ -231,8 +232,15 @@ const serverWords = {
   postgres: 'plain PostgreSQL: no hypertables, no columnstore, no continuous aggregates; native partitions and portable rollups instead',
 } as const;
 
-export function createLogger(level: Config['logLevel']): Logger {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } });
+/** @param destination default: standard output */
+export function createLogger(level: Config['logLevel'], destination?: DestinationStream): Logger {
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: (error: unknown) => describeError(error) },
+  };
+  return destination === undefined ? pino(options) : pino(options, destination);
 }
 
 /** An installation without any organization gets one, with its first key; a demo also gets its user and device. */

@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { runCommand } from '../../src/cli/command.ts';
 import type { Console } from '../../src/cli/command.ts';
@@ -92,7 +93,6 @@ export class World {
       DATABASE_URL: postgres.url.replace(`:${postgres.port}/`, `:${proxy.port}/`),
       BIO_DEVICE_PACKETS_PER_SEC_MAX: '100000',
       BIO_REQUESTS_PER_SEC_MAX: '100000',
-      BIO_DSP_TASK_TIMEOUT_MS: '1500',
       ...options.env,
     };
     const service = new ServiceProcess(await freePort(), { env, nodeFlags: options.nodeFlags ?? [] });
@@ -132,12 +132,19 @@ export class World {
   }
 
   /** Straight to the server, past the proxy. */
-  async sql<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    const database = await openDatabase(this.postgres.url, { poolSizeMax: 1, applicationName: 'faults', statementTimeoutMs: 10_000 });
-    try {
-      return (await database.pool.query<Row>(text, [...values])).rows;
-    } finally {
-      await database.close();
+  async sql<Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    for (let attempt = 1; ; attempt++) {
+      const client = new pg.Client({ connectionString: this.postgres.url, application_name: 'faults', statement_timeout: 10_000 });
+      client.on('error', () => undefined);
+      try {
+        await client.connect();
+        return (await client.query<Row>(text, [...values])).rows;
+      } catch (error) {
+        if (attempt === 3) throw error;
+        await sleep(200);
+      } finally {
+        await client.end().catch(() => undefined);
+      }
     }
   }
 
@@ -147,13 +154,15 @@ export class World {
     const out: string[] = [];
     const console: Console = {
       out: (line) => void out.push(line),
-      err: (line) => void out.push(line),
+      err: () => undefined,
       progress: null,
       env: { DATABASE_URL: this.postgres.url },
       cwd: this.workDir,
       signal: new AbortController().signal,
     };
-    await runCommand(verify, [this.ledger, '--json', '--wait', '60'], console);
+    for (let attempt = 1; attempt <= 3 && out.length === 0; attempt++) {
+      await runCommand(verify, [this.ledger, '--json', '--wait', '60'], console);
+    }
     try {
       return JSON.parse(out.join('\n')) as Verdict;
     } catch (cause) {

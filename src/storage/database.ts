@@ -57,7 +57,7 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   const client: pg.ClientConfig = {
     connectionString: url,
     application_name: options.applicationName ?? 'biosignal',
-    connectionTimeoutMillis: 3000,
+    connectionTimeoutMillis: 5000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types,
