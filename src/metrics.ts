@@ -90,19 +90,8 @@ export function createMetrics() {
       registers,
     }),
     quarantined: new Counter({ name: 'bio_quarantined_batches_total', help: 'Batches set aside after three worker crashes.', registers }),
-    requests: new Counter({
-      name: 'bio_http_requests_total',
-      help: 'API requests by operation and status.',
-      labelNames: ['operation', 'status'],
-      registers,
-    }),
-    requestSeconds: new Histogram({
-      name: 'bio_http_request_seconds',
-      help: 'API request duration, s.',
-      labelNames: ['operation'],
-      buckets: seconds,
-      registers,
-    }),
+    requests: registered(registry, new RequestCounter('bio_http_requests_total', 'API requests by operation and status.')),
+    requestSeconds: registered(registry, new RequestTimes('bio_http_request_seconds', 'API request duration, s.', seconds)),
     errors: new Counter({
       name: 'bio_errors_total',
       help: 'Faults of the service by where they were noticed.',
@@ -110,4 +99,89 @@ export function createMetrics() {
       registers,
     }),
   };
+}
+
+type Sample = Readonly<{ metricName?: string; labels: Readonly<Record<string, string | number>>; value: number }>;
+type Exposed<T extends string> = Promise<Readonly<{ name: string; help: string; type: T; values: readonly Sample[]; aggregator: 'sum' }>>;
+
+/** A counter that is bumped for each request: two map lookups. prom-client sorts and joins the labels each time, 1.2 us a request with its
+ *  histogram. */
+class RequestCounter {
+  readonly name: string;
+  readonly help: string;
+  readonly type = 'counter';
+  readonly aggregator = 'sum';
+  readonly #counts = new Map<string, Map<number, number>>();
+
+  constructor(name: string, help: string) {
+    this.name = name;
+    this.help = help;
+  }
+
+  inc({ operation, status }: Readonly<{ operation: string; status: number }>): void {
+    let counts = this.#counts.get(operation);
+    if (counts === undefined) this.#counts.set(operation, (counts = new Map()));
+    counts.set(status, (counts.get(status) ?? 0) + 1);
+  }
+
+  async get(): Exposed<'counter'> {
+    const values = [...this.#counts].flatMap(([operation, counts]) =>
+      [...counts].map(([status, value]) => ({ labels: { operation, status }, value })),
+    );
+    return { name: this.name, help: this.help, type: this.type, values, aggregator: 'sum' };
+  }
+
+  reset(): void {
+    this.#counts.clear();
+  }
+}
+
+/** The same for durations. */
+class RequestTimes {
+  readonly name: string;
+  readonly help: string;
+  readonly type = 'histogram';
+  readonly aggregator = 'sum';
+  readonly #bounds: readonly number[];
+  /** By operation: counts per bucket (the last is beyond every bound), and the sum. */
+  readonly #times = new Map<string, { counts: Float64Array; sum: number }>();
+
+  constructor(name: string, help: string, bounds: readonly number[]) {
+    this.name = name;
+    this.help = help;
+    this.#bounds = bounds;
+  }
+
+  observe({ operation }: Readonly<{ operation: string }>, sec: number): void {
+    let times = this.#times.get(operation);
+    if (times === undefined) this.#times.set(operation, (times = { counts: new Float64Array(this.#bounds.length + 1), sum: 0 }));
+    let bucket = 0;
+    while (bucket < this.#bounds.length && sec > this.#bounds[bucket]!) bucket++;
+    times.counts[bucket] = times.counts[bucket]! + 1;
+    times.sum += sec;
+  }
+
+  async get(): Exposed<'histogram'> {
+    const values: Sample[] = [];
+    for (const [operation, { counts, sum }] of this.#times) {
+      let below = 0;
+      for (const [i, count] of counts.entries()) {
+        below += count;
+        const le = this.#bounds[i] ?? '+Inf';
+        values.push({ metricName: `${this.name}_bucket`, labels: { operation, le }, value: below });
+      }
+      values.push({ metricName: `${this.name}_sum`, labels: { operation }, value: sum });
+      values.push({ metricName: `${this.name}_count`, labels: { operation }, value: below });
+    }
+    return { name: this.name, help: this.help, type: this.type, values, aggregator: 'sum' };
+  }
+
+  reset(): void {
+    this.#times.clear();
+  }
+}
+
+function registered<T extends RequestCounter | RequestTimes>(registry: Registry, metric: T): T {
+  registry.registerMetric(metric as unknown as Counter);
+  return metric;
 }

@@ -5,6 +5,7 @@ import { request } from 'node:https';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KeySealer } from '../src/auth/key-sealer.ts';
 import { SigningKeys } from '../src/auth/signing-keys.ts';
@@ -107,7 +108,7 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
             let body = '';
             response.on('data', (chunk: Buffer) => (body += chunk.toString()));
             const { statusCode = 0, headers } = response;
-            const protocol = (response.socket as import('node:tls').TLSSocket).getProtocol();
+            const protocol = (response.socket as TLSSocket).getProtocol();
             response.on('end', () => resolve({ status: statusCode, headers, body, protocol }));
           });
           sent.on('error', reject);

@@ -263,6 +263,12 @@ describe('requests', () => {
     expect(again.status).toBe(304);
   });
 
+  it('names the methods of a path where another was sent', async () => {
+    const response = await fetch(`${base}/healthz`, { method: 'DELETE' });
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('GET, HEAD');
+  });
+
   it('answers HEAD like GET without a body', async () => {
     const response = await fetch(`${base}/healthz`, { method: 'HEAD' });
     expect(response.status).toBe(200);

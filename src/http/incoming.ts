@@ -65,7 +65,7 @@ export class Incoming {
   readonly #query: string;
   readonly #abortListeners: (() => void)[] = [];
   #headers: Headers = new Map();
-  #requestId = newRequestId();
+  #requestId = '';
   #remoteAddress = '';
   #secure: boolean;
   #route: Route | null = null;
@@ -217,12 +217,15 @@ export class Incoming {
   }
 
   async #fail(error: unknown): Promise<void> {
+    if (this.#requestId === '') this.#requestId = newRequestId(); // refused before its headers were read
     const known = error instanceof PipelineError;
     if (!known || error.code === 'internal') this.#log(error, 'request failed');
     if (known && (error.code === 'payload_too_large' || error.code === 'request_timeout')) this.#close = true;
     // uWS goes on parsing the bytes it has read even after an answer that closes; while one is pending it drops the connection instead.
     if (!this.#framed) await new Promise((resolve) => setImmediate(resolve));
-    await this.#finish(problemReply(error, this.#path, this.#requestId));
+    const reply = problemReply(error, this.#path, this.#requestId);
+    const allow = known && error.code === 'method_not_allowed' ? { allow: methodsOf(this.#shared.router, this.#path).join(', ') } : {};
+    await this.#finish({ ...reply, headers: { ...reply.headers, ...allow } });
   }
 
   async #finish(reply: Reply): Promise<void> {
@@ -329,10 +332,15 @@ function bytesOf(reply: Reply): Uint8Array {
   return reply.text === undefined ? EMPTY : encoder.encode(reply.text);
 }
 
-function preflight(router: Router<Row>, path: string, headers: Headers): Reply {
+/** Methods of a path; HEAD goes with GET. */
+function methodsOf(router: Router<Row>, path: string): readonly string[] {
   const methods = router.methods(path);
-  if (methods.length === 0) throw new PipelineError('not_found', 'There is nothing at this path.');
-  const all = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+  return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+}
+
+function preflight(router: Router<Row>, path: string, headers: Headers): Reply {
+  const all = methodsOf(router, path);
+  if (all.length === 0) throw new PipelineError('not_found', 'There is nothing at this path.');
   if (headers.get('access-control-request-method') === undefined)
     return { status: 204, headers: { allow: [...all, 'OPTIONS'].join(', ') } };
   return { status: 204, headers: preflightHeaders(all) };

@@ -5,8 +5,22 @@ import type { Headers } from './hygiene.ts';
 export type PeerRules = Readonly<{ tls: boolean; trustProxy: readonly string[] }>;
 export type Peer = Readonly<{ address: string; secure: boolean }>;
 
+/** Addresses that were brought to their form already: a device sends from one. */
+const known = new Map<string, string>();
+const KNOWN_MAX = 10_000;
+
 /** uWS writes IPv6 in full and IPv4-mapped addresses as IPv6; both are brought to the usual form. */
 export function normalAddress(text: string): string {
+  let address = known.get(text);
+  if (address === undefined) {
+    address = usualForm(text);
+    if (known.size >= KNOWN_MAX) known.clear();
+    known.set(text, address);
+  }
+  return address;
+}
+
+function usualForm(text: string): string {
   const mapped = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/.exec(text);
   if (mapped !== null)
     return mapped

@@ -9,6 +9,8 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({});
 
 export class Router<T> {
   readonly #root: Node<T> = node();
+  /** Rows without parameters, by `METHOD path`: found without walking. */
+  readonly #whole = new Map<string, Match<T>>();
 
   /** @throws Error when the method and path are taken already: two rows of the table would contradict one another */
   add(method: string, path: string, value: T): void {
@@ -27,6 +29,7 @@ export class Router<T> {
     }
     if (at.methods.has(method)) throw new Error(`${method} ${path} is declared twice`);
     at.methods.set(method, { names, value });
+    if (names.length === 0) this.#whole.set(`${method} ${path}`, { value, params: NONE });
   }
 
   /** Methods of a path, for 405 and preflights; empty when the path does not exist. */
@@ -37,6 +40,8 @@ export class Router<T> {
 
   /** @throws PipelineError not_found, method_not_allowed, bad_request (a malformed escape) */
   match(method: string, path: string): Match<T> {
+    const whole = this.#whole.get(`${method} ${path}`);
+    if (whole !== undefined) return whole;
     const found = this.#walk(path);
     if (found === null || found.at.methods.size === 0) throw new PipelineError('not_found', 'There is nothing at this path.');
     const row = found.at.methods.get(method);
