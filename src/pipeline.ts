@@ -22,6 +22,7 @@ import type { LiveSocketOptions } from './live/live-socket.ts';
 import type { Metrics } from './metrics.ts';
 import { decodePacket, defaultPacketLimits } from './proto/packet-codec.ts';
 import type { ChannelConfig, ChannelNo, ProjectId, SampleRun, StreamId, SubjectId } from './signal.ts';
+import type { BlockRun } from './storage/block-codec.ts';
 import { BlockWriter } from './storage/block-writer.ts';
 import { CopyWriter } from './storage/copy-writer.ts';
 import type { Database } from './storage/database.ts';
@@ -383,6 +384,11 @@ export class Pipeline implements PacketSink {
     const fresh = output.features.filter((row) => row.tNs > stream.headDeviceNs - LIVE_FEATURE_NS_MAX);
     const rows = fresh.map((row) => ({ name: row.feature, tsNs: stream.epochNs + row.tNs, value: row.value, qmask: row.qmask }));
     this.#hub.features(stream.subjectId, rows);
+  }
+
+  /** What is acknowledged of a channel and not yet stored; so a query sees a packet as soon as its device is answered. */
+  recentRuns(streamId: number, channelNo: number, fromNs: bigint, toNs: bigint): readonly BlockRun[] {
+    return this.#blocks.recentRuns(streamId as StreamId, channelNo as ChannelNo, fromNs, toNs);
   }
 
   /** Everything accepted of a channel, stored or not. */

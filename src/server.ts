@@ -149,7 +149,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...routesByOrganization(
         (db) => [
           ...authApi({ pool: db, auth, cursors, secureCookies: !isLoopbackHost(config.host) }),
-          ...queryApi({ db, cursors, version, config, flowingStreams: () => pipeline.flowingStreams(), methods: methodDescriptions() }),
+          ...queryApi({
+            db,
+            cursors,
+            version,
+            config,
+            flowingStreams: () => pipeline.flowingStreams(),
+            recentSamples: (streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs),
+            methods: methodDescriptions(),
+          }),
           ...recordsApi({
             db,
             owner: database.pool,

@@ -11,6 +11,7 @@ import { exportRoutes } from './export-routes.ts';
 import { observationRoutes } from './observation-routes.ts';
 import type { ObservationDeps } from './observation-routes.ts';
 import { sampleRoutes } from './sample-routes.ts';
+import type { RecentSamples } from './samples.ts';
 import { seriesRoutes } from './series-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 import { stripRoutes } from './strip-routes.ts';
@@ -22,6 +23,8 @@ export type QueryApiDeps = BootstrapDeps &
     cursors: Cursors;
     /** Internal numbers of the streams that this process received packets of in the last 10 s. */
     flowingStreams?: () => readonly number[];
+    /** Acknowledged samples of this process that are not rows yet; absent: samples are there a second and a half later. */
+    recentSamples?: RecentSamples;
     methods?: readonly MethodDescription[];
   }>;
 

@@ -12,7 +12,7 @@ import { CursorQuery, exactly, NanosInteger, nullable, oneOf, QualityMask, Times
 import { channelKinds, gridTimeNs } from '../signal.ts';
 import { encodeSegments } from '../proto/query-codec.ts';
 import { readSamples } from './samples.ts';
-import type { SampleSegment } from './samples.ts';
+import type { RecentSamples, SampleSegment } from './samples.ts';
 
 /** Channel seconds of one answer: 600 s of 4 channels. */
 const ROWS_MAX = 2400;
@@ -33,7 +33,7 @@ const SegmentSchema = exactly({
   qmask: nullable(Type.Array(QualityMask, { description: 'Per sample; null: all good.' })),
 });
 
-export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): readonly Route[] {
+export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors; recentSamples?: RecentSamples }>): readonly Route[] {
   const { db, cursors } = deps;
   return [
     {
@@ -82,6 +82,7 @@ export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
           fromNs,
           toNs,
           rowsMax: ROWS_MAX,
+          ...(deps.recentSamples === undefined ? {} : { recent: deps.recentSamples }),
         });
         const path = `/api/v1/streams/${stream.uuid}/samples`;
         const headers: Record<string, string> = { vary: 'accept' };

@@ -1,6 +1,7 @@
 /** Samples of one stream, decoded. */
 import type { Db } from '../auth/api-keys.ts';
 import { gridCeil, gridTimeNs, type ChannelKind, type Samples } from '../signal.ts';
+import type { BlockRun } from '../storage/block-codec.ts';
 import { mergeRuns, part } from '../storage/merge-runs.ts';
 import { runsOf } from '../storage/sample-rows.ts';
 import { timestampAt } from './time-bounds.ts';
@@ -16,7 +17,12 @@ export type SampleQuery = Readonly<{
   toNs: bigint;
   /** Seconds of all channels together that are read; the rest is the next page. */
   rowsMax: number;
+  /** Acknowledged samples that are not rows yet; absent: rows alone. */
+  recent?: RecentSamples;
 }>;
+
+/** Runs of a channel that this process has taken and not yet stored, in [fromNs, toNs) of the device clock or near it. */
+export type RecentSamples = (streamId: number, channelNo: number, fromNs: bigint, toNs: bigint) => readonly BlockRun[];
 
 /** Consecutive samples of one channel configuration. physical = (digital - baseline) / gain. */
 export type SampleSegment = Readonly<{
@@ -61,6 +67,10 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
   if (channels.rows.length === 0) return { segments: [], nextFromNs: null };
   const epochNs = channels.rows[0]!.epoch_ns;
   const perChannel = Math.max(1, Math.floor(query.rowsMax / channels.rows.length));
+  // Before the rows: what is stored in between is then there twice and merged, not missed.
+  const recent = new Map(
+    channels.rows.map(({ channel_no: no }) => [no, query.recent?.(query.streamId, no, query.fromNs - epochNs, query.toNs - epochNs) ?? []]),
+  );
   // A second that begins before the range may reach into it.
   const { rows } = await db.query<{ channel_no: number; us: number; codec: Buffer }>(
     `select c.channel_no, (extract(epoch from b.time) * 1000000)::float8 as us, b.codec
@@ -85,7 +95,8 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
     const rateNanoHz = Number(row.rate_nhz);
     const kFrom = gridFrom(query.fromNs - epochNs, rateNanoHz);
     const kTo = gridFrom(toNs - epochNs, rateNanoHz);
-    const runs = mergeRuns(rows.filter((block) => block.channel_no === row.channel_no).flatMap((block) => runsOf(block.codec)));
+    const stored = rows.filter((block) => block.channel_no === row.channel_no).flatMap((block) => runsOf(block.codec));
+    const runs = mergeRuns([...stored, ...(recent.get(row.channel_no) ?? [])]);
     for (const run of runs) {
       const low = Math.max(0, kFrom - run.k0);
       const high = Math.min(run.samples.length, kTo - run.k0);

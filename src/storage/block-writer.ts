@@ -155,17 +155,24 @@ export class BlockWriter {
   async loadRuns(streamId: StreamId, channelNo: ChannelNo, epochNs: bigint, fromNs: bigint, toNs: bigint): Promise<BlockRun[]> {
     const fromSecond = floorSecond(fromNs);
     const toSecond = floorSecond(toNs - 1n) + 1;
-    const channel = this.#channels.get(channelKey(streamId, channelNo));
-    const runs: BlockRun[] = [];
     // Memory first: what is committed between the two reads is then seen twice and merged, not missed.
-    if (channel !== undefined) {
-      for (const sealed of channel.waiting)
-        if (sealed.second >= fromSecond && sealed.second < toSecond) runs.push(...runsOf(sealed.row.codec));
-      for (const open of channel.seconds.values())
-        if (open.second >= fromSecond && open.second < toSecond) runs.push(...runsOfOpen(open).map(copyOfRun));
-    }
+    const runs = this.recentRuns(streamId, channelNo, fromNs, toNs);
     runs.push(...(await readStoredRuns(this.#pool, streamId, channelNo, secondUs(epochNs, fromSecond), secondUs(epochNs, toSecond))));
     return mergeRuns(runs);
+  }
+
+  /** What of loadRuns is not yet in the table: acknowledged, and up to a second and a half away from a row. Copies, in any order. */
+  recentRuns(streamId: StreamId, channelNo: ChannelNo, fromNs: bigint, toNs: bigint): BlockRun[] {
+    const channel = this.#channels.get(channelKey(streamId, channelNo));
+    if (channel === undefined) return [];
+    const fromSecond = floorSecond(fromNs);
+    const toSecond = floorSecond(toNs - 1n) + 1;
+    const runs: BlockRun[] = [];
+    for (const sealed of channel.waiting)
+      if (sealed.second >= fromSecond && sealed.second < toSecond) runs.push(...runsOf(sealed.row.codec));
+    for (const open of channel.seconds.values())
+      if (open.second >= fromSecond && open.second < toSecond) runs.push(...runsOfOpen(open).map(copyOfRun));
+    return runs;
   }
 
   /** The stream is idle: seal its seconds and forget its channels when they are stored. */
