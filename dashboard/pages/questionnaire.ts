@@ -36,6 +36,8 @@ export class QuestionnairePage extends Page {
   #saved: string | null = null;
   #verdict: Verdict | null = null;
   #json = false;
+  /** Questions that began empty stay open while they are written. */
+  #fresh = new Set<string>();
 
   get #ids(): [project: string, code: string] {
     const [project = '', code = ''] = this.context.argument.split('/');
@@ -51,6 +53,7 @@ export class QuestionnairePage extends Page {
     const versions = await call<QuestionnaireVersion[]>('GET', `/api/v1/projects/${project}/questionnaires`);
     this.#current = versions.find((item) => item.id === code && item.status === 'active') ?? null;
     this.#draft = draftOf(this.#current);
+    this.#fresh = new Set(this.#draft.item.filter((item) => (item.text ?? '') === '').map((item) => item.linkId));
   }
 
   protected override actions(): TemplateResult {
@@ -160,7 +163,12 @@ export class QuestionnairePage extends Page {
       <div>
         <button
           type="button"
-          @click=${() => this.#edit((to) => to.item.push({ linkId: freshId(to.item), text: '', type: 'choice', required: true, answerOption: [] }))}
+          @click=${() =>
+            this.#edit((to) => {
+              const linkId = freshId(to.item);
+              this.#fresh.add(linkId);
+              to.item.push({ linkId, text: '', type: 'choice', required: true, answerOption: [] });
+            })}
         >
           Add a question
         </button>
@@ -185,7 +193,7 @@ export class QuestionnairePage extends Page {
     }
     const limits = limitsOf(item);
     return html`<li>
-      <details class="question-box" ?open=${(item.text ?? '') === ''}>
+      <details class="question-box" ?open=${this.#fresh.has(item.linkId)}>
         <summary>
           <span>${i + 1}. ${item.text || 'New question'}</span>
           <span class="muted"
@@ -217,7 +225,10 @@ export class QuestionnairePage extends Page {
               maxlength="64"
               spellcheck="false"
               .value=${item.linkId}
-              @change=${(event: Event) => set((to) => ({ ...to, linkId: value(event).trim() }))}
+              @change=${(event: Event) => {
+                if (this.#fresh.has(item.linkId)) this.#fresh.add(value(event).trim());
+                set((to) => ({ ...to, linkId: value(event).trim() }));
+              }}
           /></label>
           <label class="check"
             ><input
