@@ -109,7 +109,7 @@ for (const file of files) {
   benches.push({ file, status, seconds, results, curves: marked<BenchCurve>(output, CURVE_MARK), output });
   // after each, so that a run that is cut off has left something
   const run: BenchRun = { ...head, benches };
-  writeFileSync(`${name}.json`, `${JSON.stringify({ ...run, benches: benches.map(({ output: _, ...rest }) => rest) }, null, 2)}\n`);
+  writeFileSync(`${name}.json`, `${JSON.stringify(run, (key, value: unknown) => (key === 'output' ? undefined : value), 2)}\n`);
   writeFileSync(`${name}.txt`, benches.map((bench) => `== ${bench.file}\n${bench.output ?? ''}`).join('\n'));
   writeFileSync(`${name}.html`, drawPage(run));
 }

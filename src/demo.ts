@@ -101,7 +101,9 @@ async function startDevice(
       }),
       // Once a minute; a day and a half from full to empty, then a new one.
       measurements:
-        seq % BATTERY_EVERY === 0 ? [{ code: 'battery', tOffsetNs: 0, value: 100 - ((seq / BATTERY_EVERY / 20) % 100), unit: '%', quality: 0 }] : [],
+        seq % BATTERY_EVERY === 0
+          ? [{ code: 'battery', tOffsetNs: 0, value: 100 - ((seq / BATTERY_EVERY / 20) % 100), unit: '%', quality: 0 }]
+          : [],
       events: [],
     });
     seq += 1;

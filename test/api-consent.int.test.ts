@@ -17,7 +17,8 @@ afterAll(async () => {
 });
 
 const nothing = { samples_days: null, features_days: null, beats_days: null };
-const require = (...purposes: string[]) => running.send('PUT', settingsPath, { body: { retention: nothing, consent_required: purposes } });
+const consentTo = (...purposes: string[]) =>
+  running.send('PUT', settingsPath, { body: { retention: nothing, consent_required: purposes } });
 const say = (id: string, purpose: string, granted: boolean, as?: string) =>
   running.send('POST', `/api/v1/xusers/${id}/consents`, {
     body: { purpose, granted, document: 'v2' },
@@ -56,7 +57,7 @@ describe('settings of a project', () => {
       before: { retention: nothing, consent_required: [] },
       after: wanted,
     });
-    await require();
+    await consentTo();
   });
 });
 
@@ -64,7 +65,7 @@ describe('without consent to recording', () => {
   it('packets, measurements and entries are refused; with it they are taken; withdrawn, an open recording ends within a second', async () => {
     const { xuser_id: id, xuser_token: token } = await running.token('recorded');
     const packets = packetsOf('consent-1', id, 40);
-    await require('recording');
+    await consentTo('recording');
     expect(await running.ingest(packets[0]!)).toMatchObject({ status: 403, body: { code: 'consent_missing' } });
     const measurement = { biosignal_id: 13, value: 10, time: new Date().toISOString() };
     const refused = await running.send('POST', '/api/v1/measurements', { body: { subject_id: id, measurements: [measurement] } });
@@ -83,7 +84,7 @@ describe('without consent to recording', () => {
     await say(id, 'recording', false);
     let seq = 1;
     await until(async () => (await running.ingest(packets[seq++]!)).body.code === 'consent_missing', 1000);
-    await require();
+    await consentTo();
     expect(await running.ingest(packets[39]!)).toMatchObject({ status: 202 });
   });
 });
@@ -103,7 +104,7 @@ describe('without consent to sharing', () => {
     const viewer = await running.watch(id, running.org.apiKey.key);
     const own = await running.watch(id, token);
     await until(() => viewer.ready() && own.ready());
-    await require('sharing');
+    await consentTo('sharing');
     await until(() => viewer.closed() !== null, 1000);
     expect(viewer.closed()?.code).toBe(4013); // come again, and be asked
     expect(own.closed()).toBeNull();
@@ -130,7 +131,7 @@ describe('without consent to sharing', () => {
       [id],
     );
     expect(rows).toEqual([{ action: 'consent.granted' }, { action: 'consent.withdrawn' }]);
-    await require();
+    await consentTo();
   });
 
   it('records cannot be rewritten', async () => {
