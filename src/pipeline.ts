@@ -152,7 +152,7 @@ export class Pipeline implements PacketSink {
       onQuarantine: ({ streamId, runs, reason }) => {
         metrics.quarantined.inc();
         logger.error(
-          { streamId, runCount: runs.length, reason },
+          { streamId, reason, samples: runs.map(({ channelNo, k0, samples }) => ({ channelNo, fromK: k0, toK: k0 + samples.length })) },
           'dsp: samples that stopped a worker three times were left out; they stay stored',
         );
       },

@@ -45,6 +45,9 @@ const newWindow = (size: number): NnWindow => ({ count: 0, nnMs: new Float64Arra
 /** The NN intervals of the window at hand, and all its intervals; shared by every stream of the thread. */
 const scratch = { nn: newWindow(1024), all: newWindow(1024), endSec: new Float64Array(1024), sure: new Uint8Array(1024) };
 
+/** A median further than this from the mean, per minute: a wave was missed or doubled, or the pulse is irregular. */
+const meanOffMax = 2;
+
 /** Intervals of the heart rate at hand: 8 s hold at most 40. */
 const intervals = new Float64Array(64);
 
@@ -130,10 +133,12 @@ export class BeatValues {
     }
     if (count < 2 || sum < method.coverageMin * method.windowSec * secondUs) return;
     const mean = sum / count;
+    const rate = (60 * secondUs) / (this.#names.waits ? medianInterval(count) : mean);
     // an R peak's second may not have been judged yet, or it may: what is not always known is not used
-    const pulse = worst === GOOD && longest > longestMax * mean ? SUSPECT : (worst as QualityFlag);
+    const isUneven = longest > longestMax * mean || Math.abs(rate - (60 * secondUs) / mean) > meanOffMax;
+    const pulse = worst === GOOD && isUneven ? SUSPECT : (worst as QualityFlag);
     const quality = this.#names.waits ? pulse : this.#rateFlag(tUs);
-    this.#sink.value(this.#names.hr, -1, tUs, (60 * secondUs) / (this.#names.waits ? medianInterval(count) : mean), quality);
+    this.#sink.value(this.#names.hr, -1, tUs, rate, quality);
   }
 
   #shortVariability(tUs: number): void {

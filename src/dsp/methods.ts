@@ -127,7 +127,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: '60,000 / median pulse interval (ms)',
     notes:
-      'Intervals as for hr_ecg, from pulse beats; the median, because one wave missed or found twice moves the mean by a tenth. In motion see the flag, and hr_ppg_motion. Delay about 11 s. Version 1 was the mean.',
+      'Intervals as for hr_ecg, from pulse beats; the median, because one wave missed or found twice moves the mean by a tenth. Suspect when median and mean are more than 2 /min apart. In motion see the flag, and hr_ppg_motion. Delay about 11 s. Version 1 was the mean.',
   }),
   ...variability('ecg', 'hrv'),
   ...variability('ppg', 'prv'),
