@@ -1,5 +1,8 @@
 /** The budget of one socket: who takes the event loop for itself is closed, who only shares it with others is not. */
+import { readFileSync } from 'node:fs';
 import { afterEach, expect, it } from 'vitest';
+import { afterClose } from '../sdk/retry.ts';
+import { errorTable } from '../src/errors.ts';
 import type { HttpServer } from '../src/http/server.ts';
 import { startHttp } from '../src/http/server.ts';
 import type { SocketRoute } from '../src/http/route.ts';
@@ -92,4 +95,14 @@ it('closes a socket whose own messages take the turn, and tells it to come again
   await until(() => code() !== null);
   expect(code()).toBe(4010);
   expect(count).toBeLessThan(40); // 50 ms of 2 ms each, and what its close needs
+});
+
+it('documents every close code that says to come back, and the clients do what the table says', () => {
+  const text = readFileSync(new URL('../docs/wire-format.md', import.meta.url), 'utf8');
+  for (const [code, row] of Object.entries(errorTable)) {
+    const again = row.close < 4500;
+    expect(afterClose(row.close), code).toBe(again && code !== 'token_expired' ? 'retry' : 'stop');
+    if (again) expect(text, code).toContain(`| ${row.close} | \`${code}\``);
+  }
+  for (const broken of [1001, 1006, 1011, 1012]) expect(afterClose(broken)).toBe('retry');
 });

@@ -22,8 +22,10 @@ export type LoadPlan = Readonly<{
   sec: number;
   /** Viewers of one more subject that nobody sends for. */
   idleViewers?: number;
-  /** A peer that sends packets without a pause. */
-  firehose?: boolean;
+  /** Viewers of the first device's subject that read nothing. */
+  slowViewers?: number;
+  /** A peer that sends without a pause: a device packets, a viewer questions. */
+  firehose?: 'device' | 'viewer';
   /** Record every packet and every answer in a ledger of this name, from the first packet to the last. */
   ledger?: string;
 }>;
@@ -356,7 +358,11 @@ const views = devices.flatMap((device) => Array.from({ length: plan.viewersPerDe
 await inBatches(views, 100, (device) => upgrade(`/ws?subject=${uuids[device.subject] ?? device.subject}`, watch(device)));
 const idle = Array.from({ length: plan.idleViewers ?? 0 }, (_, i) => i);
 await inBatches(idle, 100, () => upgrade(`/ws?subject=${devices[0]?.subject ?? 'nobody-sends'}&channels=none`, () => undefined));
-if (plan.firehose === true) void startFirehose();
+const slow = Array.from({ length: plan.slowViewers ?? 0 }, (_, i) => i);
+const firstSubject = uuids[devices[0]?.subject ?? ''] ?? devices[0]?.subject;
+await inBatches(slow, 100, async () => (await upgrade(`/ws?subject=${firstSubject}`, () => undefined)).pause());
+if (plan.firehose === 'device') void startFirehose('/ingest/stream', Buffer.from(templates[0]!));
+if (plan.firehose === 'viewer') void startFirehose(`/ws?subject=${firstSubject}`, clientFrame(1, Buffer.from('{"type":"ping"}')));
 await new Promise((resolve) => setTimeout(resolve, plan.warmSec * 1000));
 process.stdout.write('steady\n');
 measuring = true;
@@ -377,12 +383,11 @@ const result: LoadResult = {
 };
 process.stdout.write(`${JSON.stringify(result)}\n`);
 
-/** Writes the same packet as fast as the socket takes it, and comes back whenever it is thrown out. */
-async function startFirehose(): Promise<void> {
-  const one = Buffer.from(templates[0]!);
+/** Writes the same message as fast as the socket takes it, and comes back whenever it is thrown out. */
+async function startFirehose(path: string, one: Buffer): Promise<void> {
   const many = Buffer.concat(Array.from({ length: 200 }, () => one));
   for (;;) {
-    const socket = await upgrade('/ingest/stream', () => undefined).catch(() => null);
+    const socket = await upgrade(path, () => undefined).catch(() => null);
     if (socket === null) {
       await new Promise((resolve) => setTimeout(resolve, 50));
       continue;

@@ -32,7 +32,8 @@ const STEADY_MS = 5000;
 const STEADY_FOR_MS = 10_000;
 /** Late samples older than this are history. */
 const LATE_MS_MAX = 60_000;
-const LATE_PIECES_MAX = 32;
+/** Of one channel in one frame: 12.8 s of packets of 100 ms that came at once. */
+const LATE_PIECES_MAX = 128;
 const GAPS_MAX = 64;
 /** Runs of one channel waiting for their window. */
 const RUNS_MAX = 256;
