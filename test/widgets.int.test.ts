@@ -176,6 +176,39 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     await page.close();
   });
 
+  it('shows the goal that the person was set, and its progress', async () => {
+    state.mode = 'ready';
+    const goal = { id: 'g1', biosignal_id: 2, name: 'Steps', unit: '{steps}', title: 'Walk more', target: 8000, value: 2000 };
+    fixture.on('GET', '/api/v1/goals', { json: [goal] });
+    const { page } = await open({}, { body: '<bio-progress-ring></bio-progress-ring>' });
+    const ring = page.locator('bio-progress-ring');
+    await expect.poll(() => ring.getAttribute('data-state')).toBe('ready');
+    expect(await ring.getByRole('meter').getAttribute('aria-valuemax')).toBe('8000');
+    expect(await ring.locator('.in').textContent()).toMatch(/2,000.*8,000.*25%/s);
+    expect(await ring.getByRole('heading').textContent()).toBe('Walk more');
+    serveWidgetAnswers(fixture, state);
+    await page.close();
+  });
+
+  it('is loaded from its immutable address with its integrity value, and refused when a byte differs', async () => {
+    state.mode = 'ready';
+    const load = async (integrity: string): Promise<boolean> => {
+      const page = await browser.newPage();
+      fixture.on('GET', '/page', {
+        html: `<script src="/cdn/v1/${built.immutable}/bio-widgets.js" integrity="${integrity}" crossorigin="anonymous"></script>`,
+      });
+      await page.goto(`${fixture.origin}/page`);
+      const defined = await page.evaluate(() => customElements.get('bio-provider') !== undefined);
+      await page.close();
+      return defined;
+    };
+    const { integrity } = built.files['bio-widgets.js']!;
+    expect(integrity).toMatch(/^sha384-/);
+    expect(await load(integrity)).toBe(true);
+    expect(await load(integrity.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')))).toBe(false);
+    expect(await load(built.files['bio-core.js']!.integrity)).toBe(false);
+  });
+
   it('reads values by keyboard', async () => {
     state.mode = 'ready';
     const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0"></bio-trend-chart>' });

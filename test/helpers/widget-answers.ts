@@ -105,6 +105,11 @@ export function serveWidgetAnswers(fixture: Fixture, state: { mode: Mode; word: 
   );
   fixture.on(
     'GET',
+    '/api/v1/goals',
+    answer(() => [], []),
+  );
+  fixture.on(
+    'GET',
     /\/questionnaires\//,
     answer(() => questionnaire(text), { resourceType: 'Questionnaire', id: 'x', item: [] }),
   );

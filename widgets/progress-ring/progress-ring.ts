@@ -2,7 +2,8 @@
  *
  *  @tag bio-progress-ring
  *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code or id. Default `STEPS`
- *  @attr {number} goal - what a full ring means, in the biosignal's unit. Default 10000
+ *  @attr {number} goal - what a full ring means, in the biosignal's unit. Default: the goal that the person was set for this biosignal
+ *    (GET /api/v1/goals), with its period and aggregate; else 10000
  *  @attr {number} value - shows this value and asks the service for nothing
  *  @attr {string} agg - sum, mean or max over the range. Default `sum`
  *  @attr {string} range - `today` (in the time zone `tz`) or a duration. Default `today`
@@ -26,7 +27,7 @@
 import { svg } from 'lit-html';
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { queryChart } from '../shared/data.ts';
+import { catalog, findBiosignal, queryChart } from '../shared/data.ts';
 import { formatValue, parseDuration, unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 
@@ -44,15 +45,16 @@ circle { fill: none; stroke-width: 9; }
 const RADIUS = 44;
 const ROUND = 2 * Math.PI * RADIUS;
 
-type Progress = Readonly<{ value: number; unit: string; name: string }>;
+type Progress = Readonly<{ value: number; unit: string; name: string; goal?: number }>;
+type Goal = Readonly<{ name: string; unit: string; title: string; target: number; value: number | null }>;
 
 export class BioProgressRing extends DataWidget<Progress> {
   static override styles = css;
   static observedAttributes = ['biosignals', 'goal', 'value', 'agg', 'range', 'heading', 'refresh', 'lang', 'tz', 'theme'];
   #reached: boolean | null = null;
 
-  get #goal(): number {
-    const goal = Number(this.getAttribute('goal') ?? 10_000);
+  #goalOf(progress: Progress): number {
+    const goal = Number(this.getAttribute('goal') ?? progress.goal ?? 10_000);
     return Number.isFinite(goal) && goal > 0 ? goal : 10_000;
   }
 
@@ -65,6 +67,12 @@ export class BioProgressRing extends DataWidget<Progress> {
     if (fixed !== null)
       return Number.isFinite(Number(fixed)) ? this.#note({ value: Number(fixed), unit: '', name: this.text('progressLabel') }) : null;
     const wanted = (this.getAttribute('biosignals') ?? 'STEPS').split(',')[0]!.trim();
+    if (!this.hasAttribute('goal')) {
+      const id = findBiosignal(await catalog(session), wanted)?.id;
+      const goals = (await session.get('/api/v1/goals', signal)) as readonly (Goal & { biosignal_id: number })[];
+      const set = goals.find((item) => item.biosignal_id === id);
+      if (set !== undefined) return this.#note({ value: set.value ?? 0, unit: set.unit, name: set.title || set.name, goal: set.target });
+    }
     const range = this.getAttribute('range') ?? 'today';
     const rangeMs = range === 'today' ? sinceMidnightMs(this.timeZone, Date.now()) : (parseDuration(range) ?? 864e5);
     const agg = this.getAttribute('agg') ?? 'sum';
@@ -77,8 +85,9 @@ export class BioProgressRing extends DataWidget<Progress> {
   }
 
   #note(progress: Progress): Progress {
-    const reached = progress.value >= this.#goal;
-    if (reached && this.#reached === false) this.emit('bio:goal', { value: progress.value, goal: this.#goal });
+    const goal = this.#goalOf(progress);
+    const reached = progress.value >= goal;
+    if (reached && this.#reached === false) this.emit('bio:goal', { value: progress.value, goal });
     this.#reached = reached;
     return progress;
   }
@@ -87,8 +96,9 @@ export class BioProgressRing extends DataWidget<Progress> {
     this.#reached = null;
   }
 
-  protected override content({ value, unit }: Progress) {
-    const goal = this.#goal;
+  protected override content(progress: Progress) {
+    const { value, unit } = progress;
+    const goal = this.#goalOf(progress);
     const share = Math.max(0, Math.min(1, value / goal));
     const show = (number: number): string => formatValue(this.locale, number, unit === '' ? '{steps}' : unit);
     const percent = new Intl.NumberFormat(this.locale, { style: 'percent', maximumFractionDigits: 0 }).format(value / goal);
