@@ -1,5 +1,5 @@
 /** The REST API as a typed client: for integrators, scripts and tests. Runs in Node and in browsers, needs only `fetch`.
- *  test/sdk-client.test.ts holds `operations` and the types against the service's route table, so neither can drift. */
+ *  test/sdk-client.int.test.ts holds `operations` and the types against the service's route table, so neither can drift. */
 
 /** Every operation: method, path with `{parameters}`. */
 export const operations = {
@@ -66,6 +66,23 @@ export const operations = {
   createTask: ['POST', '/api/v1/tasks'],
   setTaskStatus: ['POST', '/api/v1/tasks/{taskId}/status'],
   getArtifact: ['GET', '/api/v1/episodes/{id}/artifacts/{artifactId}'],
+  listQuestionnaireVersions: ['GET', '/api/v1/projects/{projectId}/questionnaires'],
+  publishQuestionnaire: ['PUT', '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}'],
+  retireQuestionnaire: ['DELETE', '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}'],
+  tryQuestionnaire: ['POST', '/api/v1/projects/{projectId}/questionnaire-trials'],
+  amendQuestionnaireResponse: ['POST', '/api/v1/questionnaire-responses/{responseId}/amendments'],
+  getQuestionnaireDraft: ['GET', '/api/v1/questionnaires/{questionnaireId}/draft'],
+  saveQuestionnaireDraft: ['PUT', '/api/v1/questionnaires/{questionnaireId}/draft'],
+  deleteQuestionnaireDraft: ['DELETE', '/api/v1/questionnaires/{questionnaireId}/draft'],
+  listTaskSchedules: ['GET', '/api/v1/task-schedules'],
+  createTaskSchedule: ['POST', '/api/v1/task-schedules'],
+  endTaskSchedule: ['DELETE', '/api/v1/task-schedules/{scheduleId}'],
+  listGoals: ['GET', '/api/v1/goals'],
+  createGoal: ['POST', '/api/v1/goals'],
+  endGoal: ['DELETE', '/api/v1/goals/{goalId}'],
+  listDevices: ['GET', '/api/v1/devices'],
+  getSignalQuality: ['GET', '/api/v1/signal-quality'],
+  listRecentEpisodes: ['GET', '/api/v1/fleet/episodes'],
 } as const satisfies Readonly<Record<string, readonly [method: string, path: string]>>;
 
 export type Operation = keyof typeof operations;
