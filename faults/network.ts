@@ -10,7 +10,7 @@ import { createPacketSource } from '../src/cli/simulator/packets.ts';
 import { encodePacket } from '../src/proto/packet-codec.ts';
 import type { Packet } from '../src/proto/packet-codec.ts';
 import { World } from './lib/world.ts';
-import { resultOf } from './report.ts';
+import { resultOf, withoutRecovery } from './report.ts';
 import type { Runnable, RunOptions } from './report.ts';
 
 const RECORDING_SEC = 150;
@@ -39,7 +39,7 @@ export const networkScenario: Runnable = {
       complaints.push(error instanceof Error ? error.message : String(error));
     }
     await world.close();
-    return resultOf(networkScenario, options.seed, verdict, rounds, complaints, startedMs);
+    return { ...resultOf(networkScenario, options.seed, verdict, rounds, complaints, startedMs), ...withoutRecovery };
   },
 };
 

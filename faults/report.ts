@@ -4,7 +4,17 @@ import type { Scenario } from './scenarios.ts';
 import { World } from './lib/world.ts';
 import type { Verdict } from './lib/world.ts';
 
-export type RunOptions = Readonly<{ rounds: number; seed: number; random: Random; log?: (line: string) => void }>;
+export type RunOptions = Readonly<{
+  rounds: number;
+  seed: number;
+  random: Random;
+  log?: (line: string) => void;
+  /** Hears of every leg as it ends, so that a run that is cut short counts as far as it came. */
+  onLeg?: (leg: FaultResult) => void;
+}>;
+
+/** Rounds between two verdicts: the devices stop, the ledger is held against the database, and others begin on the same database. */
+const LEG_ROUNDS = 10;
 
 export type FaultResult = Readonly<{
   name: string;
@@ -20,9 +30,11 @@ export type FaultResult = Readonly<{
   doubledSamples: number;
   otherSamples: number;
   refused: number;
-  /** Until the service served again, ms. */
+  /** Until the service served again, ms; NaN where nothing was away. */
   recoveryMsP50: number;
   recoveryMsMax: number;
+  /** Of each round, ms. */
+  recoveryMs: readonly number[];
   elapsedSec: number;
   /** What went wrong, if anything. */
   complaints: readonly string[];
@@ -35,19 +47,40 @@ export type Runnable = Readonly<{
   run: (options: RunOptions) => Promise<FaultResult>;
 }>;
 
+/** Rounds in legs. What a leg found stays found; a leg that broke off is followed by one on a new database. */
 export async function runScenario(scenario: Scenario | Runnable, options: RunOptions): Promise<FaultResult> {
-  if ('run' in scenario) return await scenario.run(options);
+  const legs: FaultResult[] = [];
+  let world: World | null = null;
+  for (let done = 0; done < options.rounds;) {
+    const rounds = Math.min(LEG_ROUNDS, options.rounds - done);
+    const legOptions = { ...options, rounds, seed: options.seed + done };
+    let leg: FaultResult;
+    if ('run' in scenario) leg = await scenario.run(legOptions);
+    else {
+      world ??= await World.start({ name: scenario.name, seed: options.seed, ...scenario.world });
+      leg = await runLeg(world, scenario, legOptions);
+      if (leg.ok && done + rounds < options.rounds) await world.nextFleet(legOptions.seed + rounds);
+      else {
+        await world.close();
+        world = null;
+      }
+    }
+    done += rounds;
+    legs.push(leg);
+    options.onLeg?.(leg);
+  }
+  return merged(legs);
+}
+
+async function runLeg(world: World, scenario: Scenario, { rounds, seed, random, log = () => undefined }: RunOptions): Promise<FaultResult> {
   const startedMs = performance.now();
-  const { rounds, seed, random, log = () => undefined } = options;
-  const world = await World.start({ name: scenario.name, seed, ...scenario.world });
   const recoveryMs: number[] = [];
   const complaints: string[] = [];
   let verdict: Verdict | null = null;
   try {
     for (let round = 1; round <= rounds; round++) {
       recoveryMs.push(await scenario.round(world, random));
-      if (round % 10 === 0 || recoveryMs.at(-1)! > 5000)
-        log(`${scenario.name}: round ${round} of ${rounds}, away ${Math.round(recoveryMs.at(-1)!)} ms`);
+      if (recoveryMs.at(-1)! > 5000) log(`${scenario.name}: round ${round} of this leg, away ${Math.round(recoveryMs.at(-1)!)} ms`);
     }
   } catch (error) {
     complaints.push(`round ${recoveryMs.length + 1}: ${(error instanceof Error ? error.message : String(error)).slice(0, 1500)}`);
@@ -61,8 +94,34 @@ export async function runScenario(scenario: Scenario | Runnable, options: RunOpt
   }
   const refusals = world.fleet.refusals;
   if (Object.keys(refusals).length > 0) log(`${scenario.name}: refused ${JSON.stringify(refusals)}`);
-  await world.close();
   return resultOf(scenario, seed, verdict, recoveryMs, complaints, startedMs);
+}
+
+/** Legs of one fault as one. */
+export function merged(legs: readonly FaultResult[]): FaultResult {
+  const sum = (pick: (leg: FaultResult) => number): number => legs.reduce((total, leg) => total + pick(leg), 0);
+  return {
+    ...legs[0]!,
+    rounds: sum((leg) => leg.rounds),
+    ok: legs.every((leg) => leg.ok),
+    acknowledged: sum((leg) => leg.acknowledged),
+    lostPackets: sum((leg) => leg.lostPackets),
+    lostSamples: sum((leg) => leg.lostSamples),
+    doubledSamples: sum((leg) => leg.doubledSamples),
+    otherSamples: sum((leg) => leg.otherSamples),
+    refused: sum((leg) => leg.refused),
+    ...recoveryOf(legs.flatMap((leg) => leg.recoveryMs)),
+    elapsedSec: sum((leg) => leg.elapsedSec),
+    complaints: legs.flatMap((leg) => leg.complaints),
+  };
+}
+
+/** Of a fault after which nothing has to come back. */
+export const withoutRecovery = { recoveryMs: [], recoveryMsP50: Number.NaN, recoveryMsMax: Number.NaN } as const;
+
+function recoveryOf(recoveryMs: readonly number[]): Pick<FaultResult, 'recoveryMs' | 'recoveryMsP50' | 'recoveryMsMax'> {
+  const sorted = recoveryMs.map((ms) => Math.round(ms)).sort((a, b) => a - b);
+  return { recoveryMs: sorted, recoveryMsP50: sorted[sorted.length >> 1] ?? Number.NaN, recoveryMsMax: sorted.at(-1) ?? Number.NaN };
 }
 
 export function resultOf(
@@ -73,7 +132,6 @@ export function resultOf(
   complaints: readonly string[],
   startedMs: number,
 ): FaultResult {
-  const sorted = recoveryMs.toSorted((a, b) => a - b);
   return {
     name,
     about,
@@ -86,8 +144,7 @@ export function resultOf(
     doubledSamples: verdict?.doubled_samples ?? Number.NaN,
     otherSamples: (verdict?.different_samples ?? Number.NaN) + (verdict?.strange_samples ?? Number.NaN),
     refused: verdict?.refused ?? 0,
-    recoveryMsP50: Math.round(sorted[sorted.length >> 1] ?? Number.NaN),
-    recoveryMsMax: Math.round(sorted.at(-1) ?? Number.NaN),
+    ...recoveryOf(recoveryMs),
     elapsedSec: Math.round((performance.now() - startedMs) / 1000),
     complaints,
   };
@@ -98,7 +155,7 @@ export function tableOf(results: readonly FaultResult[]): string {
   const rows = results.map((r) => [
     r.name,
     ...[r.rounds, r.acknowledged, r.lostPackets + r.lostSamples, r.doubledSamples, r.otherSamples, r.refused].map(String),
-    ...[r.recoveryMsP50, r.recoveryMsMax, r.elapsedSec].map(String),
+    ...[r.recoveryMsP50, r.recoveryMsMax, r.elapsedSec].map((value) => (Number.isFinite(value) ? String(value) : '-')),
     r.ok ? 'ok' : 'FAILED',
   ]);
   const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]!.length)));

@@ -1,15 +1,16 @@
 /** `npm run faults`: does to the service what can happen to it, again and again while devices stream, and holds what was acknowledged
  *  against the database afterwards.
  *
- *  npm run faults -- [--rounds 50] [--only service-kill,backends] [--seed 1] [--out FILE.json]
- *  Prints one line per fault and a table; the JSON has the same with what `biosignal verify` counted. Exit code 1 when anything acknowledged
- *  is missing, changed or doubled, or a round did not end. */
-import { writeFileSync } from 'node:fs';
+ *  npm run faults -- [--rounds 50] [--only service-kill,backends] [--seed 1] [--out FILE.jsonl] [--table]
+ *  Prints one line per fault and a table. With --out every ten rounds become a line of the file as they end, and a later run with the same
+ *  file does only the rounds that are not in it; --table prints the table of such a file and runs nothing. Exit code 1 when anything
+ *  acknowledged is missing, changed or doubled, or a round did not end. */
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createRandom } from '../src/cli/simulator/random.ts';
 import { networkScenario } from './network.ts';
 import { sameIdScenario } from './same-id.ts';
-import { runScenario, tableOf } from './report.ts';
+import { merged, runScenario, tableOf } from './report.ts';
 import type { FaultResult } from './report.ts';
 import { scenarios } from './scenarios.ts';
 
@@ -19,6 +20,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     seed: { type: 'string', default: '1' },
     out: { type: 'string', default: '' },
+    table: { type: 'boolean', default: false },
   },
 });
 const seed = Number(values.seed);
@@ -28,20 +30,30 @@ for (const name of wanted ?? [])
   if (!all.some((scenario) => scenario.name === name))
     throw new Error(`no fault '${name}'; there are ${all.map((s) => s.name).join(', ')}`);
 
-const results: FaultResult[] = [];
-for (const scenario of all) {
+const legs: FaultResult[] = [];
+if (values.out !== '' && existsSync(values.out))
+  for (const line of readFileSync(values.out, 'utf8').split('\n')) if (line !== '') legs.push(JSON.parse(line) as FaultResult);
+
+for (const scenario of values.table ? [] : all) {
   if (wanted !== null && !wanted.has(scenario.name)) continue;
   if ('root' in scenario && process.getuid?.() !== 0) {
     console.log(`${scenario.name}: NOT RUN, needs root to mount a small file system`);
     continue;
   }
-  const rounds = values.rounds === undefined ? (scenario.rounds ?? 50) : Math.min(Number(values.rounds), scenario.rounds ?? Infinity);
-  const random = createRandom(seed, scenario.name);
-  console.log(`${scenario.name}: ${rounds} rounds, seed ${seed}: ${scenario.about}`);
-  const result = await runScenario(scenario, { rounds, seed, random, log: (line) => process.stderr.write(`${line}\n`) });
-  results.push(result);
-  console.log(tableOf([result]));
-  if (values.out !== '') writeFileSync(values.out, `${JSON.stringify({ node: process.version, seed, results }, null, 2)}\n`);
+  const goal = values.rounds === undefined ? (scenario.rounds ?? 50) : Math.min(Number(values.rounds), scenario.rounds ?? Infinity);
+  const done = legs.filter(({ name }) => name === scenario.name).reduce((sum, leg) => sum + leg.rounds, 0);
+  if (done >= goal) continue;
+  const from = seed + done;
+  console.log(`${scenario.name}: ${goal - done} rounds, seed ${from}: ${scenario.about}`);
+  const before = legs.length;
+  const onLeg = (leg: FaultResult): void => {
+    legs.push(leg);
+    if (values.out !== '') appendFileSync(values.out, `${JSON.stringify(leg)}\n`);
+  };
+  const random = createRandom(from, scenario.name);
+  await runScenario(scenario, { rounds: goal - done, seed: from, random, onLeg, log: (line) => process.stderr.write(`${line}\n`) });
+  console.log(tableOf([merged(legs.slice(before))]));
 }
+const results = [...Map.groupBy(legs, ({ name }) => name).values()].map(merged);
 console.log(tableOf(results));
 process.exitCode = results.every((result) => result.ok) ? 0 : 1;

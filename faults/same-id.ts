@@ -7,7 +7,7 @@ import { createPacketSource } from '../src/cli/simulator/packets.ts';
 import { encodePacket } from '../src/proto/packet-codec.ts';
 import type { Packet } from '../src/proto/packet-codec.ts';
 import { World } from './lib/world.ts';
-import { resultOf } from './report.ts';
+import { resultOf, withoutRecovery } from './report.ts';
 import type { Runnable } from './report.ts';
 
 export const sameIdScenario: Runnable = {
@@ -38,7 +38,7 @@ export const sameIdScenario: Runnable = {
       complaints.push(error instanceof Error ? error.message : String(error));
     }
     await world.close();
-    return resultOf(sameIdScenario, seed, verdict, doneMs, complaints, startedMs);
+    return { ...resultOf(sameIdScenario, seed, verdict, doneMs, complaints, startedMs), ...withoutRecovery };
   },
 };
 

@@ -44,6 +44,19 @@ const workerFault = (kind: 'exit' | 'oom' | 'loop', about: string): Scenario => 
   },
 });
 
+const databaseAway = (name: string, fromSec: number, toSec: number): Scenario => ({
+  name,
+  about: `connections to the database refused, or swallowed without a word, for ${fromSec}-${toSec} s`,
+  round: async (world, random) => {
+    await calm(random);
+    world.proxy.mode = random.next() < 0.5 ? 'refuse' : 'hole';
+    await sleep(1000 * (fromSec + (toSec - fromSec) * random.next()));
+    const since = performance.now();
+    world.proxy.mode = 'pass';
+    return await world.untilServing(since);
+  },
+});
+
 async function crashCount(world: World): Promise<number> {
   const answer = await fetch(`${world.service.url}/readyz`);
   return Number(/(\d+) worker crashes/.exec(await answer.text())?.[1] ?? Number.NaN);
@@ -200,22 +213,12 @@ export const scenarios: readonly Scenario[] = [
       return await world.untilServing(since);
     },
   },
-  {
-    name: 'database-away',
-    about: 'connections to the database refused, or swallowed without a word, for 1-3 s',
-    round: async (world, random) => {
-      await calm(random);
-      world.proxy.mode = random.next() < 0.5 ? 'refuse' : 'hole';
-      await sleep(1000 + 2000 * random.next());
-      const since = performance.now();
-      world.proxy.mode = 'pass';
-      return await world.untilServing(since);
-    },
-  },
+  databaseAway('database-blink', 1, 3),
+  databaseAway('database-away', 10, 20),
   {
     name: 'database-away-5min',
     about: 'the database away for 5 minutes: refused, then swallowed',
-    rounds: 1,
+    rounds: 2,
     round: async (world) => {
       await sleep(2000);
       world.proxy.mode = 'refuse';

@@ -24,7 +24,7 @@ describe(`a running service, seed ${seed}`, () => {
 
   test('loses and doubles nothing that it acknowledged through one fault after the other', async () => {
     const random = createRandom(seed, 'short');
-    for (const name of ['backends', 'worker-exit', 'database-away', 'postgres-kill', 'service-kill']) {
+    for (const name of ['backends', 'worker-exit', 'database-blink', 'postgres-kill', 'service-kill']) {
       await scenarios.find((scenario) => scenario.name === name)!.round(world, random);
     }
     const verdict = await world.verdict();

@@ -10,6 +10,7 @@ import type { Console } from '../../src/cli/command.ts';
 import { verify } from '../../src/cli/verify.ts';
 import { openDatabase } from '../../src/storage/database.ts';
 import { Fleet } from './fleet.ts';
+import type { FleetOptions } from './fleet.ts';
 import { PrivatePostgres } from './private-postgres.ts';
 import type { PostgresSettings } from './private-postgres.ts';
 import { freePort, ServiceProcess } from './service.ts';
@@ -52,7 +53,7 @@ export class World {
   readonly postgres: PrivatePostgres;
   readonly proxy: TcpProxy;
   readonly front: TcpProxy | null;
-  readonly ledger: string;
+  ledger: string;
   readonly credential: string;
   readonly env: Readonly<Record<string, string>>;
   fleet: Fleet;
@@ -102,18 +103,19 @@ export class World {
     const { apiKey } = await createOrganization(database.pool, options.name);
     await database.close();
     const ledger = join(workDir, 'ledger');
-    const fleet = new Fleet({
-      url: front === null ? service.url : `http://127.0.0.1:${front.port}`,
-      credential: apiKey.key,
-      ledger,
-      prefix: 'd',
-      seed: options.seed,
-      deviceCount: options.deviceCount ?? 6,
-      packetMs: options.packetMs ?? 200,
-    });
+    const url = front === null ? service.url : `http://127.0.0.1:${front.port}`;
+    const fleet = new Fleet(fleetOptions(options, url, apiKey.key, ledger, options.seed));
     const world = new World({ workDir, postgres, proxy, front, ledger, credential: apiKey.key, env, fleet, service }, options, undo);
     await world.untilServing(performance.now());
     return world;
+  }
+
+  /** The same devices after a restart, with a ledger of their own. The fleet before must have been judged. */
+  async nextFleet(seed: number): Promise<void> {
+    this.ledger = join(this.workDir, `ledger-${seed}`);
+    const url = this.front === null ? this.service.url : `http://127.0.0.1:${this.front.port}`;
+    this.fleet = new Fleet(fleetOptions(this.#options, url, this.credential, this.ledger, seed));
+    await this.untilServing(performance.now());
   }
 
   /** Another instance on the same database, not yet ready. */
@@ -180,4 +182,9 @@ export class World {
     await this.#undo();
     rmSync(this.workDir, { recursive: true, force: true });
   }
+}
+
+function fleetOptions(options: WorldOptions, url: string, credential: string, ledger: string, seed: number): FleetOptions {
+  const { deviceCount = 6, packetMs = 200 } = options;
+  return { url, credential, ledger, prefix: 'd', seed, deviceCount, packetMs };
 }
