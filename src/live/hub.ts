@@ -181,15 +181,19 @@ export class Hub {
     }
   }
 
-  /** Ends every view of a subject that was erased, and forgets its frames. */
+  /** Ends every view of a subject that was erased or disabled, and forgets its frames. Each viewer is told what a new connection would be
+   *  answered: with a key that there is no such subject, with the subject's own token that the token is worth nothing any more. */
   closeSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): void {
     const feed = this.#feeds.get(subjectId);
     if (feed === undefined) return;
     this.#feeds.delete(subjectId);
     this.#groupCount -= feed.groups.size;
     for (const group of feed.groups.values()) {
-      for (const viewer of Array.from(group.viewers))
-        viewer.peer.close(code, code === 'not_found' ? 'The subject was erased.' : 'What may be seen of the subject has changed.');
+      for (const viewer of Array.from(group.viewers)) {
+        if (code === 'unavailable') viewer.peer.close(code, 'What may be seen of the subject has changed.');
+        else if (viewer.isOwn) viewer.peer.close('credential_invalid', 'The user of this token is disabled or deleted.');
+        else viewer.peer.close(code, 'The subject was erased or disabled.');
+      }
     }
   }
 

@@ -64,7 +64,7 @@ class Viewer implements SocketHandlers {
 
   constructor(options: LiveSocketOptions, request: RequestContext, peer: PeerSocket) {
     this.#options = options;
-    this.#outbox = new Outbox(peer, options.viewerQueueBytesMax);
+    this.#outbox = new Outbox(peer, options.viewerQueueBytesMax, request.caller.kind === 'user');
     const { subject, channels, after } = request.query as { subject: string; channels?: string; after?: number };
     if (channels !== undefined) this.#selection = selectionOf(channels.split(','));
     options.countViewers?.(1);

@@ -28,6 +28,8 @@ function personal(bytes: Uint8Array, suffix: FrameSuffix): Uint8Array {
 
 export class Outbox {
   readonly peer: PeerSocket;
+  /** Shown to its own subject: it came with a user token, not with a key. */
+  readonly isOwn: boolean;
   readonly #enterBytes: number;
   mode: OutboxMode = 'flowing';
   /** Last frame sent one by one; while replaying, where the next one is looked for. */
@@ -40,8 +42,9 @@ export class Outbox {
   #intervalMs = 0;
   #sentAtMs = -Infinity;
 
-  constructor(peer: PeerSocket, enterBytes: number) {
+  constructor(peer: PeerSocket, enterBytes: number, isOwn = false) {
     this.peer = peer;
+    this.isOwn = isOwn;
     this.#enterBytes = enterBytes;
   }
 
