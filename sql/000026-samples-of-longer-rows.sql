@@ -1,0 +1,2 @@
+-- samples-of-longer-rows
+SELECT 1;
