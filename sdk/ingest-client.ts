@@ -353,20 +353,21 @@ export class IngestClient {
     this.#socket = null;
     this.#sent = 0;
     if (this.#isOver()) return;
-    const next = opened ? afterClose(code) : await this.#whyNotOpened();
+    const { next, detail } = opened ? { next: afterClose(code), detail: `${code} ${reason}`.trim() } : await this.#whyNotOpened();
     if (this.#isOver()) return;
-    const detail = `${code} ${reason}`.trim();
     if (next === 'stop') await this.#refused(() => this.#connect(), detail);
     else if (this.#queue.length > 0) this.#retryLater(() => this.#connect(), 0, detail);
   }
 
   /** A handshake that was refused tells no reason, so an empty batch is posted to hear it. */
-  async #whyNotOpened(): Promise<'stop' | 'retry'> {
+  async #whyNotOpened(): Promise<{ next: 'stop' | 'retry'; detail: string }> {
     try {
       const response = await this.#send(new Uint8Array(0));
-      return afterStatus(response.status) === 'stop' ? 'stop' : 'retry';
+      if (afterStatus(response.status) !== 'stop') return { next: 'retry', detail: 'no connection' };
+      const { code, detail } = await problemOf(response);
+      return { next: 'stop', detail: `${response.status} ${code ?? `http_${response.status}`}: ${detail ?? ''}` };
     } catch {
-      return 'retry';
+      return { next: 'retry', detail: 'the service cannot be reached' };
     }
   }
 

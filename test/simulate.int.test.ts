@@ -3,9 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApiKey } from '../src/auth/api-keys.ts';
 import { createOrganization } from '../src/auth/organizations.ts';
 import { runCommand } from '../src/cli/command.ts';
+import type { Command } from '../src/cli/command.ts';
 import { simulate } from '../src/cli/simulate.ts';
+import { verify } from '../src/cli/verify.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
 import type { Service } from '../src/server.ts';
@@ -16,12 +19,15 @@ let database: TestDatabase;
 let service: Service;
 let work: string;
 let key: string;
+let orgId: string;
 
 beforeAll(async () => {
   work = mkdtempSync(join(tmpdir(), 'biosignal-simulate-'));
   database = await testDatabase();
   service = await startService({ config: readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_LOG_LEVEL: 'silent' }) });
-  key = (await createOrganization(database.pool, 'Simulated')).apiKey.key;
+  const organization = await createOrganization(database.pool, 'Simulated');
+  key = organization.apiKey.key;
+  orgId = organization.orgId;
 });
 afterAll(async () => {
   await service?.stop();
@@ -29,21 +35,26 @@ afterAll(async () => {
   rmSync(work, { recursive: true, force: true });
 });
 
+async function run(command: Command, args: readonly string[], env: Record<string, string> = {}) {
+  let out = '';
+  let err = '';
+  const code = await runCommand(command, [...args, '--json'], {
+    out: (line) => void (out += line),
+    err: (line) => void (err += line),
+    progress: null,
+    env: { BIO_URL: service.baseUrl, BIO_KEY: key, DATABASE_URL: database.url, ...env },
+    cwd: work,
+    signal: new AbortController().signal,
+  });
+  return { code, out, err };
+}
+
 type TruthLine = { startUnixNs: string; beats: { atSec: number }[] };
 
 test('a run of 15 minutes at full speed ends now, and its beats are found where the truth says', async () => {
   const truthPath = join(work, 'truth.jsonl');
   const args = ['--speed', 'max', '--duration', '900', '--packet-ms', '10000', '--channels', 'ecg.ii', '--pvc', '3', '--truth', truthPath];
-  let out = '';
-  let err = '';
-  const code = await runCommand(simulate, [...args, '--json'], {
-    out: (line) => void (out += line),
-    err: (line) => void (err += line),
-    progress: null,
-    env: { BIO_URL: service.baseUrl, BIO_KEY: key },
-    cwd: work,
-    signal: new AbortController().signal,
-  });
+  const { code, out, err } = await run(simulate, args);
   expect(code, err).toBe(0);
   expect(JSON.parse(out)).toMatchObject({ packets: 90, accepted: 90, rejected: 0, unsettled: 0 });
 
@@ -60,4 +71,29 @@ test('a run of 15 minutes at full speed ends now, and its beats are found where 
     return share > 0.995;
   }, 60_000).catch(() => undefined);
   expect(share).toBeGreaterThan(0.995);
+});
+
+test('a fleet over WebSocket with every fault: what is acknowledged is there, once', async () => {
+  const ledger = join(work, 'fleet');
+  const faults = ['--drop', '2', '--duplicate', '8', '--reorder', '10', '--late', '2', '--skew', '80'];
+  const args = ['--transport', 'websocket', '--devices', '6', '--duration', '60', '--speed', 'max', '--channels', 'ecg.ii,acc.x'];
+  const { code, out, err } = await run(simulate, [...args, ...faults, '--device-prefix', 'ws-', '--ledger', ledger]);
+  expect(code, err).toBe(0);
+  const sent = JSON.parse(out) as Record<string, number> & { faults: Record<string, number> };
+  const { dropped = 0, duplicated = 0, reordered = 0, late = 0 } = sent.faults;
+  expect(Math.min(dropped, duplicated, reordered, late)).toBeGreaterThan(0);
+  expect(sent).toMatchObject({ packets: 360, accepted: 360 - dropped, rejected: 0, unsettled: 0 });
+  expect(sent['duplicates']).toBeGreaterThanOrEqual(duplicated - dropped);
+  const verdict = await run(verify, [ledger]);
+  expect(verdict.code, verdict.out).toBe(0);
+  expect(JSON.parse(verdict.out)).toMatchObject({ ok: true, streams: 6, accepted: 360 - dropped, unanswered: 0 });
+});
+
+test('a refused key ends it at once and says why', async () => {
+  const { key: reader } = await createApiKey(database.pool, { orgId, name: 'reader', scopes: ['read'] });
+  for (const transport of ['http', 'websocket']) {
+    const { code, err } = await run(simulate, ['--transport', transport, '--duration', '3', '--speed', 'max'], { BIO_KEY: reader });
+    expect(code, err).toBe(1);
+    expect(err).toContain('scope_missing');
+  }
 });

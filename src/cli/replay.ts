@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { encodePacket } from '../proto/packet-codec.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts';
-import { HttpSender } from './http-sender.ts';
+import { openSender, transports } from './packet-sender.ts';
+import type { Transport } from './packet-sender.ts';
 import { packetAt, packetCount } from './packetize.ts';
 import { startProgress } from './progress.ts';
 import { listRecordings, openRecording } from './recording.ts';
@@ -15,6 +16,8 @@ import type { ReplayState } from './state-file.ts';
 export type ReplayOptions = Readonly<{
   url: string;
   credential: string;
+  /** Default `http`. */
+  transport?: Transport;
   subject: string;
   deviceId: string;
   packetMs: number;
@@ -81,13 +84,17 @@ export async function replayRecording(
   let packets = 0;
   let samples = 0;
   const progress = startProgress(console, options.label ?? recording.name, total);
-  const sender = new HttpSender({
+  /** Sent and not settled, in the order sent: the first one is where an interrupted replay goes on. */
+  const unsettled = new Set<number>();
+  const sender = openSender(options.transport ?? 'http', {
     url: options.url,
     credential: options.credential,
     signal: console.signal,
     onSettled: (seq, code, detail) => {
       if (code !== 'accepted' && firstRejection === '') firstRejection = `packet ${seq}: ${code}: ${detail}`;
-      state.nextSeq = Math.max(state.nextSeq, seq + 1); // settled in order
+      unsettled.delete(seq);
+      const [oldest] = unsettled;
+      state.nextSeq = oldest ?? Math.max(state.nextSeq, seq + 1);
       onState(state);
     },
     onWait: (reason, waitMs) => progress.update(state.nextSeq, `waiting ${Math.round(waitMs)} ms: ${reason}`),
@@ -104,6 +111,7 @@ export async function replayRecording(
       }
       const packet = packetAt(limited, seq, packetOptions);
       if (packet === null) continue;
+      unsettled.add(seq);
       await sender.send(encodePacket(packet), seq);
       packets++;
       for (const block of packet.blocks) samples += block.samples.length;
@@ -116,6 +124,7 @@ export async function replayRecording(
     if (!console.signal.aborted) throw error;
   } finally {
     progress.end();
+    sender.close();
   }
   const { accepted, duplicates, rejected } = sender.totals;
   return {
@@ -154,6 +163,7 @@ With --state, an interrupted replay goes on where it stood, with the same boot.`
     start: { type: 'string', value: 'TIME', doc: 'Time of the first sample. Default: now at 1x, else so that the recording ends now.' },
     duration: { type: 'string', value: 'SEC', fallback: 'all', doc: 'Only the first seconds.' },
     state: { type: 'string', value: 'FILE', doc: 'Remember there what is durable, and go on from it.' },
+    transport: { type: 'string', value: 'NAME', fallback: 'http', doc: 'http: batches; websocket: /ingest/stream.' },
   },
   examples: [
     'biosignal replay data/mitdb/101.hea --speed max --subject patient-7',
@@ -164,6 +174,7 @@ With --state, an interrupted replay goes on where it stood, with the same boot.`
     const paths = (await Promise.all(positionals.map((path) => listRecordings(path)))).flat();
     const packetMs = options.integer('packet-ms', 10, 60_000);
     const speed = readSpeed(options.text('speed'));
+    const transport = options.oneOf('transport', transports);
     const durationSec = options.text('duration') === 'all' ? Infinity : options.number('duration', 0.001, 1e9);
     const credential = options.required('key');
     const states = await StateFile.open(options.text('state'));
@@ -177,6 +188,7 @@ With --state, an interrupted replay goes on where it stood, with the same boot.`
         {
           url: options.text('to'),
           credential,
+          transport,
           subject: options.text('subject') || recording.name,
           deviceId: device === '' ? `replay-${recording.name}` : paths.length > 1 ? `${device}-${recording.name}` : device,
           packetMs,

@@ -7,7 +7,7 @@ import type { ChannelConfig, StreamId } from '../signal.ts';
 import { CopyWriter } from '../storage/copy-writer.ts';
 import type { Database } from '../storage/database.ts';
 import { mergeRuns } from '../storage/merge-runs.ts';
-import { readStoredRuns } from '../storage/sample-rows.ts';
+import { clipToSeconds, readStoredRuns } from '../storage/sample-rows.ts';
 import { StreamRegistry } from '../storage/stream-registry.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
@@ -179,11 +179,12 @@ async function computeAll(
       void writer.add(rows, byId.get(output.streamId)!.epochNs);
     },
     loadRuns: async (streamId, channelNo, fromNs, toNs) => {
-      const startUs = Number(byId.get(streamId)!.epochNs / 1000n);
-      // whole seconds of the device clock, as rows of sample_block are
+      const { epochNs, channels } = byId.get(streamId)!;
+      const startUs = Number(epochNs / 1000n);
+      // whole seconds of the device clock, as the running service reads them
       const [fromSec, toSec] = [Number(fromNs / SEC), Number((toNs + SEC - 1n) / SEC)];
       const runs = await readStoredRuns(database.pool, streamId, channelNo, startUs + fromSec * 1e6, startUs + toSec * 1e6);
-      return mergeRuns(runs).map(({ k0, samples, qmask }) => ({ channelNo, k0, samples, qmask }));
+      return clipToSeconds(mergeRuns(runs), channels[channelNo]!.rateNanoHz, fromSec, toSec).map(({ k0, samples, qmask }) => ({ channelNo, k0, samples, qmask }));
     },
     onFault: (message, cause) => console.err(`biosignal reprocess: ${message}: ${String(cause)}`),
   });

@@ -2,6 +2,7 @@
 import type { Command, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts';
 import { LedgerWriter } from './ledger.ts';
+import { transports } from './packet-sender.ts';
 import { activities, rhythms } from './simulator/body.ts';
 import { simulatedChannels } from './simulator/device.ts';
 import type { SimulatedChannel } from './simulator/device.ts';
@@ -40,7 +41,8 @@ export const simulate: Command = {
     late: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Packets held back for --late-sec, or to the end of the run.' },
     'late-sec': { type: 'string', value: 'SEC', fallback: '60', doc: 'See --late.' },
     skew: { type: 'string', value: 'PPM', fallback: '0', doc: 'Device clocks run up to this much fast or slow.' },
-    connections: { type: 'string', value: 'N', fallback: '4', doc: 'Requests under way at a time.' },
+    connections: { type: 'string', value: 'N', fallback: '4', doc: 'Requests under way at a time, or sockets.' },
+    transport: { type: 'string', value: 'NAME', fallback: 'http', doc: 'http: batches; websocket: /ingest/stream.' },
     truth: { type: 'string', value: 'FILE', doc: 'Write the truth there, one JSON object per packet and device.' },
     ledger: { type: 'string', value: 'NAME', doc: 'Write NAME.jsonl and NAME.packets.' },
   },
@@ -61,6 +63,7 @@ export const simulate: Command = {
       {
         url: options.text('to'),
         credential,
+        transport: options.oneOf('transport', transports),
         connections: options.integer('connections', 1, 256),
         speed,
         packetCount,

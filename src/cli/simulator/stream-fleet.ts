@@ -2,8 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodePacket } from '../../proto/packet-codec.ts';
 import type { Console } from '../command.ts';
-import { HttpSender } from '../http-sender.ts';
 import type { LedgerWriter } from '../ledger.ts';
+import { openSender } from '../packet-sender.ts';
+import type { PacketSender, Transport } from '../packet-sender.ts';
 import { startProgress } from '../progress.ts';
 import { createFleetDevice } from './fleet.ts';
 import type { Fleet, FleetDevice, Leaving } from './fleet.ts';
@@ -12,7 +13,8 @@ import type { TruthFile } from './truth-file.ts';
 export type StreamOptions = Readonly<{
   url: string;
   credential: string;
-  /** Requests under way at a time. */
+  transport: Transport;
+  /** Requests under way at a time, or sockets. */
   connections: number;
   /** Device time per wall time; Infinity: as fast as the service takes it. */
   speed: number;
@@ -72,6 +74,7 @@ export async function streamFleet(fleet: Fleet, options: StreamOptions, console:
     if (!console.signal.aborted) throw error;
   } finally {
     progress.end();
+    outgoing.close();
     ledger?.close();
     await truth?.close();
   }
@@ -82,7 +85,7 @@ export async function streamFleet(fleet: Fleet, options: StreamOptions, console:
 class Outgoing {
   readonly #devices: readonly FleetDevice[];
   readonly #ledger: LedgerWriter | null;
-  readonly #senders: readonly HttpSender[];
+  readonly #senders: readonly PacketSender[];
   readonly #keys = new Map<number, { deviceId: string; bootId: string; seq: number }>();
   #tags = 0;
   #firstRejection = '';
@@ -90,10 +93,10 @@ class Outgoing {
   constructor(devices: readonly FleetDevice[], options: StreamOptions, signal: AbortSignal) {
     this.#devices = devices;
     this.#ledger = options.ledger;
-    const { url, credential } = options;
-    this.#senders = Array.from(
-      { length: Math.min(devices.length, options.connections) },
-      () => new HttpSender({ url, credential, signal, onSettled: (tag, code, detail) => this.#settled(tag, code, detail) }),
+    const { url, credential, transport } = options;
+    const onSettled = (tag: number, code: Parameters<LedgerWriter['settled']>[1], detail: string): void => this.#settled(tag, code, detail);
+    this.#senders = Array.from({ length: Math.min(devices.length, options.connections) }, () =>
+      openSender(transport, { url, credential, signal, onSettled }),
     );
   }
 
@@ -111,8 +114,12 @@ class Outgoing {
     await Promise.all(this.#senders.map((sender) => sender.flush()));
   }
 
+  close(): void {
+    for (const sender of this.#senders) sender.close();
+  }
+
   result(): Pick<FleetResult, 'accepted' | 'duplicates' | 'rejected' | 'retries' | 'unsettled' | 'firstRejection'> {
-    const sum = (pick: (sender: HttpSender) => number): number => this.#senders.reduce((total, sender) => total + pick(sender), 0);
+    const sum = (pick: (sender: PacketSender) => number): number => this.#senders.reduce((total, sender) => total + pick(sender), 0);
     return {
       accepted: sum(({ totals }) => totals.accepted),
       duplicates: sum(({ totals }) => totals.duplicates),

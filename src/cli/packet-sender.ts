@@ -1,0 +1,23 @@
+/** The two ways in which the commands send packets, with one face: POST /ingest/raw-packet in batches, or WebSocket /ingest/stream. */
+import { HttpSender } from './http-sender.ts';
+import type { SenderOptions, SenderTotals } from './http-sender.ts';
+import { SocketSender } from './socket-sender.ts';
+
+export const transports = ['http', 'websocket'] as const;
+export type Transport = (typeof transports)[number];
+
+export type PacketSender = Readonly<{
+  totals: SenderTotals;
+  /** Takes a packet; waits while much is queued already. @throws what ended the sending */
+  send: (bytes: Uint8Array, tag: number) => Promise<void>;
+  /** Waits until everything is settled. @throws what ended the sending */
+  flush: () => Promise<void>;
+  /** Gives the connection back. What is not settled stays unsettled. */
+  close: () => void;
+}>;
+
+export function openSender(transport: Transport, options: SenderOptions): PacketSender {
+  if (transport === 'websocket') return new SocketSender(options);
+  const sender = new HttpSender(options);
+  return { totals: sender.totals, send: (bytes, tag) => sender.send(bytes, tag), flush: () => sender.flush(), close: () => undefined };
+}
