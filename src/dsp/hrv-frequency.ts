@@ -31,17 +31,28 @@ export function bandPowers(tSec: Float64Array, nnMs: Float64Array, count: number
   if (n < 16 * resampleHz) return { vlfMs2: Number.NaN, lfMs2: Number.NaN, hfMs2: Number.NaN };
   resample(tSec, nnMs, count, n);
   detrend(n);
-  let windowPower = 0;
-  for (let i = 0; i < n; i++) {
-    const w = 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / n);
-    windowPower += w * w;
-    input[i] = input[i]! * w;
-  }
+  const { weights, power: windowPower } = hannOf(n);
+  for (let i = 0; i < n; i++) input[i] = input[i]! * weights[i]!;
   input.fill(0, n);
   fft.realTransform(output, input);
   // one-sided density 2 |X|^2 / (fs * sum w^2), times the bin width fs / size
   const scale = 2 / (windowPower * fftSize);
   return { vlfMs2: sumBand(vlfHz, lfHz, scale), lfMs2: sumBand(lfHz, hfHz, scale), hfMs2: sumBand(hfHz, endHz, scale) };
+}
+
+/** The window of the last call: windows of 300 s have some ten lengths. */
+const hann = { n: 0, weights: new Float64Array(fftSize), power: 0 };
+
+function hannOf(n: number): Readonly<{ weights: Float64Array; power: number }> {
+  if (hann.n === n) return hann;
+  hann.n = n;
+  hann.power = 0;
+  for (let i = 0; i < n; i++) {
+    const w = 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / n);
+    hann.weights[i] = w;
+    hann.power += w * w;
+  }
+  return hann;
 }
 
 function sumBand(fromHz: number, toHz: number, scale: number): number {

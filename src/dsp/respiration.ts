@@ -50,6 +50,8 @@ export class BreathDetector implements BeatDetector {
   #blocks = 0;
   #blockMin = 0;
   #blockMax = 0;
+  /** The usual swing; changes with each block. */
+  #swing = 0;
   // turning points, in decimated samples since #start
   #up = false;
   #low0 = 0;
@@ -112,7 +114,7 @@ export class BreathDetector implements BeatDetector {
 
   #restart(): void {
     this.#start = this.#n;
-    this.#sum = this.#phase = this.#count = this.#blocks = 0;
+    this.#sum = this.#phase = this.#count = this.#blocks = this.#swing = 0;
     this.#fresh = true;
     this.#up = false;
     this.#lastBreath = Number.NEGATIVE_INFINITY;
@@ -139,7 +141,7 @@ export class BreathDetector implements BeatDetector {
     if (y > this.#blockMax) this.#blockMax = y;
     const at = this.#count++;
     if (this.#count % this.#blockSamples === 0) this.#closeBlock(y);
-    const turn = this.#turnShare * this.#swing();
+    const turn = this.#turnShare * this.#swing;
     if (!(turn > 0)) return;
     if (this.#up) {
       if (y > this.#top) {
@@ -170,7 +172,7 @@ export class BreathDetector implements BeatDetector {
       out.confidence.set(confidence);
     }
     // a top that stands out by the whole usual swing is sure
-    const swing = this.#swing();
+    const swing = this.#swing;
     out.position[out.count] = Math.max(this.#start, this.#start + (this.#topAt + 0.5) * this.#decimation - this.#delay);
     out.confidence[out.count] = swing > 0 ? Math.max(0, Math.min(1, (this.#top - this.#low0) / swing)) : 0;
     out.count++;
@@ -181,10 +183,11 @@ export class BreathDetector implements BeatDetector {
     this.#ranges[2 * slot] = this.#blockMin;
     this.#ranges[2 * slot + 1] = this.#blockMax;
     this.#blockMin = this.#blockMax = y;
+    this.#swing = this.#usualSwing();
   }
 
   /** Median over the windows of RANGE_BLOCKS blocks of their range. */
-  #swing(): number {
+  #usualSwing(): number {
     const known = Math.min(this.#blocks, BLOCKS);
     if (known < 2) return 0;
     const width = Math.min(RANGE_BLOCKS, known);

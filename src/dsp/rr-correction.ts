@@ -82,13 +82,11 @@ function judgeJump(beats: BeatColumns, start: number, count: number, i: number, 
 }
 
 function standsOut({ tUs, verdict }: BeatColumns, start: number, count: number, i: number, known: number, sigmas: number): boolean {
-  const usable = (j: number): boolean => j >= start + 2 && j < count && (verdict[j]! & known) === 0 && (verdict[j - 1]! & known) === 0;
-  const size = (j: number): number => Math.abs(tUs[j]! - 2 * tUs[j - 1]! + tUs[j - 2]!);
-  if (!usable(i)) return false;
-  const d = size(i);
+  if (i >= count || !hasDifference(verdict, start, i, known)) return false;
+  const d = differenceUs(tUs, i);
   if (d <= sigmas * spreadFloorUs) return false;
-  if (usable(i - 1) && size(i - 1) > d) return false;
-  if (usable(i + 1) && size(i + 1) > d) return false;
+  if (hasDifference(verdict, start, i - 1, known) && differenceUs(tUs, i - 1) > d) return false;
+  if (i + 1 < count && hasDifference(verdict, start, i + 1, known) && differenceUs(tUs, i + 1) > d) return false;
   const to = Math.min(count - 1, Math.max(i + spreadAhead, start + headCount));
   const fromUs = tUs[i]! - spreadUs;
   const limit = (d / sigmas) * quantileSigma;
@@ -98,11 +96,21 @@ function standsOut({ tUs, verdict }: BeatColumns, start: number, count: number, 
   let below = 0;
   for (let j = to; j > start && tUs[j]! > fromUs; j--) {
     total++;
-    if ((verdict[j]! & known) !== 0) rejected++;
-    if (!usable(j)) continue;
+    const isKnown = (verdict[j]! & known) !== 0;
+    if (isKnown) rejected++;
+    if (isKnown || j < start + 2 || (verdict[j - 1]! & known) !== 0) continue;
     used++;
-    if (size(j) < limit) below++;
+    if (differenceUs(tUs, j) < limit) below++;
   }
   if (known !== isOutlier && rejected < alertShare * total) return false;
   return used >= spreadCountMin && below > Math.floor(spreadQuantile * used);
+}
+
+/** Are intervals i - 1 and i there and accepted so far? */
+function hasDifference(verdict: Uint8Array, start: number, i: number, known: number): boolean {
+  return i >= start + 2 && (verdict[i]! & known) === 0 && (verdict[i - 1]! & known) === 0;
+}
+
+function differenceUs(tUs: Float64Array, i: number): number {
+  return Math.abs(tUs[i]! - 2 * tUs[i - 1]! + tUs[i - 2]!);
 }

@@ -2,19 +2,19 @@
  *
  *  The three become channels of their own on the stream's clock (5 Hz, interpolated between beats), are searched for breaths segment by
  *  segment as a respiration channel is, and the rates of the last 32 s are fused. So a value is a pure function of stored samples, too. */
-import { gridCeil } from '../signal.ts';
 import type { Gaps } from './feature-beats.ts';
 import type { ValueSink } from './feature-beat-values.ts';
 import { featureMethods } from './methods.ts';
 import { INTERVAL_MAX_SEC, REACH_SEC, SURROGATE_HZ, fusedRespiratoryRate, modulationFlag, modulations } from './respiration-modulation.ts';
 import { BreathDetector, respiratoryRate } from './respiration.ts';
-import { positionUs } from './segment-grid.ts';
 import { beatKernel } from './segment-kernel.ts';
 import type { KernelKind, KernelStock } from './segment-runner.ts';
 import { SegmentRunner } from './segment-runner.ts';
 
 const secondUs = 1_000_000;
 const rateNanoHz = SURROGATE_HZ * 1e9;
+/** Between two samples of that rate: a whole number, so that the grid needs no rounding. */
+const stepUs = secondUs / SURROGATE_HZ;
 /** Samples are kept at about this rate for PPG; an R wave needs them all. */
 const PULSE_HZ = 32;
 
@@ -87,15 +87,22 @@ export class BeatModulation {
 
   /** x[from, to) of the channel whose shape is followed, at most a second; NaN where missing. @param k grid index of x[0] */
   rows(x: Float64Array, from: number, to: number, k: number): void {
-    const { length } = this.#ring;
+    const ring = this.#ring;
+    const { length } = ring;
     const d = this.#decimation;
-    for (let i = from + ((d - ((k + from) % d)) % d); i < to; i += d) {
-      const at = (k + i) / d;
-      if (this.#end >= 0 && at - this.#end < length) for (; this.#end < at; this.#end++) this.#ring[this.#end % length] = Number.NaN;
-      else if (at !== this.#end) this.#ring.fill(Number.NaN);
-      this.#ring[at % length] = x[i]!;
-      this.#end = at + 1;
+    const first = from + ((d - ((k + from) % d)) % d);
+    if (first >= to) return;
+    const at = (k + first) / d;
+    if (this.#end >= 0 && at - this.#end < length) for (; this.#end < at; this.#end++) ring[this.#end % length] = Number.NaN;
+    else if (at !== this.#end) ring.fill(Number.NaN);
+    let slot = at % length;
+    let end = at;
+    for (let i = first; i < to; i += d) {
+      ring[slot] = x[i]!;
+      if (++slot === length) slot = 0;
+      end++;
     }
+    this.#end = end;
   }
 
   /** The next beat. */
@@ -105,14 +112,13 @@ export class BeatModulation {
     here[2] = intervalSec;
     const joined = intervalSec <= INTERVAL_MAX_SEC && here[0]! - here[0]! === 0 && this.#before[0]! - this.#before[0]! === 0;
     if (joined) {
-      const fromK = gridCeil(BigInt(Math.round(this.#lastUs) + 1) * 1000n, rateNanoHz);
-      const toK = gridCeil(BigInt(Math.round(tUs) + 1) * 1000n, rateNanoHz);
+      const fromK = Math.ceil((this.#lastUs + 1) / stepUs);
+      const toK = Math.ceil((tUs + 1) / stepUs);
       for (let m = 0; m < this.#parts.length; m++) {
         const x = surrogate[0]!;
-        for (let k = fromK; k < toK; k++) {
-          const share = (positionUs(k, rateNanoHz) - this.#lastUs) / (tUs - this.#lastUs);
-          x[k - fromK] = this.#before[m]! + share * (here[m]! - this.#before[m]!);
-        }
+        const before = this.#before[m]!;
+        const rise = here[m]! - before;
+        for (let k = fromK; k < toK; k++) x[k - fromK] = before + ((k * stepUs - this.#lastUs) / (tUs - this.#lastUs)) * rise;
         this.#parts[m]!.runner.push(surrogate, 0, toK - fromK, fromK);
       }
     } else here[2] = 0.8; // the first of a chain: an interval to interpolate from
@@ -124,7 +130,7 @@ export class BeatModulation {
   advance(beatsUs: number): void {
     if (this.#nextSec < 0) return;
     if (beatsUs - this.#lastUs > INTERVAL_MAX_SEC * secondUs) {
-      const k = gridCeil(BigInt(Math.floor(beatsUs)) * 1000n, rateNanoHz);
+      const k = Math.ceil(Math.floor(beatsUs) / stepUs);
       for (const { runner } of this.#parts) if (runner.k < k) runner.skipTo(k);
     }
     let finalUs = beatsUs;
@@ -160,10 +166,13 @@ export class BeatModulation {
     const to = Math.round((tUs + this.#reachUs) * perUs);
     let low = Number.POSITIVE_INFINITY;
     let high = Number.NEGATIVE_INFINITY;
-    const { length } = this.#ring;
+    const ring = this.#ring;
+    const { length } = ring;
     let complete = to < this.#end && from >= this.#end - length;
+    let slot = from % length;
     for (let i = from; i <= to && complete; i++) {
-      const value = this.#ring[i % length]!;
+      const value = ring[slot]!;
+      if (++slot === length) slot = 0;
       if (value - value !== 0) complete = false;
       if (value < low) low = value;
       if (value > high) high = value;
