@@ -1518,7 +1518,7 @@ AS $function$
   join stream_channel c on c.stream_id = s.id and c.code = channel_code
   cross join lateral (
     select b.codec from sample_block b
-    where b.time > from_time - interval '1 second' and b.time < to_time and b.stream_id = s.id and b.channel_no = c.channel_no) b
+    where b.time > from_time - interval '8 seconds' and b.time < to_time and b.stream_id = s.id and b.channel_no = c.channel_no) b
   cross join lateral decode_block(b.codec) d
   cross join lateral (select s.epoch_ns + div(d.k::numeric * 1000000000000000000 + c.rate_nhz / 2, c.rate_nhz)::bigint as ns) x
   where s.uuid = stream_uuid

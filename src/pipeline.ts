@@ -393,9 +393,10 @@ export class Pipeline implements PacketSink {
 
   /** Everything accepted of a channel, stored or not. */
   async loadRuns(streamId: StreamId, channelNo: ChannelNo, fromNs: bigint, toNs: bigint): Promise<readonly SampleRun[]> {
-    const epochNs = this.#streams.get(streamId)?.epochNs ?? (await this.#registry.findStream(streamId))?.epochNs;
-    if (epochNs === undefined) return [];
-    const runs = await this.#blocks.loadRuns(streamId, channelNo, epochNs, fromNs, toNs);
+    const stream = this.#streams.get(streamId) ?? (await this.#registry.findStream(streamId));
+    const rateNanoHz = stream?.channels[channelNo]?.rateNanoHz;
+    if (stream === null || rateNanoHz === undefined) return [];
+    const runs = await this.#blocks.loadRuns(streamId, channelNo, stream.epochNs, rateNanoHz, fromNs, toNs);
     return runs.map((run) => ({ channelNo, k0: run.k0, samples: run.samples, qmask: run.qmask }));
   }
 

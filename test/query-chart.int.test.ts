@@ -5,6 +5,7 @@ import { readChart, type ChartQuery, type ChartSeries } from '../src/query/chart
 import { chooseResolution, lengthMs, resolutions } from '../src/query/chart-resolution.ts';
 import { findBiosignal, readObservations } from '../src/query/observations.ts';
 import { readSamples } from '../src/query/samples.ts';
+import type { ChannelNo } from '../src/signal.ts';
 import { BlockWriter } from '../src/storage/block-writer.ts';
 import { CopyWriter, type DerivedFeature } from '../src/storage/copy-writer.ts';
 import { refreshRollups } from '../src/storage/maintenance.ts';
@@ -39,6 +40,7 @@ const feature = (name: string, unixSec: number, value: number, qmask: 0 | 1 | 2 
 const store = (features: DerivedFeature[]): Promise<void> =>
   writer.add({ streamId: stream.streamId, beats: [], features, replaces: null }, stream.epochNs);
 const sec = (iso: string): number => Date.parse(iso) / 1000;
+const iso = (ms: number): string => new Date(ms).toISOString();
 const mean = (name: string): ChartSeries => ({ kind: 'feature', feature: name, methodCode: null, aggregate: 'mean' });
 
 const ask = (series: ChartSeries[], from: string, to: string, more: Partial<ChartQuery> = {}) =>
@@ -156,6 +158,58 @@ test('a waveform is its minimum and maximum per bucket, from samples below a sec
     expect(Math.max(...highs)).toBeGreaterThanOrEqual(Math.max(...all));
     expect(chart.qmask.flat().every((flag) => flag === 0 || flag === null)).toBe(true);
   }
+});
+
+test('buckets shorter than the rows of a slow channel are made of its samples, those that are not rows yet included', async () => {
+  const slow = 1; // 130.1 Hz: rows of two seconds
+  const rates = stream.channels.map((c) => c.rateNanoHz);
+  const blocks = new BlockWriter(database);
+  blocks.push(stream.streamId, stream.epochNs, rates, [testRun(slow, 0, 130 * 40)], 1);
+  await blocks.flush();
+  blocks.push(stream.streamId, stream.epochNs, rates, [testRun(slow, 130 * 40, 130 * 20)], 2); // half of its last row
+  const from = Number(testEpochNs / 1_000_000n) + 1877;
+  const chart = await ask(
+    [{ kind: 'waveform', channelKind: null, channelCode: stream.channels[slow]!.code }],
+    iso(from),
+    iso(from + 55_000),
+    {
+      maxPoints: 60,
+      qualityMax: 2,
+      recent: (_, channelNo, fromNs, toNs) => blocks.recentRuns(stream.streamId, channelNo as ChannelNo, fromNs, toNs),
+    },
+  );
+  expect(chart.resolution).toBe('1s');
+  const { gain, baseline } = stream.channels[slow]!;
+  for (const [i, startMs] of chart.tsMs.entries()) {
+    const values: number[] = [];
+    for (let k = 0; k < 130 * 60; k++) {
+      const ms = Number(testEpochNs) / 1e6 + k / 0.1301;
+      if (ms >= Math.max(startMs, from) && ms < Math.min(startMs + 1000, from + 55_000))
+        values.push((testSample(slow, k) - baseline) / gain);
+    }
+    expect(chart.values[i]![0]).toBeCloseTo(Math.min(...values), 9);
+    expect(chart.values[i]![1]).toBeCloseTo(Math.max(...values), 9);
+  }
+  expect(chart.tsMs).toHaveLength(55);
+  await blocks.close();
+});
+
+test('samples of a slow channel come in pages that move on and join', async () => {
+  const seen: number[] = [];
+  const [fromNs, toNs] = [testEpochNs + 500_000_000n, testEpochNs + 20n * SECOND];
+  for (let next: bigint | null = fromNs; next !== null;) {
+    const page: Awaited<ReturnType<typeof readSamples>> = await readSamples(database.pool, {
+      streamId: stream.streamId,
+      channels: [stream.channels[1]!.code],
+      fromNs: next,
+      toNs,
+      rowsMax: 1,
+    });
+    for (const segment of page.segments)
+      segment.samples.forEach((value, i) => (expect(value).toBe(testSample(1, segment.k0 + i)), seen.push(segment.k0 + i)));
+    next = page.nextFromNs;
+  }
+  expect(seen).toEqual(Array.from({ length: 2602 - 66 }, (_, i) => 66 + i));
 });
 
 test('samples come in pages that join without a hole', async () => {

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gridCeil, type ChannelNo, type SampleRun } from '../src/signal.ts';
+import { encodeBlock } from '../src/storage/block-codec.ts';
 import { BlockWriter } from '../src/storage/block-writer.ts';
 import { runsOf } from '../src/storage/sample-rows.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
@@ -113,6 +114,45 @@ test('samples that contradict what is stored are kept beside it', async () => {
   ]);
 });
 
+test('a row of a slow channel holds several seconds, the same however they come; rows of one second that were there before become part of it', async () => {
+  const stream = await newStream();
+  const slow = 1; // 130.1 Hz
+  const rates = ratesOf(stream);
+  const kOf = (second: number): number => gridCeil(BigInt(second) * 1_000_000_000n, rates[slow]!);
+  const four = kOf(4);
+  const writer = new BlockWriter(database);
+  for (let k = 0; k < four; k += 13) writer.push(stream.streamId, stream.epochNs, rates, [testRun(slow, k, Math.min(13, four - k))], 1);
+  await writer.flush();
+  const whole = await rowsOf(stream);
+  expect(whole.map((row) => [row.n, row.time])).toEqual([
+    [kOf(2), '2026-01-01 00:00:00.123456+00'],
+    [four - kOf(2), '2026-01-01 00:00:02.123456+00'],
+  ]);
+  expect(await writer.loadRuns(stream.streamId, slow as ChannelNo, stream.epochNs, rates[slow]!, 1_000_000_000n, 2_000_000_000n)).toEqual([
+    { k0: kOf(1), samples: Int32Array.from({ length: kOf(2) - kOf(1) }, (_, i) => testSample(slow, kOf(1) + i)), qmask: null },
+  ]);
+  await writer.close();
+  // as the release before wrote them
+  const { rows: parts } = await database.pool.query<{ codec: Buffer }>(
+    'select codec from sample_block where stream_id = $1 order by time',
+    [stream.streamId],
+  );
+  await database.pool.query('delete from sample_block where stream_id = $1', [stream.streamId]);
+  const [run] = runsOf(parts[0]!.codec);
+  for (const second of [0, 1]) {
+    const samples = run!.samples.slice(kOf(second), kOf(second + 1));
+    await database.pool.query(
+      `insert into sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)
+       values (timestamptz '2026-01-01 00:00:00.123456+00' + $1 * interval '1 second', 0, $2, $5, 0, 0, 0, $3, 0, 0, $4)`,
+      [second, stream.streamId, slow, encodeBlock([{ k0: kOf(second), samples, qmask: null }]), samples.length],
+    );
+  }
+  const again = new BlockWriter(database);
+  again.push(stream.streamId, stream.epochNs, rates, [testRun(slow, 0, four)], 2);
+  await again.close();
+  expect(await rowsOf(stream)).toEqual(whole);
+});
+
 test('reads back what is stored, sealed and still open, once', async () => {
   const stream = await newStream();
   const writer = new BlockWriter(database, { lingerMs: 10_000, incompleteAfterMs: 10_000 });
@@ -120,12 +160,12 @@ test('reads back what is stored, sealed and still open, once', async () => {
   writer.push(stream.streamId, stream.epochNs, rates, [testRun(0, 0, 500)], 1);
   await writer.flush();
   writer.push(stream.streamId, stream.epochNs, rates, [testRun(0, 400, 420)], 2);
-  const runs = await writer.loadRuns(stream.streamId, 0 as ChannelNo, stream.epochNs, 0n, 10_000_000_000n);
+  const runs = await writer.loadRuns(stream.streamId, 0 as ChannelNo, stream.epochNs, rates[0]!, 0n, 10_000_000_000n);
   expect(runs).toHaveLength(1);
   expect(runs[0]!.k0).toBe(0);
   expect([...runs[0]!.samples]).toEqual(Array.from({ length: 820 }, (_, k) => testSample(0, k)));
   expect(writer.safePosition()).toBe(1);
-  const middle = await writer.loadRuns(stream.streamId, 0 as ChannelNo, stream.epochNs, 1_500_000_000n, 2_000_000_000n);
+  const middle = await writer.loadRuns(stream.streamId, 0 as ChannelNo, stream.epochNs, rates[0]!, 1_500_000_000n, 2_000_000_000n);
   expect(middle[0]!.k0).toBe(gridCeil(1_000_000_000n, rates[0]!));
   await writer.close();
 });

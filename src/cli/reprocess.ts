@@ -184,7 +184,12 @@ async function computeAll(
       // whole seconds of the device clock, as the running service reads them
       const [fromSec, toSec] = [Number(fromNs / SEC), Number((toNs + SEC - 1n) / SEC)];
       const runs = await readStoredRuns(database.pool, streamId, channelNo, startUs + fromSec * 1e6, startUs + toSec * 1e6);
-      return clipToSeconds(mergeRuns(runs), channels[channelNo]!.rateNanoHz, fromSec, toSec).map(({ k0, samples, qmask }) => ({ channelNo, k0, samples, qmask }));
+      return clipToSeconds(mergeRuns(runs), channels[channelNo]!.rateNanoHz, fromSec, toSec).map(({ k0, samples, qmask }) => ({
+        channelNo,
+        k0,
+        samples,
+        qmask,
+      }));
     },
     onFault: (message, cause) => console.err(`biosignal reprocess: ${message}: ${String(cause)}`),
   });

@@ -11,6 +11,7 @@ import { chartAggregates, readChart } from './chart.ts';
 import type { ChartAggregate, ChartSeries } from './chart.ts';
 import { resolutions } from './chart-resolution.ts';
 import { findBiosignal } from './observations.ts';
+import type { RecentSamples } from './samples.ts';
 
 const RANGE_DAYS_MAX = 3660;
 const POINTS_MAX = 10_000;
@@ -84,8 +85,8 @@ type Body = Readonly<{
 /** What a column is called, beside the series that it comes from. */
 type Named = Readonly<{ name: string; unit: string; biosignalId: number | null; feature: string | null; series: ChartSeries }>;
 
-export function chartRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
-  const { db } = deps;
+export function chartRoutes(deps: Readonly<{ db: Db; recentSamples?: RecentSamples }>): readonly Route[] {
+  const { db, recentSamples } = deps;
   return [
     {
       method: 'POST',
@@ -116,6 +117,7 @@ export function chartRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
           timeZone,
           qualityMax: given.quality_max ?? 1,
           fill: given.fill ?? 'none',
+          ...(recentSamples && { recent: recentSamples }),
         }).catch((error: unknown) => {
           throw sqlState(error) === '22023' ? wrong('/tz', 'is not a time zone that the database knows') : error;
         });

@@ -2,8 +2,10 @@
 import type { Db } from '../auth/api-keys.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chooseResolution, lengthMs, type Resolution } from './chart-resolution.ts';
+import { ROW_SEC_MAX, rowSecOf } from '../storage/sample-rows.ts';
 import { newestMethods } from './newest-methods.ts';
 import { readSamples } from './samples.ts';
+import type { RecentSamples } from './samples.ts';
 import { timestampAfter, timestampAt } from './time-bounds.ts';
 
 export const chartAggregates = ['mean', 'min', 'max', 'sum', 'count', 'first', 'last'] as const;
@@ -35,6 +37,8 @@ export type ChartQuery = Readonly<{
   qualityMax: QualityFlag;
   /** `null`: every bucket of the range has a row; `none`: only those with a value; `previous`: gaps repeat the value before. */
   fill: 'null' | 'none' | 'previous';
+  /** Acknowledged samples that are not rows yet; absent: rows alone. */
+  recent?: RecentSamples;
 }>;
 
 export type Chart = Readonly<{
@@ -57,6 +61,9 @@ type StreamRow = { id: number };
 const MINUTE_MS = 60_000;
 /** Longest range whose samples are decoded for buckets below a second, ms. */
 const DECODE_MS_MAX = 3_600_000;
+/** A row counts for the bucket that it begins in. Buckets of fewer rows than this are made of samples, where these are at most so many. */
+const ROWS_OF_BUCKET_MIN = 16;
+const DECODE_SAMPLES_MAX = 1_000_000;
 
 export async function readChart(db: Db, query: ChartQuery): Promise<Chart> {
   const rangeMs = Number((query.toNs - query.fromNs) / 1_000_000n);
@@ -311,7 +318,7 @@ async function measurementColumn(
 
 // ---------------------------------------------------------------------------------------------------------------- waveforms
 
-type WaveChannel = { stream_id: number; channel_no: number; code: string; gain: number; baseline: number };
+type WaveChannel = { stream_id: number; channel_no: number; code: string; gain: number; baseline: number; rate_nhz: bigint };
 
 async function waveColumns(
   db: Db,
@@ -326,16 +333,15 @@ async function waveColumns(
        select c.*, first_value(c.code) over (partition by c.stream_id order by c.channel_no) as primary_code
        from stream_channel c
        where c.stream_id = any ($1::int[]) and ($2::text is null or c.kind = $2) and ($3::text is null or c.code = $3))
-     select stream_id, channel_no, code, gain, baseline from named where code = primary_code order by stream_id, channel_no`,
+     select stream_id, channel_no, code, gain, baseline, rate_nhz from named where code = primary_code order by stream_id, channel_no`,
     [streamIds, series.channelKind, series.channelCode],
   );
   const low: Column = new Map();
   const high: Column = new Map();
   for (const channel of rows) {
-    const buckets =
-      lengthMs(resolution) < 1000
-        ? await decodedBuckets(db, query, channel, lengthMs(resolution))
-        : await storedBuckets(db, query, channel, resolution);
+    const buckets = fromSamples(query, channel, lengthMs(resolution))
+      ? await decodedBuckets(db, query, channel, lengthMs(resolution))
+      : await storedBuckets(db, query, channel, resolution);
     for (const { ms, min, max, flag } of buckets) {
       const values =
         min === null || max === null || flag > query.qualityMax
@@ -346,6 +352,14 @@ async function waveColumns(
     }
   }
   return [low, high];
+}
+
+/** Rows of a second are fine enough for buckets of a second; rows of a slow channel are longer. */
+function fromSamples(query: ChartQuery, channel: WaveChannel, stepMs: number): boolean {
+  const rowMs = 1000 * rowSecOf(Number(channel.rate_nhz));
+  if (stepMs < rowMs) return true;
+  const sampleCount = (Number(query.toNs - query.fromNs) / 1e9) * (Number(channel.rate_nhz) / 1e9);
+  return rowMs > 1000 && stepMs < ROWS_OF_BUCKET_MIN * rowMs && sampleCount <= DECODE_SAMPLES_MAX;
 }
 
 function widen(column: Column, ms: number, value: number | null, flag: QualityFlag, join: (a: number, b: number) => number): void {
@@ -379,7 +393,8 @@ async function decodedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, s
     channels: [channel.code],
     fromNs: query.fromNs,
     toNs: query.toNs,
-    rowsMax: DECODE_MS_MAX / 1000 + 2,
+    rowsMax: Math.ceil(Number(query.toNs - query.fromNs) / 1e9) + ROW_SEC_MAX,
+    ...(query.recent === undefined ? {} : { recent: query.recent }),
   });
   const found = new Map<number, { min: number; max: number; n: number; suspect: number; bad: number }>();
   for (const segment of segments) {

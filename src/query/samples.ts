@@ -3,7 +3,7 @@ import type { Db } from '../auth/api-keys.ts';
 import { gridCeil, gridTimeNs, type ChannelKind, type Samples } from '../signal.ts';
 import type { BlockRun } from '../storage/block-codec.ts';
 import { mergeRuns, part } from '../storage/merge-runs.ts';
-import { runsOf } from '../storage/sample-rows.ts';
+import { ROW_SEC_MAX, rowSecOf, runsOf } from '../storage/sample-rows.ts';
 import { timestampAt } from './time-bounds.ts';
 
 export type SampleQuery = Readonly<{
@@ -15,7 +15,7 @@ export type SampleQuery = Readonly<{
   fromNs: bigint;
   /** Unix ns, exclusive. */
   toNs: bigint;
-  /** Seconds of all channels together that are read; the rest is the next page. */
+  /** Rows of all channels together that are read, a second each or up to 400 samples; the rest is the next page. */
   rowsMax: number;
   /** Acknowledged samples that are not rows yet; absent: rows alone. */
   recent?: RecentSamples;
@@ -71,24 +71,26 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
   const recent = new Map(
     channels.rows.map(({ channel_no: no }) => [no, query.recent?.(query.streamId, no, query.fromNs - epochNs, query.toNs - epochNs) ?? []]),
   );
-  // A second that begins before the range may reach into it.
+  // A row that begins before the range may reach into it. Its bound as a constant, too: that one excludes partitions.
   const { rows } = await db.query<{ channel_no: number; us: number; codec: Buffer }>(
     `select c.channel_no, (extract(epoch from b.time) * 1000000)::float8 as us, b.codec
-     from unnest($1::smallint[]) as c (channel_no)
+     from unnest($1::smallint[], $6::int[]) as c (channel_no, row_sec)
      cross join lateral (
        select time, codec from sample_block
-       where time > $2::timestamptz and time < $3::timestamptz and stream_id = $4 and channel_no = c.channel_no
+       where time > $2::timestamptz - interval '${ROW_SEC_MAX} seconds' and time > $2::timestamptz - c.row_sec * interval '1 second'
+         and time < $3::timestamptz and stream_id = $4 and channel_no = c.channel_no
        order by time limit $5) b
      order by c.channel_no, b.time`,
     [
       channels.rows.map((row) => row.channel_no),
-      timestampAt(query.fromNs - 1_000_000_000n),
+      timestampAt(query.fromNs),
       timestampAt(query.toNs + 999n),
       query.streamId,
-      perChannel + 1,
+      perChannel + 1 + ROW_SEC_MAX,
+      channels.rows.map((row) => rowSecOf(Number(row.rate_nhz))),
     ],
   );
-  const nextFromNs = nextPage(rows, perChannel);
+  const nextFromNs = nextPage(rows, perChannel, Number(query.fromNs / 1000n));
   const toNs = nextFromNs ?? query.toNs;
   const segments: SampleSegment[] = [];
   for (const row of channels.rows) {
@@ -123,11 +125,12 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
   return { segments, nextFromNs };
 }
 
-/** Where the first channel that has more ends. */
-function nextPage(rows: readonly { channel_no: number; us: number }[], perChannel: number): bigint | null {
+/** Where the first channel that has more ends. Rows that begin before the range are not counted, or a page might not move on. */
+function nextPage(rows: readonly { channel_no: number; us: number }[], perChannel: number, fromUs: number): bigint | null {
   const counts = new Map<number, number>();
   let next: number | null = null;
   for (const row of rows) {
+    if (row.us < fromUs) continue;
     const count = (counts.get(row.channel_no) ?? 0) + 1;
     counts.set(row.channel_no, count);
     if (count > perChannel && (next === null || row.us < next)) next = row.us;

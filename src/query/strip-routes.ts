@@ -8,6 +8,7 @@ import { oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { gridTimeNs } from '../signal.ts';
 import { csvOf, nanosOf } from './sample-routes.ts';
 import { readSamples } from './samples.ts';
+import type { RecentSamples } from './samples.ts';
 import type { SampleSegment } from './samples.ts';
 import { stripPng } from './strip-png.ts';
 import { stripWfdb } from './strip-wfdb.ts';
@@ -19,8 +20,8 @@ const ROWS_MAX = 3840;
 const formats = ['svg', 'png', 'csv', 'wfdb'] as const;
 type Format = (typeof formats)[number];
 
-export function stripRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
-  const { db } = deps;
+export function stripRoutes(deps: Readonly<{ db: Db; recentSamples?: RecentSamples }>): readonly Route[] {
+  const { db, recentSamples } = deps;
   return [
     {
       method: 'GET',
@@ -56,7 +57,14 @@ export function stripRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
           throw new PipelineError('range_too_large', `A strip is longer than 0 s and at most ${STRIP_SEC_MAX} s.`);
         }
         const channels = given.channel === undefined ? null : [given.channel];
-        const { segments } = await readSamples(db, { streamId: stream.id, channels, fromNs, toNs, rowsMax: ROWS_MAX });
+        const { segments } = await readSamples(db, {
+          streamId: stream.id,
+          channels,
+          fromNs,
+          toNs,
+          rowsMax: ROWS_MAX,
+          ...(recentSamples && { recent: recentSamples }),
+        });
         return replyOf(given.format, segments, { fromNs, toNs }, given);
       },
     },

@@ -1,6 +1,6 @@
 /** Joins runs to whole seconds of the device clock and writes them to sample_block.
  *
- *  A second is sealed when all of its samples are there, or when nothing has come for it for a while; sealed seconds wait for the next COPY.
+ *  A row is one second, or as many as rowSecOf says for a slow channel; "second" below is the row's, by its first. A second is sealed when all of its samples are there, or when nothing has come for it for a while; sealed seconds wait for the next COPY.
  *  A second that was sealed before (late samples, a replayed log) goes the safe way: read, merge, replace, in the same transaction as the
  *  COPY of the rest. Seconds that are new go by COPY alone; if the table has one of them after all (23505), the whole batch goes the safe
  *  way. So the same samples may be pushed any number of times, in any order, and the table is the same.
@@ -14,7 +14,17 @@ import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database.ts';
 import { mergeRuns, part } from './merge-runs.ts';
 import { Partitions } from './partitions.ts';
-import { makeSampleRow, putSampleRow, readStoredRuns, runsOf, sampleBlockColumns, type SampleRow } from './sample-rows.ts';
+import {
+  clipToSeconds,
+  makeSampleRow,
+  putSampleRow,
+  readStoredRuns,
+  ROW_SEC_MAX,
+  rowSecOf,
+  runsOf,
+  sampleBlockColumns,
+  type SampleRow,
+} from './sample-rows.ts';
 import { WriterConnection } from './writer-connection.ts';
 
 export type BlockWriterOptions = Readonly<{
@@ -24,7 +34,8 @@ export type BlockWriterOptions = Readonly<{
   lingerMs?: number;
   /** ... or at this size, bytes. Default 512 KiB. */
   batchBytesMax?: number;
-  /** An incomplete second is sealed when nothing has come for it for this long, ms of wall time. Default 2,000. */
+  /** An incomplete second is sealed when nothing has come for it for this long, ms of wall time; a row of more seconds waits for each of
+   *  them, so that a gateway that sends every few seconds fills it. Default 2,000. */
   incompleteAfterMs?: number;
   /** Hears of what is tried again. */
   onFault?: (message: string, cause: unknown) => void;
@@ -35,6 +46,8 @@ type Channel = {
   channelNo: ChannelNo;
   epochNs: bigint;
   rateNanoHz: number;
+  /** Seconds of a row. */
+  rowSec: number;
   seconds: Map<number, OpenSecond>;
   /** The second used last. */
   current: OpenSecond | null;
@@ -152,20 +165,27 @@ export class BlockWriter {
 
   /** All samples of one channel in [fromNs, toNs) of the device clock: stored, sealed and open, merged. Whole seconds, so it may
    *  contain samples just outside. */
-  async loadRuns(streamId: StreamId, channelNo: ChannelNo, epochNs: bigint, fromNs: bigint, toNs: bigint): Promise<BlockRun[]> {
+  async loadRuns(
+    streamId: StreamId,
+    channelNo: ChannelNo,
+    epochNs: bigint,
+    rateNanoHz: number,
+    fromNs: bigint,
+    toNs: bigint,
+  ): Promise<BlockRun[]> {
     const fromSecond = floorSecond(fromNs);
     const toSecond = floorSecond(toNs - 1n) + 1;
     // Memory first: what is committed between the two reads is then seen twice and merged, not missed.
     const runs = this.recentRuns(streamId, channelNo, fromNs, toNs);
     runs.push(...(await readStoredRuns(this.#pool, streamId, channelNo, secondUs(epochNs, fromSecond), secondUs(epochNs, toSecond))));
-    return mergeRuns(runs);
+    return clipToSeconds(mergeRuns(runs), rateNanoHz, fromSecond, toSecond);
   }
 
-  /** What of loadRuns is not yet in the table: acknowledged, and up to a second and a half away from a row. Copies, in any order. */
+  /** What of loadRuns is not yet in the table: acknowledged, and up to a row's seconds away from it. Copies, in any order. */
   recentRuns(streamId: StreamId, channelNo: ChannelNo, fromNs: bigint, toNs: bigint): BlockRun[] {
     const channel = this.#channels.get(channelKey(streamId, channelNo));
     if (channel === undefined) return [];
-    const fromSecond = floorSecond(fromNs);
+    const fromSecond = floorSecond(fromNs) - channel.rowSec + 1;
     const toSecond = floorSecond(toNs - 1n) + 1;
     const runs: BlockRun[] = [];
     for (const sealed of channel.waiting)
@@ -214,6 +234,7 @@ export class BlockWriter {
         channelNo,
         epochNs,
         rateNanoHz,
+        rowSec: rowSecOf(rateNanoHz),
         seconds: new Map(),
         current: null,
         sealedHigh: -1,
@@ -229,11 +250,13 @@ export class BlockWriter {
   #secondOf(channel: Channel, k: number): OpenSecond {
     const current = channel.current;
     if (current !== null && k >= current.kStart && k < current.kEnd) return current;
-    const second = Number((BigInt(k) * SECOND_NS) / BigInt(channel.rateNanoHz));
+    const { rowSec } = channel;
+    const ownSecond = Number((BigInt(k) * SECOND_NS) / BigInt(channel.rateNanoHz));
+    const second = ownSecond - (ownSecond % rowSec);
     let open = channel.seconds.get(second);
     if (open === undefined) {
       const kStart = gridCeil(BigInt(second) * SECOND_NS, channel.rateNanoHz);
-      const kEnd = gridCeil(BigInt(second + 1) * SECOND_NS, channel.rateNanoHz);
+      const kEnd = gridCeil(BigInt(second + rowSec) * SECOND_NS, channel.rateNanoHz);
       open = {
         second,
         kStart,
@@ -318,8 +341,9 @@ export class BlockWriter {
   }
 
   #sweep(): void {
-    const before = performance.now() - this.#options.incompleteAfterMs;
+    const nowMs = performance.now();
     for (const channel of this.#channels.values()) {
+      const before = nowMs - this.#options.incompleteAfterMs - 1000 * (channel.rowSec - 1);
       for (const open of channel.seconds.values()) if (open.touchedMs < before) this.#seal(channel, open);
     }
   }
@@ -375,10 +399,13 @@ export class BlockWriter {
   }
 }
 
-/** The rows that $1..$3 name; the range of times lets partitions and chunks be excluded. */
-const namedRows = `unnest($1::int[], $2::smallint[], $3::int8[]) as k (stream_id, channel_no, us)
-  where b.time between timestamptz 'epoch' + $4 * interval '1 microsecond' and timestamptz 'epoch' + $5 * interval '1 microsecond'
-    and b.stream_id = k.stream_id and b.channel_no = k.channel_no and b.time = timestamptz 'epoch' + k.us * interval '1 microsecond'`;
+/** The rows that begin within those that $1..$4 name (start and seconds): before 0.2 a row was one second, whatever the rate. The range
+ *  of times lets partitions and chunks be excluded. */
+const namedRows = `unnest($1::int[], $2::smallint[], $3::int8[], $4::int[]) as k (stream_id, channel_no, us, sec)
+  where b.time between timestamptz 'epoch' + $5 * interval '1 microsecond' and timestamptz 'epoch' + $6 * interval '1 microsecond'
+    and b.stream_id = k.stream_id and b.channel_no = k.channel_no
+    and b.time >= timestamptz 'epoch' + k.us * interval '1 microsecond'
+    and b.time < timestamptz 'epoch' + (k.us + k.sec * 1000000) * interval '1 microsecond'`;
 
 /** Replaces the rows that exist by their union with the new ones, and copies the rest: one transaction, so that no reader misses one.
  *  @param askAll whether to look for every row, not only for those that may exist */
@@ -392,14 +419,14 @@ async function storeCarefully(client: pg.Client, batch: readonly Sealed[], askAl
   }
   const asked = [...byKey.values()]
     .filter(({ sealed, blocks }) => askAll || sealed.mayExist || blocks.length > 1)
-    .map(({ sealed }) => sealed.row);
+    .map(({ sealed: { row, channel } }) => ({ ...row, rowSec: channel.rowSec }));
   await client.query('begin');
   if (asked.length > 0) {
     const times = asked.map((row) => row.timeUs);
-    const range = [times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b))];
-    const stored = await client.query<{ stream_id: number; channel_no: number; us: bigint; codec: Buffer }>(
-      `select b.stream_id, b.channel_no, k.us, b.codec from sample_block b, ${namedRows}`,
-      [asked.map((row) => row.streamId), asked.map((row) => row.channelNo), times, ...range],
+    const range = [times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b)) + (ROW_SEC_MAX - 1) * 1e6];
+    const stored = await client.query<{ stream_id: number; channel_no: number; us: bigint; sec: number; codec: Buffer }>(
+      `select b.stream_id, b.channel_no, k.us, k.sec, b.codec from sample_block b, ${namedRows}`,
+      [asked.map((row) => row.streamId), asked.map((row) => row.channelNo), times, asked.map((row) => row.rowSec), ...range],
     );
     for (const row of stored.rows) byKey.get(rowKey(row.stream_id, row.channel_no, Number(row.us)))!.blocks.unshift(row.codec);
     if (stored.rows.length > 0) {
@@ -407,6 +434,7 @@ async function storeCarefully(client: pg.Client, batch: readonly Sealed[], askAl
         stored.rows.map((row) => row.stream_id),
         stored.rows.map((row) => row.channel_no),
         stored.rows.map((row) => row.us.toString()),
+        stored.rows.map((row) => row.sec),
       ];
       await client.query(`delete from sample_block b using ${namedRows}`, [...found, ...range]);
     }

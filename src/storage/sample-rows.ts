@@ -1,14 +1,15 @@
 /** Rows of sample_block: made of runs, written as COPY fields, read back. */
 import { isRejected, PipelineError } from '../errors.ts';
-import { gridTimeNs, type StreamId } from '../signal.ts';
+import { gridCeil, gridTimeNs, type StreamId } from '../signal.ts';
 import type { Database } from './database.ts';
 import { blockBytesMax, decodeBlock, encodeBlockInto, type BlockRun } from './block-codec.ts';
 import type { CopyBuffer } from './copy-binary.ts';
+import { part } from './merge-runs.ts';
 
 export type SampleRow = Readonly<{
   streamId: StreamId;
   channelNo: number;
-  /** Start of the device second on the corrected clock, Unix µs. */
+  /** Start of the row's first device second, Unix µs. */
   timeUs: number;
   /** First sample, Unix ns. */
   startNs: bigint;
@@ -24,9 +25,34 @@ export type SampleRow = Readonly<{
 
 export const sampleBlockColumns = 'sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)';
 
+/** Seconds of the longest row. */
+export const ROW_SEC_MAX = 8;
+/** A row costs about 105 bytes beside its samples; from 200 on they are the larger part. */
+const ROW_SAMPLES_MIN = 200;
+
+/** Seconds of device clock that a row of such a channel holds: 1, 2, 4 or 8, counted from the stream's zero. docs/decisions/0011. */
+export function rowSecOf(rateNanoHz: number): number {
+  let sec = 1;
+  while (sec < ROW_SEC_MAX && (rateNanoHz / 1e9) * sec < ROW_SAMPLES_MIN) sec *= 2;
+  return sec;
+}
+
+/** What of the runs lies in the device seconds [fromSecond, toSecond). */
+export function clipToSeconds(runs: readonly BlockRun[], rateNanoHz: number, fromSecond: number, toSecond: number): BlockRun[] {
+  const kFrom = fromSecond <= 0 ? 0 : gridCeil(BigInt(fromSecond) * 1_000_000_000n, rateNanoHz);
+  const kTo = toSecond <= 0 ? 0 : gridCeil(BigInt(toSecond) * 1_000_000_000n, rateNanoHz);
+  const clipped: BlockRun[] = [];
+  for (const run of runs) {
+    const low = Math.max(0, kFrom - run.k0);
+    const high = Math.min(run.samples.length, kTo - run.k0);
+    if (low < high) clipped.push(low === 0 && high === run.samples.length ? run : part(run, low, high));
+  }
+  return clipped;
+}
+
 const scratch = { bytes: new Uint8Array(64 * 1024) };
 
-/** Packs one second. @param runs ascending by k0, not empty  @param timeUs the second's start, Unix µs */
+/** Packs one row. @param runs ascending by k0, not empty  @param timeUs the start of its first second, Unix µs */
 export function makeSampleRow(
   streamId: StreamId,
   channelNo: number,
@@ -100,7 +126,7 @@ export function runsOf(codec: Uint8Array): BlockRun[] {
   return runs;
 }
 
-/** The stored runs of one channel in the seconds that begin in [fromUs, toUs), by second. */
+/** The stored runs of one channel from rows that reach into [fromUs, toUs), by row: what lies outside is the caller's to clip. */
 export async function readStoredRuns(
   pool: Pick<Database['pool'], 'query'>,
   streamId: StreamId,
@@ -113,7 +139,7 @@ export async function readStoredRuns(
      where time >= timestamptz 'epoch' + $3 * interval '1 microsecond' and time < timestamptz 'epoch' + $4 * interval '1 microsecond'
        and stream_id = $1 and channel_no = $2
      order by time`,
-    [streamId, channelNo, fromUs, toUs],
+    [streamId, channelNo, fromUs - (ROW_SEC_MAX - 1) * 1e6, toUs],
   );
   return rows.flatMap((row) => runsOf(row.codec));
 }
