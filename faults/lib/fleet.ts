@@ -105,7 +105,7 @@ export class Fleet {
   async probe(): Promise<boolean> {
     const device = this.#devices[this.#devices.length - 1]!;
     const boot = createHash('sha256')
-      .update(`probe ${this.#tag++} ${this.#options.prefix}`)
+      .update(`probe ${this.#tag++} ${this.#options.prefix} ${this.#options.seed}`)
       .digest('hex')
       .slice(0, 32);
     const { packet } = device.next();

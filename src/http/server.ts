@@ -130,6 +130,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       const busy = (): boolean => inFlight > 0 || sockets.count() > 0;
       while (busy() && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 10));
       sockets.stop();
+      ticks.stop();
       app.close();
     },
   };

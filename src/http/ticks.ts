@@ -34,6 +34,13 @@ export class Ticks {
     this.#plan();
   }
 
+  /** Stops all of them: a timer that is left keeps the process alive. */
+  stop(): void {
+    for (const { timer } of this.#ticks) if (timer !== null) clearInterval(timer);
+    this.#ticks.clear();
+    this.#plan();
+  }
+
   #plan(): void {
     let next = Infinity;
     for (const tick of this.#ticks) next = Math.min(next, tick.dueMs - 1);
