@@ -19,7 +19,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     let blocks: BlockWriter;
     let derived: CopyWriter;
     beforeAll(async () => {
-      database = await testDatabase({}, server.url);
+      database = await testDatabase({ statementTimeoutMs: 0 }, server.url);
       if (database.kind === 'timescale')
         await database.pool.query(`select alter_job(job_id, scheduled => false) from timescaledb_information.jobs where job_id >= 1000`);
       registry = new StreamRegistry(database);
