@@ -29,6 +29,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { PipelineError } from '../errors.ts';
+import { checkPostgresBinaries } from './embedded-binaries.ts';
 
 export type EmbeddedPostgres = Readonly<{
   /** Of the superuser, database `biosignal`. */
@@ -99,6 +100,7 @@ exit $status
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const account = unprivilegedAccount();
   const { native, dataDir } = reachablePlaces(resolve(options.dataDir), account, options.onProgress ?? (() => {}));
+  if (process.platform === 'linux' && process.arch === 'x64') checkPostgresBinaries(join(native, 'bin'));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   if (account !== null) chownSync(dataDir, account.uid, account.gid);
   await evictDeadOwner(dataDir);
