@@ -126,9 +126,19 @@ async function compare(world: World, round: number): Promise<string[]> {
     const [a, b] = await Promise.all(['a', 'b'].map((order) => world.sql(rowsOf(table), [`${order}${round}`])));
     const [left, right] = [a!.map((row) => JSON.stringify(row)), b!.map((row) => JSON.stringify(row))];
     if (left.length < 50) complaints.push(`round ${round}: only ${left.length} rows of ${table}`);
-    const at = left.findIndex((row, i) => row !== right[i]);
-    if (at >= 0 || left.length !== right.length)
-      complaints.push(`round ${round}: ${left.length} and ${right.length} rows of ${table}; first other: ${left[at]} and ${right[at]}`);
+    complaints.push(...differences(left, right).map((text) => `round ${round}: ${table}: ${text}`));
   }
   return complaints;
+}
+
+/** Rows that one has and the other has not, by method: how many, and the first of each. */
+function differences(left: readonly string[], right: readonly string[]): string[] {
+  const [inLeft, inRight] = [new Set(left), new Set(right)];
+  const only = [...left.filter((row) => !inRight.has(row)), ...right.filter((row) => !inLeft.has(row))];
+  const byMethod = Map.groupBy(only, (row) => (JSON.parse(row) as { code: string }).code);
+  return [...byMethod].map(([code, rows]) => {
+    const seconds = rows.map((row) => Number((JSON.parse(row) as { t: string }).t) / 1e9);
+    const [first, other] = [rows.find((row) => inLeft.has(row)), rows.find((row) => inRight.has(row))];
+    return `${code}: ${rows.length} of ${left.length} and ${right.length} differ, from ${Math.min(...seconds)} to ${Math.max(...seconds)} s: in order ${first}, else ${other}`;
+  });
 }

@@ -18,6 +18,7 @@ if (isMainThread) {
     stepMs += message.clockStepMs ?? 0;
     if (message.worker !== undefined) Atomics.store(order, 0, orders.indexOf(message.worker));
   });
+  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL')); // the harness is gone, however it went
   process.channel?.unref();
 } else {
   const order = new Int32Array(getEnvironmentData(KEY) as unknown as SharedArrayBuffer);

@@ -88,6 +88,8 @@ export class ServiceProcess {
       cwd: root,
       env: { PATH: process.env['PATH'] ?? '', PORT: String(this.port), BIO_LOG_LEVEL: 'warn', ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      // A session of its own, as an init system gives it: the devices of the harness do not share its turn on a busy machine.
+      detached: true,
     });
     const keep = (chunk: Buffer): void => void (this.log = (this.log + chunk.toString()).slice(-20_000));
     child.stdout?.on('data', keep);

@@ -94,6 +94,8 @@ export class World {
       DATABASE_URL: postgres.url.replace(`:${postgres.port}/`, `:${proxy.port}/`),
       BIO_DEVICE_PACKETS_PER_SEC_MAX: '100000',
       BIO_REQUESTS_PER_SEC_MAX: '100000',
+      // Whether it stops in good order is asked, not how fast the machine is.
+      BIO_STOP_TIMEOUT_MS: '60000',
       ...options.env,
     };
     const service = new ServiceProcess(await freePort(), { env, nodeFlags: options.nodeFlags ?? [] });
