@@ -1,10 +1,11 @@
 /** `simulate` against a real service: nothing of a long fast run is refused, and the truth it writes is what the service finds (EC57: 150 ms). */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApiKey } from '../src/auth/api-keys.ts';
 import { createOrganization } from '../src/auth/organizations.ts';
+import { agreement } from '../src/cli/agreement.ts';
 import { runCommand } from '../src/cli/command.ts';
 import type { Command } from '../src/cli/command.ts';
 import { simulate } from '../src/cli/simulate.ts';
@@ -71,6 +72,23 @@ test('a run of 15 minutes at full speed ends now, and its beats are found where 
     return share > 0.995;
   }, 60_000).catch(() => undefined);
   expect(share).toBeGreaterThan(0.995);
+
+  // The command that does the same for a user, from the API.
+  const compared = await run(agreement, ['--truth', truthPath]);
+  expect(compared.code, compared.err).toBe(0);
+  const { total } = JSON.parse(compared.out) as { total: Record<string, number> };
+  expect(total['beats']).toBeGreaterThan(700);
+  expect(total['found']! / total['beats']!).toBeGreaterThan(0.995);
+  expect(total['extra']! / total['beats']!).toBeLessThan(0.005);
+  expect(total['good']).toBeGreaterThan(400);
+});
+
+test('a file that is no truth is refused with the line at fault', async () => {
+  const path = join(work, 'no-truth.jsonl');
+  writeFileSync(path, '{"device":"x"}\n');
+  const { code, err } = await run(agreement, ['--truth', path]);
+  expect(code).toBe(1);
+  expect(err).toContain('simulate --truth');
 });
 
 test('a fleet over WebSocket with every fault: what is acknowledged is there, once', async () => {

@@ -8,6 +8,7 @@ import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { listRecordings, openRecording } from './recording.ts';
 import type { Recording } from './recording.ts';
+import { placeOf } from './progress.ts';
 import { replayRecording } from './replay.ts';
 import { isExcluded, referenceBeats, referenceHeartRate, referenceRmssd } from './reference.ts';
 import type { ReferenceBeats } from './reference.ts';
@@ -39,6 +40,9 @@ export type Agreement = Readonly<{
   /** Median of |value - reference| / reference. */
   rmssdMedianError: number;
 }>;
+
+/** Beats that can be found, those that were, and detections that are none. */
+export type Matched = Readonly<{ beats: number; found: number; extra: number }>;
 
 export function compareWithReference(
   recording: string,
@@ -128,7 +132,16 @@ export async function waitForFeatures(api: Api, streamId: string, untilNs: bigin
 /** Replays a WFDB recording as fast as the service takes it, and compares. */
 export async function measureAgreement(
   recording: Recording,
-  target: Readonly<{ url: string; credential: string; subject: string; deviceId: string; packetMs: number; waitMs: number }>,
+  target: Readonly<{
+    url: string;
+    credential: string;
+    subject: string;
+    deviceId: string;
+    packetMs: number;
+    waitMs: number;
+    /** Of the line of progress. */
+    label?: string;
+  }>,
   console: Console,
 ): Promise<Agreement> {
   if (recording.annotationPath === null) throw new PipelineError('not_found', `${recording.path} has no .atr beside it`);
@@ -156,22 +169,40 @@ export async function measureAgreement(
 export const agreement: Command = {
   name: 'agreement',
   summary: 'Replay annotated recordings and compare heart rate and RMSSD with their reference beats.',
-  positionals: 'RECORDING...',
+  positionals: '[RECORDING...]',
   description: `RECORDING is a WFDB header with an .atr file beside it, or a folder of such. Each is replayed at --speed max; then, for every second,
 hr_ecg is compared with the heart rate of the reference beats in the same 8 s, and hrv_rmssd_60s likewise. Exit code 1 when fewer than
-99 % of all heart rates flagged good lie within 2 bpm. Annotated flutter and fibrillation of the ventricles is left out.`,
+99 % of all heart rates flagged good lie within 2 bpm. Annotated flutter and fibrillation of the ventricles is left out.
+With --truth nothing is sent: every device that 'simulate --truth FILE' simulated is compared with what its signals were made from, beat
+by beat (within 150 ms; while there was contact) and value by value.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
     key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scopes ingest and read.' },
     'packet-ms': { type: 'string', value: 'MS', fallback: '1000', doc: 'Device time of one packet.' },
+    truth: { type: 'string', value: 'FILE', doc: "What 'simulate --truth' wrote, in place of recordings." },
     wait: { type: 'string', value: 'SEC', fallback: '60', doc: 'How long to wait for the last values of a recording.' },
   },
-  examples: ['biosignal agreement data/mitdb', 'biosignal agreement data/mitdb/101.hea --json'],
+  examples: [
+    'biosignal agreement data/mitdb',
+    'biosignal agreement data/mitdb/101.hea --json',
+    'biosignal agreement --truth run1.truth.jsonl',
+  ],
   run: async ({ console, options, positionals, json }) => {
-    if (positionals.length === 0) throw new UsageError('name at least one recording');
+    const truth = options.text('truth');
+    if ((positionals.length === 0) === (truth === '')) throw new UsageError('name recordings, or --truth');
+    if (truth !== '') {
+      const { measureTruth } = await import('./truth.ts');
+      const waitMs = options.number('wait', 0, 3600) * 1000;
+      return conclude(
+        await measureTruth(truth, { url: options.text('to'), credential: options.required('key'), waitMs }, console),
+        json,
+        console,
+      );
+    }
     const paths = (await Promise.all(positionals.map((path) => listRecordings(path)))).flat();
     const results: Agreement[] = [];
-    for (const path of paths) {
+    const startedMs = performance.now();
+    for (const [index, path] of paths.entries()) {
       const recording = await openRecording(path);
       const target = {
         url: options.text('to'),
@@ -180,21 +211,32 @@ hr_ecg is compared with the heart rate of the reference beats in the same 8 s, a
         deviceId: `replay-${recording.name}`,
         packetMs: options.integer('packet-ms', 10, 60_000),
         waitMs: options.number('wait', 0, 3600) * 1000,
+        label: `${placeOf(index, index, paths.length, performance.now() - startedMs)}${recording.name}`,
       };
       results.push(await measureAgreement(recording, target, console));
     }
-    const total = sumUp(results);
-    if (json) console.out(JSON.stringify({ total, recordings: results }, null, 2));
-    else for (const line of formatTable([...results, total].map(row))) console.out(line);
-    return total.hrShare >= HR_SHARE_MIN ? EXIT_OK : EXIT_FAILED;
+    return conclude(results, json, console);
   },
 };
 
-export function sumUp(results: readonly Agreement[]): Agreement {
-  const sum = (pick: (result: Agreement) => number): number => results.reduce((total, result) => total + (pick(result) || 0), 0);
+function conclude(results: readonly (Agreement & Partial<Matched>)[], json: boolean, console: Console): number {
+  const total = sumUp(results);
+  if (json) console.out(JSON.stringify({ total, recordings: results }, null, 2));
+  else for (const line of formatTable([...results, total].map(row))) console.out(line);
+  return total.hrShare >= HR_SHARE_MIN ? EXIT_OK : EXIT_FAILED;
+}
+
+export function sumUp(results: readonly (Agreement & Partial<Matched>)[]): Agreement & Partial<Matched> {
+  const sum = (pick: (result: Agreement & Partial<Matched>) => number): number =>
+    results.reduce((total, result) => total + (pick(result) || 0), 0);
   const good = sum((result) => result.good);
   const rmssdGood = sum((result) => result.rmssdGood);
   const medians = results.map((result) => result.rmssdMedianError).filter((value) => !Number.isNaN(value));
+  const matched = {
+    beats: sum((result) => result.beats ?? 0),
+    found: sum((result) => result.found ?? 0),
+    extra: sum((result) => result.extra ?? 0),
+  };
   return {
     recording: 'all',
     seconds: sum((result) => result.seconds),
@@ -206,13 +248,16 @@ export function sumUp(results: readonly Agreement[]): Agreement {
     rmssdGood,
     rmssdShare: sum((result) => result.rmssdShare * result.rmssdGood) / rmssdGood,
     rmssdMedianError: medians.toSorted((a, b) => a - b)[medians.length >> 1] ?? Number.NaN,
+    ...(results.some(({ beats }) => beats !== undefined) ? matched : {}),
   };
 }
 
-function row(result: Agreement): Record<string, string | number> {
+function row(result: Agreement & Partial<Matched>): Record<string, string | number> {
   const percent = (share: number): string => (Number.isNaN(share) ? '-' : `${(100 * share).toFixed(2)} %`);
+  const { beats, found = 0, extra = 0 } = result;
   return {
     recording: result.recording,
+    ...(beats === undefined ? {} : { beats, 'beats found': percent(found / beats), extra }),
     seconds: result.seconds,
     good: result.good,
     'HR within 2 bpm': percent(result.hrShare),

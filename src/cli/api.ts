@@ -65,6 +65,8 @@ export type StreamInfo = Readonly<{
   subject_id: string;
   device_id: string;
   boot_id: string;
+  /** Unix ns of device time 0. */
+  epoch_ns: bigint | number;
   started_at: string;
   channels: readonly Readonly<{
     code: string;

@@ -5,6 +5,7 @@ import { PipelineError } from '../errors.ts';
 import { physicalSamples, readRecord, writeAnnotations } from '../formats/wfdb.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
+import { startProgress } from './progress.ts';
 
 /** Finds the R peaks of a record and writes them as normal beats (N).
  *  @param recordPath of the .hea file  @param lead index or name of a lead; `all`: fuse the leads of the first one's rate
@@ -48,12 +49,20 @@ export const detect: Command = {
   examples: ['biosignal detect 100.hea --lead 0 --annotator bio'],
   run: async ({ console, options, positionals, json }) => {
     if (positionals.length === 0) throw new UsageError('name at least one record');
-    const results = [];
+    const results: { record: string; path: string; beatCount: number }[] = [];
+    const progress = startProgress(console, 'detect', positionals.length);
+    const startedMs = performance.now();
     for (const record of positionals) {
+      console.signal.throwIfAborted();
       const result = await detectRecord(record, options.text('lead'), options.text('annotator'), options.text('out') || dirname(record));
       results.push({ record, ...result });
-      if (!json) console.out(`${result.path}: ${result.beatCount} beats`);
+      const perMin = (60_000 * results.length) / (performance.now() - startedMs);
+      progress.update(results.length, `${perMin.toFixed(0)} records/min`);
+      if (json) continue;
+      progress.end();
+      console.out(`${result.path}: ${result.beatCount} beats`);
     }
+    progress.end();
     if (json) console.out(JSON.stringify(results));
     return EXIT_OK;
   },

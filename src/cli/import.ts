@@ -5,7 +5,7 @@ import { readAnnotations } from '../formats/wfdb.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, systemCode, UsageError } from './command.ts';
 import { packetCount } from './packetize.ts';
-import { duration } from './progress.ts';
+import { duration, placeOf } from './progress.ts';
 import { listRecordings, openRecording } from './recording.ts';
 import type { Recording } from './recording.ts';
 import { replayRecording } from './replay.ts';
@@ -50,8 +50,7 @@ Annotations (.atr, EDF+) become events with the code 'annotation'. CSV tables ha
         if (!json) console.out(`${path}: done before`);
         continue;
       }
-      const left = index === 0 ? '' : `, ${duration(((performance.now() - startedMs) / index) * (paths.length - index))} left`;
-      const label = paths.length === 1 ? '' : `[${index + 1}/${paths.length}${left}] `;
+      const label = placeOf(index, results.length, paths.length, performance.now() - startedMs);
       const result = await importOne(path, paths.length > 1, label, options, states, console);
       results.push(result);
       if (!json) describe(result, console);

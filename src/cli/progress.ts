@@ -49,6 +49,14 @@ function describe(label: string, done: number, total: number, elapsedMs: number,
   return parts.join('  ');
 }
 
+/** `[3/24, 2 min 10 s left] ` for the label of one of several; '' for the only one.
+ *  @param index of `total`, from 0  @param doneCount of those that took the elapsed time: some may have been skipped */
+export function placeOf(index: number, doneCount: number, total: number, elapsedMs: number): string {
+  if (total === 1) return '';
+  const left = doneCount === 0 ? '' : `, ${duration((elapsedMs / doneCount) * (total - index))} left`;
+  return `[${index + 1}/${total}${left}] `;
+}
+
 /** `45 s`, `3 min 20 s`, `2 h 05 min`. */
 export function duration(ms: number): string {
   const sec = Math.max(0, Math.round(ms / 1000));

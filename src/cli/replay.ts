@@ -7,7 +7,7 @@ import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts
 import { openSender, transports } from './packet-sender.ts';
 import type { Transport } from './packet-sender.ts';
 import { packetAt, packetCount } from './packetize.ts';
-import { startProgress } from './progress.ts';
+import { placeOf, startProgress } from './progress.ts';
 import { listRecordings, openRecording } from './recording.ts';
 import type { Recording } from './recording.ts';
 import { StateFile } from './state-file.ts';
@@ -179,7 +179,8 @@ With --state, an interrupted replay goes on where it stood, with the same boot.`
     const credential = options.required('key');
     const states = await StateFile.open(options.text('state'));
     const results: ReplayResult[] = [];
-    for (const path of paths) {
+    const startedMs = performance.now();
+    for (const [index, path] of paths.entries()) {
       if (console.signal.aborted) break;
       const recording = await openRecording(path);
       const device = options.text('device');
@@ -196,6 +197,7 @@ With --state, an interrupted replay goes on where it stood, with the same boot.`
           startUnixNs: options.time('start'),
           resume: states.get(path, packetMs),
           durationSec,
+          label: `${placeOf(index, index, paths.length, performance.now() - startedMs)}${recording.name}`,
         },
         console,
         (state) => states.set(path, state),

@@ -15,7 +15,8 @@ export const simulate: Command = {
   name: 'simulate',
   summary: 'Stream simulated devices, with faults if wanted.',
   description: `Each device is one person with ECG, PPG, EDA, skin temperature and acceleration; the same seed gives the same samples.
---truth writes what the signals were made from (beats with their kind, skin responses, breaths), to compare results with.
+--truth writes what the signals were made from (beats with their kind, rhythm, skin responses, breaths, steps, losses of contact);
+'biosignal agreement --truth FILE' compares the service's beats and values with it.
 --ledger records every packet before it is sent and every answer, for 'biosignal verify'.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
@@ -29,11 +30,17 @@ export const simulate: Command = {
     'device-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'Devices are PREFIX0001 ...' },
     'subject-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'User records (external ids) are PREFIX0001 ...' },
     channels: { type: 'string', value: 'LIST', doc: `Comma-separated, of ${simulatedChannels.join(', ')}. Default: all but resp.` },
-    rhythm: { type: 'string', value: 'NAME', fallback: 'sinus', doc: `${rhythms.join(' or ')}.` },
+    rhythm: { type: 'string', value: 'NAME', fallback: 'sinus', doc: `${rhythms.join(', ')}.` },
     activity: { type: 'string', value: 'NAME', fallback: 'rest', doc: `${activities.join(', ')}.` },
     hr: { type: 'string', value: 'BPM', doc: 'Mean heart rate at rest, 30 to 180. Default: by seed, 55 to 80.' },
     pvc: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Ventricular premature beats per 100.' },
     noise: { type: 'string', value: 'X', fallback: '1', doc: '0 clean, 1 usual, 3 poor.' },
+    'contact-loss': {
+      type: 'string',
+      value: 'N',
+      fallback: '0',
+      doc: 'Times per hour that the ECG or the PPG loses contact for 3 to 30 s.',
+    },
     drop: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Packets never sent.' },
     duplicate: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Packets sent twice.' },
     reorder: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Packets held back up to --reorder-sec.' },
@@ -97,6 +104,7 @@ function readFleet(options: Options, speed: number, seconds: number): Fleet {
       activity: options.oneOf('activity', activities),
       pvcPercent: options.number('pvc', 0, 40),
       noise: options.number('noise', 0, 10),
+      contactLossPerHour: options.number('contact-loss', 0, 120),
     },
     faults: {
       dropPercent: options.number('drop', 0, 100),
@@ -120,7 +128,7 @@ function readChannels(text: string): SimulatedChannel[] {
 function describe(fleet: Fleet, result: FleetResult): string[] {
   const { packets, samples, accepted, duplicates, rejected, retries, elapsedSec, faults, firstRejection } = result;
   const lines = [
-    `${fleet.deviceCount} devices, seed ${fleet.seed}: ${packets} packets, ${samples} samples in ${elapsedSec.toFixed(1)} s; ` +
+    `${fleet.deviceCount} device${fleet.deviceCount === 1 ? '' : 's'}, seed ${fleet.seed}: ${packets} packets, ${samples} samples in ${elapsedSec.toFixed(1)} s; ` +
       `${accepted} accepted, ${duplicates} duplicates, ${rejected} rejected, ${retries} retries`,
   ];
   const told = Object.entries(faults).map(([name, count]) => `${count} ${name}`);

@@ -64,14 +64,19 @@ export const verify: Command = {
 acknowledged and are missing, samples that are missing, different or stored twice, and samples that nobody sent. Packets without an answer
 may be there or not. Exit code 1 when anything acknowledged is not exactly once in the database.`,
   options: {
-    wait: { type: 'string', value: 'SEC', fallback: '30', doc: 'How long to wait until the service has moved every packet to the tables.' },
+    wait: {
+      type: 'string',
+      value: 'SEC',
+      fallback: '120',
+      doc: 'How long to wait until the service has moved every packet to the tables.',
+    },
   },
   examples: ['biosignal simulate --devices 20 --speed max --drop 2 --duplicate 5 --ledger run1 && biosignal verify run1'],
   run: async ({ console, options, positionals, json }) => {
     if (positionals.length === 0) throw new UsageError('name a ledger');
     const ledgers = positionals.map((name) => new Ledger(name.replace(/\.jsonl$/, '')));
     return await withDatabase(console, async (database) => {
-      if (!(await waitForBacklog(database, options.number('wait', 0, 86_400) * 1000))) {
+      if (!(await waitForBacklog(database, options.number('wait', 0, 86_400) * 1000, console))) {
         console.err('biosignal verify: packets are still waiting to be moved to the tables; is the service running? Try again.');
         return EXIT_UNAVAILABLE;
       }
@@ -111,12 +116,19 @@ export function isFaulty(verdict: StreamVerdict): boolean {
 export async function verifyLedger(database: Database, ledger: Ledger, console: Console): Promise<StreamVerdict[]> {
   const verdicts: StreamVerdict[] = [];
   const progress = startProgress(console, 'verify', ledger.streams.size);
-  for (const entries of ledger.streams.values()) {
-    console.signal.throwIfAborted();
-    verdicts.push(await verifyStream(database, ledger, entries));
-    progress.update(verdicts.length);
+  const startedMs = performance.now();
+  let samples = 0;
+  try {
+    for (const entries of ledger.streams.values()) {
+      console.signal.throwIfAborted();
+      const verdict = await verifyStream(database, ledger, entries);
+      verdicts.push(verdict);
+      samples += verdict.samples;
+      progress.update(verdicts.length, `${Math.round((1000 * samples) / (performance.now() - startedMs))} samples/s`);
+    }
+  } finally {
+    progress.end();
   }
-  progress.end();
   return verdicts;
 }
 
@@ -290,14 +302,23 @@ function channelId({ code, kind, rateNanoHz, gain, baseline, unit, lead }: Chann
 }
 
 /** Packets are moved from the log to the tables within seconds. @returns false when some still wait */
-async function waitForBacklog(database: Database, timeoutMs: number): Promise<boolean> {
+async function waitForBacklog(database: Database, timeoutMs: number, console: Console): Promise<boolean> {
   // What was logged up to now: a service that goes on taking packets never has an empty log.
-  const newest = await database.pool.query<{ batch_id: bigint }>('select coalesce(max(batch_id), 0) as batch_id from packet_log');
-  for (const deadline = performance.now() + timeoutMs; ; await sleep(200)) {
-    const { rows } = await database.pool.query<{ moved: boolean }>('select batch_id >= $1 as moved from packet_log_checkpoint', [
-      newest.rows[0]!.batch_id.toString(),
-    ]);
-    if (rows[0]?.moved === true) return true;
-    if (performance.now() > deadline) return false;
+  const { rows: log } = await database.pool.query<{ newest: number; done: number }>(
+    `select (select coalesce(max(batch_id), 0)::float8 from packet_log) as newest,
+       (select batch_id::float8 from packet_log_checkpoint) as done`,
+  );
+  const { newest, done } = log[0]!;
+  const progress = startProgress(console, 'the service moves packets to the tables', newest - done);
+  try {
+    for (const deadline = performance.now() + timeoutMs; ; await sleep(200, undefined, { signal: console.signal })) {
+      const { rows } = await database.pool.query<{ moved: number }>('select batch_id::float8 as moved from packet_log_checkpoint');
+      const { moved } = rows[0]!;
+      if (moved >= newest) return true;
+      if (performance.now() > deadline) return false;
+      progress.update(moved - done);
+    }
+  } finally {
+    progress.end();
   }
 }

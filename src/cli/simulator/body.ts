@@ -4,7 +4,7 @@ import { createRandom } from './random.ts';
 import { Schedule } from './schedule.ts';
 import type { Timed } from './schedule.ts';
 
-export const rhythms = ['sinus', 'atrial_fibrillation'] as const;
+export const rhythms = ['sinus', 'atrial_fibrillation', 'paroxysmal_fibrillation'] as const;
 export type Rhythm = (typeof rhythms)[number];
 export const activities = ['rest', 'mixed', 'walk', 'run'] as const;
 export type Activity = (typeof activities)[number];
@@ -19,6 +19,8 @@ export type BodyOptions = Readonly<{
   /** Mean breaths per minute. */
   breathsPerMin: number;
   activity: Activity;
+  /** Losses of contact per hour, of an electrode or of the pulse sensor. */
+  contactLossPerHour: number;
 }>;
 
 /** `N` normal, `V` ventricular premature. In atrial fibrillation all conducted beats are `N`, as MIT-BIH labels them. */
@@ -26,6 +28,9 @@ export type BeatKind = 'N' | 'V';
 export type Beat = Timed & Readonly<{ kind: BeatKind; rrSec: number }>;
 export type Breath = Timed & Readonly<{ durationSec: number; depth: number }>;
 export type Bout = Timed & Readonly<{ stepHz: number; accG: number }>;
+/** Rhythm from `atSec` on. */
+export type RhythmSpan = Timed & Readonly<{ fibrillating: boolean }>;
+export type ContactLoss = Timed & Readonly<{ durationSec: number; sensor: 'ecg' | 'ppg' }>;
 export type SkinResponse = Timed & Readonly<{ amplitudeUs: number }>;
 
 export type Body = Readonly<{
@@ -33,6 +38,8 @@ export type Body = Readonly<{
   breaths: Schedule<Breath>;
   bouts: Schedule<Bout>;
   skinResponses: Schedule<SkinResponse>;
+  rhythms: Schedule<RhythmSpan>;
+  contactLosses: Schedule<ContactLoss>;
   /** Breathing as -1..1 at a time: sine of the phase within the current breath times its depth. */
   breathing: (timeSec: number) => number;
 }>;
@@ -58,16 +65,24 @@ export function createBody(options: BodyOptions): Body {
     const breath = breaths.at(timeSec);
     return breath.depth * Math.sin((2 * Math.PI * (timeSec - breath.atSec)) / breath.durationSec);
   };
+  const rhythmSpans = createRhythms(seed, options.rhythm);
   return {
-    beats: createBeats(options, bouts, breathing),
+    beats: createBeats(options, bouts, rhythmSpans, breathing),
     breaths,
     bouts,
     skinResponses: createSkinResponses(seed),
+    rhythms: rhythmSpans,
+    contactLosses: createContactLosses(seed, options.contactLossPerHour),
     breathing,
   };
 }
 
-function createBeats(options: BodyOptions, bouts: Schedule<Bout>, breathing: (timeSec: number) => number): Schedule<Beat> {
+function createBeats(
+  options: BodyOptions,
+  bouts: Schedule<Bout>,
+  rhythmSpans: Schedule<RhythmSpan>,
+  breathing: (timeSec: number) => number,
+): Schedule<Beat> {
   const random = createRandom(options.seed, 'beats');
   const lf = createWaves(options.seed, 'lf', 8, 0.1, 0.015);
   const vlf = createWaves(options.seed, 'vlf', 5, 0.02, 0.008);
@@ -84,7 +99,7 @@ function createBeats(options: BodyOptions, bouts: Schedule<Bout>, breathing: (ti
     const draw = random.next(); // drawn every beat, used or not: options do not shift the rest
     const spread = random.normal();
     let rr: number;
-    if (options.rhythm === 'atrial_fibrillation') {
+    if (rhythmSpans.at(t).fibrillating) {
       rr = meanRr * (1 + AF_RR_SPREAD * Math.max(-2, Math.min(2.5, spread)));
     } else {
       const modulation = HF_SD_MS * Math.SQRT2 * breathing(t) + LF_SD_MS * lf(t) + VLF_SD_MS * vlf(t);
@@ -143,6 +158,31 @@ function createBouts(seed: number, activity: Activity): Schedule<Bout> {
     // Mixed days begin still, so that a fresh demo shows a clean trace first.
     const kind = always ?? (previous === null || draw < 0.6 ? STILL : draw < 0.92 ? WALK : RUN);
     return { atSec, stepHz: kind.stepHz * vary, accG: kind.accG * vary };
+  });
+}
+
+/** Paroxysmal: minutes of sinus rhythm, then a minute or three of fibrillation, again and again. */
+function createRhythms(seed: number, rhythm: Rhythm): Schedule<RhythmSpan> {
+  const random = createRandom(seed, 'rhythm');
+  return new Schedule(6, (previous) => {
+    if (previous === null) return { atSec: 0, fibrillating: rhythm === 'atrial_fibrillation' };
+    const lengthSec = previous.fibrillating ? random.between(60, 180) : random.between(120, 300);
+    const changes = rhythm === 'paroxysmal_fibrillation';
+    return { atSec: previous.atSec + lengthSec, fibrillating: changes ? !previous.fibrillating : previous.fibrillating };
+  });
+}
+
+export const CONTACT_LOSS_SEC_MAX = 30;
+
+function createContactLosses(seed: number, perHour: number): Schedule<ContactLoss> {
+  const random = createRandom(seed, 'contact');
+  return new Schedule(CONTACT_LOSS_SEC_MAX + 6, (previous) => {
+    const pauseSec = perHour === 0 ? Infinity : random.exponential(3600 / perHour);
+    return {
+      atSec: (previous === null ? 0 : previous.atSec + previous.durationSec) + pauseSec,
+      durationSec: random.between(3, CONTACT_LOSS_SEC_MAX),
+      sensor: random.next() < 0.5 ? 'ecg' : 'ppg',
+    };
   });
 }
 

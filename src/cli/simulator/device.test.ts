@@ -25,6 +25,8 @@ test('gives the same samples and beats however the time is cut', () => {
     seed: 7,
     pvcPercent: 5,
     activity: 'mixed',
+    rhythm: 'paroxysmal_fibrillation',
+    contactLossPerHour: 120,
     channels: ['ecg.ii', 'ppg.ir', 'eda', 'temp.skin', 'acc.x', 'resp'],
   } as const;
   const whole = run(options, 90_000, () => 90_000);
@@ -88,4 +90,41 @@ test('running raises the heart rate and moves the wrist', () => {
   const range = (z: readonly number[]): number => Math.max(...z.slice(-500)) - Math.min(...z.slice(-500));
   expect(range(running.samples[0]!)).toBeGreaterThan(4096);
   expect(range(still.samples[0]!)).toBeLessThan(600);
+});
+
+test('fibrillation comes and goes: irregular beats without P waves, then sinus rhythm again', () => {
+  const device = createSimulatedDevice({ seed: 4, rhythm: 'paroxysmal_fibrillation', channels: ['temp.skin'] });
+  const rr: Record<'true' | 'false', number[]> = { true: [], false: [] };
+  for (let sec = 0; sec < 1800; sec++) {
+    const span = device.next(1000);
+    for (const { rrMs } of span.beats) rr[`${span.fibrillating}`].push(rrMs);
+  }
+  const irregularity = (values: readonly number[]): number => {
+    const steps = values.slice(1).map((value, i) => Math.abs(value - values[i]!));
+    return steps.reduce((sum, step) => sum + step, 0) / values.reduce((sum, value) => sum + value, 0);
+  };
+  expect(Math.min(rr.true.length, rr.false.length)).toBeGreaterThan(300);
+  expect(irregularity(rr.true)).toBeGreaterThan(0.15);
+  expect(irregularity(rr.false)).toBeLessThan(0.06);
+});
+
+test('a loss of contact takes the ECG to its rail and the pulse out of the PPG, for as long as the truth says', () => {
+  const device = createSimulatedDevice({ seed: 3, contactLossPerHour: 60, channels: ['ecg.ii', 'ppg.ir'] });
+  const samples: number[][] = [[], []];
+  const losses: { atSec: number; durationSec: number; sensor: string }[] = [];
+  for (let sec = 0; sec < 900; sec++) {
+    const span = device.next(1000);
+    for (const { channelNo, samples: run } of span.runs) samples[channelNo]!.push(...run);
+    losses.push(...span.contactLosses);
+  }
+  const of = (sensor: string) => losses.filter((loss) => loss.sensor === sensor && loss.atSec + loss.durationSec < 900);
+  expect(Math.min(of('ecg').length, of('ppg').length)).toBeGreaterThan(1);
+  const cut = (channel: number, fs: number, from: number, to: number): number[] =>
+    samples[channel]!.slice(Math.ceil(from * fs), Math.floor(to * fs));
+  const range = (values: readonly number[]): number => Math.max(...values) - Math.min(...values);
+  for (const { atSec, durationSec } of of('ecg')) {
+    expect(Math.min(...cut(0, 250, atSec + 1.5, atSec + durationSec))).toBeGreaterThan(32_000);
+    expect(Math.max(...cut(0, 250, atSec + durationSec + 0.01, atSec + durationSec + 1))).toBeLessThan(3000);
+  }
+  for (const { atSec, durationSec } of of('ppg')) expect(range(cut(1, 100, atSec + 1.5, atSec + durationSec))).toBeLessThan(400);
 });

@@ -3,10 +3,10 @@
 import { gridCeil } from '../../signal.ts';
 import type { ChannelConfig, ChannelNo, SampleRun } from '../../signal.ts';
 import { createBody } from './body.ts';
-import type { Activity, BeatKind, Body, Rhythm } from './body.ts';
+import type { Activity, BeatKind, Body, ContactLoss, Rhythm } from './body.ts';
 import { createNoise } from './noise.ts';
 import type { NoiseLevels, NoiseSource } from './noise.ts';
-import { addAcceleration, addEcg, addEda, addPpg, addPpgMotion, addTemperature, systolicPeakSec } from './waveforms.ts';
+import { addAcceleration, addEcg, addEda, addPpg, addPpgMotion, addTemperature, cutContact, systolicPeakSec } from './waveforms.ts';
 
 export const simulatedChannels = ['ecg.ii', 'ppg.ir', 'eda', 'temp.skin', 'acc.x', 'acc.y', 'acc.z', 'resp'] as const;
 export type SimulatedChannel = (typeof simulatedChannels)[number];
@@ -29,6 +29,8 @@ export type SimulatedDeviceOptions = Readonly<{
   activity?: Activity;
   /** 0 clean, 1 a usual recording (default), 3 poor. */
   noise?: number;
+  /** Losses of contact per hour, 3 to 30 s each, of the ECG or of the PPG. Default 0. */
+  contactLossPerHour?: number;
 }>;
 
 export type TruthBeat = Readonly<{
@@ -56,6 +58,10 @@ export type SimulatedSpan = Readonly<{
   breathSec: readonly number[];
   /** Truth: steps per second at the end of the span; 0 when still. */
   stepHz: number;
+  /** Truth: is the heart fibrillating at the end of the span? */
+  fibrillating: boolean;
+  /** Truth: losses of contact that begin in the span. */
+  contactLosses: readonly ContactLoss[];
 }>;
 
 export type SimulatedDevice = Readonly<{
@@ -127,7 +133,6 @@ const NS_PER_SEC = 1_000_000_000;
 export function createSimulatedDevice(options: SimulatedDeviceOptions): SimulatedDevice {
   const { seed } = options;
   const codes = options.channels ?? simulatedChannels.filter((code) => code !== 'resp');
-  const fibrillating = options.rhythm === 'atrial_fibrillation';
   const body = createBody({
     seed,
     rhythm: options.rhythm ?? 'sinus',
@@ -135,6 +140,7 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
     pvcPercent: options.pvcPercent ?? 0,
     breathsPerMin: options.breathsPerMin ?? 11 + ((Math.imul(seed, 5) >>> 0) % 8),
     activity: options.activity ?? 'rest',
+    contactLossPerHour: options.contactLossPerHour ?? 0,
   });
   const noiseScale = options.noise ?? 1;
   const sensors = codes.map((code, index) => {
@@ -162,7 +168,7 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
       const k0 = gridCeil(t0DeviceNs, sensor.config.rateNanoHz);
       const n = gridCeil(t1DeviceNs, sensor.config.rateNanoHz) - k0;
       if (n === 0) continue;
-      const samples = readSensor(body, sensor, fibrillating, noiseScale, k0, n);
+      const samples = readSensor(body, sensor, noiseScale, k0, n);
       runs.push({ channelNo: sensor.channelNo, k0, samples, qmask: null });
     }
     const t0 = Number(t0DeviceNs) / NS_PER_SEC;
@@ -177,20 +183,23 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
     const skinResponseSec = body.skinResponses.between(t0, t1).map((response) => response.atSec);
     const breathSec = body.breaths.between(t0, t1).map((breath) => breath.atSec);
     const stepHz = body.bouts.at(t1).stepHz;
-    for (const schedule of [body.beats, body.breaths, body.bouts, body.skinResponses]) schedule.forget(t1);
-    return { t0DeviceNs, t1DeviceNs, runs, beats, skinResponseSec, breathSec, stepHz };
+    const { fibrillating } = body.rhythms.at(t1);
+    const contactLosses = body.contactLosses.between(t0, t1);
+    for (const schedule of [body.beats, body.breaths, body.bouts, body.skinResponses, body.rhythms, body.contactLosses])
+      schedule.forget(t1);
+    return { t0DeviceNs, t1DeviceNs, runs, beats, skinResponseSec, breathSec, stepHz, fibrillating, contactLosses };
   };
   return { channels: sensors.map((sensor) => sensor.config), next };
 }
 
 type Sensor = Readonly<{ code: SimulatedChannel; model: Model; fs: number; config: ChannelConfig; noise: NoiseSource }>;
 
-function readSensor(body: Body, sensor: Sensor, fibrillating: boolean, noiseScale: number, k0: number, n: number): Int32Array {
+function readSensor(body: Body, sensor: Sensor, noiseScale: number, k0: number, n: number): Int32Array {
   const { code, fs, model, config } = sensor;
   const physical = new Float64Array(n);
   switch (code) {
     case 'ecg.ii':
-      addEcg(body, fibrillating, fs, k0, physical);
+      addEcg(body, fs, k0, physical);
       break;
     case 'ppg.ir':
       addPpg(body, fs, k0, physical);
@@ -217,6 +226,8 @@ function readSensor(body: Body, sensor: Sensor, fibrillating: boolean, noiseScal
   }
   const electrode = code === 'ecg.ii' || code === 'ppg.ir';
   sensor.noise(physical, k0, electrode ? (k) => body.bouts.at(k / fs).accG : () => 0);
+  if (code === 'ecg.ii') cutContact(body, 'ecg', (model.digitalMax - config.baseline) / config.gain, fs, k0, physical);
+  if (code === 'ppg.ir') cutContact(body, 'ppg', -4, fs, k0, physical);
   const digital = new Int32Array(n);
   for (let i = 0; i < n; i++) {
     const lsb = Math.round(physical[i]! * config.gain + config.baseline);

@@ -56,11 +56,13 @@ export async function streamFleet(fleet: Fleet, options: StreamOptions, console:
           const waitMs = startedMs + dueMs / speed - performance.now();
           if (waitMs > 1) await sleep(waitMs, undefined, { signal: console.signal });
         }
-        await truth?.write(device.deviceId, device.subject, span);
+        await truth?.write(device.deviceId, device.bootId, device.subject, span);
         for (const block of packet.blocks) samples += block.samples.length;
         packets++;
-        // The device's wall clock is right: it says what time it is now, not when the samples were taken.
-        const bytes = encodePacket({ ...packet, sentUnixNs: BigInt(Date.now()) * 1_000_000n });
+        // A live device says what time it is now, so that the service measures its clock. Faster than life there is no such time: then the
+        // samples' own time counts, as with a recording, however long a packet waits on a busy machine.
+        const sentUnixNs = speed === 1 ? BigInt(Date.now()) * 1_000_000n : 0n;
+        const bytes = encodePacket({ ...packet, sentUnixNs });
         await outgoing.send(index, device.path.push({ bytes, seq: packet.seq }, Number(span.t1DeviceNs) / 1e6));
       }
       const sec = (performance.now() - startedMs) / 1000;

@@ -13,10 +13,11 @@ export class TruthFile {
   }
 
   /** One line per packet that holds an event. Times are device seconds and ns; add startUnixNs (and the skew) for wall time. */
-  async write(device: string, subject: string, span: SimulatedSpan): Promise<void> {
-    if (span.beats.length + span.skinResponseSec.length + span.breathSec.length === 0) return;
+  async write(device: string, bootId: string, subject: string, span: SimulatedSpan): Promise<void> {
+    if (span.beats.length + span.skinResponseSec.length + span.breathSec.length + span.contactLosses.length === 0) return;
     const line = JSON.stringify({
       device,
+      bootId,
       subject,
       startUnixNs: this.#startUnixNs,
       t0DeviceNs: String(span.t0DeviceNs),
@@ -24,6 +25,8 @@ export class TruthFile {
       skinResponseSec: span.skinResponseSec,
       breathSec: span.breathSec,
       stepHz: span.stepHz,
+      fibrillating: span.fibrillating,
+      contactLosses: span.contactLosses,
     });
     if (!this.#file.write(`${line}\n`)) await new Promise<void>((resolve) => this.#file.once('drain', resolve));
   }

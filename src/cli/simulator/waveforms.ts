@@ -1,6 +1,7 @@
 /** What each sensor reads of the simulated body, in physical units, without noise.
  *  Each function adds to `out` the samples k0 .. k0 + n - 1 of a grid of fs Hz; events are added in ascending order, so a sample's sum
  *  does not depend on where the range was cut. */
+import { CONTACT_LOSS_SEC_MAX } from './body.ts';
 import type { Beat, BeatKind, Body, Bout } from './body.ts';
 
 type Wave = Readonly<{
@@ -39,12 +40,13 @@ const BEAT_BEFORE_SEC = 1.2;
 const BEAT_AFTER_SEC = 0.6;
 
 /** Lead II in mV. */
-export function addEcg(body: Body, fibrillating: boolean, fs: number, k0: number, out: Float64Array): void {
+export function addEcg(body: Body, fs: number, k0: number, out: Float64Array): void {
   const n = out.length;
   const beats = body.beats.between(k0 / fs - BEAT_BEFORE_SEC, (k0 + n) / fs + BEAT_AFTER_SEC);
   for (const beat of beats) {
     const rr = Math.min(1.3, Math.max(0.35, beat.rrSec));
     const waves = beat.kind === 'V' ? ventricularBeat : normalBeat;
+    const fibrillating = body.rhythms.at(beat.atSec).fibrillating;
     for (let w = 0; w < waves.length; w++) {
       const wave = waves[w]!;
       if (fibrillating && wave.centreSec < -0.1) continue; // no P in fibrillation
@@ -52,9 +54,10 @@ export function addEcg(body: Body, fibrillating: boolean, fs: number, k0: number
       addGaussian(out, fs, k0, beat.atSec + wave.centreSec * factor, wave.widthSec * factor, wave.amplitude);
     }
   }
-  if (!fibrillating) return;
+  if (!body.rhythms.between(0, (k0 + n) / fs).some(({ fibrillating }) => fibrillating)) return;
   for (let i = 0; i < n; i++) {
     const t = (k0 + i) / fs; // f waves, 5-7 Hz, their rate wandering
+    if (!body.rhythms.at(t).fibrillating) continue;
     out[i]! += 0.06 * Math.sin(2 * Math.PI * 6 * t + 2.5 * Math.sin(2 * Math.PI * 0.3 * t));
   }
 }
@@ -139,6 +142,22 @@ export function addPpgMotion(body: Body, fs: number, k0: number, out: Float64Arr
   for (let i = 0; i < out.length; i++) {
     const t = (k0 + i) / fs;
     out[i]! += 1.1 * swing(body.bouts.at(t), t, 0.7);
+  }
+}
+
+/** What is read while there is no contact, in place of the signal: an open electrode is drawn to its rail, a finger clip sees the room.
+ *  @param restValue physical */
+export function cutContact(body: Body, sensor: 'ecg' | 'ppg', restValue: number, fs: number, k0: number, out: Float64Array): void {
+  const t1 = (k0 + out.length) / fs;
+  for (const { atSec, durationSec, sensor: of } of body.contactLosses.between(k0 / fs - CONTACT_LOSS_SEC_MAX, t1)) {
+    if (of !== sensor) continue;
+    const to = Math.min(out.length, Math.ceil((atSec + durationSec) * fs) - k0);
+    for (let i = Math.max(0, Math.ceil(atSec * fs) - k0); i < to; i++) {
+      const sinceSec = (k0 + i) / fs - atSec;
+      const left = Math.exp(-sinceSec / 0.15); // the input drifts away within a second
+      const hum = sensor === 'ecg' ? 0 : 0.05 * Math.sin(2 * Math.PI * 0.7 * sinceSec); // people walk past the lamp
+      out[i] = out[i]! * left + (restValue + hum) * (1 - left);
+    }
   }
 }
 
