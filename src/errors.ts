@@ -84,5 +84,6 @@ export function rejected(code: ErrorCode, detail: string): Rejected {
 }
 
 export function isRejected(value: object): value is Rejected {
-  return 'rejected' in value && value.rejected === true;
+  // not `in`: asked of objects of many shapes, once a packet and more, it costs ten times a plain read
+  return (value as { rejected?: unknown }).rejected === true;
 }

@@ -317,23 +317,22 @@ export class FrameClock {
     for (const channel of this.channels) {
       const covered = channel.covered();
       if (emitted) {
-        channel.late.length = 0;
+        if (channel.late.length > 0) channel.late.length = 0;
         if (covered >= channel.kTo) channel.misses = 0;
         else channel.misses++;
       }
       const rate = channel.config.rateNanoHz;
       const kTo = window === this.window + 1 ? channel.kTo : this.#edge(channel.stream, rate, window);
       if (covered < kTo) noteGaps(channel, Math.max(channel.kFrom, channel.kFirst), kTo);
+      const { runs } = channel;
       let consumed = 0;
-      while (consumed < channel.runs.length && channel.runs[consumed]!.end <= kTo) consumed++;
-      if (consumed === channel.runs.length) channel.runs.length = 0;
-      else if (consumed > 0) channel.runs.splice(0, consumed);
+      while (consumed < runs.length && runs[consumed]!.end <= kTo) consumed++;
+      if (consumed === 1 && runs.length === 1) runs.pop(); // the usual case: setting a length is a call into the runtime
+      else if (consumed > 0) runs.splice(0, consumed);
+      channel.kFrom = kTo;
+      channel.kTo = this.#edge(channel.stream, rate, window + 1);
     }
     this.window = window;
-    for (const channel of this.channels) {
-      channel.kFrom = this.#edge(channel.stream, channel.config.rateNanoHz, window);
-      channel.kTo = this.#edge(channel.stream, channel.config.rateNanoHz, window + 1);
-    }
   }
 
   /** Window that a grid index lies in. */

@@ -168,8 +168,8 @@ function readChannel(r: WireReader): RawChannel {
         rateNanoHz = r.uint();
         break;
       case 0x28: {
-        const zigzag = r.uint();
-        tOffsetNs = zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
+        const sint = r.uint();
+        tOffsetNs = sint % 2 === 0 ? sint / 2 : -(sint + 1) / 2;
         break;
       }
       case 0x30:
@@ -271,7 +271,12 @@ export function writeChannelHead(
 
 /** sint64: zigzag. */
 export function writeOffset(w: WireWriter, tOffsetNs: number): void {
-  w.uint(0x28, tOffsetNs >= 0 ? 2 * tOffsetNs : -2 * tOffsetNs - 1);
+  w.uint(0x28, zigzag(tOffsetNs));
+}
+
+/** A signed number as the unsigned one that a sint64 field holds. */
+export function zigzag(value: number): number {
+  return value >= 0 ? 2 * value : -2 * value - 1;
 }
 
 export function writeFeature(w: WireWriter, feature: LiveFeature): void {

@@ -8,10 +8,13 @@ const encoder = new TextEncoder();
 
 export class WireWriter {
   #buf: Uint8Array<ArrayBuffer>;
+  /** Of the same bytes. */
+  #view: DataView<ArrayBuffer>;
   #pos = 0;
 
   constructor(bytes: number) {
     this.#buf = new Uint8Array(Math.max(64, bytes));
+    this.#view = new DataView(this.#buf.buffer);
   }
 
   reset(): void {
@@ -39,6 +42,7 @@ export class WireWriter {
     const larger = new Uint8Array(Math.max(2 * this.#buf.length, this.#pos + bytes));
     larger.set(this.#buf.subarray(0, this.#pos));
     this.#buf = larger;
+    this.#view = new DataView(larger.buffer);
   }
 
   #tag(tag: number): void {
@@ -77,6 +81,15 @@ export class WireWriter {
     b[this.#pos++] = (word >>> 8) & 0xff;
     b[this.#pos++] = (word >>> 16) & 0xff;
     b[this.#pos++] = word >>> 24;
+  }
+
+  /** The same, without a bigint: high * 2^32 + low, both below 2^32. */
+  fixed64Words(tag: number, high: number, low: number): void {
+    this.#reserve(10);
+    this.#tag(tag);
+    this.#view.setUint32(this.#pos, low, true);
+    this.#view.setUint32(this.#pos + 4, high, true);
+    this.#pos += 8;
   }
 
   double(tag: number, value: number): void {
@@ -209,6 +222,30 @@ export class WireWriter {
     this.#varint(4 * samples.length);
     this.#buf.set(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength), this.#pos); // little-endian on both sides
     this.#pos += samples.byteLength;
+  }
+
+  /** Physical values of [from, to) as packed floats, written where they go: no array between. */
+  physicalFloats(tag: number, samples: Int32Array, from: number, to: number, baseline: number, scale: number): void {
+    const bytes = 4 * (to - from);
+    this.#reserve(8 + bytes);
+    this.#tag(tag);
+    this.#varint(bytes);
+    const view = this.#view;
+    let p = this.#pos;
+    for (let i = from; i < to; i++, p += 4) view.setFloat32(p, (samples[i]! - baseline) * scale, true);
+    this.#pos = p;
+  }
+
+  /** A length-delimited field of which one part is at hand and `rest` bytes follow. */
+  head(tag: number, part: Uint8Array, rest: number): void {
+    this.#reserve(8 + part.length);
+    this.#tag(tag);
+    this.#varint(part.length + rest);
+    const b = this.#buf;
+    let p = this.#pos;
+    // some 30 bytes: less than a call of set()
+    for (let i = 0; i < part.length; i++) b[p++] = part[i]!;
+    this.#pos = p;
   }
 
   /** Runs of equal flags: length * 4 + flag. */
