@@ -18,7 +18,8 @@ import { MotionChannel, RATE_STEP_HZ, STATES, STEP_SEC, WINDOW_SEC, rateHz } fro
 
 /** A rate is decided this many frames after its window. */
 const LAG = 2;
-const FIRST_FRAME = WINDOW_SEC / STEP_SEC;
+/** Frame of the first rate: a window must be full. */
+export const FIRST_FRAME = WINDOW_SEC / STEP_SEC;
 
 /** Tuned on IEEE SPC recordings 01-06; see README.md for what each is worth. */
 const weights = {

@@ -18,6 +18,7 @@ import { highPass, lowPass } from './biquad.ts';
 import type { Biquad } from './biquad.ts';
 import { appendBeat, noBeats } from './kernel-beats.ts';
 import type { FoundBeats } from './kernel.ts';
+import { FIRST_FRAME } from './ppg-motion-hr.ts';
 import type { FoundRates } from './ppg-motion-hr.ts';
 import { TwoAverageDetector } from './ppg-two-averages.ts';
 import type { QualityFlag } from '../signal.ts';
@@ -197,7 +198,9 @@ export class PpgQuality {
 
   #isDue(): boolean {
     if (this.#n < (this.#judgedSec + this.latencySec) * this.#rate) return false;
-    return !this.#hasRates || this.#rateFrame >= rateFrameOf(this.#judgedSec);
+    // The first seconds after reset have no rate to wait for: no window ends that early.
+    const frame = rateFrameOf(this.#judgedSec);
+    return !this.#hasRates || frame < FIRST_FRAME || this.#rateFrame >= frame;
   }
 
   /** One decimated sample: filters and sums. */

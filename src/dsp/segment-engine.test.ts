@@ -80,6 +80,19 @@ describe('StreamEngine', () => {
     expect(values([ecg, louder], [{ ...run!, samples: run!.samples.subarray(0, half) }, second])).toEqual(values([ecg], [run!]));
   });
 
+  test.each([0.1, 3, 50])('the first pulse waves are judged the same whether they come in packets of %f s or all at once', (packetSec) => {
+    const channels = [fixtureChannels[2]!];
+    const rowsOf = (sec: number): string[] => {
+      const found: string[] = [];
+      feed(channels, madeUpStream(4, 0, 60, channels), sec, (_, { beats, features }) => {
+        for (const b of beats) found.push(`beat ${b.tNs} ${b.quality}`);
+        for (const f of features) found.push(`${f.feature} ${f.tNs} ${f.value} ${f.qmask}`);
+      });
+      return found.toSorted();
+    };
+    expect(rowsOf(packetSec)).toEqual(rowsOf(60));
+  });
+
   test('samples that the device calls bad count as missing', () => {
     const [run] = madeUpStream(3, 0, 120, [ecg]);
     const rows = new RowBuffer();
