@@ -28,6 +28,8 @@ export type WorldOptions = Readonly<{
   arrange?: (postgres: PrivatePostgres, workDir: string) => Promise<void>;
   env?: Readonly<Record<string, string>>;
   nodeFlags?: readonly string[];
+  /** A service that ends by itself while it is waited for is started again, as an init system does. */
+  supervised?: boolean;
   /** Devices reach the service through a proxy. */
   front?: boolean;
 }>;
@@ -94,8 +96,9 @@ export class World {
       DATABASE_URL: postgres.url.replace(`:${postgres.port}/`, `:${proxy.port}/`),
       BIO_DEVICE_PACKETS_PER_SEC_MAX: '100000',
       BIO_REQUESTS_PER_SEC_MAX: '100000',
-      // Whether it stops in good order is asked, not how fast the machine is.
+      // Whether it stops in good order is asked, and whether a worker answers, not how fast the machine is.
       BIO_STOP_TIMEOUT_MS: '60000',
+      BIO_DSP_TASK_TIMEOUT_MS: '60000',
       ...options.env,
     };
     const service = new ServiceProcess(await freePort(), { env, nodeFlags: options.nodeFlags ?? [] });
@@ -126,11 +129,15 @@ export class World {
   }
 
   /** Until /readyz says so and a new packet was acknowledged. @returns ms since `sinceMs` */
-  async untilServing(sinceMs: number, timeoutMs = 60_000): Promise<number> {
+  async untilServing(sinceMs: number, timeoutMs = 300_000): Promise<number> {
     for (let ready = false; ; await sleep(20)) {
       ready ||= await this.service.isReady();
       if (ready && (await this.fleet.probe())) return performance.now() - sinceMs;
-      if (!this.service.running) throw new Error(`the service has ended:\n${this.service.log}`);
+      if (!this.service.running) {
+        if (!this.#options.supervised) throw new Error(`the service has ended:\n${this.service.log}`);
+        this.service.start();
+        ready = false;
+      }
       if (performance.now() - sinceMs > timeoutMs) throw new Error(`not serving after ${timeoutMs} ms:\n${this.service.log.slice(-4000)}`);
     }
   }
@@ -165,7 +172,7 @@ export class World {
       signal: new AbortController().signal,
     };
     for (let attempt = 1; attempt <= 3 && out.length === 0; attempt++) {
-      await runCommand(verify, [this.ledger, '--json', '--wait', '60'], console);
+      await runCommand(verify, [this.ledger, '--json', '--wait', '120'], console);
     }
     try {
       return JSON.parse(out.join('\n')) as Verdict;
