@@ -35,6 +35,8 @@ const SAMPLES_MAX = Number(process.env['BIO_BENCH_SAMPLES'] ?? (process.env['BEN
 const OTHERS = 8;
 const ASK_SEC = 4;
 
+const source = synthetic(1)[0]!.channels[0]!;
+
 const quantile = (values: readonly number[], q: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(q * values.length))] ?? NaN;
 
@@ -50,7 +52,6 @@ async function fillStream(
   methodId: number,
 ): Promise<void> {
   const client = await database.connect();
-  const source = synthetic()[0]!.channels[0]!;
   const codecs = Array.from({ length: 16 }, (_, i) => ({ k: i, samples: source.subarray(i * 1000, i * 1000 + FS) }));
   const STEP = 20_000;
   for (let at = 0; at < seconds; at += STEP) {

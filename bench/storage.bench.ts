@@ -100,7 +100,7 @@ const WRITE_SECONDS = 240;
 /** P5: PostgreSQL's processor time per sample: seconds of 100 devices with 4 channels of 250 Hz, with and without the packet log. */
 async function write(): Promise<void> {
   if (server.postmasterPid === null) throw new Error('the server is on another machine: its processor time cannot be read');
-  const source = synthetic()[0]!.channels[0]!;
+  const source = synthetic(1)[0]!.channels[0]!;
   for (const withLog of [false, true]) {
     const cpuNs: number[] = [];
     const rates: number[] = [];
@@ -204,7 +204,7 @@ async function copy(): Promise<void> {
 /** A row per sample: what it costs beside the blocks of `space` and the read of bench/queries.bench.ts. */
 async function rows(): Promise<void> {
   const { database, drop } = await freshDatabase(server.url);
-  const source = synthetic()[0]!.channels[0]!;
+  const source = synthetic(1)[0]!.channels[0]!;
   const client = await database.connect();
   await client.query(
     'create table sample_row (stream_id integer, channel_no smallint, time timestamptz, value integer, primary key (stream_id, channel_no, time))',

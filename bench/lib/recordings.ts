@@ -51,10 +51,10 @@ export function bidmc(): Recording[] {
 }
 
 /** 16 bits at 1 kHz: beats over breathing, with 3 bits of noise. */
-export function synthetic(): Recording[] {
+export function synthetic(count = 8): Recording[] {
   let seed = 42;
   const noise = (): number => (seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff) / 0x7fffffff - 0.5;
-  return Array.from({ length: 8 }, (_, r) => ({
+  return Array.from({ length: count }, (_, r) => ({
     name: `synthetic ${r}`,
     rateHz: 1000,
     channels: [
