@@ -62,12 +62,12 @@ export class MemorySink implements PacketSink {
 
   accept(session: Session, admitted: Admitted): Promise<void> | 'busy' {
     if (this.mode === 'busy') return 'busy';
-    const key = `${session.deviceId}/${session.bootId}`;
     this.hub.push(session, admitted.runs);
     this.packetCount++;
     for (const run of admitted.runs) this.sampleCount += run.samples.length;
     const batch = (this.#batch ??= this.#newBatch());
     if (!this.#ledger) return batch.promise;
+    const key = `${session.deviceId}/${session.bootId}`;
     void batch.promise.then(
       () => {
         const seqs = this.stored.get(key) ?? new Set();

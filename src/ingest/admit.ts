@@ -4,6 +4,7 @@ import { rejected } from '../errors.ts';
 import type { Packet } from '../proto/packet-codec.ts';
 import type { ChannelConfig, ChannelNo, SampleRun } from '../signal.ts';
 import { gridIndex } from '../signal.ts';
+import { bigintOf, numberOf } from './bigints.ts';
 import type { Session } from './session.ts';
 import { sameChannel } from './session.ts';
 import type { Admitted } from './sink.ts';
@@ -82,7 +83,7 @@ export function admitPacket(packet: Packet, session: Session, limits: AdmissionL
   }
 
   const blocks = packet.blocks;
-  const t0 = Number(t0DeviceNs);
+  const t0 = numberOf(t0DeviceNs);
   const small = t0 < 4_503_599_627_370_496; // 2^52, 52 days: t0 + offset is an exact number
   const runs: SampleRun[] = [];
   let newChannels = noChannels as ChannelConfig[];
@@ -131,10 +132,11 @@ export function admitPacket(packet: Packet, session: Session, limits: AdmissionL
     if (item.tOffsetNs > endOffsetNs) endOffsetNs = item.tOffsetNs;
   }
 
-  const endDeviceNs = t0DeviceNs + BigInt(Math.round(endOffsetNs));
-  const aheadNs = Number(session.epochNs + endDeviceNs - nowNs);
-  if (aheadNs > limits.futureSecMax * 1e9) {
-    return rejected('packet_clock', `ends ${aheadNs / 1e9} s in the future, limit ${limits.futureSecMax}`);
+  const endDeviceNs = t0DeviceNs + bigintOf(Math.round(endOffsetNs));
+  const endNs = session.epochNs + endDeviceNs;
+  // In the past, the usual case, is one comparison.
+  if (endNs > nowNs && Number(endNs - nowNs) > limits.futureSecMax * 1e9) {
+    return rejected('packet_clock', `ends ${Number(endNs - nowNs) / 1e9} s in the future, limit ${limits.futureSecMax}`);
   }
   if (session.epochNs + t0DeviceNs < TIME_MIN_NS) return rejected('packet_clock', 'starts before the year 2000');
   // In order, the usual case, is one comparison.

@@ -30,8 +30,8 @@ const UNSETTLED_MAX = 4 * WINDOW;
 const QUEUE_BYTES_MAX = 4 * 1024 * 1024;
 const BUSY_RETRY_MS = 20;
 /** Acknowledgements of one socket come at least this far apart, ms, unless the client needs one: a message of a few bytes costs the service
- *  as much as taking a packet. At ten packets a second that halves their number, and no packet waits longer than this. */
-const ACK_SPACING_MS = 180;
+ *  as much as taking a packet. At ten packets a second that is one for five packets, and no packet waits longer than this. */
+const ACK_SPACING_MS = 480;
 const ACK_TICK_MS = 20;
 /** Settled and untold messages at which the client is told at once. */
 const UNTOLD_MAX = WINDOW / 8;
@@ -44,8 +44,6 @@ const BURST_SEC = 4;
 type Group = {
   session: Session | null;
   commit: Commit | null;
-  /** Number of the first message. */
-  firstIndex: number;
   accepted: number;
   duplicates: number;
   rejections: Rejection[] | null;
@@ -54,6 +52,20 @@ type Group = {
   receivedMs: number;
   settled: boolean;
 };
+
+function newGroup(): Group {
+  return { session: null, commit: null, accepted: 0, duplicates: 0, rejections: null, highSeq: 0, receivedMs: 0, settled: false };
+}
+
+function emptied(group: Group): Group {
+  group.session = null;
+  group.commit = null;
+  group.accepted = 0;
+  group.duplicates = 0;
+  group.rejections = null;
+  group.highSeq = 0;
+  return group;
+}
 
 export class IngestSockets {
   readonly #ingest: Ingest;
@@ -150,6 +162,8 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   #settled = 0;
   /** Groups not yet settled, and those settled behind one that is not. */
   readonly #groups: Group[] = [];
+  /** The last one that was settled, for the next packet. */
+  #spare: Group | null = null;
   /** Not yet told. */
   #accepted = 0;
   #duplicates = 0;
@@ -301,17 +315,12 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
       newest.session = session ?? newest.session;
       return newest;
     }
-    const group: Group = {
-      session,
-      commit,
-      firstIndex: this.#received,
-      accepted: 0,
-      duplicates: 0,
-      rejections: null,
-      highSeq: 0,
-      receivedMs: nowMs,
-      settled: commit === null,
-    };
+    const group = this.#spare ?? newGroup();
+    this.#spare = null;
+    group.session = session;
+    group.commit = commit;
+    group.receivedMs = nowMs;
+    group.settled = commit === null;
     this.#groups.push(group);
     commit?.wait(this);
     return group;
@@ -355,7 +364,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
       if (group.accepted > 0) this.#ingest.observeAck((performance.now() - group.receivedMs) / 1000);
     }
     if (done === 0) return;
-    if (done === groups.length) groups.length = 0;
+    if (done === 1 && groups.length === 1) this.#spare = emptied(groups.pop()!); // the usual case: a packet waits for its commit
     else groups.splice(0, done);
     if (!this.#ackPlanned) this.#planAck();
   }

@@ -1,5 +1,6 @@
 /** What ingest remembers of one stream (one boot of one device) while it is sending. */
 import type { ChannelConfig, OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
+import { numberOf } from './bigints.ts';
 import { ClockFitter } from './clock-fit.ts';
 import { SeqSet } from './seq-set.ts';
 import type { Admitted, StreamRecord } from './sink.ts';
@@ -73,7 +74,7 @@ export class Session {
     for (const config of admitted.newChannels) this.channels.push(config);
     if (admitted.endDeviceNs > this.headDeviceNs) this.headDeviceNs = admitted.endDeviceNs;
     // An older packet, come late, must not take the place of a newer one.
-    if (admitted.seq > this.seqs.high - RECENT) this.#recentT0[admitted.seq % RECENT] = Number(admitted.t0DeviceNs);
+    if (admitted.seq > this.seqs.high - RECENT) this.#recentT0[admitted.seq % RECENT] = numberOf(admitted.t0DeviceNs);
   }
 
   /** Undoes apply() at once: the sink said busy, nothing else happened in between. */
@@ -100,7 +101,7 @@ export class Session {
   conflicts(seq: number, t0DeviceNs: bigint): boolean {
     if (seq <= this.seqs.high - RECENT) return false;
     const before = this.#recentT0[seq % RECENT]!;
-    return before >= 0 && before !== Number(t0DeviceNs);
+    return before >= 0 && before !== numberOf(t0DeviceNs);
   }
 }
 

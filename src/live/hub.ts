@@ -2,6 +2,7 @@
  *  A feed exists while somebody watches its subject and for a minute after, so that a viewer who lost the connection can be replayed to;
  *  the samples of everybody else cost one look-up. */
 import type { Config } from '../config.ts';
+import { Tally } from '../metrics.ts';
 import type { Metrics } from '../metrics.ts';
 import type { LiveFeature } from '../proto/frame-codec.ts';
 import type { SampleRun, SubjectId } from '../signal.ts';
@@ -44,20 +45,23 @@ export class Hub {
   readonly #lagging = new Map<Outbox, Group>();
   #sweepAtMs = 0;
   #laggingAtMs = 0;
+  /** Wall clock minus monotonic clock, of the last check. */
+  #unixLeadMs = Date.now() - performance.now();
   #groupCount = 0;
   #frameCount = 0;
-  readonly #built: Counter;
-  readonly #delivered: Counter;
-  readonly #merged: Counter;
+  readonly #built: Tally;
+  readonly #delivered: Tally;
+  readonly #merged: Tally;
 
   /** @param publish sends to a uWS topic */
   constructor(config: HubConfig, publish: (topic: string, bytes: Uint8Array) => void, metrics: Metrics | null = null) {
     this.#config = config;
     this.#publish = publish;
     this.#metrics = metrics;
-    this.#built = counter(metrics, 'built');
-    this.#delivered = counter(metrics, 'delivered');
-    this.#merged = counter(metrics, 'merged');
+    const tally = (outcome: string): Tally => metrics?.frames.tally({ outcome }) ?? new Tally();
+    this.#built = tally('built');
+    this.#delivered = tally('delivered');
+    this.#merged = tally('merged');
   }
 
   get feedCount(): number {
@@ -75,7 +79,7 @@ export class Hub {
     if (feed === undefined) return;
     const nowMs = performance.now();
     feed.clock ??= new FrameClock(this.#config.frameDeadlineMs);
-    feed.clock.push(stream, runs, nowMs, Date.now());
+    feed.clock.push(stream, runs, nowMs, nowMs + this.#unixLeadMs);
     this.#advance(feed, nowMs);
   }
 
@@ -92,6 +96,7 @@ export class Hub {
     for (const feed of this.#feeds.values()) if (feed.clock !== null && feed.clock.dueMs <= nowMs) this.#advance(feed, nowMs);
     if (nowMs >= this.#laggingAtMs) {
       this.#laggingAtMs = nowMs + BEHIND_CHECK_MS;
+      this.#unixLeadMs = Date.now() - performance.now();
       for (const [viewer, group] of this.#lagging) this.resume(viewer, group, nowMs);
     }
     if (nowMs >= this.#sweepAtMs) {
@@ -111,7 +116,7 @@ export class Hub {
     const endUnixMs = (seq + 1) * WINDOW_MS + clock.phaseNs / 1e6;
     for (const group of feed.groups.values()) {
       const bytes = encodeWindow(clock, feed.subjectId, incomplete, feed.features, group.selects);
-      this.#built.inc(1);
+      this.#built.inc();
       const sent = group.emit(seq, endUnixMs, bytes, nowMs, ringBytesMax, RING_MS);
       this.#delivered.inc(sent);
       this.collect(group);
@@ -215,14 +220,6 @@ export class Hub {
       if (feed.groups.size === 0) this.#feeds.delete(subjectId);
     }
   }
-}
-
-type Counter = Readonly<{ inc: (by: number) => void }>;
-
-function counter(metrics: Metrics | null, outcome: string): Counter {
-  if (metrics === null) return { inc: () => undefined };
-  const bound = metrics.frames.labels({ outcome });
-  return { inc: (by) => void (by > 0 && bound.inc(by)) };
 }
 
 /** `ecg.ii,ppg`: a channel is in when its code or its kind is named. */

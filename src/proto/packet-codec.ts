@@ -62,22 +62,18 @@ export const defaultPacketLimits: PacketLimits = { packetBytesMax: 256 * 1024, i
 // ---------------------------------------------------------------------------------------------------------------- decoding
 
 // The reader's state lives in module variables, not in an object: one packet is decoded at a time and never across an await.
-const EMPTY = new Uint8Array(0);
-const EMPTY_VIEW = new DataView(EMPTY.buffer);
-let buf: Uint8Array = EMPTY;
-let view: DataView = EMPTY_VIEW; // of the same bytes
+// A packet is copied to memory of the reader's own first: 20 ns, where a DataView of its own memory costs 200.
+let buf: Uint8Array = new Uint8Array(16 * 1024);
+let view: DataView = new DataView(buf.buffer); // of the same bytes
 let pos = 0;
 
 function startReading(bytes: Uint8Array): void {
-  buf = bytes;
-  view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (bytes.length > buf.length) {
+    buf = new Uint8Array(2 * bytes.length);
+    view = new DataView(buf.buffer);
+  }
+  buf.set(bytes);
   pos = 0;
-}
-
-/** The bytes may be a socket's buffer: hold on to nothing. */
-function endReading(): void {
-  buf = EMPTY;
-  view = EMPTY_VIEW;
 }
 
 /** Thrown and caught inside this file only; one object for all, so that a flood of bad packets captures no stacks. */
@@ -102,8 +98,6 @@ export function decodePacket(bytes: Uint8Array, limits: PacketLimits): Packet | 
   } catch (error) {
     if (error !== FAULT) throw error;
     return rejected('packet_malformed', `byte ${FAULT.offset}: ${FAULT.detail}`);
-  } finally {
-    endReading();
   }
 }
 
@@ -268,17 +262,19 @@ function once(before: Samples | null, at: number, now: Samples): Samples {
 const SLAB_SAMPLES = 16 * 1024; // 64 KiB
 const SLAB_SHARE_MAX = SLAB_SAMPLES >> 3; // larger ones get their own memory
 let slab = new Int32Array(SLAB_SAMPLES);
+let slabBuffer = slab.buffer; // asking an array for its memory is a call into the runtime
 let slabUsed = 0;
 
 function takeSamples(n: number): Int32Array {
   if (n > SLAB_SHARE_MAX) return new Int32Array(n);
   if (slabUsed + n > SLAB_SAMPLES) newSlab();
   slabUsed += n;
-  return new Int32Array(slab.buffer, (slabUsed - n) * 4, n);
+  return new Int32Array(slabBuffer, (slabUsed - n) * 4, n);
 }
 
 function newSlab(): void {
   slab = new Int32Array(SLAB_SAMPLES);
+  slabBuffer = slab.buffer;
   slabUsed = 0;
 }
 
@@ -298,7 +294,7 @@ function readDeltas(end: number, samplesMax: number): Int32Array {
   if (slabUsed + length > SLAB_SAMPLES) newSlab();
   const from = slabUsed;
   slabUsed = decodeDeltas(slab, from, end);
-  return new Int32Array(slab.buffer, from * 4, slabUsed - from);
+  return new Int32Array(slabBuffer, from * 4, slabUsed - from);
 }
 
 /** The last byte of [pos, end) ends a varint, so reading whole ones stops exactly there. Four deltas of one byte, the usual case, are read
@@ -743,7 +739,9 @@ export function encodeBatch(packets: readonly Uint8Array[]): Uint8Array<ArrayBuf
 /** Cuts a length-delimited batch. @returns views on `bytes`, or Rejected packet_malformed with the byte offset, packet_too_large */
 export function splitBatch(bytes: Uint8Array, packetBytesMax: number, packetsMax: number): Uint8Array[] | Rejected {
   const out: Uint8Array[] = [];
-  startReading(bytes);
+  const own = buf;
+  buf = bytes; // only lengths are read: not worth a copy
+  pos = 0;
   try {
     while (pos < bytes.length) {
       const at = pos;
@@ -759,6 +757,6 @@ export function splitBatch(bytes: Uint8Array, packetBytesMax: number, packetsMax
     if (error !== FAULT) throw error;
     return rejected('packet_malformed', `byte ${FAULT.offset}: ${FAULT.detail}`);
   } finally {
-    endReading();
+    buf = own;
   }
 }
