@@ -1,10 +1,12 @@
-/** `npm run docs`: writes the documents that are tables of the code: docs/errors.md, docs/features.md, .env.example.
+/** `npm run docs`: writes the documents that are tables of the code: docs/errors.md and its pages, docs/features.md, .env.example.
  *  test/docs.test.ts holds them to what this makes. */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { envExample } from '../src/cli/config.ts';
 import { beatMethods, featureMethods } from '../src/dsp/methods.ts';
 import { errorTable } from '../src/errors.ts';
+import type { ErrorCode } from '../src/errors.ts';
+import { errorAdvice } from '../src/http/error-advice.ts';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string[] => [
@@ -13,26 +15,50 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
   ...rows.map((row) => `| ${row.map(cell).join(' | ')} |`),
 ];
 
-/** docs/errors.md: one section per code, so that each has an address. */
+/** docs/errors.md: the codes at a glance, each with a link to its page. */
 export function errorsDocument(): string {
-  const sections = Object.entries(errorTable).flatMap(([code, { status, close, retry, title }]) => [
-    `## ${code}`,
-    '',
-    `${title} ${retry ? 'Nothing was kept: send the same again later.' : 'The same request will fail again.'}`,
-    '',
-    `HTTP ${status}; WebSocket close code ${close}${close < 4500 ? ', reconnect' : ', do not reconnect'}.`,
-    '',
+  const rows = Object.entries(errorTable).map(([code, { status, close, retry, title }]) => [
+    `[\`${code}\`](errors/${code}.md)`,
+    String(status),
+    String(close),
+    retry ? 'yes' : 'no',
+    title,
   ]);
   return [
     '# Error codes',
     '',
-    'Written by `npm run docs` from `src/errors.ts`. A running service shows the same at `/api-docs/errors`, without a connection to anywhere.',
+    'Written by `npm run docs` from `src/errors.ts` and `src/http/error-advice.ts`. A running service shows the same at `/api-docs/errors`, without a connection to anywhere.',
     '',
     'Every refusal of the API is `application/problem+json` (RFC 9457) with one of these as `code`, a sentence about this request as `detail`, the',
-    'fields at fault in `errors` (JSON pointers) and a `request_id` that is in the log. Sockets close with the code beside it.',
+    'fields at fault in `errors` (JSON pointers), a `request_id` that is in the log, and `type`, the address of the explanation. Sockets close with',
+    'the code beside it: 4000 to 4499 reconnect, 4500 to 4999 do not. In a reply to a batch of packets the same codes stand per packet.',
     '',
-    ...sections,
+    ...table(['code', 'HTTP', 'close', 'send again?', 'meaning'], rows),
   ].join('\n').trimEnd() + '\n'; // prettier-ignore
+}
+
+/** docs/errors/CODE.md: a page per code. */
+export function errorPages(): Record<string, string> {
+  const pages = (Object.keys(errorTable) as ErrorCode[]).map((code) => {
+    const { status, close, retry, title } = errorTable[code];
+    const { when, act } = errorAdvice[code];
+    const socket = `a socket closes with ${close}: ${close < 4500 ? 'reconnect' : 'do not reconnect'}`;
+    const lines = [
+      `# ${code}`,
+      '',
+      title,
+      '',
+      `HTTP ${status}; ${socket}. ${retry ? 'The same may be sent again later.' : 'The same request will fail again.'}`,
+      '',
+      `**When.** ${when}`,
+      '',
+      `**What to do.** ${act}`,
+      '',
+      '[All codes](../errors.md)',
+    ];
+    return [`docs/errors/${code}.md`, `${lines.join('\n')}\n`];
+  });
+  return Object.fromEntries(pages) as Record<string, string>;
 }
 
 /** docs/features.md: what each value is, from the table that the engine computes by. */
@@ -71,9 +97,11 @@ if (import.meta.main) {
   const root = fileURLToPath(new URL('..', import.meta.url));
   const files = {
     'docs/errors.md': errorsDocument(),
+    ...errorPages(),
     'docs/features.md': featuresDocument(),
     '.env.example': `${envExample()}\n`,
   };
+  mkdirSync(`${root}docs/errors`, { recursive: true });
   for (const [path, text] of Object.entries(files)) writeFileSync(`${root}${path}`, text);
   console.log(`wrote ${Object.keys(files).join(', ')}`);
 }

@@ -4,10 +4,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { errorsDocument } from '../scripts/build-docs.ts';
+import { errorPages, errorsDocument } from '../scripts/build-docs.ts';
 import { helpText } from '../src/cli/command.ts';
 import { commands } from '../src/cli/commands.ts';
+import { settings } from '../src/config.ts';
 import { featureMethods } from '../src/dsp/methods.ts';
+import { errorAdvice } from '../src/http/error-advice.ts';
 
 const root = join(import.meta.dirname, '..');
 const documents = [
@@ -86,6 +88,20 @@ function headings(text: string): string[] {
 
 test('docs/errors.md is what `npm run docs` writes', () => {
   expect(readFileSync(join(root, 'docs/errors.md'), 'utf8')).toBe(errorsDocument());
+});
+
+test('every error code has its page, and no page is of a code that is gone', () => {
+  const pages = errorPages();
+  const present = readdirSync(join(root, 'docs/errors')).map((name) => `docs/errors/${name}`);
+  expect(present.toSorted()).toEqual(Object.keys(pages).toSorted());
+  for (const path of present) expect(readFileSync(join(root, path), 'utf8')).toBe(pages[path]);
+});
+
+test('an advice names only settings that exist', () => {
+  const known = new Set<string>(Object.values(settings).map((row) => row.env));
+  const named = Object.values(errorAdvice).flatMap(({ when, act }) => `${when} ${act}`.match(/\bBIO_[A-Z_]+|\bALLOWED_ORIGINS/g) ?? []);
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
 test('docs/features.md has every feature with its method of today', () => {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { errorTable } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
+import { errorAdvice } from './error-advice.ts';
 import { openApi } from './openapi.ts';
 import type { ApiInfo } from './openapi.ts';
 import type { Route, SocketRoute } from './route.ts';
@@ -104,7 +105,9 @@ function errorsPage(): string {
   const sections = (Object.keys(errorTable) as ErrorCode[]).map((code) => {
     const { status, close, retry, title } = errorTable[code];
     const again = retry ? 'Send the same again later.' : 'The same request will fail again.';
-    return `<section id="${code}"><h2><code>${code}</code></h2><p>${title} ${again}</p><p>HTTP ${status}; WebSocket close code ${close}.</p></section>`;
+    const { when, act } = errorAdvice[code];
+    return `<section id="${code}"><h2><code>${code}</code></h2><p>${title} ${again}</p><p>HTTP ${status}; WebSocket close code ${close}.</p>
+<p><b>When.</b> ${html(when)}</p><p><b>What to do.</b> ${html(act)}</p></section>`;
   });
   return `<!doctype html>
 <html lang="en">
@@ -113,3 +116,10 @@ function errorsPage(): string {
 </html>
 `;
 }
+
+const html = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll(/`([^`]*)`/g, '<code>$1</code>');
