@@ -9,12 +9,11 @@ export type RunOptions = Readonly<{
   seed: number;
   random: Random;
   log?: (line: string) => void;
+  /** Rounds between two verdicts: the devices stop, the ledger is held against the database, and others begin on the same database. */
+  legRounds: number;
   /** Hears of every leg as it ends, so that a run that is cut short counts as far as it came. */
   onLeg?: (leg: FaultResult) => void;
 }>;
-
-/** Rounds between two verdicts: the devices stop, the ledger is held against the database, and others begin on the same database. */
-const LEG_ROUNDS = 10;
 
 export type FaultResult = Readonly<{
   name: string;
@@ -52,7 +51,7 @@ export async function runScenario(scenario: Scenario | Runnable, options: RunOpt
   const legs: FaultResult[] = [];
   let world: World | null = null;
   for (let done = 0; done < options.rounds;) {
-    const rounds = Math.min(LEG_ROUNDS, options.rounds - done);
+    const rounds = Math.min(options.legRounds, options.rounds - done);
     const legOptions = { ...options, rounds, seed: options.seed + done };
     let leg: FaultResult;
     if ('run' in scenario) leg = await scenario.run(legOptions);

@@ -1,8 +1,8 @@
 /** `npm run faults`: does to the service what can happen to it, again and again while devices stream, and holds what was acknowledged
  *  against the database afterwards.
  *
- *  npm run faults -- [--rounds 50] [--only service-kill,backends] [--seed 1] [--out FILE.jsonl] [--table]
- *  Prints one line per fault and a table. With --out every ten rounds become a line of the file as they end, and a later run with the same
+ *  npm run faults -- [--rounds 50] [--only service-kill,backends] [--seed 1] [--out FILE.jsonl] [--leg 10] [--table]
+ *  Prints one line per fault and a table. With --out every --leg rounds become a line of the file as they end, and a later run with the same
  *  file does only the rounds that are not in it; --table prints the table of such a file and runs nothing. Exit code 1 when anything
  *  acknowledged is missing, changed or doubled, or a round did not end. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
@@ -20,6 +20,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     seed: { type: 'string', default: '1' },
     out: { type: 'string', default: '' },
+    leg: { type: 'string', default: '10' },
     table: { type: 'boolean', default: false },
   },
 });
@@ -51,7 +52,8 @@ for (const scenario of values.table ? [] : all) {
     if (values.out !== '') appendFileSync(values.out, `${JSON.stringify(leg)}\n`);
   };
   const random = createRandom(from, scenario.name);
-  await runScenario(scenario, { rounds: goal - done, seed: from, random, onLeg, log: (line) => process.stderr.write(`${line}\n`) });
+  const log = (line: string): void => void process.stderr.write(`${line}\n`);
+  await runScenario(scenario, { rounds: goal - done, seed: from, random, legRounds: Number(values.leg), onLeg, log });
   console.log(tableOf([merged(legs.slice(before))]));
 }
 const results = [...Map.groupBy(legs, ({ name }) => name).values()].map(merged);
