@@ -7,7 +7,8 @@
  *    {"e":"done","d":device,"b":boot,"s":seq,"c":"accepted" or the code of the refusal,"at":ms}
  *  A packet that is sent again has no second `sent`. A line that was cut off by a kill is ignored when reading. */
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readFileSync, readSync, statSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, readSync, statSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { encodeBatch } from '../proto/packet-codec.ts';
 
 const BUFFER_CHARS_MAX = 64 * 1024;
@@ -23,6 +24,7 @@ export class LedgerWriter {
 
   /** Appends to an existing ledger of that name, else makes one. @param name path without extension */
   constructor(name: string) {
+    mkdirSync(dirname(name), { recursive: true });
     this.#lines = openSync(`${name}.jsonl`, 'a', 0o600);
     this.#packets = openSync(`${name}.packets`, 'a', 0o600);
     this.#offset = statSync(`${name}.packets`).size;

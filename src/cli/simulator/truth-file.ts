@@ -1,6 +1,7 @@
 /** What simulated signals were made from, as lines of JSON to compare results with. */
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, mkdirSync } from 'node:fs';
 import type { WriteStream } from 'node:fs';
+import { dirname } from 'node:path';
 import type { SimulatedSpan } from './device.ts';
 
 export class TruthFile {
@@ -8,6 +9,7 @@ export class TruthFile {
   readonly #startUnixNs: string;
 
   constructor(path: string, startUnixNs: bigint) {
+    mkdirSync(dirname(path), { recursive: true });
     this.#file = createWriteStream(path);
     this.#startUnixNs = String(startUnixNs);
   }
