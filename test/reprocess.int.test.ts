@@ -151,7 +151,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
-    'r_peaks_v1',
+    'r_peaks_v2',
     'pulse_peaks_v1',
     'hr_ppg_v2',
     'hr_ppg_motion_v1',

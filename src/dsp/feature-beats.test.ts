@@ -7,7 +7,7 @@ function remarks(beatSec: readonly number[]): string[] {
   const track = new BeatTrack();
   for (const t of beatSec) track.push(Math.round(t * 1e6), 1, 0);
   track.endChain();
-  const out = { kind: 0, reason: 0 };
+  const out = { kind: 0, reason: 0, missed: 0 };
   const found: string[] = [];
   for (let i = 0; i < track.count; i++) {
     classifyBeat(track, i, out);
@@ -25,6 +25,37 @@ describe('beats by kind and reason', () => {
     expect(remarks(steady.map((t, i) => (i === 50 ? t - 0.3 : t)))).toEqual(['50 ectopic premature', '51 normal follows_ectopic']));
 
   test('a beat that was not seen', () => expect(remarks(steady.filter((_, i) => i !== 50))).toEqual(['50 normal missed_before']));
+
+  test('beats are put into a long interval where the signal is doubtful, not where it is good', () => {
+    const missedIn = (beatSec: readonly number[], doubtfulFrom: number): number[] => {
+      const track = new BeatTrack();
+      for (const t of beatSec) track.push(Math.round(t * 1e6), 1, 0);
+      track.endChain();
+      for (let i = 0; i < track.count; i++) track.flag[i] = i >= doubtfulFrom ? 1 : 0;
+      const out = { kind: 0, reason: 0, missed: 0 };
+      return Array.from({ length: track.count }, (_, i) => (classifyBeat(track, i, out), out.missed));
+    };
+    const sum = (counts: number[]): number => counts.reduce((a, b) => a + b, 0);
+    const oneGone = steady.filter((_, i) => i !== 50);
+    expect(sum(missedIn(oneGone, 80))).toBe(0);
+    expect(missedIn(oneGone, 50)[50]).toBe(1);
+    expect(sum(missedIn(oneGone, 40))).toBe(1);
+    expect(
+      missedIn(
+        steady.filter((_, i) => i !== 50 && i !== 51),
+        50,
+      )[50],
+    ).toBe(2);
+    // no whole multiple: 1.7 times the usual interval
+    expect(
+      sum(
+        missedIn(
+          steady.map((t, i) => (i < 50 ? t : t + 0.56)),
+          0,
+        ),
+      ),
+    ).toBe(0);
+  });
 
   test('a beat that is none', () =>
     expect(remarks([...steady, steady[50]! + 0.4].toSorted((a, b) => a - b))).toEqual(['51 artefact extra', '52 normal follows_artefact']));

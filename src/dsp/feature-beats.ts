@@ -128,11 +128,18 @@ export class BeatTrack {
   }
 }
 
+/** `kind`, `reason`: positions in `beatKinds`, `beatReasons`; `missed`: interpolated beats that belong before it. */
+export type BeatVerdict = { kind: number; reason: number; missed: number };
+
+/** What an interpolated beat is. */
+export const interpolatedBeat = { kind: 3, reason: 8 } as const;
+
 /** Kind and reason of a judged beat, by what its interval and the next one are against the local median.
  *  kind is about the beat, reason also about its interval: an interval is NN when the reason is ''. Order of `beatKinds`, `beatReasons`. */
-export function classifyBeat(track: BeatTrack, i: number, out: { kind: number; reason: number }): void {
+export function classifyBeat(track: BeatTrack, i: number, out: BeatVerdict): void {
   out.kind = 0;
   out.reason = 0;
+  out.missed = 0;
   if (track.starts[i] === 1 || track.verdict[i] === 0) return;
   const { tUs, starts, verdict } = track;
   const usable = (j: number): boolean => j > 0 && j < track.count && starts[j] === 0;
@@ -141,8 +148,10 @@ export function classifyBeat(track: BeatTrack, i: number, out: { kind: number; r
   const usual = localMedian(track, i);
   const before = usable(i - 1) ? tUs[i - 1]! - tUs[i - 2]! : Number.NaN;
   const beforeFlagged = usable(i - 1) && verdict[i - 1] !== 0;
-  if (rr > 1.6 * usual) out.reason = missedBefore;
-  else if (beforeFlagged && Math.abs(rr + before - 2 * usual) < 0.25 * usual)
+  if (rr > 1.6 * usual) {
+    out.reason = missedBefore;
+    out.missed = missedBeats(track, i, rr, usual);
+  } else if (beforeFlagged && Math.abs(rr + before - 2 * usual) < 0.25 * usual)
     out.reason = before < earlyShare * usual ? followsEctopic : followsArtefact;
   else if (beforeFlagged && Math.abs(rr + before - usual) < 0.25 * usual) out.reason = followsArtefact;
   else if (Math.abs(rr + next - usual) < 0.25 * usual) set(out, artefact, extra);
@@ -152,12 +161,22 @@ export function classifyBeat(track: BeatTrack, i: number, out: { kind: number; r
   else out.reason = irregular;
 }
 
+/** Beats to put between beat i and the one before: as many as the interval has room for, when it is near a whole multiple of the usual one
+ *  and one of the two beats lies in a doubtful signal. In a good signal a pause is a pause (a dropped beat of AV block, a sinus pause). */
+function missedBeats({ flag }: BeatTrack, i: number, rr: number, usual: number): number {
+  const parts = Math.round(rr / usual);
+  if (parts > missedMax + 1 || Math.abs(rr - parts * usual) > 0.25 * usual) return 0;
+  return flag[i] === GOOD && flag[i - 1] === GOOD ? 0 : parts - 1;
+}
+
+const missedMax = 2;
+
 /** An interval shorter than this share of the usual one ends in an ectopic beat; a little shorter, the beat is misplaced. */
 const earlyShare = 0.88;
 const [ectopic, artefact] = [1, 2];
 const [premature, missedBefore, extra, misplaced, irregular, followsEctopic, followsArtefact] = [1, 2, 3, 4, 5, 6, 7];
 
-function set(out: { kind: number; reason: number }, kind: number, reason: number): void {
+function set(out: BeatVerdict, kind: number, reason: number): void {
   out.kind = kind;
   out.reason = reason;
 }

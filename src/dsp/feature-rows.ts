@@ -22,6 +22,8 @@ export const beatReasons = [
   'follows_ectopic',
   /** Ends the interval after an extra or misplaced beat. The beat itself is fine. */
   'follows_artefact',
+  /** An interpolated beat: where one was probably not seen in a doubtful signal. */
+  'missed',
 ] as const;
 export type BeatReason = (typeof beatReasons)[number];
 
@@ -31,12 +33,13 @@ export type BeatRow = Readonly<{
   channelNo: ChannelNo;
   /** ns of the device clock, a whole number of microseconds. Unique per (channelNo, method). */
   tNs: bigint;
-  /** Interval to the beat before; NaN after a gap (no beat, or missing samples, within 3 s). */
+  /** Interval to the beat before; NaN after a gap (no beat, or missing samples, within 3 s), and of an interpolated beat: it was not measured,
+   *  and the beat after it keeps the whole interval to the last beat seen. */
   ibiMs: number;
   kind: BeatKind;
   reason: BeatReason;
   quality: QualityFlag;
-  /** Method code of the detector, e.g. `derived:r_peaks_v1`. */
+  /** Method code of the detector, e.g. `derived:r_peaks_v2`. */
   method: string;
 }>;
 

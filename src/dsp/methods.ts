@@ -43,6 +43,7 @@ const method = (entry: Entry): Method => {
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
+    version: 2,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -50,7 +51,8 @@ export const beatMethods = {
     cadenceSec: 0,
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
-    notes: 'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts.',
+    notes:
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. Version 1 let an artefact in one lead outvote the others, lost the last beat before the end of the data, and did not interpolate.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -61,7 +63,8 @@ export const beatMethods = {
     cadenceSec: 0,
     scope: 'channel',
     paper: 'Zong et al. 2003, doi:10.1109/CIC.2003.1291140',
-    notes: 'See ppg-beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke.',
+    notes:
+      'See ppg-beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too.',
   }),
 } as const satisfies Record<string, Method>;
 
@@ -245,6 +248,21 @@ export function methodIndex(feature: string): number {
 }
 
 /** Versions that are computed no longer; their values stay, and say what they are. */
+const retiredBeatMethods: readonly Method[] = [
+  method({
+    feature: 'r_peaks',
+    version: 1,
+    source: 'ecg',
+    title: 'R peaks',
+    unit: '1',
+    windowSec: 0,
+    cadenceSec: 0,
+    scope: 'channel',
+    paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
+    notes: 'As version 2; a high wave in one lead alone was taken for a beat more often, and no beat was interpolated.',
+  }),
+];
+
 export const retiredMethods: readonly Method[] = [
   method({
     feature: 'hr_ppg',
@@ -278,6 +296,7 @@ export function methodDescriptions(): (Method & Readonly<{ kind: 'feature' | 'be
   return [
     ...Object.values(beatMethods).map((m) => ({ ...m, kind: 'beat' as const, current: true })),
     ...featureMethods.map((m) => ({ ...m, kind: 'feature' as const, current: true })),
+    ...retiredBeatMethods.map((m) => ({ ...m, kind: 'beat' as const, current: false })),
     ...retiredMethods.map((m) => ({ ...m, kind: 'feature' as const, current: false })),
   ];
 }

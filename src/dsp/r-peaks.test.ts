@@ -70,6 +70,30 @@ describe('RPeakDetector', () => {
     }
   });
 
+  test('the last beat counts though the data end, or a gap begins, right after it', () => {
+    const { x, peaks } = ecg(360, 60);
+    const last = peaks.at(-1)!;
+    const isNear = (b: number): boolean => Math.abs(b - last) < 10;
+    expect(detect(x.subarray(0, Math.round(last + 0.13 * 360)), 360).filter(isNear)).toHaveLength(1);
+    expect(detect(x.fill(Number.NaN, Math.round(last + 0.13 * 360)), 360).filter(isNear)).toHaveLength(1);
+  });
+
+  test('an artefact in one lead is not a beat of two', () => {
+    const fs = 360;
+    const { x, peaks } = ecg(fs, 60);
+    const other = x.map((v) => 0.5 * v);
+    // taps on the electrode of the second lead, ten times its beats, half way between two beats
+    const taps = [20, 35, 50].map((i) => Math.round((peaks[i]! + peaks[i + 1]!) / 2));
+    for (const tap of taps) for (let i = -12; i <= 12; i++) other[tap + i] = other[tap + i]! + 5 * Math.exp(-((i / 4) ** 2));
+    const out = found();
+    const detector = new RPeakDetector(fs, 2);
+    detector.push([x, other], 0, x.length, out);
+    detector.flush(out);
+    const beats = [...out.position.subarray(0, out.count)];
+    expect(beats.filter((b) => taps.some((tap) => Math.abs(b - tap) < 0.1 * fs))).toEqual([]);
+    expect(peaks.filter((p) => beats.some((b) => Math.abs(b - p) < 0.05 * fs))).toHaveLength(peaks.length);
+  });
+
   it.each([1e-4, 1e4, -1, -37])('finds the same beats when the signal is scaled by %f', (scale) => {
     const { x, peaks } = ecg(250, 60);
     const beats = detect(

@@ -53,7 +53,9 @@ const SEARCH_BACK_MIN_SEC = 0.33;
 const CLEAR_POWER = 3; // a lead's weight: (level of its beats / its mean) to this power
 const FIRST_LEAD = 1.2; // preference for the first lead in that
 const SILENT = 0.2; // a lead whose last 0.3 s are below this share of its mean is left out (lead off, amplifier blocked)
-const AGREEMENT = 2; // per ln(2 x strength of the weakest lead) below 0, down to ln 0.5
+const AGREEMENT = 2; // per ln(2 x strength of the weakest lead / mean strength) below 0, down to ln 0.5
+const LEAST_SHARE = 1e-3; // of the height in the sum of the leads, where no lead has anything
+const STRENGTH_MAX = 1.2; // a wave counts at most this many times the level of a lead's beats: an artefact of one lead stays that lead's
 
 // Levels: exponential means over this many beats (or rejected candidates).
 const SIGNAL_BEATS = 3;
@@ -115,7 +117,7 @@ export type LeadListener = {
  *  - every candidate is judged 0.6 s after its peak, with its followers known; search-back takes rejected ones by score, at most 1.8 s old;
  *  - the threshold is raised after a beat, and falls with the time since the last one.
  *  Several leads: their slopes are summed with weights (level of its beats to its mean)^3 over that level, leads that fell silent left
- *  out; a wave that one of them lacks scores less. Positions are those of the first
+ *  out; a wave that one of them lacks scores less, and none counts more than 1.2 times its beats. Positions are those of the first
  *  lead, or of the clearest where the first has no such wave.
  *
  *  Latency: beats are told 0.75 s after the R wave; those found by searching back within 2 s. A pure function of the samples since
@@ -150,6 +152,9 @@ export class RPeakDetector implements BeatDetector {
   readonly #leadLevel: Float64Array;
   readonly #leadMean: Float64Array;
   readonly #leadNow: Float64Array;
+  /** Of the candidate under judgement, see #weighStrengths. */
+  #meanStrength = 0;
+  #weakestStrength = 1;
   #n = 0;
 
   // the feature and its present peak
@@ -297,7 +302,6 @@ export class RPeakDetector implements BeatDetector {
   }
 
   flush(out: FoundBeats): void {
-    if (this.#learning) this.#startFromLearned();
     this.#settle(out);
   }
 
@@ -453,11 +457,18 @@ export class RPeakDetector implements BeatDetector {
     this.#before[slot] = valley;
   }
 
+  #endPeak(): void {
+    if (this.#falling) return;
+    this.#falling = true;
+    this.#enqueue(this.#peakAt, this.#peak, this.#peakSlope, this.#peakSharp, this.#peakValley);
+    this.#slope = 0;
+    this.#sharp = 0;
+  }
+
   /** One feature sample without data. */
   #missing(out: FoundBeats): void {
     this.#gapRun++;
     if (this.#gapRun === this.#shortGap + 1) {
-      if (this.#learning) this.#startFromLearned();
       this.#settle(out);
       this.#endRun();
     }
@@ -553,8 +564,10 @@ export class RPeakDetector implements BeatDetector {
     this.#sharpLevel = sharp / Math.max(1, count);
   }
 
-  /** Judges all that wait: the data ends or a gap begins. */
+  /** Judges all that wait: the data ends or a gap begins. A peak that has not been seen to end is one, too: the last beat. */
   #settle(out: FoundBeats): void {
+    this.#endPeak();
+    if (this.#learning) this.#startFromLearned();
     if (this.#learning) return;
     while (this.#head < this.#tail) this.#judge(out);
   }
@@ -568,11 +581,15 @@ export class RPeakDetector implements BeatDetector {
     if (since < this.#refractory) return;
     // Followers: a higher one within the refractory time takes its place; the highest later one is its rival.
     let rival = 0;
+    let rivalAt = 0;
     for (let i = this.#head; i < this.#tail; i++) {
       const other = this.#height[i & (QUEUE - 1)]!;
       if (this.#at[i & (QUEUE - 1)]! - at < this.#refractory) {
         if (other > height) return;
-      } else if (other > rival) rival = other;
+      } else if (other > rival) {
+        rival = other;
+        rivalAt = this.#at[i & (QUEUE - 1)]!;
+      }
     }
     const signal = this.#signal;
     const steep = this.#steep[slot]!;
@@ -584,7 +601,10 @@ export class RPeakDetector implements BeatDetector {
     let score = -9;
     let alike = 0;
     if (height >= NEGLIGIBLE * signal) {
-      score = GAIN * Math.log(height / threshold);
+      // A rival counts for what it is in all leads, too.
+      if (this.#leadCount > 1 && rival > height) rival = this.#fusedHeight(rivalAt, rival);
+      const fused = this.#leadCount > 1 ? this.#fusedHeight(at, height) : height;
+      score = GAIN * Math.log(fused / threshold);
       if (since < T_WAVE_SEC * this.#fd && steep < T_WAVE_SLOPE * this.#slopeLevel) score = T_WAVE;
       else if (score > CLEAR_MISS || lateness > LATE_FROM) {
         const noisy = Math.min(1, (NOISY_FULL * this.#noise) / signal);
@@ -595,8 +615,9 @@ export class RPeakDetector implements BeatDetector {
         score += PROMINENCE * (Math.log(height / valley) - 1.5) + (SHAPE + SHAPE_NOISY * noisy) * (likeness - 0.7);
         if (lateness > LATE_FROM) score += LATE * (Math.min(lateness, LATE_TO) - LATE_FROM);
         if (noisy > 0.05) score -= RHYTHM_NOISY * noisy * Math.min(1.5, Math.abs(Math.log(lateness)));
-        if (rival > height) score -= (RIVAL + RIVAL_NOISY * noisy) * Math.min(2, Math.log(rival / height));
-        if (this.#leadCount > 1) score += AGREEMENT * Math.log(Math.max(0.5, Math.min(1, 2 * this.#weakest(at))));
+        if (rival > fused) score -= (RIVAL + RIVAL_NOISY * noisy) * Math.min(2, Math.log(rival / fused));
+        if (this.#meanStrength > 0)
+          score += AGREEMENT * Math.log(Math.max(0.5, Math.min(1, (2 * this.#weakestStrength) / this.#meanStrength)));
         if (edge < this.#sharpLevel) score += BLUNT * Math.min(3, Math.log(this.#sharpLevel / edge));
       }
     }
@@ -837,14 +858,27 @@ export class RPeakDetector implements BeatDetector {
     return shift > -1 && shift < 1 ? best + shift : best;
   }
 
-  /** Lowest strength of a lead that is not silent. */
-  #weakest(at: number): number {
+  #fusedHeight(at: number, height: number): number {
+    this.#weighStrengths(at);
+    return this.#meanStrength > 0 ? Math.max(this.#meanStrength * this.#signal, LEAST_SHARE * height) : height;
+  }
+
+  /** How strong a candidate is in the leads that are not silent: mean by their weights, and weakest. Mean 0: not known yet. */
+  #weighStrengths(at: number): void {
+    let sum = 0;
+    let weights = 0;
     let weakest = 1;
-    for (let lead = 0; lead < this.#leadCount; lead++) {
-      if (this.#leadLevel[lead]! === 0 || this.#leadNow[lead]! < SILENT * this.#leadMean[lead]!) continue;
-      weakest = Math.min(weakest, this.#strength(lead, at));
-    }
-    return weakest;
+    if (this.#templateCount > 0)
+      for (let lead = 0; lead < this.#leadCount; lead++) {
+        if (this.#leadLevel[lead]! === 0 || this.#leadNow[lead]! < SILENT * this.#leadMean[lead]!) continue;
+        const strength = this.#strength(lead, at);
+        const weight = this.#leadGain[lead]! * this.#leadLevel[lead]!;
+        weights += weight;
+        sum += weight * Math.min(strength, STRENGTH_MAX);
+        if (strength < weakest) weakest = strength;
+      }
+    this.#meanStrength = weights > 0 ? Math.max(sum / weights, Number.MIN_VALUE) : 0;
+    this.#weakestStrength = weakest;
   }
 
   /** |slope| sum of one lead at a candidate over that lead's level. */

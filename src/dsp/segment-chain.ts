@@ -2,7 +2,8 @@
 import type { QualityFlag } from '../signal.ts';
 import { BAD, SUSPECT } from '../signal.ts';
 import { ecgFlag, ecgRateFlag } from './ecg-quality.ts';
-import { BeatTrack, Gaps, classifyBeat, intervalMaxUs } from './feature-beats.ts';
+import type { BeatVerdict } from './feature-beats.ts';
+import { BeatTrack, Gaps, classifyBeat, interpolatedBeat, intervalMaxUs } from './feature-beats.ts';
 import type { ValueSink } from './feature-beat-values.ts';
 import { BeatValues } from './feature-beat-values.ts';
 import { itemKind } from './segment-kernel.ts';
@@ -56,7 +57,7 @@ const secondUs = 1_000_000;
 const keptFlagsUs = 30_000_000;
 /** From the start of a second to the end of the 10 s by which ECG judges it. */
 const judgedAfterUs = 6_000_000;
-const verdict = { kind: 0, reason: 0 };
+const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
 
 /** Remembers rows of which every lead is NaN. */
 export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCount: number, n: number, k: number, rateNanoHz: number): void {
@@ -184,7 +185,9 @@ export class BeatChain implements Chain, RowTaker {
     const judgedUs = Math.min(flaggedUs, end < track.count ? track.tUs[end]! : beatsUs);
     this.#values?.advance(this.group.source === 'ecg' ? beatsUs : flaggedUs, judgedUs);
     for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
-    this.#finalUs = judgedUs;
+    // beats may yet be put between the last one and the next
+    const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;
+    this.#finalUs = Math.min(judgedUs, Math.max(lastUs + 1, judgedUs - intervalMaxUs));
     forgetFlags(this.#flags, flaggedUs - keptFlagsUs);
     forgetFlags(this.#rateFlags, flaggedUs - keptFlagsUs);
     const keepUs = Math.min(judgedUs, this.#values?.finalUs ?? judgedUs, this.#breathing?.finalUs ?? judgedUs) - keptUs;
@@ -206,8 +209,20 @@ export class BeatChain implements Chain, RowTaker {
   #handOut(i: number): void {
     const { tUs, starts, flag } = this.#track;
     classifyBeat(this.#track, i, verdict);
+    if (verdict.missed > 0) this.#interpolate(i, verdict.missed);
     const ibiMs = starts[i] === 1 ? Number.NaN : (tUs[i]! - tUs[i - 1]!) / 1000;
     this.#sink.beat(this.group.channelNo, tUs[i]!, ibiMs, verdict.kind, verdict.reason, flag[i] as QualityFlag, this.group.source);
+  }
+
+  /** Rows for beats that were not seen before beat i, evenly spaced; at best suspect. Features do not know them. */
+  #interpolate(i: number, count: number): void {
+    const { tUs, flag } = this.#track;
+    const { kind, reason } = interpolatedBeat;
+    const quality = Math.max(SUSPECT, flag[i]!, flag[i - 1]!) as QualityFlag;
+    for (let j = 1; j <= count; j++) {
+      const at = Math.round(tUs[i - 1]! + (j * (tUs[i]! - tUs[i - 1]!)) / (count + 1));
+      this.#sink.beat(this.group.channelNo, at, Number.NaN, kind, reason, quality, this.group.source);
+    }
   }
 }
 
