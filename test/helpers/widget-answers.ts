@@ -124,7 +124,7 @@ function chartAnswer(
   const to = Date.parse(body.range.to) - ageMs;
   const n = Math.min(body.max_points, 240);
   const rows: (number | null)[][] = [];
-  const qmask: number[][] = [];
+  const qmask: (number | null)[][] = [];
   for (let i = 0; i < n; i++) {
     if (i > 60 && i < 75) continue;
     const flag = i > 120 && i < 135 ? 1 : i > 160 && i < 166 ? 2 : 0;
@@ -132,8 +132,10 @@ function chartAnswer(
       const base = [0, 72, 40, 1, 38, 33][biosignal_id ?? 0] ?? 50;
       return flag === 2 ? null : base * (1 + 0.12 * Math.sin(i / 14 + k) + 0.04 * Math.sin(i * 1.7 + k));
     });
-    rows.push([Math.round(from + (i * (to - from)) / n), ...values]);
-    qmask.push(body.series.map(() => flag));
+    // RMSSD comes half as often: no value and no flag in between.
+    const held = body.series.map(({ biosignal_id }) => biosignal_id !== 4 || i % 2 === 0);
+    rows.push([Math.round(from + (i * (to - from)) / n), ...values.map((value, k) => (held[k] ? value : null))]);
+    qmask.push(held.map((is) => (is ? flag : null)));
   }
   return { range: body.range, resolution: 'PT6M', values: body.series.map(() => ({})), data: rows, qmask };
 }

@@ -23,7 +23,7 @@ import { formatTime } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 
 const css = `
-.scale { display: grid; grid-template-columns: repeat(5, minmax(0, 1fr)); gap: 6px; }
+.scale { display: grid; grid-template-columns: repeat(auto-fit, minmax(4.75rem, 1fr)); gap: 6px; }
 .scale label { display: grid; justify-items: center; gap: 4px; padding: 8px 2px; border: 1px solid var(--_line); border-radius: 8px; cursor: pointer; font-size: .75rem; text-align: center; position: relative; hyphens: auto; overflow-wrap: anywhere; }
 .scale input { position: absolute; inset: 0; opacity: 0; margin: 0; cursor: pointer; }
 .scale label:has(:checked) { border-color: var(--_accent); box-shadow: inset 0 0 0 2px var(--_accent); font-weight: 600; }

@@ -74,7 +74,8 @@ type ChartAnswer = Readonly<{
   resolution?: string | number;
   values?: readonly Readonly<{ name?: string; unit?: string }>[];
   data?: readonly (readonly (number | null)[])[];
-  qmask?: readonly (readonly number[])[];
+  /** null: nothing was measured there, which is not the same as unusable. */
+  qmask?: readonly (readonly (number | null)[])[];
 }>;
 
 /** Series over the last `rangeMs`, at most `maxPoints` values each. */
@@ -107,7 +108,7 @@ export async function queryChart(session: Session, request: ChartRequest, signal
       const value = row[column + 1] ?? null;
       return value === null || !Number.isFinite(value) || (answer.qmask?.[i]?.[column] ?? 0) >= 2 ? null : value;
     }),
-    flags: rows.map((row, i) => answer.qmask?.[i]?.[column] ?? (row[column + 1] === null ? 2 : 0)),
+    flags: rows.map((_, i) => answer.qmask?.[i]?.[column] ?? 0),
   }));
 }
 
@@ -130,7 +131,8 @@ export async function latestObservation(
   return Array.isArray(answer) ? ((answer[0] as Observation | undefined) ?? null) : null;
 }
 
-function medianStep(timesMs: readonly number[]): number {
+/** @param timesMs ascending  @returns the usual distance, ms */
+export function medianStep(timesMs: readonly number[]): number {
   const steps = timesMs.slice(1).map((time, i) => time - timesMs[i]!);
   steps.sort((a, b) => a - b);
   return steps[Math.floor(steps.length / 2)] ?? 60_000;

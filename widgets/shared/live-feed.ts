@@ -74,6 +74,8 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
     options.onState(next, detail);
   };
 
+  const sayToken = (to: WebSocket): void => to.send(JSON.stringify({ type: 'auth', token: options.token() }));
+
   const connect = (): void => {
     clearTimeout(retryTimer);
     if (state === 'closed') return;
@@ -86,6 +88,10 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
     const opened = new WebSocket(url, token === '' ? ['bio.v1'] : ['bio.v1', `bio.bearer.${base64url(token)}`]);
     opened.binaryType = 'arraybuffer';
     socket = opened;
+    // A token that came while the socket was opening: the service has seen the one before it.
+    opened.addEventListener('open', () => {
+      if (options.token() !== token) sayToken(opened);
+    });
     opened.addEventListener('message', (event) => {
       if (socket !== opened || typeof event.data === 'string') return;
       let frame: LiveFrame;
@@ -128,7 +134,7 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
 
   return {
     renew: () => {
-      if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: 'auth', token: options.token() }));
+      if (socket?.readyState === WebSocket.OPEN) sayToken(socket);
       else if (socket === null) {
         attempt = 0;
         connect();

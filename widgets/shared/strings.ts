@@ -176,7 +176,8 @@ export function sentenceOf<Key extends string>(
   values: Readonly<Record<string, string | number>> = {},
 ): string {
   const sentence = (texts[locale.split('-')[0]!.toLowerCase()] ?? texts['en']!)[key];
-  return sentence.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
+  // What is written from right to left stands apart in a sentence that is not.
+  return sentence.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? '').replace(/^.*[\u0590-\u08ff].*$/, '\u2068$&\u2069'));
 }
 
 export function textFor(locale: string, key: TextKey, values: Readonly<Record<string, string | number>> = {}): string {

@@ -39,6 +39,8 @@ const tokens = `
 *, ::before, ::after { box-sizing: border-box; }
 h2, h3, p, ul, ol, dl, dd, figure, fieldset { margin: 0; padding: 0; border: 0; min-inline-size: 0; }
 ul, ol { list-style: none; }
+h2, h3, p, li, dt, dd, legend, time, .value, .unit, .muted { unicode-bidi: plaintext; text-align: match-parent; text-align: -webkit-match-parent; }
+form { margin-block-end: 10px; }
 .card { background: var(--_surface); border: 1px solid var(--_line); border-radius: var(--_radius); padding: var(--_space); }
 .title { font-size: 1rem; font-weight: 600; line-height: 1.3; overflow-wrap: anywhere; }
 .muted { color: var(--_muted); font-size: .875rem; }
@@ -72,7 +74,7 @@ td.num, th.num { text-align: end; }
 .skeleton { background: var(--_sunken); border-radius: 6px; min-block-size: 1.2em; animation: bio-pulse 1.6s ease-in-out infinite alternate; }
 @keyframes bio-pulse { to { opacity: .45; } }
 @media (prefers-reduced-motion: reduce) { *, ::before, ::after { animation: none !important; transition: none !important; scroll-behavior: auto !important; } }
-@media (forced-colors: active) { button[aria-pressed=true] { forced-color-adjust: none; background: Highlight; color: HighlightText; } }
+@media (forced-colors: active) { button.primary, button[aria-pressed=true] { forced-color-adjust: none; background: Highlight; color: HighlightText; } }
 `;
 
 const sheets = new Map<string, CSSStyleSheet>();

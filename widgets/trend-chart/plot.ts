@@ -1,5 +1,6 @@
 /** One uPlot: the series of one unit over time. Bad values are gaps, suspect ones are hollow triangles and a hatched ribbon below the plot. */
 import UPlot from 'uplot';
+import { medianStep } from '../shared/data.ts';
 import type { Series } from '../shared/data.ts';
 import { formatNumber } from '../shared/format.ts';
 import type { ReferenceRange } from '../shared/reference-range.ts';
@@ -49,30 +50,54 @@ export const plotCss = `
 const dashes: readonly number[][] = [[], [8, 4], [2, 4], [12, 4, 2, 4]];
 const RIBBON_PX = 5;
 
-/** Rows for uPlot: times in seconds, and an explicit hole wherever a bucket is missing. */
-export function withHoles(series: readonly Series[]): { timesSec: number[]; columns: (number | null)[][]; rowOf: number[] } {
-  const first = series[0]!;
+export type PlotRows = Readonly<{
+  timesSec: number[];
+  /** null breaks the line, undefined does not. */
+  columns: (number | null | undefined)[][];
+  /** Of each row, the row of the answer; -1 for a hole. */
+  rowOf: number[];
+  stepMs: number;
+}>;
+
+/** Rows for uPlot: times in seconds, and an explicit hole wherever buckets are missing. Rows in which none of these series has anything are
+ *  left out: a value every 5 s asked for together with one every second is no row of gaps. */
+export function withHoles(series: readonly Series[]): PlotRows {
+  const { timesMs } = series[0]!;
+  const held = (item: Series, i: number): boolean => item.values[i] !== null || item.flags[i]! > 0;
+  const rows = [...timesMs.keys()].filter((i) => series.some((item) => held(item, i)));
+  const stepMs = medianStep(rows.map((i) => timesMs[i]!));
+  const cells = series.map((item) => {
+    const own = rows.filter((i) => held(item, i));
+    const nearMs = medianStep(own.map((i) => timesMs[i]!)) * 1.9;
+    const cell: (number | null | undefined)[] = timesMs.map(() => null);
+    own.forEach((i, k) => {
+      cell[i] = item.values[i] ?? null;
+      const next = own[k + 1] ?? i;
+      if (timesMs[next]! - timesMs[i]! <= nearMs) cell.fill(undefined, i + 1, next);
+    });
+    return cell;
+  });
   const timesSec: number[] = [];
   const rowOf: number[] = [];
-  const columns: (number | null)[][] = series.map(() => []);
-  for (let i = 0; i < first.timesMs.length; i++) {
-    const timeMs = first.timesMs[i]!;
-    const beforeMs = first.timesMs[i - 1];
-    if (beforeMs !== undefined && timeMs - beforeMs > first.stepMs * 1.9) {
-      timesSec.push((beforeMs + first.stepMs) / 1000);
-      rowOf.push(-1);
-      for (const column of columns) column.push(null);
-    }
+  const columns: (number | null | undefined)[][] = series.map(() => []);
+  const push = (timeMs: number, row: number): void => {
     timesSec.push(timeMs / 1000);
-    rowOf.push(i);
-    series.forEach((item, column) => columns[column]!.push(item.values[i] ?? null));
-  }
-  return { timesSec, columns, rowOf };
+    rowOf.push(row);
+    cells.forEach((cell, column) => columns[column]!.push(row < 0 ? null : cell[row]));
+  };
+  rows.forEach((row, k) => {
+    const timeMs = timesMs[row]!;
+    const beforeMs = timesMs[rows[k - 1] ?? row]!;
+    if (timeMs - beforeMs > stepMs * 1.9) push(beforeMs + stepMs, -1);
+    push(timeMs, row);
+  });
+  return { timesSec, columns, rowOf, stepMs };
 }
 
 export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
   const { series, colors, locale } = options;
-  const { timesSec, columns, rowOf } = withHoles(series);
+  const rows = withHoles(series);
+  const { timesSec, columns, rowOf } = rows;
   const time = new Intl.DateTimeFormat(locale, zoned({ hour: '2-digit', minute: '2-digit' }, options.timeZone));
   const seconds = new Intl.DateTimeFormat(locale, zoned({ hour: '2-digit', minute: '2-digit', second: '2-digit' }, options.timeZone));
   const day = new Intl.DateTimeFormat(locale, zoned({ day: 'numeric', month: 'short' }, options.timeZone));
@@ -117,7 +142,7 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
       ],
       hooks: {
         drawAxes: [(self) => drawReference(self, options.reference, colors)],
-        draw: [(self) => drawQuality(self, series, rowOf, colors)],
+        draw: [(self) => drawQuality(self, series, rows, colors)],
         setCursor: [
           (self) => {
             const index = self.cursor.idx;
@@ -176,11 +201,11 @@ function drawReference(plot: UPlot, reference: ReferenceRange | null, colors: Pl
 }
 
 /** Triangles on suspect values; below the plot a ribbon: hatched where a bucket is suspect, solid where nothing was usable. */
-function drawQuality(plot: UPlot, series: readonly Series[], rowOf: readonly number[], colors: PlotColors): void {
+function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: PlotRows, colors: PlotColors): void {
   const { ctx, bbox } = plot;
   const times = plot.data[0];
   const dpr = UPlot.pxRatio;
-  const stepSec = series[0]!.stepMs / 1000;
+  const stepSec = stepMs / 1000;
   const right = bbox.left + bbox.width;
   const top = bbox.top + bbox.height - RIBBON_PX * dpr;
   ctx.save();

@@ -98,7 +98,12 @@ export class BioTrendChart extends DataWidget<Shown> {
   }
 
   protected override heading(): string {
-    return this.getAttribute('heading') ?? this.data?.series.map((item) => item.name).join(', ') ?? this.getAttribute('biosignals') ?? 'HR';
+    return (
+      this.getAttribute('heading') ??
+      this.data?.series.map((item) => item.name).join(', ') ??
+      this.getAttribute('biosignals')?.replaceAll(',', ', ') ??
+      'HR'
+    );
   }
 
   override connectedCallback(): void {
@@ -253,8 +258,14 @@ export class BioTrendChart extends DataWidget<Shown> {
     return html`<span>${formatTime(this.locale, timeMs, this.timeZone)}</span> ${data.series.map((item) => {
         const value = item.values[row] ?? null;
         const shown = value === null ? this.text('noValue') : `${formatValue(this.locale, value, item.unit)} ${unitLabel(item.unit)}`;
-        return html`<span>${item.name}: <b>${shown}</b> ${qualityMark(value === null ? 2 : (item.flags[row] ?? 0), this.locale)}</span>`;
+        return html`<span>${item.name}: <b>${shown}</b> ${this.#mark(item, row)}</span>`;
       })}`;
+  }
+
+  /** Nothing where nothing was measured. */
+  #mark(item: Series, row: number) {
+    const flag = item.flags[row] ?? 0;
+    return item.values[row] === null && flag === 0 ? nothing : qualityMark(flag, this.locale);
   }
 
   #onKey(event: KeyboardEvent, data: Shown): void {
@@ -294,7 +305,7 @@ export class BioTrendChart extends DataWidget<Shown> {
                 ${data.series.map((item) => {
                   const value = item.values[i] ?? null;
                   return html`<td class="num">${value === null ? '–' : formatValue(locale, value, item.unit)}</td>
-                    <td>${qualityMark(value === null ? 2 : (item.flags[i] ?? 0), locale)}</td>`;
+                    <td>${this.#mark(item, i)}</td>`;
                 })}
               </tr>`,
           )}
