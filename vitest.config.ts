@@ -6,7 +6,7 @@ const shared = { testTimeout: 30_000, hookTimeout: 120_000, pool: 'forks', expec
 
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    maxWorkers: 3, // of two cores: a third of the time a test waits for a database or a clock
     projects: [
       {
         test: {

@@ -72,7 +72,7 @@ async function restartUntilUp(postgres: PrivatePostgres): Promise<void> {
       await postgres.restart();
       return;
     } catch (error) {
-      if (attempt === 20) throw error;
+      if (attempt === 300) throw error;
       await sleep(100);
     }
   }

@@ -119,8 +119,8 @@ describe('the packet log behind a connection that fails', () => {
     const database = await open();
     const stop = await database.listen('faults_test', () => undefined);
     proxy.delayMs = 15; // so that cuts fall between connecting and listening
-    for (let i = 0; i < 40; i++) {
-      await new Promise((done) => setTimeout(done, 190 + 9 * (i % 13)));
+    for (let i = 0; i < 16; i++) {
+      await new Promise((done) => setTimeout(done, 190 + 9 * ((5 * i) % 13)));
       proxy.mode = 'pass'; // resets what is open
     }
     proxy.delayMs = 0;
