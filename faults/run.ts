@@ -13,6 +13,7 @@ import { sameIdScenario } from './same-id.ts';
 import { merged, runScenario, tableOf } from './report.ts';
 import type { FaultResult } from './report.ts';
 import { scenarios } from './scenarios.ts';
+import { upgradeScenario } from './upgrade.ts';
 
 const { values } = parseArgs({
   options: {
@@ -26,7 +27,7 @@ const { values } = parseArgs({
 });
 const seed = Number(values.seed);
 const wanted = values.only === '' ? null : new Set(values.only.split(','));
-const all = [...scenarios, networkScenario, sameIdScenario];
+const all = [...scenarios, upgradeScenario, networkScenario, sameIdScenario];
 for (const name of wanted ?? [])
   if (!all.some((scenario) => scenario.name === name))
     throw new Error(`no fault '${name}'; there are ${all.map((s) => s.name).join(', ')}`);

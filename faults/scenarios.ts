@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Random } from '../src/cli/simulator/random.ts';
 import type { PrivatePostgres } from './lib/private-postgres.ts';
+import type { ServiceProcess } from './lib/service.ts';
 import type { World, WorldOptions } from './lib/world.ts';
 
 export type Scenario = Readonly<{
@@ -78,9 +79,15 @@ async function restartUntilUp(postgres: PrivatePostgres): Promise<void> {
   }
 }
 
-/** A supervisor: what has ended is started again. */
-async function supervise(world: World): Promise<void> {
-  if (!world.service.running) world.service.start();
+/** Stops the running instance in favour of the next. @returns ms until the next one served */
+export async function supervisedStop(world: World, next: ServiceProcess): Promise<number> {
+  const since = performance.now();
+  const old = world.service;
+  const code = await old.terminate();
+  if (code !== 0) throw new Error(`SIGTERM: exit code ${code}\n${old.log.slice(-2000)}`);
+  world.service = next;
+  world.front!.targetPort = next.port;
+  return await world.untilServing(since);
 }
 
 const mountTmpfs = (folder: string, sizeMb: number): (() => Promise<void>) => {
@@ -286,14 +293,7 @@ export const scenarios: readonly Scenario[] = [
       await calm(random);
       const next = await world.secondInstance();
       await sleep(800 + 1500 * random.next());
-      const since = performance.now();
-      const old = world.service;
-      const code = await old.terminate();
-      if (code !== 0) throw new Error(`SIGTERM: exit code ${code}\n${old.log.slice(-2000)}`);
-      await supervise(world);
-      world.service = next;
-      world.front!.targetPort = next.port;
-      return await world.untilServing(since);
+      return await supervisedStop(world, next);
     },
   },
   {

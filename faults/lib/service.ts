@@ -6,12 +6,14 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const root = join(import.meta.dirname, '..', '..');
+const thisRelease = join(import.meta.dirname, '..', '..');
 
 export type ServiceOptions = Readonly<{
   env: Readonly<Record<string, string>>;
   /** Flags of Node, e.g. a heap limit. */
   nodeFlags?: readonly string[];
+  /** Folder of the release. Default: this one. */
+  root?: string;
 }>;
 
 export class ServiceProcess {
@@ -82,8 +84,8 @@ export class ServiceProcess {
   }
 
   #spawn(): ChildProcess {
-    const { env, nodeFlags = [] } = this.#options;
-    const flags = ['--disable-warning=ExperimentalWarning', '--import', join(import.meta.dirname, 'inject.ts'), ...nodeFlags];
+    const { env, nodeFlags = [], root = thisRelease } = this.#options;
+    const flags = ['--disable-warning=ExperimentalWarning', '--import', join(root, 'faults', 'lib', 'inject.ts'), ...nodeFlags];
     const child = spawn(process.execPath, [...flags, join(root, 'src/cli/main.ts'), 'start'], {
       cwd: root,
       env: { PATH: process.env['PATH'] ?? '', PORT: String(this.port), BIO_LOG_LEVEL: 'warn', ...env },

@@ -123,9 +123,13 @@ export class World {
     await this.untilServing(performance.now());
   }
 
-  /** Another instance on the same database, not yet ready. */
-  async secondInstance(): Promise<ServiceProcess> {
-    return new ServiceProcess(await freePort(), { env: this.env, nodeFlags: this.#options.nodeFlags ?? [] });
+  /** Another instance on the same database, not yet ready. @param root folder of its release; default: this one */
+  async secondInstance(root?: string): Promise<ServiceProcess> {
+    return new ServiceProcess(await freePort(), {
+      env: this.env,
+      nodeFlags: this.#options.nodeFlags ?? [],
+      ...(root === undefined ? {} : { root }),
+    });
   }
 
   /** Until /readyz says so and a new packet was acknowledged. @returns ms since `sinceMs` */
