@@ -1,7 +1,7 @@
 /** A strip of the newest stretch whose beats are settled: the waveform, a mark on each beat, the interval between them in ms.
  *
  *  The service gives a beat out once nothing later can change it, about 11 s after it happened, so the marks cannot stand on the sweeping
- *  trace; this strip follows that far behind and says so. The waveform is kept from the live frames. Drawn once a second. */
+ *  trace; this strip follows that far behind and says so. The waveform is kept from the live frames; that of the seconds before is read. Drawn once a second. */
 import type { LiveFrame } from '../widgets/shared/live-feed.ts';
 import type { Session } from '../widgets/shared/session.ts';
 
@@ -10,6 +10,8 @@ const POLL_MS = 2000;
 const KEPT_MS = 40_000;
 const HEIGHT_PX = 132;
 const MARKS_PX = 34;
+/** Half of the widest interval; a label that would be cut off is left out. */
+const LABEL_PX = 16;
 
 type Kind = 'normal' | 'ectopic' | 'artefact' | 'interpolated';
 type Beat = Readonly<{ timeMs: number; intervalMs: number | null; kind: Kind; qmask: number }>;
@@ -21,6 +23,9 @@ type Series = Readonly<{
   qmask: readonly number[];
 }>;
 type Stretch = Readonly<{ t0Ms: number; rateHz: number; samples: Float32Array; qmask: Uint8Array | null }>;
+type Stored = Readonly<{ t0_ns: number; rate_hz: number; samples: readonly (number | null)[]; qmask: readonly number[] | null }>;
+
+const endOf = ({ t0Ms, rateHz, samples }: Stretch): number => t0Ms + (samples.length * 1000) / rateHz;
 
 /** Keeps the last samples of one channel, and asks for its beats. */
 export class BeatSource {
@@ -30,6 +35,7 @@ export class BeatSource {
   #streams: readonly string[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #stopped = false;
+  #begun = false;
   channel = '';
   beats: readonly Beat[] = [];
 
@@ -58,7 +64,7 @@ export class BeatSource {
     this.channel = found.code;
     const t0Ms = (Number(frame.t0Ns) + found.offsetNs) / 1e6;
     this.#stretches.push({ t0Ms, rateHz: found.rateHz, samples: found.samples, qmask: found.qmask });
-    while (this.#stretches.length > 0 && this.#stretches[0]!.t0Ms < t0Ms - KEPT_MS) this.#stretches.shift();
+    while (this.#stretches.length > 0 && endOf(this.#stretches[0]!) < t0Ms - KEPT_MS) this.#stretches.shift();
   }
 
   async #look(): Promise<void> {
@@ -66,6 +72,10 @@ export class BeatSource {
       const query = new URLSearchParams({ subject_id: this.#subjectId, limit: '5' });
       const streams = (await this.#session.get(`/api/v1/streams?${query.toString()}`)) as readonly { id: string; is_flowing: boolean }[];
       this.#streams = streams.filter((stream) => stream.is_flowing).map((stream) => stream.id);
+    }
+    if (!this.#begun) {
+      this.#begun = true;
+      void this.#readEarlier().catch(() => undefined);
     }
     const query = new URLSearchParams({ since: new Date(Date.now() - KEPT_MS).toISOString(), channel: this.channel, limit: '500' });
     const beats: Beat[] = [];
@@ -79,6 +89,26 @@ export class BeatSource {
       }
     }
     this.beats = beats.toSorted((a, b) => a.timeMs - b.timeMs);
+  }
+
+  /** The beats that are settled now happened before this page was opened: their waveform is stored. */
+  async #readEarlier(): Promise<void> {
+    const firstMs = this.#stretches[0]?.t0Ms ?? Date.now();
+    const query = new URLSearchParams({
+      since: new Date(firstMs - KEPT_MS).toISOString(),
+      until: new Date(firstMs).toISOString(),
+      channels: this.channel,
+    });
+    for (const stream of this.#streams) {
+      const stored = (await this.#session.get(`/api/v1/streams/${stream}/samples?${query.toString()}`)) as readonly Stored[];
+      const earlier = stored.map(({ t0_ns: t0Ns, rate_hz: rateHz, samples, qmask }) => ({
+        t0Ms: t0Ns / 1e6,
+        rateHz,
+        samples: Float32Array.from(samples, (value) => value ?? NaN),
+        qmask: qmask === null ? null : Uint8Array.from(qmask),
+      }));
+      this.#stretches = [...earlier, ...this.#stretches].toSorted((a, b) => a.t0Ms - b.t0Ms);
+    }
   }
 }
 
@@ -137,7 +167,7 @@ export class BeatReview extends HTMLElement {
   ): void {
     let low = Infinity;
     let high = -Infinity;
-    const near = source.stretches.filter((part) => part.t0Ms > startMs - 500 && part.t0Ms < endMs);
+    const near = source.stretches.filter((part) => endOf(part) > startMs && part.t0Ms < endMs);
     for (const { samples } of near) {
       for (const value of samples) {
         if (Number.isNaN(value)) continue;
@@ -157,6 +187,7 @@ export class BeatReview extends HTMLElement {
       for (let i = 0; i < samples.length; i++) {
         const timeMs = t0Ms + i * stepMs;
         const value = samples[i]!;
+        if (timeMs < startMs) continue;
         // What is missing or bad is a gap.
         if (Number.isNaN(value) || (qmask?.[i] ?? 0) === 2 || timeMs > endMs) {
           lastMs = -Infinity;
@@ -192,8 +223,9 @@ export class BeatReview extends HTMLElement {
         if (beat.qmask > 0 || beat.kind === 'interpolated') context.stroke();
         else context.fill();
       }
-      if (beat.intervalMs !== null && beat.qmask < 2)
-        context.fillText(String(Math.round(beat.intervalMs)), at - (beat.intervalMs / 2000) * PX_PER_SEC, 14);
+      if (beat.intervalMs === null || beat.qmask === 2) continue;
+      const middle = at - (beat.intervalMs / 2000) * PX_PER_SEC;
+      if (middle > LABEL_PX) context.fillText(String(Math.round(beat.intervalMs)), middle, 14);
     }
   }
 }

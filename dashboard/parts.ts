@@ -11,9 +11,11 @@ export function tableOf<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   off: (row: Row) => boolean = () => false,
+  /** On a phone: short values beside one another instead of one a line. */
+  dense = false,
 ): TemplateResult {
   return html`<div class="scroll">
-    <table class="cards">
+    <table class=${dense ? 'cards dense' : 'cards'}>
       <thead>
         <tr>
           ${columns.map(
@@ -32,6 +34,11 @@ export function tableOf<Row>(
       </tbody>
     </table>
   </div>`;
+}
+
+/** Below a list of which there is more. */
+export function moreButton(next: string | null, load: () => void): TemplateResult | typeof nothing {
+  return next === null ? nothing : html`<div class="more"><button type="button" @click=${load}>Show more</button></div>`;
 }
 
 /** What a page says where there is nothing yet, and what to do about it. */

@@ -2,6 +2,17 @@
 import { ServiceError } from '../widgets/shared/session.ts';
 
 export async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const response = await ask(method, path, body);
+  return (response.status === 204 ? null : await response.json()) as T;
+}
+
+/** A page of a list. @returns `next`: the address of the following page, null after the last one */
+export async function callList<T>(path: string): Promise<{ items: T[]; next: string | null }> {
+  const response = await ask('GET', path);
+  return { items: (await response.json()) as T[], next: /<([^>]+)>;\s*rel="?next/.exec(response.headers.get('link') ?? '')?.[1] ?? null };
+}
+
+async function ask(method: string, path: string, body?: unknown): Promise<Response> {
   const response = await fetch(path, {
     method,
     credentials: 'same-origin',
@@ -10,7 +21,7 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
   }).catch(() => {
     throw new ServiceError(0, 'network', 'The service did not answer.');
   });
-  if (response.ok) return (response.status === 204 ? null : await response.json()) as T;
+  if (response.ok) return response;
   const problem = (await response.json().catch(() => ({}))) as {
     code?: string;
     detail?: string;
@@ -77,6 +88,7 @@ export type AuditEntry = Readonly<{
   action: string;
   target_kind: string;
   target_id: string;
+  detail: Readonly<Record<string, unknown>> | null;
   ip: string | null;
 }>;
 export type Device = Readonly<{

@@ -1,19 +1,42 @@
 /** The audit log: who did what to what, the newest first. */
-import { html } from 'lit-html';
+import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { Page } from '../page.ts';
-import { emptyState, tableOf } from '../parts.ts';
-import { call } from '../service.ts';
-import type { AuditEntry } from '../service.ts';
+import { emptyState, moreButton, tableOf } from '../parts.ts';
+import { call, callList } from '../service.ts';
+import type { ApiKey, AuditEntry, Member, Project } from '../service.ts';
+
+const FIRST = '/api/v1/audit-log?limit=100';
 
 export class AuditPage extends Page {
   override readonly title = 'Audit log';
   protected override readonly lead =
     'Who did what, from where. Entries are chained by their hashes: none can be changed or taken out unseen.';
   #entries: readonly AuditEntry[] = [];
+  #next: string | null = null;
+  /** Ids of members, keys and projects, to what people call them. */
+  #names: ReadonlyMap<string, string> = new Map();
 
   protected override async load(): Promise<void> {
-    this.#entries = await call<AuditEntry[]>('GET', '/api/v1/audit-log?limit=200');
+    const [log, members, keys, projects] = await Promise.all([
+      callList<AuditEntry>(FIRST),
+      call<Member[]>('GET', '/api/v1/members'),
+      call<ApiKey[]>('GET', '/api/v1/api-keys'),
+      call<Project[]>('GET', '/api/v1/projects'),
+    ]);
+    this.#entries = log.items;
+    this.#next = log.next;
+    this.#names = new Map([
+      ...members.map((member) => [member.id, member.display_name || member.email] as const),
+      ...[...keys, ...projects].map((item) => [item.id, item.name] as const),
+    ]);
+  }
+
+  async #more(): Promise<void> {
+    if (this.#next === null) return;
+    const { items, next } = await callList<AuditEntry>(this.#next);
+    this.#entries = [...this.#entries, ...items];
+    this.#next = next;
   }
 
   protected override body(): TemplateResult {
@@ -23,13 +46,31 @@ export class AuditPage extends Page {
       ${tableOf<AuditEntry>(
         [
           { name: 'Time', cell: (entry) => this.time(entry.time) },
-          { name: 'Who', cell: (entry) => html`${entry.actor_kind} <code>${entry.actor_id.slice(0, 8)}</code>` },
+          { name: 'Who', cell: (entry) => this.#name(entry.actor_kind, entry.actor_id) },
           { name: 'Did', cell: (entry) => entry.action },
-          { name: 'To', cell: (entry) => html`${entry.target_kind} <code>${entry.target_id.slice(0, 8)}</code>` },
+          { name: 'To', cell: (entry) => this.#target(entry) },
           { name: 'From', cell: (entry) => entry.ip ?? '–' },
         ],
         this.#entries,
       )}
+      ${moreButton(this.#next, () => void this.run(() => this.#more()))}
     </section>`;
   }
+
+  #target(entry: AuditEntry): TemplateResult {
+    // A person is found again under Users as long as they are not erased.
+    if (entry.target_kind === 'xuser') return html`user <a href="#/users/${entry.target_id}">${shortId(entry.target_id)}</a>`;
+    return this.#name(entry.target_kind, entry.target_id);
+  }
+
+  #name(kind: string, id: string): TemplateResult {
+    const name = this.#names.get(id);
+    return html`<span class="muted">${kind.replaceAll('_', ' ')}</span>
+      ${name ?? (id === '' ? nothing : html`<code title=${id}>${shortId(id)}</code>`)}`;
+  }
+}
+
+/** The end of a UUID tells apart what was made in the same hour; its beginning may be a time. Anything else is shown whole. */
+function shortId(id: string): string {
+  return /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(id) ? `…${id.slice(-8)}` : id;
 }

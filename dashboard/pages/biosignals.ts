@@ -55,6 +55,8 @@ export class BiosignalsPage extends ProjectPage {
                   { name: 'Now', cell: (item) => (item.is_flowing ? badge('good', 'flowing') : html`<span class="muted">–</span>`) },
                 ],
                 shown,
+                undefined,
+                true,
               )
         }
       </section>

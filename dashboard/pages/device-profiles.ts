@@ -3,7 +3,7 @@ import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, unitLabel } from '../../widgets/shared/format.ts';
 import { formValues, Page } from '../page.ts';
-import { badge, emptyState } from '../parts.ts';
+import { badge } from '../parts.ts';
 import { call } from '../service.ts';
 import type { DeviceProfile } from '../service.ts';
 
@@ -51,7 +51,7 @@ export class DeviceProfilesPage extends Page {
       </div>
       ${
         profile.channels.length === 0
-          ? emptyState('Any channels', 'Devices of this profile say themselves what they send.')
+          ? html`<p class="muted">Any channels: devices of this profile say themselves what they send.</p>`
           : html`<ul class="channels">
               ${profile.channels.map(
                 (channel) =>

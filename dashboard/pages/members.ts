@@ -6,7 +6,13 @@ import { tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Member } from '../service.ts';
 
-const roles = ['viewer', 'analyst', 'clinician', 'admin', 'owner'] as const;
+const roles = [
+  ['viewer', 'reads users, devices, signals'],
+  ['analyst', 'reads, as a viewer'],
+  ['clinician', 'reads, closes episodes, edits records'],
+  ['admin', 'everything: keys, settings, members'],
+  ['owner', 'as an admin'],
+] as const;
 const PASSWORD_MIN = 12;
 
 export class MembersPage extends Page {
@@ -24,7 +30,7 @@ export class MembersPage extends Page {
           [
             { name: 'E-mail', cell: (member) => member.email },
             { name: 'Name', cell: (member) => member.display_name || '–' },
-            { name: 'Role', cell: (member) => member.role },
+            { name: 'Role', cell: (member) => this.#role(member) },
             { name: 'Last sign-in', cell: (member) => this.time(member.last_login_at) },
             { name: 'Actions', kind: 'actions', cell: (member) => this.#switch(member) },
           ],
@@ -47,15 +53,31 @@ export class MembersPage extends Page {
           <label
             >Role
             <select name="role">
-              ${roles.map((role) => html`<option>${role}</option>`)}
+              ${roles.map(([role, what]) => html`<option value=${role}>${role}: ${what}</option>`)}
             </select></label
           >
           <label
-            >First password<input name="password" type="password" required minlength=${PASSWORD_MIN} autocomplete="new-password"
+            >First password <span class="muted">at least ${PASSWORD_MIN} characters; hand it over by another way than e-mail</span
+            ><input name="password" type="password" required minlength=${PASSWORD_MIN} autocomplete="new-password"
           /></label>
           <div><button class="primary">Add</button></div>
         </form>
       </section>`;
+  }
+
+  #role(member: Member): TemplateResult | string {
+    if (member.id === this.context.member.id || member.disabled) return member.role;
+    return html`<label
+      ><span class="vh">Role of ${member.email}</span>
+      <select
+        @change=${(event: Event) => {
+          const { value } = event.target as HTMLSelectElement;
+          void this.change(() => call('PATCH', `/api/v1/members/${member.id}`, { role: value }));
+        }}
+      >
+        ${roles.map(([role]) => html`<option value=${role} ?selected=${role === member.role}>${role}</option>`)}
+      </select></label
+    >`;
   }
 
   #switch(member: Member): TemplateResult {

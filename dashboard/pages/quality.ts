@@ -65,6 +65,7 @@ export class QualityPage extends Page {
       <ul class="quality-list">
         ${this.#users.map((user) => this.#row(user))}
       </ul>
+      <p class="quality-axis muted" aria-hidden="true"><span>${this.#hours} hours ago</span><span>now</span></p>
     </section>`;
   }
 
@@ -80,7 +81,7 @@ export class QualityPage extends Page {
       <div class="quality-who">
         <a href="#/users/${user.xuser_id}">${user.external_id}</a> <span class="muted">${names[user.feature] ?? user.feature}</span>
       </div>
-      ${bars(user, hours, `${user.external_id} ${names[user.feature] ?? user.feature}: ${words}; signal for ${percent(covered)} of ${hours} hours`)}
+      ${bars(user, hours, this.context.locale, `${user.external_id} ${names[user.feature] ?? user.feature}: ${words}; signal for ${percent(covered)} of ${hours} hours`)}
       <p class="quality-sum">
         <b class=${good < 0.8 ? 'attention' : ''}>${percent(good)}</b> good<br /><span class="muted"
           >signal ${percent(Math.min(1, covered))} of the time</span
@@ -93,19 +94,25 @@ export class QualityPage extends Page {
 const hatch = (x: string): TemplateResult => svg`<path class="s-hatch" transform="translate(${x} 0)" d="M-2 6 6-2M0 14 14 0M8 16l8-8" />`;
 
 /** One column an hour, from the bottom: good solid, suspect hatched, unusable outlined; what is missing stays empty. */
-function bars(user: QualityOfUser, hours: number, label: string): TemplateResult {
-  const endMs = Math.floor(Date.now() / 3.6e6) * 3.6e6;
+function bars(user: QualityOfUser, hours: number, locale: string, label: string): TemplateResult {
+  const nowMs = Date.now();
+  const endMs = Math.floor(nowMs / 3.6e6) * 3.6e6;
+  const clock = new Intl.DateTimeFormat(locale, { dateStyle: 'short', timeStyle: 'short' });
   const at = new Map(user.hours.map((hour) => [Date.parse(hour.start), hour]));
   const width = 10;
   const columns = Array.from({ length: hours }, (_, i) => {
     const x = i * width;
     const hour = at.get(endMs - (hours - 1 - i) * 3.6e6);
     if (hour === undefined) return svg`<path class="s-none" d="M${x} ${HEIGHT - 0.5}h${width - GAP}" />`;
-    const unit = HEIGHT / Math.max(hour.expected, hour.n);
+    // Of the hour that is going on, what could have come until now.
+    const share = i === hours - 1 ? Math.max(60_000, nowMs - endMs) / 3.6e6 : 1;
+    const unit = HEIGHT / Math.max(hour.expected * share, hour.n);
     const good = hour.good * unit;
     const suspect = hour.suspect * unit;
     const bad = Math.max(0, hour.n - hour.good - hour.suspect) * unit;
+    const words = `good ${percent(hour.good / hour.n)}, suspect ${percent(hour.suspect / hour.n)}`;
     return svg`<g>
+      <title>${clock.format(Date.parse(hour.start))}: ${words}</title>
       <rect class="s-good" x=${x} y=${HEIGHT - good} width=${width - GAP} height=${good} />
       <rect class="s-suspect" x=${x} y=${HEIGHT - good - suspect} width=${width - GAP} height=${suspect} />
       ${suspect > 3 ? svg`<path class="s-hatch" d="M${x + 1} ${HEIGHT - good - 1}l${width - GAP - 2} ${-Math.min(suspect, 7) + 2}" />` : ''}

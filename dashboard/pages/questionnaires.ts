@@ -44,7 +44,7 @@ export class QuestionnairesPage extends ProjectPage {
                   ? badge('warn', `${item.scoring.safety.length} rule${item.scoring.safety.length > 1 ? 's' : ''}`)
                   : '–',
             },
-            { name: 'From', cell: (item) => (item.built_in ? html`<span class="muted">ships</span>` : this.time(item.created_at)) },
+            { name: 'From', cell: (item) => (item.built_in ? html`<span class="muted">built in</span>` : this.time(item.created_at)) },
             {
               name: 'Actions',
               kind: 'actions',
@@ -85,7 +85,10 @@ export class QuestionnairesPage extends ProjectPage {
                   { name: 'Name', cell: (item) => html`<code>${item.id}</code>` },
                   { name: 'Version', kind: 'num', cell: (item) => item.version },
                   { name: 'State', cell: (item) => (item.status === 'active' ? 'replaced by the version of the project' : 'retired') },
-                  { name: 'From', cell: (item) => (item.built_in ? html`<span class="muted">ships</span>` : this.time(item.created_at)) },
+                  {
+                    name: 'From',
+                    cell: (item) => (item.built_in ? html`<span class="muted">built in</span>` : this.time(item.created_at)),
+                  },
                 ],
                 old,
                 () => true,

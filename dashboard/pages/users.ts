@@ -1,23 +1,40 @@
-/** The users of all projects, the newest first. */
+/** The users of all projects, the newest first, and who of them is sending. */
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
-import { emptyState, tableOf } from '../parts.ts';
-import { call } from '../service.ts';
-import type { Project, Xuser } from '../service.ts';
+import { badge, emptyState, moreButton, tableOf } from '../parts.ts';
+import { call, callList } from '../service.ts';
+import type { Device, Project, Xuser } from '../service.ts';
+
+const PAGE = '100';
 
 export class UsersPage extends Page {
   override readonly title = 'Users';
+  protected override readonly lead = 'Open a user for the live monitor, trends and recordings.';
   #users: readonly Xuser[] = [];
+  #next: string | null = null;
   #projects: readonly Project[] = [];
+  #sending: ReadonlySet<string> = new Set();
   #wanted = '';
 
   protected override async load(): Promise<void> {
-    const query = new URLSearchParams({ limit: '200', ...(this.#wanted === '' ? {} : { external_id: this.#wanted }) });
-    [this.#users, this.#projects] = await Promise.all([
-      call<Xuser[]>('GET', `/api/v1/xusers?${query.toString()}`),
+    const query = new URLSearchParams({ limit: PAGE, ...(this.#wanted === '' ? {} : { external_id: this.#wanted }) });
+    const [users, projects, devices] = await Promise.all([
+      callList<Xuser>(`/api/v1/xusers?${query.toString()}`),
       call<Project[]>('GET', '/api/v1/projects'),
+      call<Device[]>('GET', '/api/v1/devices?limit=1000'),
     ]);
+    this.#users = users.items;
+    this.#next = users.next;
+    this.#projects = projects;
+    this.#sending = new Set(devices.filter((device) => device.is_flowing).map((device) => device.xuser_id ?? ''));
+  }
+
+  async #more(): Promise<void> {
+    if (this.#next === null) return;
+    const { items, next } = await callList<Xuser>(this.#next);
+    this.#users = [...this.#users, ...items];
+    this.#next = next;
   }
 
   protected override body(): TemplateResult {
@@ -30,7 +47,7 @@ export class UsersPage extends Page {
           void this.run(() => this.load());
         }}
       >
-        <label>External id<input name="external" type="search" autocomplete="off" /></label><button>Find</button>
+        <label>External id<input name="external" type="search" autocomplete="off" placeholder="the whole id" /></label><button>Find</button>
       </form>
       ${
         this.#users.length === 0
@@ -38,17 +55,26 @@ export class UsersPage extends Page {
               this.#wanted === '' ? 'No users yet' : 'No user with this id',
               'A user is made when your backend asks for a first token, or with a first packet.',
             )
-          : tableOf<Xuser>(
-              [
-                { name: 'External id', cell: (user) => html`<a href="#/users/${user.xuser_id}">${user.external_id}</a>` },
-                { name: 'Name', cell: (user) => user.display_name || '–' },
-                { name: 'Project', cell: (user) => this.#projects.find((project) => project.id === user.project_id)?.name ?? '' },
-                { name: 'Since', cell: (user) => html`${this.time(user.created_at)} ${user.disabled ? '(disabled)' : ''}` },
-              ],
-              this.#users,
-              (user) => user.disabled,
-            )
+          : this.#table()
       }
+      ${moreButton(this.#next, () => void this.run(() => this.#more()))}
     </section>`;
+  }
+
+  #table(): TemplateResult {
+    return tableOf<Xuser>(
+      [
+        { name: 'External id', cell: (user) => html`<a href="#/users/${user.xuser_id}">${user.external_id}</a>` },
+        { name: 'Name', cell: (user) => user.display_name || '–' },
+        {
+          name: 'Now',
+          cell: (user) => (this.#sending.has(user.xuser_id) ? badge('good', 'live') : html`<span class="muted">–</span>`),
+        },
+        { name: 'Project', cell: (user) => this.#projects.find((project) => project.id === user.project_id)?.name ?? '' },
+        { name: 'Since', cell: (user) => html`${this.time(user.created_at)} ${user.disabled ? '(disabled)' : ''}` },
+      ],
+      this.#users,
+      (user) => user.disabled,
+    );
   }
 }

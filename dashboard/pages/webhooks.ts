@@ -7,7 +7,13 @@ import type { Tone } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Delivery, Project, Webhook } from '../service.ts';
 
-const events = ['episode.created', 'episode.updated', 'artifact.created', 'xuser.updated', 'xuser.erased'] as const;
+const events = [
+  ['episode.created', 'an episode began, or a safety answer was given'],
+  ['episode.updated', 'it ended, was closed or opened again'],
+  ['artifact.created', 'a strip or a document was added to an episode'],
+  ['xuser.updated', 'a user was changed or disabled'],
+  ['xuser.erased', 'a user was erased with all data'],
+] as const;
 const tones: Readonly<Record<Delivery['status'], Tone>> = { delivered: 'good', pending: 'warn', failed: 'bad' };
 
 export class WebhooksPage extends Page {
@@ -157,8 +163,17 @@ export class WebhooksPage extends Page {
         <label>Note<input name="description" maxlength="500" autocomplete="off" /></label>
         <fieldset>
           <legend>Events</legend>
-          <label class="check"><input type="checkbox" name="event" value="*" checked /><span>Everything</span></label>
-          ${events.map((name) => html`<label class="check"><input type="checkbox" name="event" value=${name} /><span>${name}</span></label>`)}
+          <label class="check"
+            ><input type="checkbox" name="event" value="*" checked /><span
+              ><b>Everything</b> <span class="muted">also what later versions add</span></span
+            ></label
+          >
+          ${events.map(
+            ([name, what]) =>
+              html`<label class="check"
+                ><input type="checkbox" name="event" value=${name} /><span><b>${name}</b> <span class="muted">${what}</span></span></label
+              >`,
+          )}
         </fieldset>
         <div><button class="primary">Add webhook</button></div>
       </form>
