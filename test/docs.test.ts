@@ -75,6 +75,22 @@ describe.each(documents)('%s', (path) => {
   });
 });
 
+test('the changes that docs/contributor.md shows fit the files as they are', () => {
+  const text = readFileSync(join(root, 'docs/contributor.md'), 'utf8');
+  const blocks = [...text.matchAll(/^```diff\n([\s\S]*?)^```/gm)];
+  expect(blocks.length).toBeGreaterThan(5);
+  for (const { 1: block = '', index } of blocks) {
+    const path = [...text.slice(0, index).matchAll(/`((?:src|proto|widgets)\/[\w./-]+\.\w+)`/g)].at(-1)?.[1] ?? '';
+    const file = readFileSync(join(root, path), 'utf8').split('\n');
+    // What is there now: lines that stay, and lines that go.
+    const before = block.split('\n').filter((line) => /^[ -]/.test(line));
+    expect(
+      before.filter((line) => !file.includes(line.slice(1))),
+      path,
+    ).toEqual([]);
+  }
+});
+
 /** Anchors of the headings, as GitHub makes them. */
 function headings(text: string): string[] {
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
