@@ -20,9 +20,8 @@ import { report } from './lib/result.ts';
 
 const ROUNDS = Number(process.env['BIO_BENCH_ROUNDS'] ?? 5);
 const PACKETS = Number(process.env['BIO_BENCH_PACKETS'] ?? 4000);
-const CONNECTIONS = 16;
-/** Requests on their way per connection: a device that does not wait for each answer. */
-const DEPTH = 4;
+/** One request at a time on each: while an answer is pending uWebSockets.js closes a connection that sends the next. */
+const CONNECTIONS = 64;
 const SAMPLES = Number(process.env['BIO_BENCH_SAMPLES'] ?? 1e8);
 const READ_SEC = 4;
 
@@ -47,27 +46,23 @@ async function drive(port: number, requests: readonly Buffer[]): Promise<void> {
       const socket = connect({ host: '127.0.0.1', port, noDelay: true });
       await once(socket, 'connect');
       await new Promise<void>((resolve, reject) => {
-        let waiting = 0;
         const send = (): void => {
-          while (waiting < DEPTH && next < requests.length) {
-            waiting += 1;
-            socket.write(requests[next++]!);
-          }
-          if (waiting === 0) resolve();
+          const request = requests[next++];
+          if (request === undefined) resolve();
+          else socket.write(request);
         };
         let held = '';
         socket.on('data', (chunk) => {
           held += chunk.toString('latin1');
-          for (let end = held.indexOf('\r\n\r\n'); end >= 0; end = held.indexOf('\r\n\r\n')) {
-            if (!held.startsWith('HTTP/1.1 202')) return reject(new Error(held.slice(0, 400)));
-            const size = end + 4 + Number(/content-length: (\d+)/i.exec(held)?.[1] ?? 0);
-            if (held.length < size) return;
-            held = held.slice(size);
-            waiting -= 1;
-          }
+          const end = held.indexOf('\r\n\r\n');
+          if (end < 0) return;
+          if (!held.startsWith('HTTP/1.1 202')) return reject(new Error(held.slice(0, 400)));
+          if (held.length < end + 4 + Number(/content-length: (\d+)/i.exec(held)?.[1] ?? 0)) return;
+          held = '';
           send();
         });
         socket.on('error', reject);
+        socket.on('close', () => reject(new Error('the service closed a connection')));
         send();
       });
       socket.destroy();
@@ -140,7 +135,7 @@ async function packets(url: string): Promise<void> {
       better: 'lower',
       spread: spread(ratios),
       repetitions: ROUNDS,
-      note: `packets of 100 ms, 4 channels x 250 Hz; ${CONNECTIONS} connections, ${DEPTH} requests on their way on each`,
+      note: `packets of 100 ms, 4 channels x 250 Hz; ${CONNECTIONS} connections, one request at a time on each`,
     });
   }
 }

@@ -273,7 +273,7 @@ beforeAll(async () => {
   );
   foreign.set('another user', bearer((await api.token('another')).token));
   foreign.set('an operator of another organization', await operator('owner', other.orgId));
-}, 60_000);
+});
 afterAll(async () => {
   await api.close();
 });

@@ -36,9 +36,20 @@ export function treeCpuSec(pid: number): number {
   return sum;
 }
 
-/** The main thread of a process, and all its threads together. */
+/** The main thread of a process, to the nanosecond where the kernel counts so, and all its threads together. */
 export function threadsCpuSec(pid: number): { main: number; all: number } {
-  return { main: readStat(`/proc/${pid}/task/${pid}/stat`)?.own ?? NaN, all: readStat(`/proc/${pid}/stat`)?.own ?? NaN };
+  return {
+    main: scheduledSec(pid) ?? readStat(`/proc/${pid}/task/${pid}/stat`)?.own ?? NaN,
+    all: readStat(`/proc/${pid}/stat`)?.own ?? NaN,
+  };
+}
+
+function scheduledSec(pid: number): number | null {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')[0]) / 1e9 || null;
+  } catch {
+    return null;
+  }
 }
 
 /** The postmaster above a backend that runs on this machine, or null when the server is elsewhere. */
