@@ -21,6 +21,8 @@ export const goals = {
   'P12 device': { what: 'memory of a streaming device', unit: 'kB', target: 12, better: 'lower' },
   P13: { what: 'decode with validation over protobufjs static', unit: 'times', target: 3, better: 'higher' },
   P14: { what: 'tick jitter beside a peer that never stops sending, p99', unit: 'ms', target: 20, better: 'lower' },
+  'U2 core': { what: 'bio-core.js, brotli', unit: 'B', target: 15_000, better: 'lower' },
+  'U2 all': { what: 'bio-widgets.js with charts and live traces, brotli', unit: 'B', target: 45_000, better: 'lower' },
 } as const satisfies Readonly<Record<string, Goal>>;
 
 export type GoalName = keyof typeof goals;
