@@ -16,7 +16,10 @@ import { parseEdf, writeEdf } from '../../src/formats/edf.ts';
 import { encodeAnnotations, parseAnnotations, parseHeader } from '../../src/formats/wfdb.ts';
 import { decodeBody } from '../../src/http/body.ts';
 import { Cursors } from '../../src/http/cursor.ts';
+import type { PeerSocket, RequestContext } from '../../src/http/route.ts';
 import { compileCheck, compileQuery, readJson } from '../../src/http/validate.ts';
+import { Hub } from '../../src/live/hub.ts';
+import { liveSocketRoute } from '../../src/live/live-socket.ts';
 import { decodeFrame, encodeFrame } from '../../src/proto/frame-codec.ts';
 import { decodePacket, defaultPacketLimits, encodeBatch, encodePacket, splitBatch } from '../../src/proto/packet-codec.ts';
 import type { Packet } from '../../src/proto/packet-codec.ts';
@@ -202,6 +205,7 @@ export async function makeTargets(): Promise<Target[]> {
     made('query', 2, [utf8('limit=10&from=2026-01-01T00%3A00%3A00Z&channels=a&channels=b')], (bytes) => readQuery(text(bytes))),
     made('cursor', 2, [utf8(cursors.seal('org q', ['2026-01-01', 7, null]))], (bytes) => cursors.open('org q', text(bytes))),
     made('key', 1, [utf8(makeOrgKey('live').key)], (bytes) => parseKey(text(bytes))),
+    liveControlTarget(),
     await tokenTarget(),
     bodyTarget(packets[0]!),
   ];
@@ -232,6 +236,40 @@ async function tokenTarget(): Promise<Target> {
         if (error instanceof PipelineError) return 'refused';
         throw error;
       }
+    },
+  };
+}
+
+/** What a viewer says on its socket; bytes that are no UTF-8 do not reach it. An answer of type error is a refusal. */
+function liveControlTarget(): Target {
+  const id = '00000000-0000-4000-8000-000000000000';
+  const hub = new Hub({ frameDeadlineMs: 250, viewerQueueBytesMax: 65_536, viewerSlowSecMax: 30 }, () => undefined);
+  const route = liveSocketRoute({ hub, viewerQueueBytesMax: 65_536, resolveSubject: async () => null });
+  const said = ['ping","id":7', 'auth","token":"x.y.z"', 'subscribe","channels":["ecg.ii","ppg"],"max_rate_hz":5', 'replay","after":12'];
+  const request = { caller: { kind: 'user', subjectId: id }, query: { subject: id } } as unknown as RequestContext;
+  return {
+    name: 'live-control',
+    share: 3,
+    seeds: said.map((rest) => utf8(`{"type":"${rest}}`)),
+    run: (bytes) => {
+      let outcome: Outcome = 'accepted';
+      const peer: PeerSocket = {
+        id: 1,
+        sendBinary: () => 'sent',
+        sendText: (answer) => {
+          if (answer.startsWith('{"type":"error"')) outcome = 'refused';
+          return 'sent';
+        },
+        bufferedBytes: () => 0,
+        subscribe: () => undefined,
+        unsubscribe: () => undefined,
+        close: () => (outcome = 'refused'),
+        authenticate: async () => request.caller,
+      };
+      const viewer = route.open(request, peer);
+      viewer.text?.(Buffer.from(bytes).toString('utf8'));
+      viewer.closed();
+      return outcome;
     },
   };
 }
