@@ -133,7 +133,7 @@ export class World {
   }
 
   /** Until /readyz says so and a new packet was acknowledged. @returns ms since `sinceMs` */
-  async untilServing(sinceMs: number, timeoutMs = 300_000): Promise<number> {
+  async untilServing(sinceMs: number, timeoutMs = 900_000): Promise<number> {
     for (let ready = false; ; await sleep(20)) {
       ready ||= await this.service.isReady();
       if (ready && (await this.fleet.probe())) return performance.now() - sinceMs;
