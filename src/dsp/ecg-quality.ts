@@ -97,6 +97,8 @@ export class EcgQuality {
   /** By beat, in step with the beats held by the kernel: height, and the highest between it and the one before. */
   readonly #height = new Float32Array(BEATS);
   readonly #between = new Float32Array(BEATS);
+  /** |ln| of its interval over the one before, at most 1. */
+  readonly #uneven = new Float64Array(BEATS);
   #measured = 0;
   // sums of each second, rings of SECONDS
   readonly #squares = new Float64Array(SECONDS);
@@ -137,7 +139,8 @@ export class EcgQuality {
   }
 
   /** Feature samples [k, k + count), all of one second. */
-  push({ inputs, band, ringMask }: LeadSignal, k: number, count: number): void {
+  push({ inputs, band, ringMask, missingHere }: LeadSignal, k: number, count: number): void {
+    const whole = missingHere === 0 && !this.#fresh;
     const flatRunMin = this.#flatRunMin;
     const slot = this.#slot;
     let fresh = this.#fresh;
@@ -148,7 +151,21 @@ export class EcgQuality {
     let level = this.#level[slot]!;
     let present = this.#present[slot]!;
     let flat = this.#flat[slot]!;
-    for (let i = 0; i < count; i++) {
+    if (whole) {
+      for (let i = 0; i < count; i++) {
+        const v = inputs[i]!;
+        const step = v - last;
+        if (step === 0) {
+          flatRun++;
+          if (flatRun >= flatRunMin) flat += flatRun === flatRunMin ? flatRunMin : 1;
+        } else flatRun = 0;
+        steps += step * step;
+        level += v;
+        last = v;
+      }
+      present += count;
+    }
+    for (let i = whole ? count : 0; i < count; i++) {
       const v = inputs[i]!;
       if (v !== v) {
         held[i] = last;
@@ -189,7 +206,7 @@ export class EcgQuality {
     }
     this.#squares[slot] = squares;
     this.#fourths[slot] = fourths;
-    this.#second.push(held, count, this.#other);
+    this.#second.push(whole ? inputs : held, count, this.#other);
   }
 
   /** Heights of the beats that came since the last call. @param beats in samples since reset, of the last seconds
@@ -201,6 +218,10 @@ export class EcgQuality {
     for (let b = this.#measured; b < beats.count; b++) {
       const centre = Math.round(beats.position[b]! / this.#decimation);
       this.#height[b] = highest(band, ringMask, centre - near, centre + near);
+      if (b > 1) {
+        const rr = (beats.position[b]! - beats.position[b - 1]!) / this.#fs;
+        this.#uneven[b] = Math.min(1, Math.abs(Math.log(rr / ((beats.position[b - 1]! - beats.position[b - 2]!) / this.#fs))));
+      }
       const from = b === 0 ? centre : Math.round(beats.position[b - 1]! / this.#decimation);
       this.#between[b] = highest(band, ringMask, Math.max(from + guard, oldest), centre - guard);
     }
@@ -211,6 +232,7 @@ export class EcgQuality {
   forgetBeats(count: number): void {
     this.#height.copyWithin(0, count, this.#measured);
     this.#between.copyWithin(0, count, this.#measured);
+    this.#uneven.copyWithin(0, count, this.#measured);
     this.#measured -= count;
   }
 
@@ -281,7 +303,6 @@ export class EcgQuality {
     let odd = 0;
     let longest = toSec - position[last - 1]! / this.#fs;
     let shortest = 3;
-    let before = 0;
     for (let b = first; b < last; b++) {
       spread += Math.min(1.5, Math.abs(Math.log(this.#height[b]! / middle + 1e-9)));
       if (b === first) continue;
@@ -292,8 +313,7 @@ export class EcgQuality {
       if (rr < 0.33 || rr > 1.8) odd++;
       if (rr > longest) longest = rr;
       if (rr < shortest) shortest = rr;
-      if (before > 0) uneven += Math.min(1, Math.abs(Math.log(rr / before)));
-      before = rr;
+      if (b > first + 1) uneven += this.#uneven[b]!;
     }
     const meanRr = (position[last - 1]! - position[first]!) / this.#fs / (count - 1);
     if (middle > 0) {
@@ -320,7 +340,7 @@ export class EcgQuality {
       const at = notes.position[i]!;
       if (at < from || at >= to) continue;
       const score = notes.score[i]!;
-      doubt += Math.exp(-Math.abs(score));
+      doubt += notes.doubt[i]!;
       if (notes.isBeat[i] === 0) {
         if (score > highestRejected) highestRejected = score;
         continue;

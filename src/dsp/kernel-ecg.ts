@@ -42,6 +42,7 @@ export class EcgKernel implements LeadListener {
     count: 0,
     position: new Float64Array(NOTES),
     score: new Float32Array(NOTES),
+    doubt: new Float64Array(NOTES),
     alike: new Float32Array(NOTES),
     noise: new Float32Array(NOTES),
     isBeat: new Uint8Array(NOTES),
@@ -159,8 +160,13 @@ export class EcgKernel implements LeadListener {
     let kept = 0;
     for (let i = 0; i < notes.count; i++) {
       if (notes.position[i]! < position) continue;
+      if (kept === i) {
+        kept++;
+        continue;
+      }
       notes.position[kept] = notes.position[i]!;
       notes.score[kept] = notes.score[i]!;
+      notes.doubt[kept] = notes.doubt[i]!;
       notes.alike[kept] = notes.alike[i]!;
       notes.noise[kept] = notes.noise[i]!;
       notes.isBeat[kept++] = notes.isBeat[i]!;

@@ -7,6 +7,7 @@ export const BLOCK = 64;
 
 export type LeadLayout = Readonly<{
   decimation: number;
+  /** Both Butterworth (see biquad.ts). */
   highPass: Biquad;
   lowPass: Biquad;
   /** Missing feature samples during which the filters wait. */
@@ -30,6 +31,8 @@ export class LeadSignal {
   /** Sums of `decimation` samples and slopes (NaN: missing) of the push under way. */
   readonly inputs: Float64Array;
   readonly slopes: Float64Array;
+  /** How many of the push under way are missing. */
+  missingHere = 0;
   readonly #layout: LeadLayout;
   /** High-pass z1 z2, low-pass z1 z2, previous output. */
   readonly #state = new Float64Array(5);
@@ -134,8 +137,9 @@ export class LeadSignal {
   #filter(count: number): void {
     const { band, ringMask, inputs, slopes } = this;
     const { shortGap } = this.#layout;
-    const { b0: h0, b1: h1, b2: h2, a1: g1, a2: g2 } = this.#layout.highPass;
-    const { b0: l0, b1: l1, b2: l2, a1: m1, a2: m2 } = this.#layout.lowPass;
+    // Butterworth: b1 = -2 b0 (high-pass) or 2 b0 (low-pass), b2 = b0. Doubling is exact, so one product does for three.
+    const { b0: h0, a1: g1, a2: g2 } = this.#layout.highPass;
+    const { b0: l0, a1: m1, a2: m2 } = this.#layout.lowPass;
     const state = this.#state;
     let hz1 = state[0]!;
     let hz2 = state[1]!;
@@ -144,36 +148,41 @@ export class LeadSignal {
     let previous = state[4]!;
     let primed = this.#primed;
     let missing = this.#missing;
+    let missingHere = 0;
     let k = this.#k;
     for (let i = 0; i < count; i++) {
       const input = inputs[i]!;
-      if (!(input < MAGNITUDE_MAX && input > -MAGNITUDE_MAX)) {
+      if (!(Math.abs(input) < MAGNITUDE_MAX)) {
         inputs[i] = Number.NaN;
         band[k++ & ringMask] = 0;
         slopes[i] = Number.NaN;
+        missingHere++;
         if (++missing > shortGap) primed = false;
         continue;
       }
+      const fed = h0 * input;
       if (!primed) {
         // The steady state of the high-pass for this input: no step, whatever the offset.
         primed = true;
-        hz1 = -h0 * input;
-        hz2 = h2 * input;
+        hz1 = -fed;
+        hz2 = fed;
         lz1 = 0;
         lz2 = 0;
         previous = 0;
       }
       missing = 0;
-      const u = h0 * input + hz1;
-      hz1 = h1 * input - g1 * u + hz2;
-      hz2 = h2 * input - g2 * u;
-      const y = l0 * u + lz1;
-      lz1 = l1 * u - m1 * y + lz2;
-      lz2 = l2 * u - m2 * y;
+      const u = fed + hz1;
+      hz1 = -2 * fed - g1 * u + hz2;
+      hz2 = fed - g2 * u;
+      const passed = l0 * u;
+      const y = passed + lz1;
+      lz1 = 2 * passed - m1 * y + lz2;
+      lz2 = passed - m2 * y;
       band[k++ & ringMask] = y;
       slopes[i] = y - previous;
       previous = y;
     }
+    this.missingHere = missingHere;
     state[0] = hz1;
     state[1] = hz2;
     state[2] = lz1;

@@ -94,6 +94,8 @@ export type CandidateNotes = {
   readonly position: Float64Array;
   /** Above 0: taken at once. */
   readonly score: Float32Array;
+  /** exp -|score|. */
+  readonly doubt: Float64Array;
   /** Correlation with the mean beat, -1..1. */
   readonly alike: Float32Array;
   /** Noise level over signal level. */
@@ -724,6 +726,7 @@ export class RPeakDetector implements BeatDetector {
     const i = notes.count++;
     notes.position[i] = position;
     notes.score[i] = score;
+    notes.doubt[i] = Math.exp(-Math.abs(notes.score[i]!));
     notes.alike[i] = alike;
     notes.noise[i] = this.#noise / this.#signal;
     notes.isBeat[i] = isBeat;
