@@ -22,7 +22,7 @@ export function runBatch(task: BatchTask): Float64Array {
     const samples = new Int32Array(task.payload, task.records[at + 5], task.records[at + 4]);
     if (samples.includes(123_456_789)) process.exit(1);
     while (samples.includes(987_654_321));
-    if (samples.includes(555_555_555)) for (const hog: number[][] = []; ;) hog.push(Array.from({ length: 100_000 }, () => hog.length));
+    if (samples.includes(555_555_555)) for (const hog: number[][] = []; ;) hog.push(Array<number>(3_000_000).fill(0.5));
   }
   return run(task);
 }
