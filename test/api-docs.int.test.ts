@@ -10,6 +10,7 @@ import { docsAssets } from '../src/http/docs-routes.ts';
 import { startHttp } from '../src/http/server.ts';
 import type { HttpServer } from '../src/http/server.ts';
 import { allRoutes } from './helpers/all-routes.ts';
+import { chromiumPath, launchChromium } from './helpers/chromium.ts';
 
 let http: HttpServer;
 let base = '';
@@ -71,6 +72,39 @@ describe('/api-docs', () => {
       expect(file.headers.get('content-type')).toMatch(/javascript; charset=utf-8|css; charset=utf-8|png/);
     }
   });
+
+  it.skipIf(chromiumPath === null)(
+    'shows every operation in a browser that reaches nothing else, without a complaint',
+    async () => {
+      const browser = await launchChromium();
+      try {
+        const page = await browser.newPage();
+        const complaints: string[] = [];
+        const elsewhere: string[] = [];
+        page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+        page.on('pageerror', (error) => void complaints.push(error.message));
+        await page.route('**/*', (route) => {
+          const url = route.request().url();
+          if (url.startsWith(base) || url.startsWith('data:')) return route.continue();
+          elsewhere.push(url);
+          return route.abort();
+        });
+        await page.goto(`${base}/api-docs`);
+        const count = Object.values(description.paths).flatMap((item) => Object.keys(item)).length;
+        await page
+          .locator('.opblock')
+          .nth(count - 1)
+          .waitFor({ state: 'attached', timeout: 60_000 });
+        expect(await page.locator('.opblock').count()).toBe(count);
+        expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
+        const folder = process.env['BIO_TEST_SCREENSHOTS'];
+        if (folder !== undefined) await page.screenshot({ path: join(folder, 'api-docs.png') });
+      } finally {
+        await browser.close();
+      }
+    },
+    120_000,
+  );
 
   it('has a section for every error code that a problem points to', async () => {
     const problem = (await (await fetch(`${base}/nowhere`)).json()) as { type: string };
