@@ -4,9 +4,14 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 stamp="$root/node_modules/.installed-lock"
 if ! cmp -s "$root/package-lock.json" "$stamp" 2>/dev/null; then
-  echo "biosignal: installing the locked dependencies (once) ..." >&2
-  (cd "$root" && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund --loglevel=error >&2)
-  cp "$root/package-lock.json" "$stamp"
+  if [ ! -e "$stamp" ] && [ "$root/node_modules/.package-lock.json" -nt "$root/package-lock.json" ]; then
+    # Somebody ran `npm ci`, perhaps for a service whose user may not write here.
+    cp "$root/package-lock.json" "$stamp" 2>/dev/null || true
+  else
+    echo "biosignal: installing the locked dependencies (once) ..." >&2
+    (cd "$root" && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund --loglevel=error >&2)
+    cp "$root/package-lock.json" "$stamp"
+  fi
 fi
 script=$1
 shift

@@ -66,6 +66,10 @@ describe.each(documents)('%s', (path) => {
     }
   });
 
+  test('no TypeScript is given to whatever Node the reader has', () => {
+    expect([...text.matchAll(/(?:^|[\s`])node \S+\.ts/gm)].map(([line]) => line.trim())).toEqual([]);
+  });
+
   test('names files that exist', () => {
     for (const [, name = ''] of text.matchAll(
       /`((?:src|sdk|test|scripts|bench|docs|examples|widgets|dashboard|sql|proto|ops)\/[\w./-]+\.\w+)`/g,

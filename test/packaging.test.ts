@@ -1,6 +1,8 @@
 /** What is shipped fits together: compose file, image, systemd unit, settings. The compose file is also held against the Compose
  *  specification's schema by hand (docs/operator.md says when). */
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { settings } from '../src/config.ts';
@@ -63,4 +65,48 @@ it('the image and the unit set only settings that exist, and run what exists', (
   expect(image).toContain('ENTRYPOINT ["/app/scripts/biosignal.sh"]');
   expect(unit).toContain('ExecStart=/opt/biosignal/scripts/biosignal.sh start');
   expect(read('package.json')).toContain('"biosignal": "./scripts/biosignal.sh"');
+});
+
+describe('scripts/with-runtime.sh', () => {
+  /** A folder with programs that only say what was called. `ageSec`: how much older the lock file is than what npm left behind. */
+  const call = (ageSec: number, stamped: boolean): { output: string; stamped: boolean } => {
+    const folder = mkdtempSync(join(tmpdir(), 'biosignal-runtime-'));
+    try {
+      for (const path of ['scripts', 'bin', 'node_modules/.bin']) mkdirSync(join(folder, path), { recursive: true });
+      copyFileSync(join(root, 'scripts/with-runtime.sh'), join(folder, 'scripts/with-runtime.sh'));
+      for (const [path, text] of [
+        ['bin/npm', 'echo npm "$@" >&2'],
+        ['node_modules/.bin/node', 'echo node "$@" >&2'],
+      ] as const) {
+        writeFileSync(join(folder, path), `#!/bin/sh\n${text}\n`);
+        chmodSync(join(folder, path), 0o755);
+      }
+      const lock = join(folder, 'package-lock.json');
+      writeFileSync(lock, '{}');
+      writeFileSync(join(folder, 'node_modules/.package-lock.json'), '{}');
+      if (stamped) writeFileSync(join(folder, 'node_modules/.installed-lock'), '{"of":"an older release"}');
+      const sec = Date.now() / 1000 - ageSec;
+      utimesSync(lock, sec, sec);
+      const output = execFileSync('sh', ['-c', `sh scripts/with-runtime.sh main.ts start 2>&1`], {
+        cwd: folder,
+        env: { PATH: `${join(folder, 'bin')}:${process.env['PATH']}` },
+        encoding: 'utf8',
+      });
+      return { output, stamped: existsSync(join(folder, 'node_modules/.installed-lock')) };
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
+
+  it('takes what `npm ci` installed by hand, as a service must that may not write', () => {
+    const { output, stamped } = call(60, false);
+    expect(output).not.toContain('npm ci');
+    expect(output).toContain('main.ts start');
+    expect(stamped).toBe(true);
+  });
+
+  it('installs when the lock file is newer than what is there, and after an upgrade', () => {
+    expect(call(-60, false).output).toMatch(/npm ci[\s\S]*main\.ts start/);
+    expect(call(60, true).output).toMatch(/npm ci[\s\S]*main\.ts start/);
+  });
 });

@@ -29,6 +29,7 @@ export const simulate: Command = {
     start: { type: 'string', value: 'TIME', doc: 'Time of the first sample. Default: now at 1x, else so that it ends now.' },
     'device-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'Devices are PREFIX0001 ...' },
     'subject-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'User records (external ids) are PREFIX0001 ...' },
+    subject: { type: 'string', value: 'ID', doc: 'User record of the only device, by external id or uuid, in place of the prefix.' },
     channels: { type: 'string', value: 'LIST', doc: `Comma-separated, of ${simulatedChannels.join(', ')}. Default: all but resp.` },
     rhythm: { type: 'string', value: 'NAME', fallback: 'sinus', doc: `${rhythms.join(', ')}.` },
     activity: { type: 'string', value: 'NAME', fallback: 'rest', doc: `${activities.join(', ')}.` },
@@ -89,8 +90,12 @@ export const simulate: Command = {
 
 function readFleet(options: Options, speed: number, seconds: number): Fleet {
   const nowNs = BigInt(Date.now()) * 1_000_000n;
+  const subject = options.text('subject');
+  const deviceCount = options.integer('devices', 1, 100_000);
+  if (subject !== '' && deviceCount > 1) throw new UsageError('--subject is for one device; several have --subject-prefix');
   return {
-    deviceCount: options.integer('devices', 1, 100_000),
+    deviceCount,
+    ...(subject === '' ? {} : { subject }),
     seed: options.integer('seed', 0, 4_294_967_295),
     devicePrefix: options.text('device-prefix'),
     subjectPrefix: options.text('subject-prefix'),

@@ -23,6 +23,8 @@ export type Fleet = Readonly<{
   seed: number;
   devicePrefix: string;
   subjectPrefix: string;
+  /** User record of the only device, in place of the prefix. */
+  subject?: string;
   startUnixNs: bigint;
   packetMs: number;
   skewPpm: number;
@@ -35,7 +37,7 @@ export function createFleetDevice(fleet: Fleet, index: number): FleetDevice {
   const seed = (fleet.seed * 100_003 + index) >>> 0;
   const name = String(index + 1).padStart(4, '0');
   const deviceId = `${fleet.devicePrefix}${name}`;
-  const subject = `${fleet.subjectPrefix}${name}`;
+  const subject = fleet.subject ?? `${fleet.subjectPrefix}${name}`;
   const bootId = createHash('sha256').update(`${deviceId} ${seed} ${fleet.startUnixNs}`).digest('hex').slice(0, 32);
   // Half of the fleet's clocks run fast, half slow, up to the stated skew.
   const skewPpm = fleet.deviceCount === 1 ? fleet.skewPpm : fleet.skewPpm * ((2 * index) / (fleet.deviceCount - 1) - 1);
