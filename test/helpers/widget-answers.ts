@@ -26,8 +26,8 @@ const biosignal = (id: number, name: string, abbreviation: string, unit: string,
   is_flowing: true,
 });
 
-/** @param word makes every text of a person or a project this one */
-export function serveWidgetAnswers(fixture: Fixture, state: { mode: Mode; word: string | null }): void {
+/** @param state `word` makes every text of a person or a project this one, `nowMs` is the time of the answers (default: now) */
+export function serveWidgetAnswers(fixture: Fixture, state: { mode: Mode; word: string | null; nowMs?: number }): void {
   const text = (plain: string): string => state.word ?? plain;
   const answer = (json: () => unknown, empty: unknown) => (): FixtureAnswer => {
     switch (state.mode) {
@@ -49,7 +49,7 @@ export function serveWidgetAnswers(fixture: Fixture, state: { mode: Mode; word: 
     }
   };
   const ageMs = (): number => (state.mode === 'stale' ? 3 * 3_600_000 : 0);
-  const time = (minutesAgo: number): string => new Date(Date.now() - ageMs() - minutesAgo * 60_000).toISOString();
+  const time = (minutesAgo: number): string => new Date((state.nowMs ?? Date.now()) - ageMs() - minutesAgo * 60_000).toISOString();
   const biosignals = [
     biosignal(1, 'Heart rate', 'HR', '/min', '8867-4'),
     biosignal(2, 'Steps', 'STEPS', '{steps}', '55423-8'),
