@@ -11,6 +11,8 @@ export type LaneOptions = Readonly<{
   /** A batch is closed at this size, bytes of samples. */
   batchBytesMax: number;
   lingerMs: number;
+  /** A stream's runs are held back this long, so that its engine, whose state is then fetched into the cache once, takes them together; 0: not. */
+  holdMs: number;
   taskTimeoutMs: number;
   /** Heap of the thread, MB; more ends it as a crash does. */
   heapMbMax: number;
@@ -18,6 +20,16 @@ export type LaneOptions = Readonly<{
   /** The thread died: its engines are gone, what was queued was dropped. `batch` is the one it died on. */
   onCrash: (batch: Batch, dropped: ReadonlySet<number>, cause: unknown) => void;
 }>;
+
+/** A stream's runs and passes (no samples) that its engine has not got yet. */
+type Held = {
+  sinceMs: number;
+  bytes: number;
+  items: { channelNo: ChannelNo; k: number; samples: Samples | null; qmask: Uint8Array | null }[];
+};
+
+/** More is handed over at once, bytes of samples of one stream. */
+const heldBytesMax = 1 << 15;
 
 /** Modes: idle (nothing in flight; a started batch waits for company or for its linger), busy (one batch in flight, others queue behind),
  *  closed (takes nothing). A batch that fails moves it through a fresh thread back to idle; all queued batches are dropped, because the
@@ -34,6 +46,8 @@ export class FeatureLane {
   readonly #alone = new Set<number>();
   #openAlone = -1;
   #closed = false;
+  readonly #held = new Map<number, Held>();
+  #sweeper: NodeJS.Timeout | null = null;
   queueBytes = 0;
   batchCount = 0;
   sampleCount = 0;
@@ -43,26 +57,48 @@ export class FeatureLane {
     this.#thread = this.#startThread();
   }
 
-  run(handle: number, channelNo: ChannelNo, k0: number, samples: Samples, qmask: Uint8Array | null): void {
+  /** Takes ownership of the arrays. */
+  run(handle: number, channelNo: ChannelNo, k: number, samples: Samples, qmask: Uint8Array | null): void {
+    if (!this.#holds(handle)) {
+      this.#runNow(handle, channelNo, k, samples, qmask);
+      this.#send(false);
+      return;
+    }
+    const held = this.#heldOf(handle);
+    const bytes = samples.byteLength + (qmask?.byteLength ?? 0);
+    held.items.push({ channelNo, k, samples, qmask });
+    held.bytes += bytes;
+    this.queueBytes += bytes;
+    if (held.bytes < heldBytesMax) return;
+    this.#letGo(handle);
+    this.#send(false);
+  }
+
+  #runNow(handle: number, channelNo: ChannelNo, k0: number, samples: Samples, qmask: Uint8Array | null): void {
     const before = this.#batchFor(handle).payloadBytes;
     this.#open.run(handle, channelNo, k0, samples, qmask);
     this.queueBytes += this.#open.payloadBytes - before;
     if (this.#open.payloadBytes >= this.#options.batchBytesMax) this.#rotate();
-    this.#send(false);
   }
 
   pass(handle: number, channelNo: ChannelNo, k: number): void {
+    if (this.#holds(handle)) {
+      this.#heldOf(handle).items.push({ channelNo, k, samples: null, qmask: null });
+      return;
+    }
     this.#batchFor(handle).pass(handle, channelNo, k);
     this.#send(false);
   }
 
   control(control: Control): void {
+    this.#letGo(control.handle);
     this.#batchFor(control.handle).control(control);
     this.#send(false);
   }
 
   /** Resolves when everything handed over so far has been processed and its rows given out; rejects when the thread dies before. */
   fence(): Promise<void> {
+    for (const handle of this.#held.keys()) this.#letGo(handle);
     const last = this.#open.recordCount > 0 ? this.#open : (this.#queue[this.#queue.length - 1] ?? this.#inFlight);
     if (last === null) return Promise.resolve();
     const done = new Promise<void>((resolve, reject) => {
@@ -74,6 +110,7 @@ export class FeatureLane {
 
   /** Keeps a handle's records apart from others' (or no longer). */
   setAlone(handle: number, alone: boolean): void {
+    this.#letGo(handle);
     if (alone) this.#alone.add(handle);
     else this.#alone.delete(handle);
   }
@@ -81,7 +118,10 @@ export class FeatureLane {
   /** Age of the oldest record that is not done, ms. */
   lagMs(nowMs: number): number {
     const oldest = this.#inFlight ?? this.#queue[0] ?? this.#open;
-    return oldest.recordCount === 0 ? 0 : nowMs - oldest.sinceMs;
+    // the map keeps the order in which holding began
+    const [held] = this.#held.values();
+    const sinceMs = Math.min(oldest.recordCount === 0 ? nowMs : oldest.sinceMs, held?.sinceMs ?? nowMs);
+    return nowMs - sinceMs;
   }
 
   /** Sends what waits, takes the rows, stops the thread. */
@@ -90,6 +130,7 @@ export class FeatureLane {
     await this.fence().catch(() => {});
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#sweeper !== null) clearTimeout(this.#sweeper);
     await this.#thread.destroy();
   }
 
@@ -104,6 +145,45 @@ export class FeatureLane {
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: this.#options.heapMbMax },
     });
+  }
+
+  #holds(handle: number): boolean {
+    return this.#options.holdMs > 0 && !this.#alone.has(handle);
+  }
+
+  #heldOf(handle: number): Held {
+    let held = this.#held.get(handle);
+    if (held === undefined) {
+      held = { sinceMs: performance.now(), bytes: 0, items: [] };
+      this.#held.set(handle, held);
+      this.#sweepLater();
+    }
+    return held;
+  }
+
+  #sweepLater(): void {
+    this.#sweeper ??= setTimeout(() => {
+      this.#sweeper = null;
+      const dueMs = performance.now() - this.#options.holdMs;
+      for (const [handle, held] of this.#held) {
+        if (held.sinceMs > dueMs) break;
+        this.#letGo(handle);
+      }
+      if (this.#held.size > 0) this.#sweepLater();
+      this.#send(false);
+    }, this.#options.holdMs / 4);
+  }
+
+  /** Puts what is held of a stream into the batch, together. */
+  #letGo(handle: number): void {
+    const held = this.#held.get(handle);
+    if (held === undefined) return;
+    this.#held.delete(handle);
+    this.queueBytes -= held.bytes;
+    for (const { channelNo, k, samples, qmask } of held.items) {
+      if (samples === null) this.#batchFor(handle).pass(handle, channelNo, k);
+      else this.#runNow(handle, channelNo, k, samples, qmask);
+    }
   }
 
   #batchFor(handle: number): Batch {
@@ -173,6 +253,8 @@ export class FeatureLane {
     this.queueBytes = 0;
     const dropped = new Set<number>();
     for (const b of lost) for (const handle of handlesOf(b)) dropped.add(handle);
+    for (const handle of this.#held.keys()) dropped.add(handle);
+    this.#held.clear();
     this.#thread.destroy().catch(() => {});
     this.#thread = this.#startThread();
     this.#inFlight = null;

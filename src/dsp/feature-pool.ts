@@ -38,6 +38,9 @@ export type FeaturePoolOptions = Readonly<{
   batchRunsMin?: number;
   /** ... or this long after its first run, ms. Default 50. */
   lingerMs?: number;
+  /** A stream's samples are held back this long and computed together: the engine of a device that sends ten packets a second is visited
+   *  twice a second, which takes half the time. Rows come that much later. 0: not held. Default 500 ms. */
+  holdMs?: number;
   /** A worker that answers nothing for this long is stopped and rebuilt, ms. Default 30,000. */
   taskTimeoutMs?: number;
   /** Heap of a worker thread, MB; one that needs more is stopped and rebuilt. Default 2,048: 10,000 devices need a tenth of it. */
@@ -316,6 +319,7 @@ export class FeaturePool {
       batchRunsMin: this.#options.batchRunsMin ?? 64,
       batchBytesMax: 1 << 20,
       lingerMs: this.#options.lingerMs ?? 50,
+      holdMs: this.#options.holdMs ?? 500,
       taskTimeoutMs: this.#options.taskTimeoutMs ?? 30_000,
       heapMbMax: this.#options.workerHeapMbMax ?? 2048,
       onOutputs: (outputs) => {
