@@ -134,7 +134,9 @@ const { values, positionals } = parseArgs({
 });
 const path = values.record ? record(positionals) : positionals[0];
 if (path === undefined) {
-  console.error('usage: npm run flame -- [--last SEC] FILE.cpuprofile [OUT.svg]   or   npm run flame -- [--last SEC] --record BENCH [ARGUMENT ...]');
+  console.error(
+    'usage: npm run flame -- [--last SEC] FILE.cpuprofile [OUT.svg]   or   npm run flame -- [--last SEC] --record BENCH [ARGUMENT ...]',
+  );
   process.exit(2);
 }
 const root = merge(JSON.parse(readFileSync(path, 'utf8')) as Profile, Number(values.last));

@@ -23,7 +23,8 @@ try {
   say('');
   if (service.demoSecret !== null) say(`  Live page     ${service.baseUrl}/dashboard/live#demo=${service.demoSecret}`);
   say(`  Dashboard     ${service.baseUrl}/dashboard/`);
-  if (service.firstKey !== null) say('                (make an account: scripts/biosignal.sh operator create you@example.org --role owner)');
+  if (service.firstKey !== null)
+    say('                (make an account: scripts/biosignal.sh operator create you@example.org --role owner)');
   say(`  API           ${service.baseUrl}/api-docs`);
   if (service.firstKey !== null) {
     say('');
