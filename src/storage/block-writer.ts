@@ -399,7 +399,7 @@ export class BlockWriter {
   }
 }
 
-/** The rows that begin within those that $1..$4 name (start and seconds): before 0.2 a row was one second, whatever the rate. The range
+/** The rows that begin within those that $1..$4 name (start and seconds): earlier code wrote a second to a row, whatever the rate. The range
  *  of times lets partitions and chunks be excluded. */
 const namedRows = `unnest($1::int[], $2::smallint[], $3::int8[], $4::int[]) as k (stream_id, channel_no, us, sec)
   where b.time between timestamptz 'epoch' + $5 * interval '1 microsecond' and timestamptz 'epoch' + $6 * interval '1 microsecond'
