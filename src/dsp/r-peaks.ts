@@ -15,6 +15,7 @@ const HOLD_SEC = 0.15; // or after this time
 const FEATURE_DELAY_SEC = WINDOW_SEC / 2 + 0.03; // peak of the feature after the R wave: half the window and the filters
 
 // Candidates.
+const RISING_SHARE = 0.75; // of the level of beats, for a peak that rises where the data end
 const REFRACTORY_SEC = 0.25; // of two candidates closer than this the lower one is none
 const LOOK_SEC = 0.6; // a candidate is judged when it knows what follows
 const NEGLIGIBLE = 0.05; // share of the signal level below which a candidate is noise without further look
@@ -459,8 +460,10 @@ export class RPeakDetector implements BeatDetector {
     this.#before[slot] = valley;
   }
 
+  /** The peak under way ends here; one that is still rising must have come near the level of beats already. */
   #endPeak(): void {
-    if (this.#falling) return;
+    const isRising = this.#peakAt >= this.#k - 1 - this.#gapRun;
+    if (this.#falling || (isRising && this.#peak < RISING_SHARE * this.#signal)) return;
     this.#falling = true;
     this.#enqueue(this.#peakAt, this.#peak, this.#peakSlope, this.#peakSharp, this.#peakValley);
     this.#slope = 0;
