@@ -8,6 +8,7 @@ import { RowBuffer } from '../../src/dsp/feature-wire.ts';
 import { StreamEngine } from '../../src/dsp/segment-engine.ts';
 import { KernelStock } from '../../src/dsp/segment-runner.ts';
 import type { ChannelConfig } from '../../src/signal.ts';
+import { report } from '../lib/result.ts';
 
 const channel = (code: string, hz: number): ChannelConfig => ({
   code,
@@ -60,8 +61,7 @@ for (const [name, channels] of Object.entries(sets)) {
     });
   const { user, system } = process.cpuUsage(cpu);
   const bytes = (used() - before) / devices;
-  console.log(
-    `${name.padEnd(24)} ${(bytes / 1000).toFixed(1).padStart(7)} kB a device of ${devices}   ${(samples / (user + system)).toFixed(1)} million samples/s`,
-  );
+  report({ name: `${name}: memory of a device of ${devices}, worker only`, value: bytes / 1000, unit: 'kB' });
+  report({ name: `${name}: all channels, 1 s packets, in turns`, value: samples / (user + system), unit: 'M samples/s', better: 'higher' });
   if (engines.length === 0) console.log(rows.count);
 }

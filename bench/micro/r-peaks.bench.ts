@@ -2,10 +2,14 @@
  *
  *  node bench/micro/r-peaks.bench.ts [rounds]
  *  30 minutes of a seeded synthetic ECG at 360 Hz; packets of 90 and whole; CPU time of the process; variants interleaved, best and
- *  median of the rounds. The sum pass is the speed of merely reading the samples on this machine under its present load. */
+ *  median of the rounds. The sum pass is the speed of merely reading the samples on this machine under its present load. Where `python3` can
+ *  import sleepecg, its C detector takes the same samples in the same run. */
+import { spawnSync } from 'node:child_process';
 import { noBeats } from '../../src/dsp/kernel-beats.ts';
 import { EcgKernel, noJudgements } from '../../src/dsp/kernel-ecg.ts';
 import { RPeakDetector } from '../../src/dsp/r-peaks.ts';
+import type { GoalName } from '../lib/goals.ts';
+import { report, reportMedian } from '../lib/result.ts';
 
 const FS = 360;
 const N = 1800 * FS;
@@ -61,9 +65,9 @@ function kernelPass(leads: readonly Float64Array[], packet: number): () => void 
   };
 }
 
-const variants: [string, () => void, number][] = [
+const variants: [string, () => void, number, GoalName?][] = [
   ['Float32 sum pass', sumPass, 1],
-  ['R peaks, packets of 90', detectPass([x], 90), 1],
+  ['R peaks, packets of 90', detectPass([x], 90), 1, 'P7 peaks'],
   ['R peaks, whole', detectPass([x], N), 1],
   ['R peaks, 2 leads, packets of 90', detectPass([x, x], 90), 2],
   ['R peaks and quality, packets of 90', kernelPass([x], 90), 1],
@@ -77,13 +81,33 @@ for (let round = -2; round < rounds; round++) {
     if (round >= 0) rates[v]!.push((N * leadCount) / (user + system));
   });
 }
-const base = Math.max(...rates[0]!);
-console.log('variant                            best M samples/s   median   sum pass / variant');
-variants.forEach(([name], v) => {
-  const sorted = rates[v]!.toSorted((a, b) => a - b);
-  const best = sorted.at(-1)!;
-  console.log(
-    `${name.padEnd(34)} ${best.toFixed(1).padStart(16)} ${sorted[sorted.length >> 1]!.toFixed(1).padStart(8)} ${(base / best).toFixed(1).padStart(12)}`,
-  );
+variants.forEach(([name, , , goal], v) => {
+  const figure = { name, note: 'CPU time of the process; a busy machine halves it: compare with the sum pass' };
+  reportMedian(goal === undefined ? { ...figure, unit: 'M samples/s', better: 'higher' } : { ...figure, goal }, rates[v]!);
+  if (v === 0) return;
+  const ratios = rates[v]!.map((rate, round) => rates[0]![round]! / rate);
+  reportMedian({ name: `${name}: times the sum pass`, unit: 'times' }, ratios);
 });
+
+/** M samples/s of sleepecg's C detector (CPU time, best of 5); null where it is not installed. */
+function sleepecgRate(): number | null {
+  const script = `
+import sys, time, numpy, sleepecg
+x = numpy.frombuffer(sys.stdin.buffer.read(), dtype=numpy.float64)
+best = 0.0
+for _ in range(5):
+    start = time.process_time()
+    sleepecg.detect_heartbeats(x, ${FS})
+    best = max(best, len(x) / (time.process_time() - start) / 1e6)
+print(best)`;
+  const { status, stdout } = spawnSync('python3', ['-c', script], { input: new Uint8Array(x.buffer), encoding: 'utf8' });
+  return status === 0 ? Number(stdout) : null;
+}
+
+const native = sleepecgRate();
+if (native === null) console.log('sleepecg is not on this machine: no native peer beside it');
+else {
+  report({ name: 'sleepecg C, whole', value: native, unit: 'M samples/s', better: 'higher' });
+  report({ name: 'R peaks, whole: times sleepecg C', value: Math.max(...rates[2]!) / native, unit: 'times', better: 'higher' });
+}
 if (keep === 0) throw new Error('nothing was computed');

@@ -11,6 +11,8 @@ import { RPeakDetector } from '../../src/dsp/r-peaks.ts';
 import { StreamEngine } from '../../src/dsp/segment-engine.ts';
 import { KernelStock } from '../../src/dsp/segment-runner.ts';
 import type { ChannelConfig } from '../../src/signal.ts';
+import type { GoalName } from '../lib/goals.ts';
+import { report, reportMedian } from '../lib/result.ts';
 
 const fs = 250;
 const seconds = 3600;
@@ -88,11 +90,11 @@ function bytesPerStream(streamCount: number): number {
 // first, while nothing else is there to be collected
 const streamBytes = globalThis.gc === undefined ? null : bytesPerStream(300);
 
-const variants: [string, () => number][] = [
+const variants: [string, () => number, GoalName?][] = [
   ['Float32 sum pass', sumPass],
   ['R peaks alone, packets of 90', detectPass],
   ['whole chain, 1 stream, packets of 25', enginePass(1, 25, digital.length)],
-  ['whole chain, 1 stream, packets of 250', enginePass(1, 250, digital.length)],
+  ['whole chain, 1 stream, packets of 250', enginePass(1, 250, digital.length), 'P7 chain'],
   [`whole chain, ${many} streams in turns, packets of 25`, enginePass(many, 25, 120 * fs)],
 ];
 const rates = variants.map((): number[] => []);
@@ -103,13 +105,14 @@ for (let round = -1; round < rounds; round++)
     const { user, system } = process.cpuUsage(start);
     if (round >= 0) rates[v]!.push(count / (user + system));
   });
-variants.forEach(([name], v) => {
-  const sorted = rates[v]!.toSorted((a, b) => b - a);
-  console.log(`${name.padEnd(52)} best ${sorted[0]!.toFixed(1)}  median ${sorted[sorted.length >> 1]!.toFixed(1)} million samples/s`);
+variants.forEach(([name, , goal], v) => {
+  reportMedian(goal === undefined ? { name, unit: 'M samples/s', better: 'higher' } : { name, goal }, rates[v]!);
+  if (v > 0)
+    reportMedian(
+      { name: `${name}: times the sum pass`, unit: 'times' },
+      rates[v]!.map((rate, round) => rates[0]![round]! / rate),
+    );
 });
-console.log(
-  streamBytes === null
-    ? 'memory: run with --expose-gc'
-    : `memory of a streaming device (1 ECG channel, 250 Hz, 400 s in): ${(streamBytes / 1000).toFixed(1)} kB`,
-);
+if (streamBytes === null) console.log('memory: run with --expose-gc');
+else report({ name: 'memory of a streaming device, 1 ECG channel at 250 Hz, 400 s in', value: streamBytes / 1000, unit: 'kB' });
 if (keep === Number.POSITIVE_INFINITY) console.log(keep);

@@ -83,6 +83,7 @@ export async function run(dataDir: string): Promise<Section | null> {
       hrWithin2: hr2,
       hrWithin5: hr5,
       rmssdWithin10Percent: rmssd,
+      rmssdFlag0Within: rmssd.within[0] / rmssd.count[0],
       pulseRate: pulse?.rate ?? null,
       prv: Object.fromEntries((pulse?.variability ?? []).map(([name, errors]) => [name, { mean: mean(errors), windows: errors.length }])),
     },
