@@ -113,7 +113,7 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
       height: options.heightPx,
       legend: { show: false },
       cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 8 } },
-      padding: [10, 12, 0, 0],
+      padding: [10, 18, 0, 0],
       scales: {
         x: { time: false, range: [options.fromMs / 1000, options.toMs / 1000] },
         y: { range: (_, min, max) => honestRange(min, max, options.reference) },
