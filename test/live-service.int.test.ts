@@ -125,7 +125,7 @@ it('closes the sockets of a revoked key and of a disabled user', async () => {
   await api('DELETE', `/api/v1/api-keys/${String(made['id'])}`);
   await withinASecond(() => viewer.closed() !== null && device.closed() !== null);
   expect([viewer.closed()?.code, device.closed()?.code]).toEqual([4502, 4502]);
-  expect(own.closed()?.code).toBeUndefined();
+  expect([own.closed()?.code, own.closed()?.reason]).toEqual([undefined, undefined]);
   await database.pool.query('update xuser set disabled_at = now() where id = $1', [id]);
   await withinASecond(() => own.closed() !== null && other.closed() !== null);
   expect([own.closed()?.code, other.closed()?.code]).toEqual([4502, 4507]);
