@@ -1,5 +1,5 @@
 /** A service in a process of its own, for benches. argv: bare | node-ws | memory | full.
- *  bare: uWebSockets.js alone doing the same socket work: a reply to every fifth packet, and 700 bytes to the viewers of the subject.
+ *  bare: uWebSockets.js alone doing the same socket work: a reply to every second packet, and 700 bytes to the viewers of the subject.
  *  node-ws: the same work with the npm package ws on node:http, which is what one would take without thinking.
  *  Speaks IPC: ready once, then answers `usage` and `stop`.
  *  full: DATABASE_URL names an empty database. */
@@ -125,7 +125,7 @@ function startBare(): {
       if (peer.subject === '') {
         peer.subject = /s\d{8}/.exec(Buffer.from(message).toString('latin1'))?.[0] ?? '';
       }
-      if (++peer.count % 5 === 0) ws.send(reply, true, false);
+      if (++peer.count % 2 === 0) ws.send(reply, true, false);
       for (const viewer of viewers.get(peer.subject) ?? []) viewer.send(frame, true, false);
     },
   );
@@ -176,7 +176,7 @@ async function startNodeWs(): Promise<Awaited<ReturnType<typeof startBare>>> {
     ws.on('message', (message: Buffer) => {
       packets++;
       if (subject === '') subject = /s\d{8}/.exec(message.toString('latin1'))?.[0] ?? '';
-      if (++count % 5 === 0) ws.send(reply);
+      if (++count % 2 === 0) ws.send(reply);
       for (const viewer of viewers.get(subject) ?? []) viewer.send(frame);
     });
   });
