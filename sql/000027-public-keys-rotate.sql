@@ -1,0 +1,2 @@
+-- public-keys-rotate
+SELECT 1;
