@@ -327,6 +327,8 @@ table project
   created_at timestamp with time zone not null default now()
   archived_at timestamp with time zone
   consent_required text[] not null default '{}'::text[]
+  previous_project_key text
+  previous_key_expires_at timestamp with time zone
 table project_biosignal
   project_id uuid not null
   biosignal_id integer not null
@@ -407,6 +409,8 @@ table sdk_key
   name text not null default ''::text
   created_at timestamp with time zone not null default now()
   revoked_at timestamp with time zone
+  expires_at timestamp with time zone
+  rotated_from uuid
 table service_secret
   name text not null
   value bytea not null
@@ -607,6 +611,8 @@ project: project_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)
 project: project_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 project: project_organization_id_id_key UNIQUE (organization_id, id)
 project: project_pkey PRIMARY KEY (id)
+project: project_previous_key_check CHECK (((previous_project_key IS NULL) = (previous_key_expires_at IS NULL)))
+project: project_previous_project_key_key UNIQUE (previous_project_key)
 project: project_project_key_key UNIQUE (project_key)
 project_biosignal: project_biosignal_biosignal_id_fkey FOREIGN KEY (biosignal_id) REFERENCES biosignal(id) ON DELETE CASCADE
 project_biosignal: project_biosignal_pkey PRIMARY KEY (project_id, biosignal_id)
@@ -637,6 +643,7 @@ rollup_dirty: rollup_dirty_pkey PRIMARY KEY (stream_id, method_id, channel_no, b
 sample_block: sample_block_pkey PRIMARY KEY (stream_id, channel_no, "time")
 sdk_key: sdk_key_pkey PRIMARY KEY (id)
 sdk_key: sdk_key_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+sdk_key: sdk_key_rotated_from_fkey FOREIGN KEY (rotated_from) REFERENCES sdk_key(id) ON DELETE SET NULL
 sdk_key: sdk_key_sdk_key_key UNIQUE (sdk_key)
 service_secret: service_secret_pkey PRIMARY KEY (name)
 service_secret: service_secret_value_check CHECK ((octet_length(value) >= 32))

@@ -264,8 +264,8 @@ async function firstStart(
   const { rows } = await database.pool.query<{ org_id: string; project_id: string; sdk_key: string }>(
     `select p.organization_id as org_id, p.id as project_id, k.sdk_key
      from project p join organization o on o.id = p.organization_id join sdk_key k on k.project_id = p.id
-     where o.name = 'Demo' and p.archived_at is null and k.revoked_at is null
-     order by p.created_at limit 1`,
+     where o.name = 'Demo' and p.archived_at is null and k.revoked_at is null and k.expires_at is null
+     order by p.created_at, k.created_at limit 1`,
   );
   const project = rows[0];
   if (project === undefined) return { firstKey, demo: null };

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey, revokeApiKey } from '../src/auth/api-keys.ts';
 import { createMember, signIn, signOut } from '../src/auth/operators.ts';
 import { createOrganization, createProject } from '../src/auth/organizations.ts';
+import { createSdkKey } from '../src/auth/public-keys.ts';
 import { scopes } from '../src/http/route.ts';
 import type { Route, Scope } from '../src/http/route.ts';
 import { allRoutes } from './helpers/all-routes.ts';
@@ -48,6 +49,7 @@ const ids = {
   response: '',
   schedule: '',
   goal: '',
+  sdkKey: '',
   project: '',
   projectKey: '',
 };
@@ -79,6 +81,10 @@ function samples(): Readonly<Record<string, Sample>> {
     createProject: { family: 'admin', body: { name: 'made' } },
     listSdkKeys: { family: 'projects', record: true },
     createSdkKey: { family: 'admin', body: {}, record: true },
+    rotateSdkKey: { family: 'admin', body: {}, record: true },
+    revokeSdkKey: { family: 'admin', record: true },
+    rotateProjectKey: { family: 'admin', body: {}, record: true },
+    revokePreviousProjectKey: { family: 'admin', record: true },
     getOrigins: { family: 'admin', record: true },
     setOrigins: { family: 'admin', body: { origins: [] }, record: true },
     signIn: { family: 'public', body: { email: 'x@x.example', password: 'x' } },
@@ -198,6 +204,7 @@ beforeAll(async () => {
     status: 201,
   });
   ids.artifact = detail.artifacts[0]?.id ?? '';
+  ids.sdkKey = (await createSdkKey(pool, ids.project, 'target')).id;
   ids.key = (await createApiKey(pool, { orgId, name: 'target', scopes: ['admin'] })).record.id;
 
   const hook = await api.json<{ id: string }>('POST', '/api/v1/webhooks', {
@@ -327,6 +334,7 @@ function send(route: Route, headers: Readonly<Record<string, string>>): Promise<
     id: ids.episode,
     artifactId: ids.artifact,
     keyId: ids.key,
+    sdkKeyId: ids.sdkKey,
     memberId: ids.member,
     projectId: ids.project,
     webhookId: ids.webhook,
@@ -357,9 +365,9 @@ describe('the access table', () => {
   });
 });
 
-// Signing out and revoking end the credential that is used for it, so they come last.
+// Signing out and revoking end the credential (or the project key) that is used for it, so they come last.
 const lateness = ({ operationId }: Route): number =>
-  operationId === 'signOut' ? 2 : /revoke|rotate|delete|retire|^end/.test(operationId) ? 1 : 0;
+  /^signOut$|ProjectKey$/.test(operationId) ? 2 : /revoke|rotate|delete|retire|^end/.test(operationId) ? 1 : 0;
 const ordered = routes.toSorted((a, b) => lateness(a) - lateness(b));
 
 describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_name, route) => {

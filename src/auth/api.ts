@@ -8,6 +8,7 @@ import { keyRoutes } from './key-routes.ts';
 import { operatorRoutes } from './operator-routes.ts';
 import { projectRoutes } from './project-routes.ts';
 import { projectSettingsRoutes } from './project-settings-routes.ts';
+import { publicKeyRoutes } from './public-key-routes.ts';
 import { tokenRoutes } from './token-routes.ts';
 import { xuserRoutes } from './xuser-routes.ts';
 
@@ -26,6 +27,7 @@ export function authApi({ pool, auth, cursors, secureCookies }: AuthApiDeps): re
     ...consentRoutes({ db: pool }),
     ...keyRoutes({ pool }),
     ...projectRoutes({ db: pool }),
+    ...publicKeyRoutes({ db: pool }),
     ...projectSettingsRoutes({ db: pool }),
     ...operatorRoutes({ db: pool, cursors, secureCookies }),
   ];

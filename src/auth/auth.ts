@@ -46,6 +46,8 @@ export class Auth {
   readonly #pending = new Map<string, Promise<Caller>>();
   readonly #subjects = new Map<string, { value: Promise<{ projectId: string; subjectId: string | null }>; untilMs: number }>();
   readonly #origins = new Map<string, { allowed: boolean; untilMs: number }>();
+  /** SDK keys that requests carried: was the key ended? */
+  readonly #sdkKeys = new Map<string, { ended: boolean; untilMs: number }>();
   readonly #keyExpiryMs = new Map<string, number>();
   readonly #used = new Set<string>();
   readonly #listeners = new Set<(change: AuthChange) => void>();
@@ -85,14 +87,18 @@ export class Auth {
     const id = hash('sha256', bearer === null ? `session ${secret}` : secret, 'base64url');
     const entry = this.#cache.get(id);
     if (entry !== undefined && performance.now() - entry.checkedMs < CACHE_MS) {
-      if (entry.caller.kind === 'user' && entry.caller.expiresAtMs <= Date.now()) throw expired();
+      if (entry.caller.kind === 'user') {
+        if (entry.caller.expiresAtMs <= Date.now()) throw expired();
+        return this.#withSdkKey(entry.caller, request);
+      }
       if (entry.caller.kind !== 'key') return entry.caller;
       this.#used.add(entry.caller.keyId);
       return this.#narrow(entry.caller, request);
     }
-    return this.#check(id, secret, bearer === null, entry ?? null).then((caller) =>
-      caller.kind === 'key' ? this.#narrow(caller, request) : caller,
-    );
+    return this.#check(id, secret, bearer === null, entry ?? null).then((caller) => {
+      if (caller.kind === 'user') return this.#withSdkKey(caller, request);
+      return caller.kind === 'key' ? this.#narrow(caller, request) : caller;
+    });
   };
 
   /** Does this caller still stand? For sockets, which outlive the request that opened them. */
@@ -251,6 +257,37 @@ export class Auth {
     return { kind: 'operator', operatorId: row.operator_id, orgId: row.organization_id, role: operatorRoleOf(row.role) };
   }
 
+  /** A page may say by which SDK key it was embedded. The key grants nothing; one that was revoked or has expired takes the page's right. */
+  #withSdkKey(caller: Caller, request: AuthRequest): Caller | Promise<Caller> {
+    const sdkKey = request.header('sdk-key');
+    if (sdkKey === '') return caller;
+    const known = this.#sdkKeys.get(sdkKey);
+    if (known !== undefined && known.untilMs > performance.now()) {
+      if (known.ended) throw sdkKeyEnded();
+      return caller;
+    }
+    if (parseKey(sdkKey)?.kind !== 'sdk') return caller;
+    return this.#sdkKeyEnded(sdkKey).then((ended) => {
+      if (ended) throw sdkKeyEnded();
+      return caller;
+    });
+  }
+
+  async #sdkKeyEnded(sdkKey: string): Promise<boolean> {
+    const generation = this.#generation;
+    const untilMs = performance.now() + CACHE_MS;
+    const { rows } = await this.#pool.query(
+      'select 1 from sdk_key where sdk_key = $1 and (revoked_at is not null or expires_at <= now())',
+      [sdkKey],
+    );
+    const ended = rows.length > 0;
+    if (generation === this.#generation) {
+      if (this.#sdkKeys.size > CACHE_ENTRIES_MAX) this.#sdkKeys.clear();
+      this.#sdkKeys.set(sdkKey, { ended, untilMs });
+    }
+    return ended;
+  }
+
   /** Direct mode: the headers project-key and xuser-id narrow a key to one project and one user. */
   #narrow(caller: KeyCaller, request: AuthRequest): Caller | Promise<Caller> {
     const projectKey = request.header('project-key');
@@ -276,7 +313,7 @@ export class Auth {
     const { rows } = await this.#pool.query<{ id: string; subject_id: string | null }>(
       `select p.id, x.id as subject_id from project p
        left join xuser x on x.project_id = p.id and x.external_id = $4 and x.disabled_at is null
-       where p.project_key = $1 and p.organization_id = $2 and ($3::uuid is null or p.id = $3) and p.archived_at is null`,
+       where (p.project_key = $1 or p.previous_project_key = $1 and p.previous_key_expires_at > now()) and p.organization_id = $2 and ($3::uuid is null or p.id = $3) and p.archived_at is null`,
       [projectKey, caller.orgId, caller.projectId, externalId],
     );
     const row = rows[0];
@@ -308,12 +345,17 @@ export class Auth {
     this.#generation += 1;
     this.#subjects.clear();
     this.#origins.clear();
+    this.#sdkKeys.clear();
     for (const entry of this.#cache.values()) entry.checkedMs = -Infinity;
   }
 }
 
 function expired(): PipelineError {
   return new PipelineError('token_expired', 'The user token has expired.');
+}
+
+function sdkKeyEnded(): PipelineError {
+  return new PipelineError('credential_invalid', 'The SDK key of this page is revoked or has expired.');
 }
 
 /** Roles of the database by what they may do through the API. */

@@ -10,7 +10,7 @@ import { audit } from './audit.ts';
 import type { KeyEnv } from './key-format.ts';
 import { orgOf, ownProject } from './ownership.ts';
 
-const OVERLAP_SEC_MAX = 30 * 24 * 3600;
+export const OVERLAP_SEC_MAX = 30 * 24 * 3600;
 
 const keyMembers = {
   id: Uuid,

@@ -114,11 +114,11 @@ export async function ownStream(db: Db, caller: Caller, streamId: string): Promi
   throw new PipelineError('not_found', 'There is no such stream.');
 }
 
-/** Finds a project by uuid or by its public key. @throws PipelineError not_found */
+/** Finds a project by uuid or by its public key, also by the one before it during the overlap. @throws PipelineError not_found */
 export async function ownProject(db: Db, caller: Caller, project: string): Promise<OwnedProject> {
   const { rows } = await db.query<{ id: string; organization_id: string; project_key: string; time_zone: string }>(
     `select id, organization_id, project_key, time_zone from project
-     where ${uuid.test(project) ? 'id = $1::uuid' : 'project_key = $1'} and organization_id = $2 and ($3::uuid is null or id = $3)
+     where ${uuid.test(project) ? 'id = $1::uuid' : '(project_key = $1 or previous_project_key = $1 and previous_key_expires_at > now())'} and organization_id = $2 and ($3::uuid is null or id = $3)
        and archived_at is null`,
     [project, orgOf(caller), projectOf(caller)],
   );

@@ -1,28 +1,15 @@
-/** Projects and what belongs to them: public keys, origins for direct mode. */
+/** Projects and their origins for direct mode. */
 import { Type } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import type { Access, Route } from '../http/route.ts';
-import { exactly, nullable, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly } from '../http/schemas.ts';
 import type { Db } from './api-keys.ts';
 import { audit } from './audit.ts';
-import { makePublicKey } from './key-format.ts';
 import { createProject } from './organizations.ts';
 import { orgOf, ownProject, projectOf } from './ownership.ts';
+import { ProjectSchema } from './public-key-routes.ts';
+import { projectColumns } from './public-keys.ts';
 
-const ProjectSchema = exactly({
-  id: Uuid,
-  name: Type.String(),
-  project_key: Type.String(),
-  time_zone: Type.String(),
-  created_at: Timestamp,
-});
-const SdkKeySchema = exactly({
-  id: Uuid,
-  sdk_key: Type.String(),
-  name: Type.String(),
-  created_at: Timestamp,
-  revoked_at: nullable(Timestamp),
-});
 const Origin = Type.String({
   pattern: '^https?://[a-z0-9.-]+(:[0-9]{1,5})?$',
   maxLength: 200,
@@ -30,9 +17,6 @@ const Origin = Type.String({
 });
 const OriginsSchema = exactly({ origins: Type.Array(Origin, { maxItems: 100, uniqueItems: true }) });
 const admin: Access = { key: 'admin', operator: 'admin' };
-
-const projectColumns = `id, name, project_key, time_zone, to_json(created_at) #>> '{}' as created_at`;
-const sdkColumns = `id, sdk_key, name, to_json(created_at) #>> '{}' as created_at, to_json(revoked_at) #>> '{}' as revoked_at`;
 
 export function projectRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
   const { db } = deps;
@@ -76,44 +60,6 @@ export function projectRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
         const { projectId } = await createProject(db, orgOf(caller), (body as { name: string }).name);
         await audit(db, request, { action: 'project.created', targetKind: 'project', targetId: projectId });
         const { rows } = await db.query(`select ${projectColumns} from project where id = $1`, [projectId]);
-        return { status: 201, json: rows[0] };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/projects/{projectId}/sdk-keys',
-      operationId: 'listSdkKeys',
-      tag: 'Projects',
-      summary: 'List the public SDK keys of a project',
-      access: { key: 'read', operator: 'viewer' },
-      params: { projectId: Type.String({ maxLength: 64 }) },
-      responses: { 200: { description: 'Keys.', schema: Type.Array(SdkKeySchema) } },
-      handler: async ({ caller, params }) => {
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const { rows } = await db.query(`select ${sdkColumns} from sdk_key where project_id = $1 order by sdk_key.created_at, id`, [
-          project.id,
-        ]);
-        return { status: 200, json: rows };
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/projects/{projectId}/sdk-keys',
-      operationId: 'createSdkKey',
-      tag: 'Projects',
-      summary: 'Create a public SDK key',
-      access: admin,
-      params: { projectId: Type.String({ maxLength: 64 }) },
-      body: exactly({ name: Type.Optional(Type.String({ maxLength: 100 })) }),
-      responses: { 201: { description: 'The key.', schema: SdkKeySchema } },
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const { rows } = await db.query<{ id: string }>(
-          `insert into sdk_key (project_id, sdk_key, name) values ($1, $2, $3) returning ${sdkColumns}`,
-          [project.id, makePublicKey('sdk'), (body as { name?: string }).name ?? ''],
-        );
-        await audit(db, request, { action: 'sdk_key.created', targetKind: 'sdk_key', targetId: rows[0]?.id ?? '' });
         return { status: 201, json: rows[0] };
       },
     },

@@ -55,7 +55,7 @@ export const project: Command = {
       if (positionals[0] === 'list') {
         const { rows } = await pool.query<{ id: string; name: string; project_key: string; sdk_key: string | null; users: number }>(
           `select id, name, project_key,
-             (select sdk_key from sdk_key where project_id = project.id and revoked_at is null order by created_at limit 1) as sdk_key,
+             (select sdk_key from sdk_key where project_id = project.id and revoked_at is null and expires_at is null order by created_at limit 1) as sdk_key,
              (select count(*)::int from xuser where project_id = project.id) as users
            from project where organization_id = $1 order by created_at`,
           [orgId],

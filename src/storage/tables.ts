@@ -25,6 +25,8 @@ export interface Tables {
     settings: Json;
     created_at: StampNow;
     archived_at: StampNull;
+    previous_project_key: Null<string>;
+    previous_key_expires_at: StampNull;
   };
   api_key: {
     id: Id;
@@ -42,7 +44,16 @@ export interface Tables {
     last_used_at: StampNull;
     rotated_from: Null<string>;
   };
-  sdk_key: { id: Id; project_id: string; sdk_key: string; name: Generated<string>; created_at: StampNow; revoked_at: StampNull };
+  sdk_key: {
+    id: Id;
+    project_id: string;
+    sdk_key: string;
+    name: Generated<string>;
+    created_at: StampNow;
+    revoked_at: StampNull;
+    expires_at: StampNull;
+    rotated_from: Null<string>;
+  };
   signing_key: {
     kid: string;
     algorithm: Generated<string>;

@@ -123,6 +123,7 @@ export class Session {
     const credentials = this.#credentials;
     const secret = this.#secret();
     if (secret !== '') headers['authorization'] = `Bearer ${secret}`;
+    if (credentials.mode === 'token' && credentials.sdkKey !== '') headers['sdk-key'] = credentials.sdkKey;
     if (credentials.mode === 'direct') {
       headers['project-key'] = credentials.projectKey;
       headers['xuser-id'] = credentials.externalId;
