@@ -1,0 +1,2 @@
+-- spo2-calibration
+SELECT 1;
