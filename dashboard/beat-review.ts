@@ -15,15 +15,7 @@ const LABEL_PX = 16;
 
 type Kind = 'normal' | 'ectopic' | 'artefact' | 'interpolated';
 type Beat = Readonly<{ timeMs: number; intervalMs: number | null; kind: Kind; qmask: number }>;
-type Series = Readonly<{
-  channel: string;
-  ts_ns: readonly number[];
-  interval_ms: readonly (number | null)[];
-  kind: readonly Kind[];
-  qmask: readonly number[];
-}>;
 type Stretch = Readonly<{ t0Ms: number; rateHz: number; samples: Float32Array; qmask: Uint8Array | null }>;
-type Stored = Readonly<{ t0_ns: number; rate_hz: number; samples: readonly (number | null)[]; qmask: readonly number[] | null }>;
 
 const endOf = ({ t0Ms, rateHz, samples }: Stretch): number => t0Ms + (samples.length * 1000) / rateHz;
 
@@ -69,20 +61,20 @@ export class BeatSource {
 
   async #look(): Promise<void> {
     if (this.#streams.length === 0) {
-      const query = new URLSearchParams({ subject_id: this.#subjectId, limit: '5' });
-      const streams = (await this.#session.get(`/api/v1/streams?${query.toString()}`)) as readonly { id: string; is_flowing: boolean }[];
+      const streams = await this.#session.get('/api/v1/streams', { query: { subject_id: this.#subjectId, limit: 5 } });
       this.#streams = streams.filter((stream) => stream.is_flowing).map((stream) => stream.id);
     }
     if (!this.#begun) {
       this.#begun = true;
       void this.#readEarlier().catch(() => undefined);
     }
-    const query = new URLSearchParams({ since: new Date(Date.now() - KEPT_MS).toISOString(), channel: this.channel, limit: '500' });
+    const query = { since: new Date(Date.now() - KEPT_MS).toISOString(), channel: this.channel, limit: 500 };
     const beats: Beat[] = [];
     for (const stream of this.#streams) {
-      for (const { ts_ns: times, interval_ms: intervals, kind, qmask } of (await this.#session.get(
-        `/api/v1/streams/${stream}/beats?${query.toString()}`,
-      )) as readonly Series[]) {
+      for (const { ts_ns: times, interval_ms: intervals, kind, qmask } of await this.#session.get('/api/v1/streams/{streamId}/beats', {
+        params: { streamId: stream },
+        query,
+      })) {
         for (const [i, time] of times.entries()) {
           beats.push({ timeMs: time / 1e6, intervalMs: intervals[i] ?? null, kind: kind[i]!, qmask: qmask[i]! });
         }
@@ -94,13 +86,13 @@ export class BeatSource {
   /** The beats that are settled now happened before this page was opened: their waveform is stored. */
   async #readEarlier(): Promise<void> {
     const firstMs = this.#stretches[0]?.t0Ms ?? Date.now();
-    const query = new URLSearchParams({
+    const query = {
       since: new Date(firstMs - KEPT_MS).toISOString(),
       until: new Date(firstMs).toISOString(),
-      channels: this.channel,
-    });
+      channels: [this.channel],
+    };
     for (const stream of this.#streams) {
-      const stored = (await this.#session.get(`/api/v1/streams/${stream}/samples?${query.toString()}`)) as readonly Stored[];
+      const stored = await this.#session.get('/api/v1/streams/{streamId}/samples', { params: { streamId: stream }, query });
       const earlier = stored.map(({ t0_ns: t0Ns, rate_hz: rateHz, samples, qmask }) => ({
         t0Ms: t0Ns / 1e6,
         rateHz,

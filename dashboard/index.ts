@@ -93,7 +93,7 @@ function visibleEntries(who: Member): readonly Entry[] {
 async function signIn(event: SubmitEvent): Promise<void> {
   const { text } = formValues(event);
   try {
-    member = await call<Member>('POST', '/auth/session', { email: text('email'), password: text('password') });
+    member = await call('POST', '/auth/session', { body: { email: text('email'), password: text('password') } });
     problem = null;
     navigate();
   } catch (error) {
@@ -175,6 +175,6 @@ function skip(event: Event): void {
 }
 
 globalThis.addEventListener('hashchange', navigate);
-member = await call<Member>('GET', '/auth/session').catch(() => null);
+member = await call('GET', '/auth/session').catch(() => null);
 navigate();
 draw();

@@ -138,7 +138,7 @@ export abstract class ProjectPage extends Page {
   protected abstract loadProject(): Promise<void>;
 
   protected override async load(): Promise<void> {
-    if (this.projects.length === 0) this.projects = await call<Project[]>('GET', '/api/v1/projects');
+    if (this.projects.length === 0) this.projects = await call('GET', '/api/v1/projects');
     await this.loadProject();
   }
 

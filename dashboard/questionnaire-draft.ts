@@ -1,5 +1,6 @@
 /** A questionnaire as the editor holds it: what can be written in a form, and the FHIR resource that it stands for.
  *  What the form cannot show (groups, enableWhen) is kept as it is in the resource and edited as JSON. */
+import type { BodyOf } from '../sdk/request.ts';
 import type { QuestionnaireItem, QuestionnaireVersion, Scoring } from './service.ts';
 
 const ORDINAL = 'http://hl7.org/fhir/StructureDefinition/ordinalValue';
@@ -18,11 +19,13 @@ export function draftOf(version: QuestionnaireVersion | null): Draft {
     };
   }
   const { title, description = '', item } = structuredClone(version.resource);
-  return { title, description, item: [...item], scoring: structuredClone(version.scoring) };
+  return { title, description, item: [...item], scoring: mutable(structuredClone(version.scoring)) };
 }
 
+const mutable = ({ scores, safety }: QuestionnaireVersion['scoring']): Scoring => ({ scores: [...scores], safety: [...safety] });
+
 /** What the service takes. */
-export function bodyOf({ title, description, item, scoring }: Draft): { resource: object; scoring: Scoring } {
+export function bodyOf({ title, description, item, scoring }: Draft): BodyOf<'publishQuestionnaire'> {
   return { resource: { title, ...(description === '' ? {} : { description }), item }, scoring };
 }
 

@@ -1,19 +1,35 @@
 /** The dashboard's calls: the public API, with the operator's cookie. */
+import { addressOf } from '../sdk/request.ts';
+import type { Answer, AnyRequest, BodyOf, Method, OperationAt, PathOf, RequestArguments } from '../sdk/request.ts';
 import { ServiceError } from '../widgets/shared/session.ts';
 
-export async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const response = await ask(method, path, body);
-  return (response.status === 204 ? null : await response.json()) as T;
+type Args<M extends Method, P extends string> = RequestArguments<OperationAt<M, P>>;
+type AnswerAt<M extends Method, P extends string> = Answer<OperationAt<M, P>>;
+/** @param next the address of the following page, null after the last one */
+type Page<Items> = { items: Items; next: string | null };
+
+/** Calls an operation by its method and its path with `{parameters}`. @returns its JSON, null when the answer has no body */
+export async function call<M extends Method, P extends PathOf<M>>(method: M, path: P, ...args: Args<M, P>): Promise<AnswerAt<M, P>> {
+  const request = args[0] as AnyRequest | undefined;
+  const response = await ask(method, addressOf(path, request), request?.body);
+  return (response.status === 204 ? null : await response.json()) as AnswerAt<M, P>;
 }
 
-/** A page of a list. @returns `next`: the address of the following page, null after the last one */
-export async function callList<T>(path: string): Promise<{ items: T[]; next: string | null }> {
-  const response = await ask('GET', path);
-  return { items: (await response.json()) as T[], next: /<([^>]+)>;\s*rel="?next/.exec(response.headers.get('link') ?? '')?.[1] ?? null };
+/** A page of a list: the first, or the one at `next` of the page before. */
+export async function callList<P extends PathOf<'GET'>>(path: P, ...args: Args<'GET', P>): Promise<Page<AnswerAt<'GET', P>>> {
+  return callNext(path, addressOf(path, args[0] as AnyRequest | undefined));
 }
 
-async function ask(method: string, path: string, body?: unknown): Promise<Response> {
-  const response = await fetch(path, {
+export async function callNext<P extends PathOf<'GET'>>(_path: P, next: string): Promise<Page<AnswerAt<'GET', P>>> {
+  const response = await ask('GET', next);
+  return {
+    items: (await response.json()) as AnswerAt<'GET', P>,
+    next: /<([^>]+)>;\s*rel="?next/.exec(response.headers.get('link') ?? '')?.[1] ?? null,
+  };
+}
+
+async function ask(method: string, address: string, body?: unknown): Promise<Response> {
+  const response = await fetch(address, {
     method,
     credentials: 'same-origin',
     headers: body === undefined ? { accept: 'application/json' } : { accept: 'application/json', 'content-type': 'application/json' },
@@ -38,181 +54,29 @@ async function ask(method: string, path: string, body?: unknown): Promise<Respon
   );
 }
 
-export type Member = Readonly<{
-  id: string;
-  email: string;
-  display_name: string;
-  role: string;
-  created_at: string;
-  last_login_at: string | null;
-  disabled: boolean;
-}>;
-export type Project = Readonly<{ id: string; name: string; project_key: string; time_zone: string; created_at: string }>;
-export type ApiKey = Readonly<{
-  id: string;
-  name: string;
-  env: string;
-  hint: string;
-  scopes: readonly string[];
-  project_id: string | null;
-  created_at: string;
-  expires_at: string | null;
-  revoked_at: string | null;
-  last_used_at: string | null;
-}>;
-export type NewApiKey = ApiKey & Readonly<{ key: string }>;
-export type SdkKey = Readonly<{ id: string; sdk_key: string; name: string; created_at: string; revoked_at: string | null }>;
-export type Xuser = Readonly<{
-  xuser_id: string;
-  external_id: string;
-  project_id: string;
-  display_name: string;
-  created_at: string;
-  disabled: boolean;
-}>;
-export type Stream = Readonly<{
-  id: string;
-  device_id: string;
-  firmware: string;
-  started_at: string;
-  last_sample_at: string | null;
-  is_flowing: boolean;
-  clock: Readonly<{ skew_ppm: number | null; rms_ns: number | null }>;
-  channels: readonly Readonly<{ code: string; rate_hz: number; unit: string }>[];
-}>;
-export type AuditEntry = Readonly<{
-  id: number;
-  time: string;
-  actor_kind: string;
-  actor_id: string;
-  action: string;
-  target_kind: string;
-  target_id: string;
-  detail: Readonly<Record<string, unknown>> | null;
-  ip: string | null;
-}>;
-export type Device = Readonly<{
-  id: string;
-  device_id: string;
-  name: string;
-  firmware: string;
-  xuser_id: string | null;
-  external_id: string | null;
-  is_flowing: boolean;
-  last_packet_at: string | null;
-  last_sample_at: string | null;
-  lag_ms: number | null;
-  packets: number;
-  lost_packets: number;
-  battery_percent: number | null;
-  clock: Readonly<{ skew_ppm: number | null; rms_ms: number | null; pairs: number }>;
-}>;
-export type QualityOfUser = Readonly<{
-  xuser_id: string;
-  external_id: string;
-  feature: string;
-  hours: readonly Readonly<{ start: string; expected: number; n: number; good: number; suspect: number }>[];
-}>;
-export type EpisodeLine = Readonly<{
-  id: string;
-  xuser_id: string;
-  external_id: string;
-  kind: string;
-  title: string;
-  status: 'open' | 'closed' | 'cancelled';
-  severity: 'none' | 'low' | 'medium' | 'high';
-  started_at: string;
-  ended_at: string | null;
-  artifact_count: number;
-}>;
-export type EpisodeDetail = Omit<EpisodeLine, 'xuser_id' | 'external_id'> &
-  Readonly<{
-    subject_id: string;
-    summary: Readonly<Record<string, unknown>>;
-    created_by: string;
-    artifacts: readonly Readonly<{
-      id: string;
-      kind: string;
-      title: string;
-      starts_at: string | null;
-      ends_at: string | null;
-      channel_code: string | null;
-      media_type: string;
-      content: unknown;
-      bytes: number;
-      href: string;
-      created_at: string;
-    }>[];
-  }>;
-export type Webhook = Readonly<{
-  id: string;
-  project_id: string | null;
-  url: string;
-  events: readonly string[];
-  description: string;
-  created_at: string;
-}>;
-export type Delivery = Readonly<{
-  id: string;
-  event: string;
-  status: 'pending' | 'delivered' | 'failed';
-  attempts: number;
-  next_attempt_at: string;
-  last_status: number | null;
-  last_error: string | null;
-  created_at: string;
-  delivered_at: string | null;
-}>;
-export type Biosignal = Readonly<{
-  id: number;
-  name: string;
-  abbreviation: string;
-  unit: string;
-  loinc_code: string;
-  signal_type: string;
-  role: string;
-  source_type: string;
-  is_flowing: boolean;
-}>;
-export type DeviceProfile = Readonly<{
-  id: string;
-  code: string;
-  name: string;
-  manufacturer: string;
-  model: string;
-  channels: readonly Readonly<{ code: string; kind: string; rate_hz: number; unit: string; lead: string }>[];
-  built_in: boolean;
-}>;
-export type ProjectSettings = Readonly<{
-  retention: Readonly<{ samples_days: number | null; features_days: number | null; beats_days: number | null }>;
-  consent_required: readonly ('recording' | 'sharing')[];
-}>;
-export type QuestionnaireItem = Readonly<{
-  linkId: string;
-  text?: string;
-  type: 'choice' | 'boolean' | 'integer' | 'decimal' | 'date' | 'string' | 'text' | 'display' | 'group';
-  required?: boolean;
-  enableWhen?: readonly unknown[];
-  answerOption?: readonly Readonly<{
-    valueCoding: Readonly<{ code: string; display?: string }>;
-    extension?: readonly Readonly<{ url: string; valueDecimal?: number; valueInteger?: number }>[];
-  }>[];
-  extension?: readonly Readonly<{ url: string; valueDecimal?: number; valueInteger?: number }>[];
-  item?: readonly QuestionnaireItem[];
-}>;
-export type ScoreRule = Readonly<{
-  name: string;
-  expression: string;
-  code?: string;
-  bands?: readonly Readonly<{ from: number; text: string }>[];
-}>;
-export type Scoring = { scores: ScoreRule[]; safety: { title: string; expression: string }[] };
-export type QuestionnaireVersion = Readonly<{
-  id: string;
-  version: string;
-  status: 'active' | 'retired';
-  built_in: boolean;
-  created_at: string | null;
-  resource: Readonly<{ title: string; description?: string; item: readonly QuestionnaireItem[] }>;
-  scoring: Scoring;
-}>;
+export type Member = Answer<'getSession'>;
+export type Project = Answer<'listProjects'>[number];
+export type ApiKey = Answer<'listApiKeys'>[number];
+export type NewApiKey = Answer<'createApiKey'>;
+export type SdkKey = Answer<'listSdkKeys'>[number];
+export type Xuser = Answer<'getUser'>;
+export type Stream = Answer<'listStreams'>[number];
+export type AuditEntry = Answer<'listAuditLog'>[number];
+export type Device = Answer<'listDevices'>[number];
+export type QualityOfUser = Answer<'getSignalQuality'>[number];
+export type EpisodeLine = Answer<'listRecentEpisodes'>[number];
+export type EpisodeDetail = Answer<'getEpisode'>;
+export type Webhook = Answer<'listWebhooks'>[number];
+export type NewWebhook = Answer<'createWebhook'>;
+export type Delivery = Answer<'listDeliveries'>[number];
+export type Biosignal = Answer<'listBiosignals'>[number];
+export type DeviceProfile = Answer<'listDeviceProfiles'>[number];
+export type ProjectSettings = Answer<'getProjectSettings'>;
+type Published = BodyOf<'publishQuestionnaire'>;
+type ItemAtTop = Published['resource']['item'][number];
+export type QuestionnaireItem = Omit<ItemAtTop, 'item'> & Readonly<{ item?: readonly QuestionnaireItem[] }>;
+export type ScoreRule = Published['scoring']['scores'][number];
+export type Scoring = { scores: ScoreRule[]; safety: Published['scoring']['safety'][number][] };
+/** Of the resource the API says that it is FHIR; what was published by this page, or ships with the service, is also this. */
+export type QuestionnaireVersion = Answer<'publishQuestionnaire'> &
+  Readonly<{ resource: Readonly<{ title: string; description?: string; item: readonly QuestionnaireItem[] }> }>;

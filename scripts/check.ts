@@ -1,4 +1,4 @@
-/** `npm run check`: types, lint, format, dead code. All of them run, in parallel, and all failures are shown. */
+/** `npm run check`: types, lint, format, dead code, generated types up to date. All of them run, in parallel, and all failures are shown. */
 import { spawn } from 'node:child_process';
 
 const bin = 'node_modules/.bin/';
@@ -7,6 +7,7 @@ const steps: readonly (readonly [string, string, readonly string[]])[] = [
   ['lint', process.execPath, [`${bin}oxlint`, '--type-aware', '--deny-warnings']],
   ['format', process.execPath, [`${bin}oxfmt`, '--check']],
   ['dead code', process.execPath, [`${bin}knip`, '--no-progress', '--no-config-hints']],
+  ['API types', process.execPath, ['scripts/build-api-types.ts', '--check']],
   ['schema of the wire', process.execPath, [`${bin}buf`, 'lint', 'proto']],
 ];
 

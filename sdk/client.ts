@@ -1,5 +1,8 @@
 /** The REST API as a typed client: for integrators, scripts and tests. Runs in Node and in browsers, needs only `fetch`.
- *  test/sdk-client.int.test.ts holds `operations` and the types against the service's route table, so neither can drift. */
+ *  Its types are written from the service's route table (api-types.ts), and the compiler holds `operations` against them. */
+import type { Operations } from './api-types.ts';
+import { addressOf } from './request.ts';
+import type { Answer, AnyRequest, BodyOf, Operation as AnyOperation, QueryOf, RequestArguments } from './request.ts';
 
 /** Every operation: method, path with `{parameters}`. */
 export const operations = {
@@ -50,6 +53,7 @@ export const operations = {
   getBootstrap: ['GET', '/api/v1/bootstrap'],
   listDeviceProfiles: ['GET', '/api/v1/device-profiles'],
   createDeviceProfile: ['POST', '/api/v1/device-profiles'],
+  setDeviceProfile: ['PUT', '/api/v1/devices/{deviceId}/profile'],
   listObservations: ['GET', '/api/v1/observations'],
   createMeasurements: ['POST', '/api/v1/measurements'],
   queryChart: ['POST', '/api/v1/charts/query'],
@@ -87,80 +91,23 @@ export const operations = {
   listDevices: ['GET', '/api/v1/devices'],
   getSignalQuality: ['GET', '/api/v1/signal-quality'],
   listRecentEpisodes: ['GET', '/api/v1/fleet/episodes'],
-} as const satisfies Readonly<Record<string, readonly [method: string, path: string]>>;
+} as const satisfies { readonly [O in Operation]: readonly [method: Operations[O]['method'], path: Operations[O]['path']] };
 
-export type Operation = keyof typeof operations;
+/** What an integrator may call; signing in is for the dashboard. */
+export type Operation = { [O in AnyOperation]: Operations[O]['path'] extends `/api/v1/${string}` ? O : never }[AnyOperation];
+type Listing = { [O in Operation]: Answer<O> extends readonly unknown[] ? O : never }[Operation];
+type ItemOf<O extends Listing> = Answer<O> extends readonly (infer Item)[] ? Item : never;
 
-export type UserToken = { xuser_token: string; xuser_id: string; expires_in: number };
-export type User = {
-  xuser_id: string;
-  external_id: string;
-  project_id: string;
-  display_name: string;
-  time_zone: string | null;
-  created_at: string;
-  updated_at: string;
-  disabled: boolean;
-};
-export type Biosignal = {
-  id: number;
-  name: string;
-  abbreviation: string;
-  unit: string;
-  loinc_code: string;
-  signal_type: 'waveform' | 'interval' | 'scalar' | 'event' | 'category' | 'score';
-  role: 'measurement' | 'calculation' | 'setting' | 'unspecified';
-  source_type: 'device' | 'derived' | 'self_report' | 'clinician' | 'import';
-  is_flowing: boolean;
-};
-export type Observation = {
-  id: string;
-  biosignal_id: number;
-  loinc_code: string;
-  value: number;
-  unit: string;
-  effective_time: string;
-  device_id: string;
-  method_code: string;
-};
+export type UserToken = Answer<'createUserToken'>;
+export type User = Answer<'getUser'>;
+export type Biosignal = ItemOf<'listBiosignals'>;
+export type Observation = ItemOf<'listObservations'>;
 /** ts_ns as bigint: a number would lose its last digits. */
-export type FeatureSeries = { name: string; ts_ns: bigint[]; values: number[]; cadence_hz: number; qmask: number[] };
-export type Stream = {
-  id: string;
-  subject_id: string;
-  device_id: string;
-  started_at: string;
-  last_sample_at: string | null;
-  ended_at: string | null;
-  is_flowing: boolean;
-};
-export type Episode = {
-  id: string;
-  subject_id: string;
-  stream_id: string | null;
-  kind: string;
-  title: string;
-  status: 'open' | 'closed' | 'cancelled';
-  severity: 'none' | 'low' | 'medium' | 'high';
-  started_at: string;
-  ended_at: string | null;
-};
-export type ChartRequest = {
-  subject_id?: string;
-  series: readonly { biosignal_id?: number; feature?: string; agg?: string }[];
-  range: { from: string; to: string } | { duration: string };
-  resolution?: string;
-  max_points?: number;
-  tz?: string;
-  quality_max?: 0 | 1 | 2;
-  fill?: 'none' | 'null' | 'previous';
-};
-export type Chart = {
-  resolution: string;
-  values: { name: string; unit: string }[];
-  data: (number | null)[][];
-  qmask: (number | null)[][];
-};
+export type FeatureSeries = Omit<ItemOf<'getFeatures'>, 'ts_ns' | 'ts_ms'> & Readonly<{ ts_ns: readonly bigint[] }>;
+export type Stream = ItemOf<'listStreams'>;
+export type Episode = ItemOf<'listEpisodes'>;
+export type ChartRequest = BodyOf<'queryChart'>;
+export type Chart = Answer<'queryChart'>;
 
 export type ClientOptions = Readonly<{
   /** e.g. https://bio.example */
@@ -173,14 +120,13 @@ export type ClientOptions = Readonly<{
 }>;
 
 export type CallOptions = Readonly<{
-  params?: Readonly<Record<string, string>>;
-  query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
-  body?: unknown;
   headers?: Readonly<Record<string, string>>;
   /** Makes a POST safe to repeat. */
   idempotencyKey?: string;
   signal?: AbortSignal;
 }>;
+type Arguments<O extends Operation> = RequestArguments<O, CallOptions>;
+type AnyCall = AnyRequest & CallOptions;
 
 /** A problem that the service answered (RFC 9457). `code` is from its closed list. */
 export class ApiError extends Error {
@@ -210,80 +156,50 @@ export class BiosignalClient {
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   }
 
-  /** Calls an operation and gives the response as it is. @throws ApiError for any problem */
-  async call(operation: Operation, options: CallOptions = {}): Promise<Response> {
-    const [method, template] = operations[operation];
-    const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(options.params?.[name] ?? ''));
-    return await this.#send(method, path + queryOf(options.query), options);
+  /** Calls an operation. @returns its JSON; null when the answer has no body  @throws ApiError for any problem */
+  async call<O extends Operation>(operation: O, ...args: Arguments<O>): Promise<Answer<O>> {
+    const response = await this.#open(operation, args[0] as AnyCall | undefined);
+    return (response.status === 204 ? null : await response.json()) as Answer<O>;
+  }
+
+  /** The same, the response as it is: for other media types, headers, streams. @throws ApiError for any problem */
+  response<O extends Operation>(operation: O, ...args: Arguments<O>): Promise<Response> {
+    return this.#open(operation, args[0] as AnyCall | undefined);
   }
 
   /** Pages of a list, following rel="next". */
-  async *pages<Item>(operation: Operation, options: CallOptions = {}): AsyncGenerator<readonly Item[]> {
-    let response = await this.call(operation, options);
+  async *pages<O extends Listing>(operation: O, ...args: Arguments<O>): AsyncGenerator<readonly ItemOf<O>[]> {
+    let response = await this.#open(operation, args[0] as AnyCall | undefined);
     for (;;) {
-      yield (await response.json()) as Item[];
+      yield (await response.json()) as readonly ItemOf<O>[];
       const next = /<([^>]+)>; *rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
       if (next === undefined) return;
-      response = await this.#send('GET', next, options);
+      response = await this.#send('GET', next, (args[0] ?? {}) as AnyCall);
     }
   }
 
   createUserToken(externalId: string, projectKey: string): Promise<UserToken> {
-    return this.#json('createUserToken', { body: { external_id: externalId, project_key: projectKey } });
+    return this.call('createUserToken', { body: { external_id: externalId, project_key: projectKey } });
   }
 
   resolveUser(externalId: string, projectKey?: string): Promise<User> {
-    return this.#json('resolveUser', {
+    return this.call('resolveUser', {
       body: { external_id: externalId, ...(projectKey === undefined ? {} : { project_key: projectKey }) },
     });
   }
 
-  listBiosignals(projectId: string): Promise<Biosignal[]> {
-    return this.#json('listBiosignals', { params: { projectId } });
-  }
-
-  listStreams(query: Readonly<{ subject_id?: string; since?: string; until?: string; limit?: number }>): Promise<Stream[]> {
-    return this.#json('listStreams', { query });
-  }
-
-  listEpisodes(
-    query: Readonly<{ subject_id?: string; since?: string; until?: string; kind?: string; limit?: number }>,
-  ): Promise<Episode[]> {
-    return this.#json('listEpisodes', { query });
-  }
-
-  listObservations(
-    query: Readonly<{ biosignal_id: number; subject_id?: string; since?: string; until?: string; order?: 'asc' | 'desc'; limit?: number }>,
-  ): Promise<Observation[]> {
-    return this.#json('listObservations', { query });
-  }
-
   /** The features of a stream, times to the digit. */
-  async getFeatures(
-    streamId: string,
-    query: Readonly<{
-      names?: readonly string[];
-      since?: string;
-      until?: string;
-      cadence?: number;
-      quality_max?: number;
-      limit?: number;
-    }> = {},
-  ): Promise<FeatureSeries[]> {
-    const response = await this.call('getFeatures', { params: { streamId }, query });
+  async getFeatures(streamId: string, query: Omit<QueryOf<'getFeatures'>, 'ts_unit'> = {}): Promise<readonly FeatureSeries[]> {
+    const response = await this.response('getFeatures', { params: { streamId }, query });
     return parseNanos(await response.text()) as FeatureSeries[];
   }
 
-  queryChart(body: ChartRequest): Promise<Chart> {
-    return this.#json('queryChart', { body });
+  async #open(operation: Operation, request: AnyCall = {}): Promise<Response> {
+    const [method, path] = operations[operation];
+    return await this.#send(method, addressOf(path, request), request);
   }
 
-  async #json<T>(operation: Operation, options: CallOptions): Promise<T> {
-    const response = await this.call(operation, options);
-    return (await response.json()) as T;
-  }
-
-  async #send(method: string, path: string, options: CallOptions): Promise<Response> {
+  async #send(method: string, path: string, options: AnyCall): Promise<Response> {
     const repeatable = method !== 'POST' || options.idempotencyKey !== undefined;
     const retries = this.#options.retries ?? 3;
     for (let attempt = 0; ; attempt++) {
@@ -310,7 +226,7 @@ export class BiosignalClient {
     }
   }
 
-  async #headers(options: CallOptions): Promise<Record<string, string>> {
+  async #headers(options: AnyCall): Promise<Record<string, string>> {
     const { credential } = this.#options;
     return {
       accept: 'application/json',
@@ -331,15 +247,6 @@ export function parseNanos(text: string): unknown {
   return JSON.parse(quoted, (key, value: unknown) =>
     key === 'ts_ns' && Array.isArray(value) ? value.map((item) => BigInt(item as string)) : value,
   );
-}
-
-function queryOf(query: CallOptions['query']): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query ?? {})) {
-    if (value !== undefined) search.set(name, Array.isArray(value) ? value.join(',') : String(value));
-  }
-  const text = search.toString();
-  return text === '' ? '' : `?${text}`;
 }
 
 function problemOf(text: string): ConstructorParameters<typeof ApiError>[1] {

@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
 import { tableOf } from '../parts.ts';
+import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
 import type { ApiKey, NewApiKey, Project } from '../service.ts';
 
@@ -22,10 +23,7 @@ export class ApiKeysPage extends Page {
   #asking: { id: string; what: 'rotate' | 'revoke' } | null = null;
 
   protected override async load(): Promise<void> {
-    [this.#keys, this.#projects] = await Promise.all([
-      call<ApiKey[]>('GET', '/api/v1/api-keys'),
-      call<Project[]>('GET', '/api/v1/projects'),
-    ]);
+    [this.#keys, this.#projects] = await Promise.all([call('GET', '/api/v1/api-keys'), call('GET', '/api/v1/projects')]);
   }
 
   protected override left(): void {
@@ -35,15 +33,15 @@ export class ApiKeysPage extends Page {
   async #create(event: SubmitEvent): Promise<void> {
     const { form, text, all } = formValues(event);
     const days = Number(text('days'));
-    const body = {
+    const body: BodyOf<'createApiKey'> = {
       name: text('name'),
-      scopes: all('scope'),
-      env: text('env'),
+      scopes: all('scope') as ApiKey['scopes'][number][],
+      env: text('env') as ApiKey['env'],
       project_id: text('project') || null,
       expires_at: days > 0 ? new Date(Date.now() + days * 864e5).toISOString() : null,
     };
     await this.#show(async () => {
-      this.#fresh = await call<NewApiKey>('POST', '/api/v1/api-keys', body);
+      this.#fresh = await call('POST', '/api/v1/api-keys', { body });
       form.reset();
     });
   }
@@ -134,7 +132,7 @@ export class ApiKeysPage extends Page {
         <button
           type="button"
           class="danger"
-          @click=${() => void this.#show(async () => void (await call('DELETE', `/api/v1/api-keys/${key.id}`)))}
+          @click=${() => void this.#show(async () => void (await call('DELETE', '/api/v1/api-keys/{keyId}', { params: { keyId: key.id } })))}
         >
           Revoke
         </button>
@@ -148,7 +146,10 @@ export class ApiKeysPage extends Page {
       @submit=${(event: SubmitEvent) => {
         const overlap = Number(formValues(event).text('overlap'));
         void this.#show(async () => {
-          this.#fresh = await call<NewApiKey>('POST', `/api/v1/api-keys/${key.id}/rotate`, { overlap_sec: overlap });
+          this.#fresh = await call('POST', '/api/v1/api-keys/{keyId}/rotate', {
+            params: { keyId: key.id },
+            body: { overlap_sec: overlap },
+          });
         });
       }}
     >

@@ -3,10 +3,8 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { Page } from '../page.ts';
 import { emptyState, moreButton, tableOf } from '../parts.ts';
-import { call, callList } from '../service.ts';
-import type { ApiKey, AuditEntry, Member, Project } from '../service.ts';
-
-const FIRST = '/api/v1/audit-log?limit=100';
+import { call, callList, callNext } from '../service.ts';
+import type { AuditEntry } from '../service.ts';
 
 export class AuditPage extends Page {
   override readonly title = 'Audit log';
@@ -19,10 +17,10 @@ export class AuditPage extends Page {
 
   protected override async load(): Promise<void> {
     const [log, members, keys, projects] = await Promise.all([
-      callList<AuditEntry>(FIRST),
-      call<Member[]>('GET', '/api/v1/members'),
-      call<ApiKey[]>('GET', '/api/v1/api-keys'),
-      call<Project[]>('GET', '/api/v1/projects'),
+      callList('/api/v1/audit-log', { query: { limit: 100 } }),
+      call('GET', '/api/v1/members'),
+      call('GET', '/api/v1/api-keys'),
+      call('GET', '/api/v1/projects'),
     ]);
     this.#entries = log.items;
     this.#next = log.next;
@@ -34,7 +32,7 @@ export class AuditPage extends Page {
 
   async #more(): Promise<void> {
     if (this.#next === null) return;
-    const { items, next } = await callList<AuditEntry>(this.#next);
+    const { items, next } = await callNext('/api/v1/audit-log', this.#next);
     this.#entries = [...this.#entries, ...items];
     this.#next = next;
   }

@@ -4,6 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { unitLabel } from '../../widgets/shared/format.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import { badge, emptyState, tableOf } from '../parts.ts';
+import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
 import type { Biosignal } from '../service.ts';
 
@@ -17,7 +18,7 @@ export class BiosignalsPage extends ProjectPage {
   #wanted = '';
 
   protected override async loadProject(): Promise<void> {
-    this.#items = await call<Biosignal[]>('GET', `/api/v1/projects/${this.project.id}/biosignals`);
+    this.#items = await call('GET', '/api/v1/projects/{projectId}/biosignals', { params: { projectId: this.project.id } });
   }
 
   protected override body(): TemplateResult {
@@ -66,16 +67,20 @@ export class BiosignalsPage extends ProjectPage {
           class="fields"
           @submit=${(event: SubmitEvent) => {
             const { form, text } = formValues(event);
-            const body = {
+            const body: BodyOf<'createBiosignal'> = {
               name: text('name'),
               abbreviation: text('abbreviation'),
               unit: text('unit'),
               loinc_code: text('loinc'),
-              signal_type: text('type'),
-              source_type: text('source'),
+              signal_type: text('type') as Biosignal['signal_type'],
+              source_type: text('source') as Biosignal['source_type'],
               code: text('code'),
             };
-            void this.change(() => call('POST', `/api/v1/projects/${this.project.id}/biosignals`, body).then(() => form.reset()));
+            void this.change(() =>
+              call('POST', '/api/v1/projects/{projectId}/biosignals', { params: { projectId: this.project.id }, body }).then(() =>
+                form.reset(),
+              ),
+            );
           }}
         >
           <label>Name<input name="name" required maxlength="200" autocomplete="off" /></label>

@@ -4,8 +4,11 @@ import type { TemplateResult } from 'lit-html';
 import { formatNumber, unitLabel } from '../../widgets/shared/format.ts';
 import { formValues, Page } from '../page.ts';
 import { badge } from '../parts.ts';
+import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
 import type { DeviceProfile } from '../service.ts';
+
+type Kind = DeviceProfile['channels'][number]['kind'];
 
 export class DeviceProfilesPage extends Page {
   override readonly title = 'Device profiles';
@@ -13,7 +16,7 @@ export class DeviceProfilesPage extends Page {
   #profiles: readonly DeviceProfile[] = [];
 
   protected override async load(): Promise<void> {
-    this.#profiles = await call<DeviceProfile[]>('GET', '/api/v1/device-profiles');
+    this.#profiles = await call('GET', '/api/v1/device-profiles');
   }
 
   protected override body(): TemplateResult {
@@ -77,9 +80,15 @@ export class DeviceProfilesPage extends Page {
       .filter((line) => line !== '')
       .map((line) => {
         const [code = '', kind = 'other', rate = '', unit = '1', ...lead] = line.split(/\s+/);
-        return { code, kind, rate_hz: Number(rate), unit, lead: lead.join(' ') };
+        return { code, kind: kind as Kind, rate_hz: Number(rate), unit, lead: lead.join(' ') };
       });
-    const body = { code: text('code'), name: text('name'), manufacturer: text('manufacturer'), model: text('model'), channels };
-    void this.change(() => call('POST', '/api/v1/device-profiles', body).then(() => form.reset()));
+    const body: BodyOf<'createDeviceProfile'> = {
+      code: text('code'),
+      name: text('name'),
+      manufacturer: text('manufacturer'),
+      model: text('model'),
+      channels,
+    };
+    void this.change(() => call('POST', '/api/v1/device-profiles', { body }).then(() => form.reset()));
   }
 }

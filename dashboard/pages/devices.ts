@@ -24,7 +24,7 @@ export class DevicesPage extends Page {
   #filter: Filter = 'all';
 
   protected override async load(): Promise<void> {
-    this.#devices = await call<Device[]>('GET', '/api/v1/devices?limit=1000');
+    this.#devices = await call('GET', '/api/v1/devices', { query: { limit: 1000 } });
   }
 
   protected override body(): TemplateResult {

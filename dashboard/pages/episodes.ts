@@ -23,10 +23,9 @@ export class EpisodesPage extends Page {
   #filter: Filter = 'open';
 
   protected override async load(): Promise<void> {
-    this.#episodes = await call<EpisodeLine[]>(
-      'GET',
-      `/api/v1/fleet/episodes?limit=200${this.#filter === 'all' ? '' : `&status=${this.#filter}`}`,
-    );
+    this.#episodes = await call('GET', '/api/v1/fleet/episodes', {
+      query: { limit: 200, status: this.#filter === 'all' ? undefined : this.#filter },
+    });
   }
 
   protected override actions(): TemplateResult {
@@ -81,9 +80,9 @@ export class EpisodePage extends Page {
   }
 
   protected override async load(): Promise<void> {
-    const episode = await call<EpisodeDetail>('GET', `/api/v1/episodes/${encodeURIComponent(this.context.argument)}`);
+    const episode = await call('GET', '/api/v1/episodes/{id}', { params: { id: this.context.argument } });
     this.#episode = episode;
-    this.#user = await call<Xuser>('GET', `/api/v1/xusers/${episode.subject_id}`);
+    this.#user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: episode.subject_id } });
   }
 
   protected override actions(): TemplateResult {
@@ -151,7 +150,8 @@ export class EpisodePage extends Page {
 
   #closing(episode: EpisodeDetail): TemplateResult | typeof nothing {
     if (this.context.member.role === 'viewer' || this.context.member.role === 'analyst') return nothing;
-    const set = (status: string) => () => void this.change(() => call('PATCH', `/api/v1/episodes/${episode.id}`, { status }));
+    const set = (status: EpisodeDetail['status']) => () =>
+      void this.change(() => call('PATCH', '/api/v1/episodes/{id}', { params: { id: episode.id }, body: { status } }));
     if (episode.status !== 'open') return html`<div><button type="button" @click=${set('open')}>Open again</button></div>`;
     return html`<div class="row">
       <button type="button" class="primary" @click=${set('closed')}>Looked at: close</button>

@@ -3,6 +3,7 @@ import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
 import { tableOf } from '../parts.ts';
+import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
 import type { Member } from '../service.ts';
 
@@ -21,7 +22,7 @@ export class MembersPage extends Page {
   #members: readonly Member[] = [];
 
   protected override async load(): Promise<void> {
-    this.#members = await call<Member[]>('GET', '/api/v1/members');
+    this.#members = await call('GET', '/api/v1/members');
   }
 
   protected override body(): TemplateResult {
@@ -44,8 +45,13 @@ export class MembersPage extends Page {
           class="fields"
           @submit=${(event: SubmitEvent) => {
             const { form, text } = formValues(event);
-            const body = { email: text('email'), display_name: text('name'), role: text('role'), password: text('password') };
-            void this.change(() => call('POST', '/api/v1/members', body).then(() => form.reset()));
+            const body: BodyOf<'createMember'> = {
+              email: text('email'),
+              display_name: text('name'),
+              role: text('role') as Member['role'],
+              password: text('password'),
+            };
+            void this.change(() => call('POST', '/api/v1/members', { body }).then(() => form.reset()));
           }}
         >
           <label>E-mail<input name="email" type="email" required autocomplete="off" /></label>
@@ -72,7 +78,9 @@ export class MembersPage extends Page {
       <select
         @change=${(event: Event) => {
           const { value } = event.target as HTMLSelectElement;
-          void this.change(() => call('PATCH', `/api/v1/members/${member.id}`, { role: value }));
+          void this.change(() =>
+            call('PATCH', '/api/v1/members/{memberId}', { params: { memberId: member.id }, body: { role: value as Member['role'] } }),
+          );
         }}
       >
         ${roles.map(([role]) => html`<option value=${role} ?selected=${role === member.role}>${role}</option>`)}
@@ -84,7 +92,7 @@ export class MembersPage extends Page {
     if (member.id === this.context.member.id) return html`<span class="muted">you</span>`;
     return html`<button
       type="button"
-      @click=${() => void this.change(() => call('PATCH', `/api/v1/members/${member.id}`, { disabled: !member.disabled }))}
+      @click=${() => void this.change(() => call('PATCH', '/api/v1/members/{memberId}', { params: { memberId: member.id }, body: { disabled: !member.disabled } }))}
     >
       ${member.disabled ? 'Enable' : 'Disable'}<span class="vh"> ${member.email}</span>
     </button>`;

@@ -20,15 +20,17 @@ const consents = [
 export class ProjectsPage extends Page {
   override readonly title = 'Projects';
   #projects: readonly Shown[] = [];
+  /** What was asked for and waits for a second press: it ends something that is in use. */
+  #asking = '';
 
   protected override async load(): Promise<void> {
-    const projects = await call<Project[]>('GET', '/api/v1/projects');
+    const projects = await call('GET', '/api/v1/projects');
     this.#projects = await Promise.all(
       projects.map(async (project) => {
         const [sdkKeys, { origins }, settings] = await Promise.all([
-          call<SdkKey[]>('GET', `/api/v1/projects/${project.id}/sdk-keys`),
-          call<{ origins: string[] }>('GET', `/api/v1/projects/${project.id}/origins`),
-          call<ProjectSettings>('GET', `/api/v1/projects/${project.id}/settings`),
+          call('GET', '/api/v1/projects/{projectId}/sdk-keys', { params: { projectId: project.id } }),
+          call('GET', '/api/v1/projects/{projectId}/origins', { params: { projectId: project.id } }),
+          call('GET', '/api/v1/projects/{projectId}/settings', { params: { projectId: project.id } }),
         ]);
         return { project, sdkKeys, origins, settings };
       }),
@@ -43,7 +45,7 @@ export class ProjectsPage extends Page {
           class="fields"
           @submit=${(event: SubmitEvent) => {
             const { form, text } = formValues(event);
-            void this.change(() => call('POST', '/api/v1/projects', { name: text('name') }).then(() => form.reset()));
+            void this.change(() => call('POST', '/api/v1/projects', { body: { name: text('name') } }).then(() => form.reset()));
           }}
         >
           <label>Name<input name="name" required maxlength="200" autocomplete="off" /></label>
@@ -57,7 +59,10 @@ export class ProjectsPage extends Page {
       <h2>${project.name}</h2>
       <dl class="facts">
         <dt>Project key</dt>
-        <dd><code>${project.project_key}</code></dd>
+        <dd>
+          <code>${project.project_key}</code>
+          ${this.#projectKey(project)}
+        </dd>
         <dt>Project id</dt>
         <dd><code>${project.id}</code></dd>
         <dt>Time zone</dt>
@@ -65,9 +70,12 @@ export class ProjectsPage extends Page {
         <dt>SDK keys (public)</dt>
         <dd>
           <ul>
-            ${sdkKeys.map((key) => html`<li><code>${key.sdk_key}</code> ${key.name} ${key.revoked_at === null ? '' : '(revoked)'}</li>`)}
+            ${sdkKeys.map((key) => html`<li><code>${key.sdk_key}</code> ${key.name} ${this.#sdkKey(project, key)}</li>`)}
           </ul>
-          <button type="button" @click=${() => void this.change(() => call('POST', `/api/v1/projects/${project.id}/sdk-keys`, {}))}>
+          <button
+            type="button"
+            @click=${() => void this.change(() => call('POST', '/api/v1/projects/{projectId}/sdk-keys', { params: { projectId: project.id }, body: {} }))}
+          >
             Add an SDK key
           </button>
         </dd>
@@ -80,7 +88,9 @@ export class ProjectsPage extends Page {
                 .text('origins')
                 .split(/\s+/)
                 .filter((origin) => origin !== '');
-              void this.change(() => call('PUT', `/api/v1/projects/${project.id}/origins`, { origins: wanted }));
+              void this.change(() =>
+                call('PUT', '/api/v1/projects/{projectId}/origins', { params: { projectId: project.id }, body: { origins: wanted } }),
+              );
             }}
           >
             <label
@@ -101,17 +111,64 @@ export class ProjectsPage extends Page {
     </section>`;
   }
 
+  #projectKey({ id, previous_project_key: before, previous_key_expires_at: until }: Project): TemplateResult {
+    const params = { projectId: id };
+    if (before === null)
+      return this.#ask(`rotate ${id}`, 'Rotate', 'project key', 'Make a new key? This one works for another day.', () =>
+        call('POST', '/api/v1/projects/{projectId}/rotate-key', { params, body: {} }),
+      );
+    return html`<div>
+      <code>${before}</code> <span class="state expires">works until</span> ${this.time(until)}
+      ${this.#ask(`end ${id}`, 'Revoke', 'project key before', 'Stop this key now?', () => call('DELETE', '/api/v1/projects/{projectId}/previous-key', { params }))}
+    </div>`;
+  }
+
+  #sdkKey(project: Project, key: SdkKey): TemplateResult {
+    if (key.revoked_at !== null) return html`<span class="state revoked">revoked</span>`;
+    if (key.expires_at !== null && Date.parse(key.expires_at) < Date.now()) return html`<span class="state expired">expired</span>`;
+    const params = { projectId: project.id, sdkKeyId: key.id };
+    return html`${
+      key.expires_at === null
+        ? this.#ask(`rotate ${key.id}`, 'Rotate', key.sdk_key, 'Make a new key? This one works for another day.', () =>
+            call('POST', '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}/rotate', { params, body: {} }),
+          )
+        : html`<span class="state expires">works until</span> ${this.time(key.expires_at)}`
+    }
+    ${this.#ask(`revoke ${key.id}`, 'Revoke', key.sdk_key, 'Stop the pages that carry this key now?', () => call('DELETE', '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}', { params }))}`;
+  }
+
+  /** A button that asks once more. @param of what it acts on, for who does not see the line */
+  #ask(id: string, title: string, of: string, question: string, action: () => Promise<unknown>): TemplateResult {
+    const ask = (what: string) => () => {
+      this.#asking = what;
+      this.context.redraw();
+    };
+    if (this.#asking !== id) return html`<button type="button" @click=${ask(id)}>${title}<span class="vh"> ${of}</span></button>`;
+    return html`<span>${question}</span>
+      <button
+        type="button"
+        class="danger"
+        @click=${() => {
+          this.#asking = '';
+          void this.change(action);
+        }}
+      >
+        ${title}
+      </button>
+      <button type="button" @click=${ask('')}>Keep</button>`;
+  }
+
   #settings(project: Project, settings: ProjectSettings): TemplateResult {
     return html`<form
       class="fields settings"
       @submit=${(event: SubmitEvent) => {
         const { text, all } = formValues(event);
         const days = (name: string): number | null => (text(name) === '' ? null : Number(text(name)));
-        const body = {
+        const body: ProjectSettings = {
           retention: { samples_days: days('samples_days'), features_days: days('features_days'), beats_days: days('beats_days') },
-          consent_required: all('consent'),
+          consent_required: all('consent') as ('recording' | 'sharing')[],
         };
-        void this.change(() => call('PUT', `/api/v1/projects/${project.id}/settings`, body));
+        void this.change(() => call('PUT', '/api/v1/projects/{projectId}/settings', { params: { projectId: project.id }, body }));
       }}
     >
       <h3>Retention</h3>

@@ -19,7 +19,7 @@ export class QualityPage extends Page {
   #hours: '24' | '72' | '168' = '24';
 
   protected override async load(): Promise<void> {
-    this.#users = await call<QualityOfUser[]>('GET', `/api/v1/signal-quality?hours=${this.#hours}`);
+    this.#users = await call('GET', '/api/v1/signal-quality', { query: { hours: Number(this.#hours) } });
   }
 
   protected override actions(): TemplateResult {

@@ -15,6 +15,7 @@ import {
   withLimits,
 } from '../questionnaire-draft.ts';
 import type { Draft } from '../questionnaire-draft.ts';
+import type { Answer, BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
 import type { QuestionnaireItem, QuestionnaireVersion, ScoreRule } from '../service.ts';
 
@@ -28,7 +29,7 @@ const types = [
   ['text', 'Text'],
   ['display', 'Shown only'],
 ] as const;
-type Verdict = Readonly<{ scores: readonly { name: string; value: number; text: string }[]; safety: readonly string[] }>;
+type Verdict = Answer<'tryQuestionnaire'>;
 
 export class QuestionnairePage extends Page {
   #draft: Draft = draftOf(null);
@@ -50,7 +51,9 @@ export class QuestionnairePage extends Page {
 
   protected override async load(): Promise<void> {
     const [project, code] = this.#ids;
-    const versions = await call<QuestionnaireVersion[]>('GET', `/api/v1/projects/${project}/questionnaires`);
+    const versions = (await call('GET', '/api/v1/projects/{projectId}/questionnaires', {
+      params: { projectId: project },
+    })) as readonly QuestionnaireVersion[];
     this.#current = versions.find((item) => item.id === code && item.status === 'active') ?? null;
     this.#draft = draftOf(this.#current);
     this.#fresh = new Set(this.#draft.item.filter((item) => (item.text ?? '') === '').map((item) => item.linkId));
@@ -70,7 +73,10 @@ export class QuestionnairePage extends Page {
   async #publish(): Promise<void> {
     const [project, code] = this.#ids;
     await this.run(async () => {
-      const made = await call<QuestionnaireVersion>('PUT', `/api/v1/projects/${project}/questionnaires/${code}`, bodyOf(this.#draft));
+      const made = (await call('PUT', '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}', {
+        params: { projectId: project, questionnaireId: code },
+        body: bodyOf(this.#draft),
+      })) as QuestionnaireVersion;
       this.#current = made;
       this.#draft = draftOf(made);
       this.#saved = made.version;
@@ -380,9 +386,9 @@ export class QuestionnairePage extends Page {
           const item = questions.flatMap((question) => answerOf(question, text(question.linkId)));
           void this.run(async () => {
             this.#verdict = null;
-            this.#verdict = await call<Verdict>('POST', `/api/v1/projects/${this.#ids[0]}/questionnaire-trials`, {
-              ...bodyOf(this.#draft),
-              item,
+            this.#verdict = await call('POST', '/api/v1/projects/{projectId}/questionnaire-trials', {
+              params: { projectId: this.#ids[0] },
+              body: { ...bodyOf(this.#draft), item },
             });
           });
         }}
@@ -425,7 +431,7 @@ export class QuestionnairePage extends Page {
   }
 }
 
-function answerOf(question: QuestionnaireItem, text: string): object[] {
+function answerOf(question: QuestionnaireItem, text: string): BodyOf<'tryQuestionnaire'>['item'] {
   if (text === '') return [];
   const answer =
     question.type === 'choice'

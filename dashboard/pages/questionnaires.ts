@@ -14,7 +14,9 @@ export class QuestionnairesPage extends ProjectPage {
   readonly #asking = new Asking(this.context.redraw);
 
   protected override async loadProject(): Promise<void> {
-    this.#versions = await call<QuestionnaireVersion[]>('GET', `/api/v1/projects/${this.project.id}/questionnaires`);
+    this.#versions = (await call('GET', '/api/v1/projects/{projectId}/questionnaires', {
+      params: { projectId: this.project.id },
+    })) as readonly QuestionnaireVersion[];
   }
 
   protected override body(): TemplateResult {
@@ -53,7 +55,11 @@ export class QuestionnairesPage extends ProjectPage {
                   ? ''
                   : this.#asking.button(item.id, 'Retire', item.resource.title, 'Ask it no longer?', () => {
                       this.#asking.close();
-                      void this.change(() => call('DELETE', `/api/v1/projects/${this.project.id}/questionnaires/${item.id}`));
+                      void this.change(() =>
+                        call('DELETE', '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}', {
+                          params: { projectId: this.project.id, questionnaireId: item.id },
+                        }),
+                      );
                     }),
             },
           ],

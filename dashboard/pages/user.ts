@@ -20,10 +20,9 @@ export class UserPage extends Page {
 
   protected override async load(): Promise<void> {
     const id = this.context.argument;
-    const query = new URLSearchParams({ subject_id: id, limit: '20' });
     [this.#user, this.#streams] = await Promise.all([
-      call<Xuser>('GET', `/api/v1/xusers/${encodeURIComponent(id)}`),
-      call<Stream[]>('GET', `/api/v1/streams?${query.toString()}`),
+      call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: id } }),
+      call('GET', '/api/v1/streams', { query: { subject_id: id, limit: 20 } }),
     ]);
     if (!this.#streams.some((stream) => stream.is_flowing)) return;
     this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);

@@ -3,10 +3,10 @@ import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
 import { badge, emptyState, moreButton, tableOf } from '../parts.ts';
-import { call, callList } from '../service.ts';
-import type { Device, Project, Xuser } from '../service.ts';
+import { call, callList, callNext } from '../service.ts';
+import type { Project, Xuser } from '../service.ts';
 
-const PAGE = '100';
+const PAGE = 100;
 
 export class UsersPage extends Page {
   override readonly title = 'Users';
@@ -18,11 +18,11 @@ export class UsersPage extends Page {
   #wanted = '';
 
   protected override async load(): Promise<void> {
-    const query = new URLSearchParams({ limit: PAGE, ...(this.#wanted === '' ? {} : { external_id: this.#wanted }) });
+    const query = { limit: PAGE, external_id: this.#wanted === '' ? undefined : this.#wanted };
     const [users, projects, devices] = await Promise.all([
-      callList<Xuser>(`/api/v1/xusers?${query.toString()}`),
-      call<Project[]>('GET', '/api/v1/projects'),
-      call<Device[]>('GET', '/api/v1/devices?limit=1000'),
+      callList('/api/v1/xusers', { query }),
+      call('GET', '/api/v1/projects'),
+      call('GET', '/api/v1/devices', { query: { limit: 1000 } }),
     ]);
     this.#users = users.items;
     this.#next = users.next;
@@ -32,7 +32,7 @@ export class UsersPage extends Page {
 
   async #more(): Promise<void> {
     if (this.#next === null) return;
-    const { items, next } = await callList<Xuser>(this.#next);
+    const { items, next } = await callNext('/api/v1/xusers', this.#next);
     this.#users = [...this.#users, ...items];
     this.#next = next;
   }

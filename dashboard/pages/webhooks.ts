@@ -4,8 +4,9 @@ import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
 import { Asking, badge, emptyState, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
+import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
-import type { Delivery, Project, Webhook } from '../service.ts';
+import type { Delivery, NewWebhook, Project, Webhook } from '../service.ts';
 
 const events = [
   ['episode.created', 'an episode began, or a safety answer was given'],
@@ -21,17 +22,18 @@ export class WebhooksPage extends Page {
   protected override readonly lead = 'The service tells your server what happened: signed, and tried again for a day and a half.';
   #hooks: readonly Webhook[] = [];
   #projects: readonly Project[] = [];
-  #fresh: (Webhook & { secret: string }) | null = null;
+  #fresh: NewWebhook | null = null;
   #open: string | null = null;
   #deliveries: readonly Delivery[] = [];
   readonly #asking = new Asking(this.context.redraw);
 
   protected override async load(): Promise<void> {
-    [this.#hooks, this.#projects] = await Promise.all([
-      call<Webhook[]>('GET', '/api/v1/webhooks'),
-      call<Project[]>('GET', '/api/v1/projects'),
-    ]);
-    if (this.#open !== null) this.#deliveries = await call<Delivery[]>('GET', `/api/v1/webhooks/${this.#open}/deliveries?limit=50`);
+    [this.#hooks, this.#projects] = await Promise.all([call('GET', '/api/v1/webhooks'), call('GET', '/api/v1/projects')]);
+    if (this.#open !== null)
+      this.#deliveries = await call('GET', '/api/v1/webhooks/{webhookId}/deliveries', {
+        params: { webhookId: this.#open },
+        query: { limit: 50 },
+      });
   }
 
   protected override left(): void {
@@ -84,7 +86,7 @@ export class WebhooksPage extends Page {
               ${this.#asking.button(hook.id, 'Remove', hook.url, 'Tell it nothing more?', () => {
                 this.#asking.close();
                 if (this.#open === hook.id) this.#open = null;
-                void this.change(() => call('DELETE', `/api/v1/webhooks/${hook.id}`));
+                void this.change(() => call('DELETE', '/api/v1/webhooks/{webhookId}', { params: { webhookId: hook.id } }));
               })}`,
         },
       ],
@@ -124,7 +126,7 @@ export class WebhooksPage extends Page {
                   cell: (item) =>
                     html`<button
                       type="button"
-                      @click=${() => void this.change(() => call('POST', `/api/v1/webhooks/${hook.id}/deliveries/${item.id}/replay`, {}))}
+                      @click=${() => void this.change(() => call('POST', '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay', { params: { webhookId: hook.id, deliveryId: item.id } }))}
                     >
                       Send again
                     </button>`,
@@ -143,9 +145,14 @@ export class WebhooksPage extends Page {
         class="fields"
         @submit=${(event: SubmitEvent) => {
           const { form, text, all } = formValues(event);
-          const body = { url: text('url'), events: all('event'), project_id: text('project') || null, description: text('description') };
+          const body: BodyOf<'createWebhook'> = {
+            url: text('url'),
+            events: all('event') as Webhook['events'][number][],
+            project_id: text('project') || null,
+            description: text('description'),
+          };
           void this.change(async () => {
-            this.#fresh = await call<Webhook & { secret: string }>('POST', '/api/v1/webhooks', body);
+            this.#fresh = await call('POST', '/api/v1/webhooks', { body });
             form.reset();
           });
         }}

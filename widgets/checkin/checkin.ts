@@ -58,8 +58,9 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
   }
 
   protected override async load(session: Session, signal: AbortSignal): Promise<Questionnaire | null> {
-    const id = this.getAttribute('questionnaire') ?? 'daily-checkin';
-    const answer = (await session.get(`/api/v1/questionnaires/${encodeURIComponent(id)}`, signal)) as Questionnaire;
+    const questionnaireId = this.getAttribute('questionnaire') ?? 'daily-checkin';
+    // A FHIR resource, of which the API says the kind only.
+    const answer: Questionnaire = await session.get('/api/v1/questionnaires/{questionnaireId}', { params: { questionnaireId }, signal });
     return (answer.item ?? []).length === 0 ? null : answer;
   }
 
@@ -210,14 +211,16 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
     }
     this.#sending = true;
     this.requestUpdate();
-    const answer = (await this.keep('/api/v1/questionnaire-responses', {
-      resourceType: 'QuestionnaireResponse',
-      questionnaire: questionnaire.id,
-      ...(questionnaire.version === undefined ? {} : { version: questionnaire.version }),
-      status: 'completed',
-      authored: new Date().toISOString(),
-      item: responseItems(items, this.#answers),
-    })) as Partial<Result> | null;
+    const answer = await this.keep('/api/v1/questionnaire-responses', {
+      body: {
+        resourceType: 'QuestionnaireResponse',
+        questionnaire: questionnaire.id,
+        ...(questionnaire.version === undefined ? {} : { version: questionnaire.version }),
+        status: 'completed',
+        authored: new Date().toISOString(),
+        item: responseItems(items, this.#answers),
+      },
+    });
     this.#sending = false;
     this.#result = { scores: answer?.scores ?? [], safety: answer?.safety === true, sent: answer !== null };
     this.#answers.clear();

@@ -1,6 +1,8 @@
 /** The subset of FHIR R4 Questionnaire that bio-checkin shows: choice, boolean, integer, decimal, string, text, date, groups, enableWhen. */
 
-export type Coding = Readonly<{ system?: string; code?: string; display?: string }>;
+import type { BodyOf } from '../../sdk/request.ts';
+
+export type Coding = Readonly<{ system?: string; code: string; display?: string }>;
 export type Answer = Readonly<{
   valueCoding?: Coding;
   valueString?: string;
@@ -42,6 +44,7 @@ export type Questionnaire = Readonly<{
   item?: readonly Item[];
 }>;
 
+type ResponseItem = BodyOf<'createQuestionnaireResponse'>['item'][number];
 export type Answers = ReadonlyMap<string, readonly Answer[]>;
 
 /** Items that are to be answered now, in order; groups and what they hold included. */
@@ -92,10 +95,10 @@ export function missing(items: readonly Item[], answers: Answers): Item[] {
 }
 
 /** The items of a QuestionnaireResponse: only what is enabled and answered. What was answered and then hidden is left out. */
-export function responseItems(items: readonly Item[], answers: Answers): unknown[] {
+export function responseItems(items: readonly Item[], answers: Answers): ResponseItem[] {
   return items
     .filter((item) => isEnabled(item, answers) && item.type !== 'display')
-    .flatMap((item): unknown[] => {
+    .flatMap((item): ResponseItem[] => {
       const answer = answers.get(item.linkId) ?? [];
       const inner = responseItems(item.item ?? [], answers);
       if (answer.length === 0 && inner.length === 0) return [];

@@ -44,6 +44,8 @@ const usual = [
   { codes: ['HR', '8867-4'], label: 'heartRate' },
   { codes: ['STRESS'], label: 'stress' },
 ] as const;
+/** Observations are asked for without quality_max: good ones only. */
+const ASKED_FLAG = 0;
 const METRICS_MAX = 24;
 
 type Metric = Readonly<{ biosignal: Biosignal; label: string; observation: Observation | null }>;
@@ -99,11 +101,9 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
         <p class="muted">${this.text('empty')}</p>`;
     }
     const timeMs = Date.parse(observation.effective_time);
-    const flag = observation.qmask ?? 0;
-    const usable = flag < 2 && Number.isFinite(observation.value);
     return html`<h3>${label}</h3>
-      <p>${usable ? this.#value(observation) : html`<span class="value">--</span>`}</p>
-      <p class="foot">${qualityMark(flag, locale)} <span class="muted">${formatAge(locale, timeMs, Date.now())}</span></p>
+      <p>${this.#value(observation)}</p>
+      <p class="foot">${qualityMark(ASKED_FLAG, locale)} <span class="muted">${formatAge(locale, timeMs, Date.now())}</span></p>
       <details>
         <summary>${this.text('details')}<span class="vh"> ${label}</span></summary>
         <p>${this.text('measured')}: ${formatTime(locale, timeMs, this.timeZone)}</p>

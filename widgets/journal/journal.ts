@@ -48,8 +48,8 @@ export class BioJournal extends EntryWidget<readonly JournalEntry[]> {
   }
 
   protected override async load(session: Session, signal: AbortSignal): Promise<readonly JournalEntry[] | null> {
-    const answer = await session.get(`/api/v1/journal?limit=${SHOWN}&order=desc`, signal);
-    return Array.isArray(answer) && answer.length > 0 ? (answer as JournalEntry[]) : null;
+    const entries = await session.get('/api/v1/journal', { query: { limit: SHOWN, order: 'desc' }, signal });
+    return entries.length > 0 ? entries : null;
   }
 
   protected override form() {
@@ -69,7 +69,7 @@ export class BioJournal extends EntryWidget<readonly JournalEntry[]> {
     const text = ((new FormData(form).get('text') as string | null) ?? '').trim();
     if (text === '') return;
     const entry = { text, time: new Date().toISOString() };
-    await this.keep('/api/v1/journal', entry);
+    await this.keep('/api/v1/journal', { body: entry });
     form.reset();
     this.emit('bio:journal', { time: entry.time });
   }

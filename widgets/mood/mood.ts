@@ -57,8 +57,7 @@ export class BioMood extends EntryWidget<readonly Mood[]> {
   }
 
   protected override async load(session: Session, signal: AbortSignal): Promise<readonly Mood[]> {
-    const answer = await session.get(`/api/v1/moods?limit=${RECENT}&order=desc`, signal);
-    return Array.isArray(answer) ? (answer as Mood[]) : [];
+    return session.get('/api/v1/moods', { query: { limit: RECENT, order: 'desc' }, signal });
   }
 
   protected override form() {
@@ -104,7 +103,7 @@ export class BioMood extends EntryWidget<readonly Mood[]> {
     const mood = { score: this.#score, ...(note === '' ? {} : { note }), time: new Date().toISOString() };
     this.#score = null;
     form.reset();
-    await this.keep('/api/v1/moods', mood);
+    await this.keep('/api/v1/moods', { body: mood });
     this.emit('bio:mood', mood);
   }
 

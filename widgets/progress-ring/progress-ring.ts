@@ -29,6 +29,7 @@ import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
 import { catalog, findBiosignal, queryChart } from '../shared/data.ts';
 import { formatValue, parseDuration, unitLabel } from '../shared/format.ts';
+import type { Aggregate } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
 
 const css = `
@@ -46,7 +47,6 @@ const RADIUS = 44;
 const ROUND = 2 * Math.PI * RADIUS;
 
 type Progress = Readonly<{ value: number; unit: string; name: string; goal?: number }>;
-type Goal = Readonly<{ name: string; unit: string; title: string; target: number; value: number | null }>;
 
 export class BioProgressRing extends DataWidget<Progress> {
   static override styles = css;
@@ -69,13 +69,13 @@ export class BioProgressRing extends DataWidget<Progress> {
     const wanted = (this.getAttribute('biosignals') ?? 'STEPS').split(',')[0]!.trim();
     if (!this.hasAttribute('goal')) {
       const id = findBiosignal(await catalog(session), wanted)?.id;
-      const goals = (await session.get('/api/v1/goals', signal)) as readonly (Goal & { biosignal_id: number })[];
+      const goals = await session.get('/api/v1/goals', { signal });
       const set = goals.find((item) => item.biosignal_id === id);
       if (set !== undefined) return this.#note({ value: set.value ?? 0, unit: set.unit, name: set.title || set.name, goal: set.target });
     }
     const range = this.getAttribute('range') ?? 'today';
     const rangeMs = range === 'today' ? sinceMidnightMs(this.timeZone, Date.now()) : (parseDuration(range) ?? 864e5);
-    const agg = this.getAttribute('agg') ?? 'sum';
+    const agg = (this.getAttribute('agg') ?? 'sum') as Aggregate;
     const [series] = await queryChart(session, { series: [wanted], rangeMs, maxPoints: 500, tz: this.timeZone, agg }, signal);
     const values = series?.values.filter((value) => value !== null) ?? [];
     if (series === undefined || values.length === 0) return null;

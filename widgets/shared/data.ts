@@ -1,28 +1,9 @@
 /** What widgets ask the service for: the catalog (once per session), chart series, the newest observation. */
+import type { Answer, BodyOf } from '../../sdk/request.ts';
 import type { Session } from './session.ts';
 
-export type Biosignal = Readonly<{
-  id: number;
-  name: string;
-  abbreviation: string;
-  unit: string;
-  loinc_code: string;
-  signal_type: string;
-  source_type: string;
-  is_flowing: boolean;
-}>;
-
-export type Observation = Readonly<{
-  id: string;
-  biosignal_id: number;
-  value: number;
-  unit: string;
-  effective_time: string;
-  device_id: string;
-  method_code: string;
-  /** Absent means good: only usable values become observations. */
-  qmask?: number;
-}>;
+export type Biosignal = Answer<'listBiosignals'>[number];
+export type Observation = Answer<'listObservations'>[number];
 
 /** One column of a chart. `values[i]` is null where there is nothing usable; `flags[i]` says how far to trust the rest. */
 export type Series = Readonly<{
@@ -41,10 +22,7 @@ const catalogs = new WeakMap<Session, Promise<readonly Biosignal[]>>();
 export async function catalog(session: Session): Promise<readonly Biosignal[]> {
   let known = catalogs.get(session);
   if (known === undefined) {
-    known = session.identity().then(async ({ projectId }) => {
-      const answer = await session.get(`/api/v1/projects/${encodeURIComponent(projectId)}/biosignals`);
-      return Array.isArray(answer) ? (answer as Biosignal[]) : [];
-    });
+    known = session.identity().then(({ projectId }) => session.get('/api/v1/projects/{projectId}/biosignals', { params: { projectId } }));
     catalogs.set(session, known);
     known.catch(() => catalogs.delete(session));
   }
@@ -61,21 +39,16 @@ export function findBiosignal(list: readonly Biosignal[], wanted: string): Biosi
   );
 }
 
+type Body = BodyOf<'queryChart'>;
+export type Aggregate = NonNullable<Body['series'][number]['agg']>;
 export type ChartRequest = Readonly<{
   series: readonly string[];
   rangeMs: number;
   maxPoints: number;
+  /** As an attribute says it; the service refuses what it does not know. */
   resolution?: string | null;
   tz?: string | undefined;
-  agg?: string;
-}>;
-
-type ChartAnswer = Readonly<{
-  resolution?: string | number;
-  values?: readonly Readonly<{ name?: string; unit?: string }>[];
-  data?: readonly (readonly (number | null)[])[];
-  /** null: nothing was measured there, which is not the same as unusable. */
-  qmask?: readonly (readonly (number | null)[])[];
+  agg?: Aggregate;
 }>;
 
 /** Series over the last `rangeMs`, at most `maxPoints` values each. */
@@ -83,7 +56,7 @@ export async function queryChart(session: Session, request: ChartRequest, signal
   const [list, { subjectId }] = await Promise.all([catalog(session), session.identity()]);
   const columns = request.series.map((wanted) => ({ wanted, biosignal: findBiosignal(list, wanted) }));
   const toMs = Date.now();
-  const body = {
+  const body: Body = {
     subject_id: subjectId,
     series: columns.map(({ wanted, biosignal }) => ({
       ...(biosignal === undefined ? { feature: wanted } : { biosignal_id: biosignal.id }),
@@ -91,11 +64,13 @@ export async function queryChart(session: Session, request: ChartRequest, signal
     })),
     range: { from: new Date(toMs - request.rangeMs).toISOString(), to: new Date(toMs).toISOString() },
     max_points: request.maxPoints,
-    ...(request.resolution === null || request.resolution === undefined ? {} : { resolution: request.resolution }),
+    ...(request.resolution === null || request.resolution === undefined
+      ? {}
+      : { resolution: request.resolution as NonNullable<Body['resolution']> }),
     ...(request.tz === undefined ? {} : { tz: request.tz }),
   };
-  const answer = (await session.post('/api/v1/charts/query', body, signal === undefined ? {} : { signal })) as ChartAnswer;
-  const rows = answer.data ?? [];
+  const answer = await session.post('/api/v1/charts/query', { body, signal });
+  const rows = answer.data;
   const timesMs = rows.map((row) => Number(row[0]));
   const stepMs = medianStep(timesMs);
   return columns.map(({ wanted, biosignal }, column) => ({
@@ -112,7 +87,7 @@ export async function queryChart(session: Session, request: ChartRequest, signal
   }));
 }
 
-/** The newest observation of the last `withinMs`, or null. */
+/** The newest observation of the last `withinMs` that is good (the API's default: quality_max 0), or null. */
 export async function latestObservation(
   session: Session,
   biosignal: Biosignal,
@@ -120,15 +95,15 @@ export async function latestObservation(
   signal?: AbortSignal,
 ): Promise<Observation | null> {
   const { subjectId } = await session.identity();
-  const query = new URLSearchParams({
-    biosignal_id: String(biosignal.id),
+  const query = {
+    biosignal_id: biosignal.id,
     subject_id: subjectId,
     since: new Date(Date.now() - withinMs).toISOString(),
     order: 'desc',
-    limit: '1',
-  });
-  const answer = await session.get(`/api/v1/observations?${query.toString()}`, signal);
-  return Array.isArray(answer) ? ((answer[0] as Observation | undefined) ?? null) : null;
+    limit: 1,
+  } as const;
+  const [newest] = await session.get('/api/v1/observations', { query, signal });
+  return newest ?? null;
 }
 
 /** @param timesMs ascending  @returns the usual distance, ms */

@@ -1,6 +1,8 @@
 /** A widget in which a person enters something: a form that always works, and below it what was entered before, the unsent first. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { addressOf } from '../../sdk/request.ts';
+import type { Answer, AnyRequest, OperationAt, PathOf, RequestArguments } from '../../sdk/request.ts';
 import { DataWidget } from './data-widget.ts';
 import { entryTexts } from './entry-strings.ts';
 import type { EntryTextKey } from './entry-strings.ts';
@@ -46,8 +48,12 @@ export abstract class EntryWidget<T> extends DataWidget<T> {
 
   /** Keeps an entry on this device and sends it as soon as it can be sent.
    *  @returns the service's answer, or null when the entry waits */
-  protected async keep(path: string, body: unknown): Promise<unknown> {
-    const answer = (await this.#outbox?.add(path, body)) ?? null;
+  protected async keep<P extends PathOf<'POST'>>(
+    path: P,
+    ...args: RequestArguments<OperationAt<'POST', P>>
+  ): Promise<Answer<OperationAt<'POST', P>> | null>;
+  protected async keep(path: string, request: AnyRequest = {}): Promise<unknown> {
+    const answer = (await this.#outbox?.add(addressOf(path, request), request.body)) ?? null;
     this.#said = answer === null ? 'savedOffline' : 'saved';
     if (answer !== null) this.reload();
     this.requestUpdate();

@@ -76,12 +76,12 @@ export class Outbox {
 
   /** Keeps the entry, then tries to send it. Settles when it is safe on this device.
    *  @returns the service's answer when it took the entry at once, else null */
-  async add(path: string, body: unknown): Promise<unknown> {
+  async add(address: string, body: unknown): Promise<unknown> {
     const entry: Entry = {
       id: crypto.randomUUID(),
       owner: await this.#owner(),
       kind: this.#kind,
-      path,
+      path: address,
       body,
       createdMs: Date.now(),
       failed: false,
@@ -130,7 +130,7 @@ export class Outbox {
 
   async #send(entry: Entry): Promise<'later' | { answer: unknown }> {
     try {
-      const answer = await this.#session.post(entry.path, entry.body, { idempotencyKey: entry.id });
+      const answer = await this.#session.send(entry.path, entry.body, { idempotencyKey: entry.id });
       await remove(entry.id);
       return { answer };
     } catch (error) {

@@ -1,5 +1,7 @@
 /** Who the widgets of one provider act for, and how they call the service. Secrets live in private fields only: nothing here is reflected
  *  to an attribute, written to storage or logged. */
+import { addressOf } from '../../sdk/request.ts';
+import type { Answer, AnyRequest, OperationAt, PathOf, RequestArguments } from '../../sdk/request.ts';
 import type { LiveFeed, LiveFrame, LiveState, StartLiveFeed } from './live-feed.ts';
 
 export type Credentials =
@@ -34,6 +36,8 @@ export type LiveListener = Readonly<{
 }>;
 
 type Claims = Readonly<{ sub: string; proj: string; org: string; expMs: number; iatMs: number }>;
+
+type Options = Readonly<{ signal?: AbortSignal | undefined }>;
 
 export class Session {
   readonly baseUrl: string;
@@ -94,24 +98,34 @@ export class Session {
     if (this.#credentials.mode === 'operator') return this.#credentials;
     if (this.#credentials.mode !== 'direct') throw new ServiceError(401, 'credential_invalid', 'The token cannot be read.');
     const { externalId, projectKey } = this.#credentials;
-    this.#resolved ??= this.post('/api/v1/xusers', { external_id: externalId, project_key: projectKey }).then((answer) => {
-      const record = answer as { id?: string; xuser_id?: string; project_id?: string };
-      return { subjectId: record.xuser_id ?? record.id ?? '', projectId: record.project_id ?? '' };
-    });
+    this.#resolved ??= this.post('/api/v1/xusers', { body: { external_id: externalId, project_key: projectKey } }).then((user) => ({
+      subjectId: user.xuser_id,
+      projectId: user.project_id,
+    }));
     this.#resolved.catch(() => (this.#resolved = null));
     return this.#resolved;
   }
 
-  get(path: string, signal?: AbortSignal): Promise<unknown> {
-    return this.#request(path, { method: 'GET', ...(signal === undefined ? {} : { signal }) });
+  get<P extends PathOf<'GET'>>(path: P, ...args: RequestArguments<OperationAt<'GET', P>, Options>): Promise<Answer<OperationAt<'GET', P>>>;
+  get(path: string, { signal, ...request }: AnyRequest & Options = {}): Promise<unknown> {
+    return this.#request(addressOf(path, request), { method: 'GET', ...(signal === undefined ? {} : { signal }) });
   }
 
-  /** @param idempotencyKey makes a repeated send harmless; give one for everything that creates a record */
-  post(path: string, body: unknown, options: { signal?: AbortSignal; idempotencyKey?: string; method?: string } = {}): Promise<unknown> {
+  post<P extends PathOf<'POST'>>(
+    path: P,
+    ...args: RequestArguments<OperationAt<'POST', P>, Options>
+  ): Promise<Answer<OperationAt<'POST', P>>>;
+  post(path: string, { signal, ...request }: AnyRequest & Options = {}): Promise<unknown> {
+    return this.send(addressOf(path, request), request.body, signal === undefined ? {} : { signal });
+  }
+
+  /** Posts to a whole address: for what was typed when it was made (outbox.ts).
+   *  @param idempotencyKey makes a repeated send harmless; give one for everything that creates a record */
+  send(address: string, body: unknown, options: Options & { idempotencyKey?: string } = {}): Promise<unknown> {
     const headers: Record<string, string> = { 'content-type': 'application/json' };
     if (options.idempotencyKey !== undefined) headers['idempotency-key'] = options.idempotencyKey;
-    return this.#request(path, {
-      method: options.method ?? 'POST',
+    return this.#request(address, {
+      method: 'POST',
       body: JSON.stringify(body),
       headers,
       ...(options.signal === undefined ? {} : { signal: options.signal }),

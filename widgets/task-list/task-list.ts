@@ -53,8 +53,8 @@ export class BioTaskList extends EntryWidget<readonly Task[]> {
   }
 
   protected override async load(session: Session, signal: AbortSignal): Promise<readonly Task[] | null> {
-    const answer = await session.get('/api/v1/tasks', signal);
-    return Array.isArray(answer) && answer.length > 0 ? (answer as Task[]) : null;
+    const tasks = await session.get('/api/v1/tasks', { signal });
+    return tasks.length > 0 ? tasks : null;
   }
 
   protected override reset(): void {
@@ -66,7 +66,7 @@ export class BioTaskList extends EntryWidget<readonly Task[]> {
     this.#marked.set(task.id, status);
     this.requestUpdate();
     const mark: Mark & { time: string } = { status, time: new Date().toISOString() };
-    const answer = await this.keep(`/api/v1/tasks/${encodeURIComponent(task.id)}/status`, mark);
+    const answer = await this.keep('/api/v1/tasks/{taskId}/status', { params: { taskId: task.id }, body: mark });
     if (answer !== null) this.#marked.delete(task.id);
     this.emit('bio:task', { id: task.id, status });
   }

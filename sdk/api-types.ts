@@ -1,0 +1,786 @@
+/** Written by `npm run api-types` from the route table; `npm run check` fails when it is not up to date. Types only. */
+export type Operations = {
+  /** Mint a token for one user */
+  createUserToken: {
+    method: 'POST';
+    path: '/api/v1/sdk/token';
+    params: {};
+    query: {};
+    body: { external_id: string; project_key: string };
+    answer: { xuser_token: string; xuser_id: string; expires_in: 3600 };
+  };
+  /** Resolve or create the user of an external id */
+  resolveUser: {
+    method: 'POST';
+    path: '/api/v1/xusers';
+    params: {};
+    query: {};
+    body: { xuser_id?: string; external_id?: string; project_key?: string; display_name?: string; time_zone?: string };
+    answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
+  };
+  /** List users */
+  listUsers: {
+    method: 'GET';
+    path: '/api/v1/xusers';
+    params: {};
+    query: { project_id?: string | undefined; external_id?: string | undefined; limit?: number | undefined; cursor?: string | undefined };
+    body: undefined;
+    answer: readonly { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean }[];
+  };
+  /** Read one user */
+  getUser: {
+    method: 'GET';
+    path: '/api/v1/xusers/{xuserId}';
+    params: { xuserId: string };
+    query: {};
+    body: undefined;
+    answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
+  };
+  /** Change or disable a user */
+  updateUser: {
+    method: 'PATCH';
+    path: '/api/v1/xusers/{xuserId}';
+    params: { xuserId: string };
+    query: {};
+    body: { display_name?: string; time_zone?: string | null; disabled?: boolean };
+    answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
+  };
+  /** Read what a person has consented to */
+  listConsents: {
+    method: 'GET';
+    path: '/api/v1/xusers/{xuserId}/consents';
+    params: { xuserId: string };
+    query: {};
+    body: undefined;
+    answer: { missing: readonly ('recording' | 'sharing')[]; records: readonly { purpose: 'recording' | 'sharing'; granted: boolean; document: string; recorded_by: string; created_at: string }[] };
+  };
+  /** Record that a person has consented, or has withdrawn */
+  recordConsent: {
+    method: 'POST';
+    path: '/api/v1/xusers/{xuserId}/consents';
+    params: { xuserId: string };
+    query: {};
+    body: { purpose: 'recording' | 'sharing'; granted: boolean; document?: string };
+    answer: { missing: readonly ('recording' | 'sharing')[]; records: readonly { purpose: 'recording' | 'sharing'; granted: boolean; document: string; recorded_by: string; created_at: string }[] };
+  };
+  /** List organization keys */
+  listApiKeys: {
+    method: 'GET';
+    path: '/api/v1/api-keys';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; name: string; env: 'live' | 'test'; hint: string; scopes: readonly ('read' | 'write' | 'ingest' | 'admin')[]; project_id: string | null; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null; rotated_from: string | null }[];
+  };
+  /** Create an organization key */
+  createApiKey: {
+    method: 'POST';
+    path: '/api/v1/api-keys';
+    params: {};
+    query: {};
+    body: { name: string; scopes: readonly ('read' | 'write' | 'ingest' | 'admin')[]; env?: 'live' | 'test'; project_id?: string | null; expires_at?: string | null };
+    answer: { id: string; name: string; env: 'live' | 'test'; hint: string; scopes: readonly ('read' | 'write' | 'ingest' | 'admin')[]; project_id: string | null; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null; rotated_from: string | null; key: string };
+  };
+  /** Replace a key; the old one works for an overlap */
+  rotateApiKey: {
+    method: 'POST';
+    path: '/api/v1/api-keys/{keyId}/rotate';
+    params: { keyId: string };
+    query: {};
+    body: { overlap_sec?: number };
+    answer: { id: string; name: string; env: 'live' | 'test'; hint: string; scopes: readonly ('read' | 'write' | 'ingest' | 'admin')[]; project_id: string | null; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null; rotated_from: string | null; key: string };
+  };
+  /** Revoke a key; every node refuses it within a second */
+  revokeApiKey: {
+    method: 'DELETE';
+    path: '/api/v1/api-keys/{keyId}';
+    params: { keyId: string };
+    query: {};
+    body: undefined;
+    answer: { id: string; name: string; env: 'live' | 'test'; hint: string; scopes: readonly ('read' | 'write' | 'ingest' | 'admin')[]; project_id: string | null; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null; rotated_from: string | null };
+  };
+  /** List projects */
+  listProjects: {
+    method: 'GET';
+    path: '/api/v1/projects';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null }[];
+  };
+  /** Create a project with its public keys */
+  createProject: {
+    method: 'POST';
+    path: '/api/v1/projects';
+    params: {};
+    query: {};
+    body: { name: string };
+    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null };
+  };
+  /** Origins from which direct mode is accepted */
+  getOrigins: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/origins';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: { origins: readonly string[] };
+  };
+  /** Replace the origins from which direct mode is accepted */
+  setOrigins: {
+    method: 'PUT';
+    path: '/api/v1/projects/{projectId}/origins';
+    params: { projectId: string };
+    query: {};
+    body: { origins: readonly string[] };
+    answer: { origins: readonly string[] };
+  };
+  /** List the public SDK keys of a project */
+  listSdkKeys: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/sdk-keys';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; rotated_from: string | null }[];
+  };
+  /** Create a public SDK key */
+  createSdkKey: {
+    method: 'POST';
+    path: '/api/v1/projects/{projectId}/sdk-keys';
+    params: { projectId: string };
+    query: {};
+    body: { name?: string };
+    answer: { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; rotated_from: string | null };
+  };
+  /** Replace an SDK key; the old one works for an overlap */
+  rotateSdkKey: {
+    method: 'POST';
+    path: '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}/rotate';
+    params: { projectId: string; sdkKeyId: string };
+    query: {};
+    body: { overlap_sec?: number };
+    answer: { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; rotated_from: string | null };
+  };
+  /** Revoke an SDK key; every node refuses requests that carry it within a second */
+  revokeSdkKey: {
+    method: 'DELETE';
+    path: '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}';
+    params: { projectId: string; sdkKeyId: string };
+    query: {};
+    body: undefined;
+    answer: { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; rotated_from: string | null };
+  };
+  /** Replace the key of a project; the old one works for an overlap */
+  rotateProjectKey: {
+    method: 'POST';
+    path: '/api/v1/projects/{projectId}/rotate-key';
+    params: { projectId: string };
+    query: {};
+    body: { overlap_sec?: number };
+    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null };
+  };
+  /** Revoke the project key before the present one; every node refuses it within a second */
+  revokePreviousProjectKey: {
+    method: 'DELETE';
+    path: '/api/v1/projects/{projectId}/previous-key';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null };
+  };
+  /** Read the retention and consent rules of a project */
+  getProjectSettings: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/settings';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: { retention: { samples_days: number | null; features_days: number | null; beats_days: number | null }; consent_required: readonly ('recording' | 'sharing')[] };
+  };
+  /** Replace the retention and consent rules of a project */
+  setProjectSettings: {
+    method: 'PUT';
+    path: '/api/v1/projects/{projectId}/settings';
+    params: { projectId: string };
+    query: {};
+    body: { retention: { samples_days: number | null; features_days: number | null; beats_days: number | null }; consent_required: readonly ('recording' | 'sharing')[] };
+    answer: { retention: { samples_days: number | null; features_days: number | null; beats_days: number | null }; consent_required: readonly ('recording' | 'sharing')[] };
+  };
+  /** Sign in to the dashboard */
+  signIn: {
+    method: 'POST';
+    path: '/auth/session';
+    params: {};
+    query: {};
+    body: { email: string; password: string };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+  };
+  /** Sign out */
+  signOut: {
+    method: 'DELETE';
+    path: '/auth/session';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: null;
+  };
+  /** Who is signed in? */
+  getSession: {
+    method: 'GET';
+    path: '/auth/session';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+  };
+  /** List the members of the organization */
+  listMembers: {
+    method: 'GET';
+    path: '/api/v1/members';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean }[];
+  };
+  /** Add a member */
+  createMember: {
+    method: 'POST';
+    path: '/api/v1/members';
+    params: {};
+    query: {};
+    body: { email: string; display_name?: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; password: string };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+  };
+  /** Change the role of a member, or disable the account */
+  updateMember: {
+    method: 'PATCH';
+    path: '/api/v1/members/{memberId}';
+    params: { memberId: string };
+    query: {};
+    body: { role?: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; disabled?: boolean };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+  };
+  /** Verify the hash chain of the audit log */
+  verifyAuditLog: {
+    method: 'GET';
+    path: '/api/v1/audit-log/chain';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: { entries: number; head: string | null; broken_at: number | null };
+  };
+  /** Read the audit log, newest first */
+  listAuditLog: {
+    method: 'GET';
+    path: '/api/v1/audit-log';
+    params: {};
+    query: { limit?: number | undefined; cursor?: string | undefined; action?: string | undefined };
+    body: undefined;
+    answer: readonly { id: number; time: string; actor_kind: string; actor_id: string; action: string; target_kind: string; target_id: string; detail: Readonly<Record<string, unknown>>; ip: string | null; request_id: string; chain_seq: number | null; hash: string | null }[];
+  };
+  /** List every biosignal configured for a project */
+  listBiosignals: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/biosignals';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: readonly { id: number; name: string; abbreviation: string; unit: string; loinc_code: string; signal_type: 'waveform' | 'interval' | 'scalar' | 'event' | 'category' | 'score'; role: 'measurement' | 'calculation' | 'setting' | 'unspecified'; source_type: 'device' | 'derived' | 'self_report' | 'clinician' | 'import'; is_flowing: boolean }[];
+  };
+  /** Add a biosignal of the project */
+  createBiosignal: {
+    method: 'POST';
+    path: '/api/v1/projects/{projectId}/biosignals';
+    params: { projectId: string };
+    query: {};
+    body: { name: string; abbreviation: string; unit: string; loinc_code?: string; signal_type: 'waveform' | 'interval' | 'scalar' | 'event' | 'category' | 'score'; role?: 'measurement' | 'calculation' | 'setting' | 'unspecified'; source_type: 'device' | 'derived' | 'self_report' | 'clinician' | 'import'; code: string };
+    answer: { id: number; name: string; abbreviation: string; unit: string; loinc_code: string; signal_type: 'waveform' | 'interval' | 'scalar' | 'event' | 'category' | 'score'; role: 'measurement' | 'calculation' | 'setting' | 'unspecified'; source_type: 'device' | 'derived' | 'self_report' | 'clinician' | 'import'; is_flowing: boolean };
+  };
+  /** List the versioned methods of derived values, with paper, parameters and limits */
+  listMethods: {
+    method: 'GET';
+    path: '/api/v1/methods';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: readonly { code: string; kind: 'feature' | 'beat'; name: string; version: number; current: boolean; title: string; source: string; unit: string; cadence_hz: number | null; window_sec: number | null; coverage_min: number | null; scope: 'stream' | 'channel' | null; paper: string; notes: string }[];
+  };
+  /** List the recordings of a user */
+  listStreams: {
+    method: 'GET';
+    path: '/api/v1/streams';
+    params: {};
+    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | undefined; cursor?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; subject_id: string; device_id: string; boot_id: string; firmware: string; epoch_ns: number; recorded_from: string | null; started_at: string; last_sample_at: string | null; ended_at: string | null; is_flowing: boolean; clock: { offset_ns: number | null; skew_ppm: number | null; rms_ns: number | null; pairs: number }; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; gain: number; baseline: number; unit: string; lead: string }[] }[];
+  };
+  /** Read one recording */
+  getStream: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}';
+    params: { streamId: string };
+    query: {};
+    body: undefined;
+    answer: { id: string; subject_id: string; device_id: string; boot_id: string; firmware: string; epoch_ns: number; recorded_from: string | null; started_at: string; last_sample_at: string | null; ended_at: string | null; is_flowing: boolean; clock: { offset_ns: number | null; skew_ppm: number | null; rms_ns: number | null; pairs: number }; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; gain: number; baseline: number; unit: string; lead: string }[] };
+  };
+  /** Configuration with device profiles and limits */
+  getBootstrap: {
+    method: 'GET';
+    path: '/api/v1/bootstrap';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: { version: string; project: { id: string; name: string; project_key: string; time_zone: string } | null; user: { xuser_id: string; external_id: string; display_name: string; time_zone: string } | null; device_profiles: readonly { id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; built_in: boolean }[]; live: { path: string; protocol: string; frame_ms: number; deadline_ms: number }; limits: Readonly<Record<string, number>> };
+  };
+  /** List device profiles */
+  listDeviceProfiles: {
+    method: 'GET';
+    path: '/api/v1/device-profiles';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; built_in: boolean }[];
+  };
+  /** Add a device profile of the organization */
+  createDeviceProfile: {
+    method: 'POST';
+    path: '/api/v1/device-profiles';
+    params: {};
+    query: {};
+    body: { code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[] };
+    answer: { id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; built_in: boolean };
+  };
+  /** Read the derived features of a stream */
+  getFeatures: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}/features';
+    params: { streamId: string };
+    query: { since?: string | undefined; until?: string | undefined; method_code?: string | undefined; cursor?: string | undefined; names?: readonly string[] | undefined; cadence?: number | undefined; quality_max?: number | undefined; ts_unit?: 'ns' | 'ms' | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { name: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; values: readonly number[]; cadence_hz: number; qmask: readonly number[] }[];
+  };
+  /** Read the beats of a stream */
+  getBeats: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}/beats';
+    params: { streamId: string };
+    query: { since?: string | undefined; until?: string | undefined; method_code?: string | undefined; cursor?: string | undefined; channel?: string | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { method_code: string; channel: string; ts_ns: readonly number[]; interval_ms: readonly (number | null)[]; kind: readonly ('normal' | 'ectopic' | 'artefact' | 'interpolated')[]; qmask: readonly number[] }[];
+  };
+  /** Read samples of a stream */
+  getSamples: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}/samples';
+    params: { streamId: string };
+    query: { since: string; until: string; channels?: readonly string[] | undefined; raw?: boolean | undefined; cursor?: string | undefined };
+    body: undefined;
+    answer: readonly { channel: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; unit: string; lead: string; rate_hz: number; t0_ns: number; gain: number; baseline: number; samples: readonly (number | null)[]; qmask: readonly number[] | null }[];
+  };
+  /** Draw a strip, or take it along */
+  getStrip: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}/strip';
+    params: { streamId: string };
+    query: { since: string; until: string; channel?: string | undefined; format?: 'svg' | 'png' | 'csv' | 'wfdb' | undefined };
+    body: undefined;
+    answer: unknown;
+  };
+  /** List observations of one biosignal of a user */
+  listObservations: {
+    method: 'GET';
+    path: '/api/v1/observations';
+    params: {};
+    query: { biosignal_id: number; subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; device_id?: string | undefined; method_code?: string | undefined; quality_max?: number | undefined; order?: 'asc' | 'desc' | undefined; limit?: number | undefined; cursor?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; biosignal_id: number; loinc_code: string; value: number; unit: string; effective_time: string; device_id: string; method_code: string }[];
+  };
+  /** Store measurements that did not come in packets */
+  createMeasurements: {
+    method: 'POST';
+    path: '/api/v1/measurements';
+    params: {};
+    query: {};
+    body: { subject_id: string; measurements: readonly { biosignal_id: number; value: number; time: string; quality?: number; method_code?: string }[] };
+    answer: { created: number; duplicates: number; subject_id: string };
+  };
+  /** Read several series as columns of a chart */
+  queryChart: {
+    method: 'POST';
+    path: '/api/v1/charts/query';
+    params: {};
+    query: {};
+    body: { subject_id?: string; series: readonly { biosignal_id?: number; feature?: string; agg?: 'mean' | 'min' | 'max' | 'sum' | 'count' | 'first' | 'last'; method_code?: string; channel?: string }[]; range: { from: string; to: string } | { duration: string }; resolution?: '1ms' | '2ms' | '5ms' | '10ms' | '20ms' | '50ms' | '100ms' | '200ms' | '500ms' | '1s' | '2s' | '5s' | '10s' | '15s' | '30s' | '1m' | '2m' | '5m' | '10m' | '15m' | '30m' | '1h' | '2h' | '3h' | '6h' | '12h' | '1d' | '1w' | '1mo'; max_points?: number; tz?: string; quality_max?: number; fill?: 'none' | 'null' | 'previous' };
+    answer: { range: { from: string; to: string }; resolution: '1ms' | '2ms' | '5ms' | '10ms' | '20ms' | '50ms' | '100ms' | '200ms' | '500ms' | '1s' | '2s' | '5s' | '10s' | '15s' | '30s' | '1m' | '2m' | '5m' | '10m' | '15m' | '30m' | '1h' | '2h' | '3h' | '6h' | '12h' | '1d' | '1w' | '1mo'; values: readonly { name: string; unit: string; biosignal_id: number | null; feature: string | null; agg: 'mean' | 'min' | 'max' | 'sum' | 'count' | 'first' | 'last' }[]; data: readonly (readonly (number | null)[])[]; qmask: readonly (readonly (number | null)[])[] };
+  };
+  /** Export everything that is held of a user */
+  exportUser: {
+    method: 'GET';
+    path: '/api/v1/xusers/{xuserId}/export';
+    params: { xuserId: string };
+    query: {};
+    body: undefined;
+    answer: unknown;
+  };
+  /** List the episodes of a user */
+  listEpisodes: {
+    method: 'GET';
+    path: '/api/v1/episodes';
+    params: {};
+    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; kind?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; limit?: number | undefined; cursor?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number }[];
+  };
+  /** Create an episode */
+  createEpisode: {
+    method: 'POST';
+    path: '/api/v1/episodes';
+    params: {};
+    query: {};
+    body: { subject_id: string; stream_id?: string; kind: string; title?: string; status?: 'open' | 'closed' | 'cancelled'; severity?: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at?: string | null; summary?: Readonly<Record<string, unknown>> };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+  };
+  /** Read an episode with its artifacts */
+  getEpisode: {
+    method: 'GET';
+    path: '/api/v1/episodes/{id}';
+    params: { id: string };
+    query: {};
+    body: undefined;
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+  };
+  /** Change or close an episode */
+  updateEpisode: {
+    method: 'PATCH';
+    path: '/api/v1/episodes/{id}';
+    params: { id: string };
+    query: {};
+    body: { title?: string; status?: 'open' | 'closed' | 'cancelled'; severity?: 'none' | 'low' | 'medium' | 'high'; ended_at?: string | null; summary?: Readonly<Record<string, unknown>> };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+  };
+  /** Add an artifact to an episode */
+  addArtifact: {
+    method: 'POST';
+    path: '/api/v1/episodes/{id}/artifacts';
+    params: { id: string };
+    query: {};
+    body: { kind: string; title?: string; starts_at?: string; ends_at?: string; stream_id?: string; channel_code?: string; media_type?: 'application/json' | 'text/plain' | 'text/csv' | 'image/svg+xml' | 'image/png' | 'application/pdf' | 'application/zip'; content?: unknown; data_base64?: string };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+  };
+  /** Fetch the data of an artifact */
+  getArtifact: {
+    method: 'GET';
+    path: '/api/v1/episodes/{id}/artifacts/{artifactId}';
+    params: { id: string; artifactId: string };
+    query: {};
+    body: undefined;
+    answer: unknown;
+  };
+  /** Erase a user and everything that was recorded of them */
+  eraseUser: {
+    method: 'POST';
+    path: '/api/v1/xusers/{xuserId}/erase';
+    params: { xuserId: string };
+    query: {};
+    body: { confirm_external_id: string };
+    answer: { xuser_id: string; erased_at: string; stores: readonly { store: string; deleted: number; remaining: number }[]; packet_log_until: string };
+  };
+  /** List webhooks */
+  listWebhooks: {
+    method: 'GET';
+    path: '/api/v1/webhooks';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string }[];
+  };
+  /** Register a webhook */
+  createWebhook: {
+    method: 'POST';
+    path: '/api/v1/webhooks';
+    params: {};
+    query: {};
+    body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; secret: string };
+  };
+  /** Remove a webhook */
+  deleteWebhook: {
+    method: 'DELETE';
+    path: '/api/v1/webhooks/{webhookId}';
+    params: { webhookId: string };
+    query: {};
+    body: undefined;
+    answer: null;
+  };
+  /** List the deliveries of a webhook, newest first */
+  listDeliveries: {
+    method: 'GET';
+    path: '/api/v1/webhooks/{webhookId}/deliveries';
+    params: { webhookId: string };
+    query: { limit?: number | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined };
+    body: undefined;
+    answer: readonly { id: string; event: string; status: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string; last_status: number | null; last_error: string | null; created_at: string; delivered_at: string | null }[];
+  };
+  /** Deliver once more, with the same id */
+  replayDelivery: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay';
+    params: { webhookId: string; deliveryId: string };
+    query: {};
+    body: {};
+    answer: { id: string; event: string; status: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string; last_status: number | null; last_error: string | null; created_at: string; delivered_at: string | null };
+  };
+  /** List mood entries */
+  listMoods: {
+    method: 'GET';
+    path: '/api/v1/moods';
+    params: {};
+    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; order?: 'asc' | 'desc' | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { id: string; score: number; note: string | null; time: string }[];
+  };
+  /** Enter a mood */
+  createMood: {
+    method: 'POST';
+    path: '/api/v1/moods';
+    params: {};
+    query: {};
+    body: { score: number; note?: string; time?: string };
+    answer: { id: string; score: number; note: string | null; time: string };
+  };
+  /** List journal entries */
+  listJournal: {
+    method: 'GET';
+    path: '/api/v1/journal';
+    params: {};
+    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; order?: 'asc' | 'desc' | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { id: string; text: string; time: string }[];
+  };
+  /** Write a journal entry */
+  createJournalEntry: {
+    method: 'POST';
+    path: '/api/v1/journal';
+    params: {};
+    query: {};
+    body: { text: string; time?: string };
+    answer: { id: string; time: string };
+  };
+  /** List the questionnaires that are asked */
+  listQuestionnaires: {
+    method: 'GET';
+    path: '/api/v1/questionnaires';
+    params: {};
+    query: { project_id?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; version: string; title: string }[];
+  };
+  /** Read a questionnaire as a FHIR R4 resource */
+  getQuestionnaire: {
+    method: 'GET';
+    path: '/api/v1/questionnaires/{questionnaireId}';
+    params: { questionnaireId: string };
+    query: { project_id?: string | undefined; version?: string | undefined };
+    body: undefined;
+    answer: { resourceType: 'Questionnaire'; id: string };
+  };
+  /** List every version with its scoring rules */
+  listQuestionnaireVersions: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/questionnaires';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; version: string; status: 'active' | 'retired'; built_in: boolean; created_by: string; created_at: string | null; resource: { resourceType: 'Questionnaire'; id: string }; scoring: { scores: readonly { name: string; expression: string; code?: string; bands?: readonly { from: number; text: string }[] }[]; safety: readonly { title: string; expression: string }[] } }[];
+  };
+  /** Publish a version of a questionnaire with its scoring rules */
+  publishQuestionnaire: {
+    method: 'PUT';
+    path: '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}';
+    params: { projectId: string; questionnaireId: string };
+    query: {};
+    body: { resource: { title: string; description?: string; item: readonly { linkId: string; prefix?: string; text?: string; type: 'choice' | 'boolean' | 'integer' | 'decimal' | 'date' | 'string' | 'text' | 'display' | 'group'; required?: boolean; repeats?: boolean; maxLength?: number; enableWhen?: readonly { question: string; operator: 'exists' | '=' | '!=' | '>' | '<' | '>=' | '<='; answerBoolean?: boolean; answerInteger?: number; answerDecimal?: number; answerString?: string; answerDate?: string; answerCoding?: { system?: string; code: string; display?: string } }[]; enableBehavior?: 'all' | 'any'; answerOption?: readonly { valueCoding: { system?: string; code: string; display?: string }; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[]; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; prefix?: string; text?: string; type: 'choice' | 'boolean' | 'integer' | 'decimal' | 'date' | 'string' | 'text' | 'display' | 'group'; required?: boolean; repeats?: boolean; maxLength?: number; enableWhen?: readonly { question: string; operator: 'exists' | '=' | '!=' | '>' | '<' | '>=' | '<='; answerBoolean?: boolean; answerInteger?: number; answerDecimal?: number; answerString?: string; answerDate?: string; answerCoding?: { system?: string; code: string; display?: string } }[]; enableBehavior?: 'all' | 'any'; answerOption?: readonly { valueCoding: { system?: string; code: string; display?: string }; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[]; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; prefix?: string; text?: string; type: 'choice' | 'boolean' | 'integer' | 'decimal' | 'date' | 'string' | 'text' | 'display' | 'group'; required?: boolean; repeats?: boolean; maxLength?: number; enableWhen?: readonly { question: string; operator: 'exists' | '=' | '!=' | '>' | '<' | '>=' | '<='; answerBoolean?: boolean; answerInteger?: number; answerDecimal?: number; answerString?: string; answerDate?: string; answerCoding?: { system?: string; code: string; display?: string } }[]; enableBehavior?: 'all' | 'any'; answerOption?: readonly { valueCoding: { system?: string; code: string; display?: string }; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[]; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; prefix?: string; text?: string; type: 'choice' | 'boolean' | 'integer' | 'decimal' | 'date' | 'string' | 'text' | 'display' | 'group'; required?: boolean; repeats?: boolean; maxLength?: number; enableWhen?: readonly { question: string; operator: 'exists' | '=' | '!=' | '>' | '<' | '>=' | '<='; answerBoolean?: boolean; answerInteger?: number; answerDecimal?: number; answerString?: string; answerDate?: string; answerCoding?: { system?: string; code: string; display?: string } }[]; enableBehavior?: 'all' | 'any'; answerOption?: readonly { valueCoding: { system?: string; code: string; display?: string }; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[]; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }; scoring: { scores: readonly { name: string; expression: string; code?: string; bands?: readonly { from: number; text: string }[] }[]; safety: readonly { title: string; expression: string }[] } };
+    answer: { id: string; version: string; status: 'active' | 'retired'; built_in: boolean; created_by: string; created_at: string | null; resource: { resourceType: 'Questionnaire'; id: string }; scoring: { scores: readonly { name: string; expression: string; code?: string; bands?: readonly { from: number; text: string }[] }[]; safety: readonly { title: string; expression: string }[] } };
+  };
+  /** Ask a project's own questionnaire no longer */
+  retireQuestionnaire: {
+    method: 'DELETE';
+    path: '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}';
+    params: { projectId: string; questionnaireId: string };
+    query: {};
+    body: undefined;
+    answer: null;
+  };
+  /** Score answers without keeping anything */
+  tryQuestionnaire: {
+    method: 'POST';
+    path: '/api/v1/projects/{projectId}/questionnaire-trials';
+    params: { projectId: string };
+    query: {};
+    body: { resource: { title: string; description?: string; item: readonly { linkId: string; prefix?: string; text?: string; type: 'choice' | 'boolean' | 'integer' | 'decimal' | 'date' | 'string' | 'text' | 'display' | 'group'; required?: boolean; repeats?: boolean; maxLength?: number; enableWhen?: readonly { question: string; operator: 'exists' | '=' | '!=' | '>' | '<' | '>=' | '<='; answerBoolean?: boolean; answerInteger?: number; answerDecimal?: number; answerString?: string; answerDate?: string; answerCoding?: { system?: string; code: string; display?: string } }[]; enableBehavior?: 'all' | 'any'; answerOption?: readonly { valueCoding: { system?: string; code: string; display?: string }; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[]; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; prefix?: string; text?: string; type: 'choice' | 'boolean' | 'integer' | 'decimal' | 'date' | 'string' | 'text' | 'display' | 'group'; required?: boolean; repeats?: boolean; maxLength?: number; enableWhen?: readonly { question: string; operator: 'exists' | '=' | '!=' | '>' | '<' | '>=' | '<='; answerBoolean?: boolean; answerInteger?: number; answerDecimal?: number; answerString?: string; answerDate?: string; answerCoding?: { system?: string; code: string; display?: string } }[]; enableBehavior?: 'all' | 'any'; answerOption?: readonly { valueCoding: { system?: string; code: string; display?: string }; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[]; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; prefix?: string; text?: string; type: 'choice' | 'boolean' | 'integer' | 'decimal' | 'date' | 'string' | 'text' | 'display' | 'group'; required?: boolean; repeats?: boolean; maxLength?: number; enableWhen?: readonly { question: string; operator: 'exists' | '=' | '!=' | '>' | '<' | '>=' | '<='; answerBoolean?: boolean; answerInteger?: number; answerDecimal?: number; answerString?: string; answerDate?: string; answerCoding?: { system?: string; code: string; display?: string } }[]; enableBehavior?: 'all' | 'any'; answerOption?: readonly { valueCoding: { system?: string; code: string; display?: string }; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[]; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; prefix?: string; text?: string; type: 'choice' | 'boolean' | 'integer' | 'decimal' | 'date' | 'string' | 'text' | 'display' | 'group'; required?: boolean; repeats?: boolean; maxLength?: number; enableWhen?: readonly { question: string; operator: 'exists' | '=' | '!=' | '>' | '<' | '>=' | '<='; answerBoolean?: boolean; answerInteger?: number; answerDecimal?: number; answerString?: string; answerDate?: string; answerCoding?: { system?: string; code: string; display?: string } }[]; enableBehavior?: 'all' | 'any'; answerOption?: readonly { valueCoding: { system?: string; code: string; display?: string }; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[]; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }; scoring: { scores: readonly { name: string; expression: string; code?: string; bands?: readonly { from: number; text: string }[] }[]; safety: readonly { title: string; expression: string }[] }; item: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }[] }[] }[] }[] };
+    answer: { scores: readonly { name: string; value: number; text: string }[]; safety: readonly string[] };
+  };
+  /** Answer a questionnaire */
+  createQuestionnaireResponse: {
+    method: 'POST';
+    path: '/api/v1/questionnaire-responses';
+    params: {};
+    query: {};
+    body: { resourceType: 'QuestionnaireResponse'; questionnaire: string; version?: string; status: 'completed'; authored?: string; item: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }[] }[] }[] }[] };
+    answer: { id: string; scores: readonly { name: string; value: number; text: string }[]; safety: boolean };
+  };
+  /** Correct a response */
+  amendQuestionnaireResponse: {
+    method: 'POST';
+    path: '/api/v1/questionnaire-responses/{responseId}/amendments';
+    params: { responseId: string };
+    query: {};
+    body: { item: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }[] }[] }[] }[]; reason?: string };
+    answer: { id: string; scores: readonly { name: string; value: number; text: string }[]; safety: boolean };
+  };
+  /** List answered questionnaires with their scores */
+  listQuestionnaireResponses: {
+    method: 'GET';
+    path: '/api/v1/questionnaire-responses';
+    params: {};
+    query: { subject_id?: string | undefined; questionnaire?: string | undefined; superseded?: boolean | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { id: string; questionnaire: string; version: string; status: 'completed' | 'amended'; authored: string; scores: readonly { name: string; value: number; text: string }[]; safety: boolean; item: readonly unknown[]; amends: string | null; superseded_by: string | null; reason: string }[];
+  };
+  /** Read one's draft */
+  getQuestionnaireDraft: {
+    method: 'GET';
+    path: '/api/v1/questionnaires/{questionnaireId}/draft';
+    params: { questionnaireId: string };
+    query: {};
+    body: undefined;
+    answer: { questionnaire: string; version: string; item: readonly unknown[]; updated_at: string };
+  };
+  /** Keep one's draft */
+  saveQuestionnaireDraft: {
+    method: 'PUT';
+    path: '/api/v1/questionnaires/{questionnaireId}/draft';
+    params: { questionnaireId: string };
+    query: {};
+    body: { version?: string; item: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[]; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[]; item?: readonly { linkId: string; text?: string; answer?: readonly { valueCoding?: { system?: string; code: string; display?: string }; valueBoolean?: boolean; valueInteger?: number; valueDecimal?: number; valueDate?: string; valueString?: string; extension?: readonly { url: string; valueInteger?: number; valueDecimal?: number }[] }[] }[] }[] }[] }[] }[] }[] }[] };
+    answer: { questionnaire: string; version: string; item: readonly unknown[]; updated_at: string };
+  };
+  /** Throw one's draft away */
+  deleteQuestionnaireDraft: {
+    method: 'DELETE';
+    path: '/api/v1/questionnaires/{questionnaireId}/draft';
+    params: { questionnaireId: string };
+    query: {};
+    body: undefined;
+    answer: null;
+  };
+  /** List the tasks of a person */
+  listTasks: {
+    method: 'GET';
+    path: '/api/v1/tasks';
+    params: {};
+    query: { subject_id?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null }[];
+  };
+  /** Give somebody a task */
+  createTask: {
+    method: 'POST';
+    path: '/api/v1/tasks';
+    params: {};
+    query: {};
+    body: { subject_id: string; title: string; description?: string; due?: string | null };
+    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null };
+  };
+  /** Mark a task */
+  setTaskStatus: {
+    method: 'POST';
+    path: '/api/v1/tasks/{taskId}/status';
+    params: { taskId: string };
+    query: {};
+    body: { status: 'due' | 'done' | 'skipped'; time?: string };
+    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null };
+  };
+  /** List what recurs for a person */
+  listTaskSchedules: {
+    method: 'GET';
+    path: '/api/v1/task-schedules';
+    params: {};
+    query: { subject_id?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; ended_at: string | null }[];
+  };
+  /** Give somebody a task that recurs */
+  createTaskSchedule: {
+    method: 'POST';
+    path: '/api/v1/task-schedules';
+    params: {};
+    query: {};
+    body: { subject_id: string; title: string; description?: string; every: 'day' | 'week'; every_n?: number; weekdays?: readonly number[]; times: readonly string[]; starts_on?: string; ends_on?: string | null };
+    answer: { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; ended_at: string | null };
+  };
+  /** Let a task recur no longer */
+  endTaskSchedule: {
+    method: 'DELETE';
+    path: '/api/v1/task-schedules/{scheduleId}';
+    params: { scheduleId: string };
+    query: {};
+    body: undefined;
+    answer: null;
+  };
+  /** List the goals of a person, with progress */
+  listGoals: {
+    method: 'GET';
+    path: '/api/v1/goals';
+    params: {};
+    query: { subject_id?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; biosignal_id: number; name: string; unit: string; title: string; target: number; agg: 'sum' | 'mean' | 'max' | 'count'; period: 'day' | 'week'; period_start: string; value: number | null }[];
+  };
+  /** Set somebody a goal */
+  createGoal: {
+    method: 'POST';
+    path: '/api/v1/goals';
+    params: {};
+    query: {};
+    body: { subject_id: string; biosignal_id: number; target: number; title?: string; agg?: 'sum' | 'mean' | 'max' | 'count'; period?: 'day' | 'week' };
+    answer: { id: string; biosignal_id: number; name: string; unit: string; title: string; target: number; agg: 'sum' | 'mean' | 'max' | 'count'; period: 'day' | 'week'; period_start: string; value: number | null };
+  };
+  /** End a goal */
+  endGoal: {
+    method: 'DELETE';
+    path: '/api/v1/goals/{goalId}';
+    params: { goalId: string };
+    query: {};
+    body: undefined;
+    answer: null;
+  };
+  /** List devices with their health */
+  listDevices: {
+    method: 'GET';
+    path: '/api/v1/devices';
+    params: {};
+    query: { project_id?: string | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[] }[];
+  };
+  /** Quality of the signals of all users, by the hour */
+  getSignalQuality: {
+    method: 'GET';
+    path: '/api/v1/signal-quality';
+    params: {};
+    query: { project_id?: string | undefined; hours?: number | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { xuser_id: string; external_id: string; feature: string; hours: readonly { start: string; expected: number; n: number; good: number; suspect: number }[] }[];
+  };
+  /** List the newest episodes of all users */
+  listRecentEpisodes: {
+    method: 'GET';
+    path: '/api/v1/fleet/episodes';
+    params: {};
+    query: { project_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { id: string; xuser_id: string; external_id: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; artifact_count: number }[];
+  };
+};
