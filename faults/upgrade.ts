@@ -49,9 +49,7 @@ export const upgradeScenario: Scenario = {
     return await supervisedStop(world, next);
   },
   after: async (world) => {
-    const rows = await world.sql<{ n: number }>(
-      `select count(*)::int as n from migration where name like '%-of-the-next-release-%'`,
-    );
+    const rows = await world.sql<{ n: number }>(`select count(*)::int as n from migration where name like '%-of-the-next-release-%'`);
     return rows[0]!.n === upgrades ? [] : [`${rows[0]!.n} of ${upgrades} upgrades are in the schema`];
   },
 };

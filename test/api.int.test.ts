@@ -88,9 +88,9 @@ describe('biosignals', () => {
 describe('streams', () => {
   it('are listed with channels and clock, in pages, for their own user', async () => {
     const { uuid } = await stream(user.id, ['ecg', 'ppg']);
-    const list = await api.json<Entity[]>('GET', `/api/v1/streams?subject_id=${user.id}&limit=1`);
+    const list = await api.client().call('listStreams', { query: { subject_id: user.id, limit: 1 } });
     expect(list[0]).toMatchObject({ subject_id: user.id });
-    const one = await api.json<Entity>('GET', `/api/v1/streams/${uuid}`, { as: user.token });
+    const one = await api.client(user.token).call('getStream', { params: { streamId: uuid } });
     expect(one).toMatchObject({ id: uuid, channels: [{ code: 'ecg', rate_hz: 250 }, { code: 'ppg' }] });
     // To the digit, which JSON.parse would lose.
     expect(await (await api.send('GET', `/api/v1/streams/${uuid}`)).text()).toContain('"epoch_ns":1700000000000000001,');
@@ -149,22 +149,16 @@ describe('episodes', () => {
 
 describe('keys and projects', () => {
   it('create, rotate and revoke through the API, with an audit trail', async () => {
-    const made = await api.json<Entity & { key: string }>('POST', '/api/v1/api-keys', {
-      body: { name: 'ci', scopes: ['read'] },
-      status: 201,
-    });
+    const made = await api.client().call('createApiKey', { body: { name: 'ci', scopes: ['read'] } });
     expect((await api.send('GET', '/api/v1/projects', { as: made.key })).status).toBe(200);
     expect(await code(await api.send('GET', '/api/v1/api-keys', { as: made.key }))).toBe('scope_missing');
-    const next = await api.json<Entity & { key: string }>('POST', `/api/v1/api-keys/${made.id}/rotate`, {
-      body: { overlap_sec: 60 },
-      status: 201,
-    });
-    expect(next['rotated_from']).toBe(made.id);
-    await api.json('DELETE', `/api/v1/api-keys/${made.id}`);
+    const next = await api.client().call('rotateApiKey', { params: { keyId: made.id }, body: { overlap_sec: 60 } });
+    expect(next.rotated_from).toBe(made.id);
+    await api.client().call('revokeApiKey', { params: { keyId: made.id } });
     await until(async () => (await api.send('GET', '/api/v1/projects', { as: made.key })).status === 401, 1000);
-    const list = await api.json<Entity[]>('GET', '/api/v1/api-keys');
+    const list = await api.client().call('listApiKeys');
     expect(JSON.stringify(list)).not.toContain(next.key);
-    const log = await api.json<{ action: string; target_id: string }[]>('GET', '/api/v1/audit-log?limit=10');
+    const log = await api.client().call('listAuditLog', { query: { limit: 10 } });
     expect(log.filter((entry) => [made.id, next.id].includes(entry.target_id)).map((entry) => entry.action)).toEqual([
       'api_key.revoked',
       'api_key.rotated',
@@ -195,7 +189,7 @@ describe('the audit log', () => {
   it('is a chain that nobody can change unseen', async () => {
     const { pool } = api.database;
     await Promise.all(Array.from({ length: 10 }, (_, i) => api.json('POST', '/api/v1/projects', { body: { name: `p${i}` }, status: 201 })));
-    const whole = await api.json<{ entries: number; head: string; broken_at: number | null }>('GET', '/api/v1/audit-log/chain');
+    const whole = await api.client().call('verifyAuditLog');
     expect(whole.entries).toBeGreaterThanOrEqual(10);
     expect(whole.broken_at).toBeNull();
     expect(whole.head).toMatch(/^[0-9a-f]{64}$/);

@@ -31,14 +31,14 @@ const direct = (user: string) => ({ 'project-key': api.org.projectKey, 'xuser-id
 
 it('keeps a mood once, shows it to its owner, and as an observation', async () => {
   const body = { score: 4, note: 'Slept well', time: '2026-03-01T08:00:00.000Z' };
-  const headers = { 'idempotency-key': 'mood-1' };
-  const first = await api.json<{ id: string }>('POST', '/api/v1/moods', { as: ada.token, body, headers, status: 201 });
-  const again = await api.json<{ id: string }>('POST', '/api/v1/moods', { as: ada.token, body, headers, status: 201 });
+  const own = api.client(ada.token);
+  const first = await own.call('createMood', { body, idempotencyKey: 'mood-1' });
+  const again = await own.call('createMood', { body, idempotencyKey: 'mood-1' });
   expect(again.id).toBe(first.id);
-  expect(await api.json('GET', '/api/v1/moods', { as: ada.token })).toMatchObject([{ id: first.id, score: 4, note: 'Slept well' }]);
-  expect(await api.json('GET', '/api/v1/moods', { as: bob.token })).toEqual([]);
-  const observations = await api.json('GET', `/api/v1/observations?biosignal_id=80&since=2026-03-01T00:00:00Z&until=2026-03-02T00:00:00Z`, {
-    as: ada.token,
+  expect(await own.call('listMoods')).toMatchObject([{ id: first.id, score: 4, note: 'Slept well' }]);
+  expect(await api.client(bob.token).call('listMoods')).toEqual([]);
+  const observations = await own.call('listObservations', {
+    query: { biosignal_id: 80, since: '2026-03-01T00:00:00Z', until: '2026-03-02T00:00:00Z' },
   });
   expect(observations).toMatchObject([{ value: 4, method_code: 'reported:mood_v1' }]);
 });
@@ -52,9 +52,9 @@ it('refuses keys except in direct mode, and scores outside of 1 to 5', async () 
 
 it('stores journal texts sealed, and opens them for their owner only', async () => {
   const text = 'Ein Tag am See. 今天很好 🙂';
-  await api.json('POST', '/api/v1/journal', { as: ada.token, body: { text }, status: 201 });
-  expect(await api.json('GET', '/api/v1/journal', { as: ada.token })).toMatchObject([{ text }]);
-  expect(await api.json('GET', '/api/v1/journal', { as: bob.token })).toEqual([]);
+  await api.client(ada.token).call('createJournalEntry', { body: { text } });
+  expect(await api.client(ada.token).call('listJournal')).toMatchObject([{ text }]);
+  expect(await api.client(bob.token).call('listJournal')).toEqual([]);
   const { rows } = await api.database.pool.query<{ sealed: Buffer }>('select sealed from journal_entry');
   expect(rows[0]!.sealed.includes(Buffer.from('See'))).toBe(false);
 });
@@ -221,21 +221,21 @@ it('keeps a draft until the questionnaire is answered', async () => {
 
 it('makes the occurrences of a recurring task once, on the clocks of the person, and ends them', async () => {
   await api.database.pool.query(`update xuser set time_zone = 'Asia/Tokyo' where id = $1`, [bob.id]);
-  const body = { subject_id: bob.id, title: 'Tablet', every: 'day', times: ['08:00', '20:30'] };
-  const schedule = await api.json<{ id: string }>('POST', '/api/v1/task-schedules', { body, status: 201 });
-  type Task = { id: string; due: string; status: string; schedule_id: string | null };
-  const tasks = (): Promise<Task[]> => api.json<Task[]>('GET', '/api/v1/tasks', { as: bob.token });
+  const body = { subject_id: bob.id, title: 'Tablet', every: 'day', times: ['08:00', '20:30'] } as const;
+  const schedule = await api.client().call('createTaskSchedule', { body });
+  const own = api.client(bob.token);
+  const tasks = () => own.call('listTasks');
   const [first, second] = await Promise.all([tasks(), tasks()]);
   expect(first).toEqual(second);
   expect(first.length).toBeGreaterThanOrEqual(2);
   // 08:00 and 20:30 in Tokyo.
-  for (const task of first) expect(new Date(task.due).toISOString()).toMatch(/T(23:00|11:30):00/);
+  for (const task of first) expect(new Date(task.due ?? 0).toISOString()).toMatch(/T(23:00|11:30):00/);
   const done = first[0]!;
-  await api.json('POST', `/api/v1/tasks/${done.id}/status`, { as: bob.token, body: { status: 'done' } });
+  await own.call('setTaskStatus', { params: { taskId: done.id }, body: { status: 'done' } });
   expect((await tasks()).filter((task) => task.status === 'done').map((task) => task.id)).toEqual([done.id]);
   expect((await api.send('DELETE', `/api/v1/task-schedules/${schedule.id}`, { as: bob.token })).status).toBe(401);
   expect((await api.send('DELETE', `/api/v1/task-schedules/${schedule.id}`)).status).toBe(204);
-  expect((await tasks()).filter((task) => task.status === 'due' && Date.parse(task.due) > Date.now())).toEqual([]);
+  expect((await tasks()).filter((task) => task.status === 'due' && Date.parse(task.due ?? '') > Date.now())).toEqual([]);
   expect(await api.json('GET', '/api/v1/task-schedules', { as: bob.token })).toMatchObject([
     { title: 'Tablet', times: ['08:00', '20:30'] },
   ]);
@@ -254,17 +254,18 @@ it('keeps every second week and its weekdays from the week of the start', async 
 });
 
 it('says how far a person is with a goal, on the clocks of the person', async () => {
-  await api.json('POST', '/api/v1/goals', { body: { subject_id: ada.id, biosignal_id: 60, target: 8000 }, status: 201 });
-  expect(await api.json('GET', '/api/v1/goals', { as: ada.token })).toMatchObject([{ biosignal_id: 60, target: 8000, value: null }]);
+  const own = api.client(ada.token);
+  await api.client().call('createGoal', { body: { subject_id: ada.id, biosignal_id: 60, target: 8000 } });
+  expect(await own.call('listGoals')).toMatchObject([{ biosignal_id: 60, target: 8000, value: null }]);
   const now = new Date().toISOString();
   const measurements = [1500, 2500].map((value, i) => ({ biosignal_id: 60, value, time: new Date(Date.parse(now) - i).toISOString() }));
   const old = { biosignal_id: 60, value: 9999, time: new Date(Date.now() - 2 * 864e5).toISOString() };
-  await api.json('POST', '/api/v1/measurements', { body: { subject_id: ada.id, measurements: [...measurements, old] }, status: 201 });
-  const goals = await api.json<{ id: string; value: number }[]>('GET', '/api/v1/goals', { as: ada.token });
+  await api.client().call('createMeasurements', { body: { subject_id: ada.id, measurements: [...measurements, old] } });
+  const goals = await own.call('listGoals');
   expect(goals).toMatchObject([{ value: 4000, unit: '{steps}', agg: 'sum', period: 'day' }]);
-  expect(await api.json('GET', '/api/v1/goals', { as: bob.token })).toEqual([]);
-  expect((await api.send('DELETE', `/api/v1/goals/${goals[0]!.id}`)).status).toBe(204);
-  expect(await api.json('GET', '/api/v1/goals', { as: ada.token })).toEqual([]);
+  expect(await api.client(bob.token).call('listGoals')).toEqual([]);
+  expect(await api.client().call('endGoal', { params: { goalId: goals[0]!.id } })).toBeNull();
+  expect(await own.call('listGoals')).toEqual([]);
 });
 
 it('shows the health of devices: lost packets, battery, lag, clock; and of other organizations nothing', async () => {
@@ -308,7 +309,7 @@ it('adds up the quality of heart rates by the hour', async () => {
      select date_trunc('hour', now()) + i * interval '1 ms', i, 70, s.id, m.id, 0, case when i <= 30 then 0 when i <= 40 then 1 else 2 end
      from m, stream s join device d on d.id = s.device_id, generate_series(1, 45) i where d.external_id = 'patch-1'`,
   );
-  const quality = await api.json<{ external_id: string; hours: unknown[] }[]>('GET', '/api/v1/signal-quality?hours=2');
+  const quality = await api.client().call('getSignalQuality', { query: { hours: 2 } });
   expect(quality).toMatchObject([{ external_id: 'ada', feature: 'hr_ecg' }]);
   expect(quality[0]!.hours.at(-1)).toMatchObject({ expected: 3600, n: 45, good: 30, suspect: 10 });
 });

@@ -1,5 +1,6 @@
 /** The API on a real database and real sockets, with the contract check on every answer. */
 import { expect } from 'vitest';
+import { BiosignalClient } from '../../sdk/client.ts';
 import { Auth } from '../../src/auth/auth.ts';
 import { connectRevocation } from '../../src/auth/revocation.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
@@ -26,6 +27,8 @@ export type Api = Readonly<{
   send: (method: string, path: string, options?: SendOptions) => Promise<Response>;
   /** The same, reading the answer as JSON and expecting a status. */
   json: <T = unknown>(method: string, path: string, options?: SendOptions & { status?: number }) => Promise<T>;
+  /** The typed client, for tests of what is answered rather than of how; without a credential the organization's key. It never retries. */
+  client: (credential?: string) => BiosignalClient;
   token: (externalId: string) => Promise<{ token: string; id: string }>;
   breaches: readonly string[];
   close: () => Promise<void>;
@@ -86,6 +89,7 @@ export async function startApi(
     expect(response.status, text).toBe(options.status ?? 200);
     return JSON.parse(text) as never;
   };
+  const client: Api['client'] = (credential = org.apiKey.key) => new BiosignalClient({ baseUrl: base, credential, retries: 0 });
   return {
     base,
     http,
@@ -95,12 +99,11 @@ export async function startApi(
     routes,
     send,
     json,
+    client,
     breaches,
     token: async (externalId) => {
-      const made = await json<{ xuser_token: string; xuser_id: string }>('POST', '/api/v1/sdk/token', {
-        body: { external_id: externalId, project_key: org.projectKey },
-      });
-      return { token: made.xuser_token, id: made.xuser_id };
+      const { xuser_token: token, xuser_id: id } = await client().createUserToken(externalId, org.projectKey);
+      return { token, id };
     },
     close: async () => {
       disconnect();
