@@ -331,7 +331,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: { version: string; project: { id: string; name: string; project_key: string; time_zone: string } | null; user: { xuser_id: string; external_id: string; display_name: string; time_zone: string } | null; device_profiles: readonly { id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; built_in: boolean }[]; live: { path: string; protocol: string; frame_ms: number; deadline_ms: number }; limits: Readonly<Record<string, number>> };
+    answer: { version: string; project: { id: string; name: string; project_key: string; time_zone: string } | null; user: { xuser_id: string; external_id: string; display_name: string; time_zone: string } | null; device_profiles: readonly ({ id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration: { offset: number; slope: number } | null; built_in: boolean })[]; live: { path: string; protocol: string; frame_ms: number; deadline_ms: number }; limits: Readonly<Record<string, number>> };
   };
   /** List device profiles */
   listDeviceProfiles: {
@@ -340,7 +340,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; built_in: boolean }[];
+    answer: readonly ({ id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration: { offset: number; slope: number } | null; built_in: boolean })[];
   };
   /** Add a device profile of the organization */
   createDeviceProfile: {
@@ -348,8 +348,17 @@ export type Operations = {
     path: '/api/v1/device-profiles';
     params: {};
     query: {};
-    body: { code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[] };
-    answer: { id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; built_in: boolean };
+    body: { code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration?: { offset: number; slope: number } | null };
+    answer: { id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration: { offset: number; slope: number } | null; built_in: boolean };
+  };
+  /** Say which profile a device has */
+  setDeviceProfile: {
+    method: 'PUT';
+    path: '/api/v1/devices/{deviceId}/profile';
+    params: { deviceId: string };
+    query: {};
+    body: { profile_id: string | null };
+    answer: { id: string; device_id: string; profile_id: string | null };
   };
   /** Read the derived features of a stream */
   getFeatures: {

@@ -53,6 +53,7 @@ export const operations = {
   getBootstrap: ['GET', '/api/v1/bootstrap'],
   listDeviceProfiles: ['GET', '/api/v1/device-profiles'],
   createDeviceProfile: ['POST', '/api/v1/device-profiles'],
+  setDeviceProfile: ['PUT', '/api/v1/devices/{deviceId}/profile'],
   listObservations: ['GET', '/api/v1/observations'],
   createMeasurements: ['POST', '/api/v1/measurements'],
   queryChart: ['POST', '/api/v1/charts/query'],

@@ -115,6 +115,8 @@ table device_profile
   model text not null default ''::text
   channels jsonb not null default '[]'::jsonb
   created_at timestamp with time zone not null default now()
+  spo2_offset double precision
+  spo2_slope double precision
 table episode
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -443,6 +445,8 @@ table stream
   last_packet_at timestamp with time zone
   last_sample_at timestamp with time zone
   ended_at timestamp with time zone
+  spo2_offset double precision
+  spo2_slope double precision
 table stream_channel
   stream_id integer not null
   channel_no smallint not null
@@ -558,6 +562,7 @@ device_event: device_event_pkey PRIMARY KEY (stream_id, "time", id)
 device_profile: device_profile_organization_id_code_key UNIQUE NULLS NOT DISTINCT (organization_id, code)
 device_profile: device_profile_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 device_profile: device_profile_pkey PRIMARY KEY (id)
+device_profile: device_profile_spo2_check CHECK (((spo2_offset IS NULL) = (spo2_slope IS NULL)))
 episode: episode_ended_at_check CHECK ((ended_at >= started_at))
 episode: episode_pkey PRIMARY KEY (id)
 episode: episode_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
@@ -654,6 +659,7 @@ stream: stream_device_id_boot_id_key UNIQUE (device_id, boot_id)
 stream: stream_device_id_fkey FOREIGN KEY (device_id) REFERENCES device(id) ON DELETE CASCADE
 stream: stream_pkey PRIMARY KEY (id)
 stream: stream_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+stream: stream_spo2_check CHECK (((spo2_offset IS NULL) = (spo2_slope IS NULL)))
 stream: stream_uuid_key UNIQUE (uuid)
 stream: stream_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 stream_channel: stream_channel_config_key UNIQUE (stream_id, code, kind, rate_nhz, gain, baseline, unit, lead)

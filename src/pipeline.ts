@@ -21,7 +21,7 @@ import { liveSocketRoute } from './live/live-socket.ts';
 import type { LiveSocketOptions } from './live/live-socket.ts';
 import type { Metrics } from './metrics.ts';
 import { decodePacket, defaultPacketLimits } from './proto/packet-codec.ts';
-import type { ChannelConfig, ChannelNo, ProjectId, SampleRun, StreamId, SubjectId } from './signal.ts';
+import type { ChannelConfig, ChannelNo, ProjectId, SampleRun, Spo2Calibration, StreamId, SubjectId } from './signal.ts';
 import type { BlockRun } from './storage/block-codec.ts';
 import { BlockWriter } from './storage/block-writer.ts';
 import { CopyWriter } from './storage/copy-writer.ts';
@@ -75,6 +75,7 @@ type Stream = {
   readonly epochNs: bigint;
   readonly subjectId: SubjectId;
   channels: readonly ChannelConfig[];
+  readonly spo2: Spo2Calibration | null;
   /** nano-hertz by ChannelNo. */
   rates: number[];
   /** Channel configurations that are in the database; a packet with a newer one waits for it. */
@@ -216,13 +217,14 @@ export class Pipeline implements PacketSink {
   async #remember(opened: OpenedStream): Promise<Stream> {
     const known = this.#streams.get(opened.streamId);
     if (known !== undefined) return known;
-    const { streamId, epochNs, subjectId, channels } = opened;
+    const { streamId, epochNs, subjectId, channels, spo2 } = opened;
     const resume = opened.existed && channels.length > 0 ? await this.#resumePoints.call({ streamId, epochNs }) : null;
     const stream: Stream = {
       id: streamId,
       epochNs,
       subjectId,
       channels,
+      spo2,
       rates: channels.map((channel) => channel.rateNanoHz),
       savedCount: channels.length,
       saving: null,
@@ -233,9 +235,9 @@ export class Pipeline implements PacketSink {
       lastMs: -Infinity,
     };
     this.#streams.set(streamId, stream);
-    if (resume === null) this.#pool.openStream(streamId, channels);
+    if (resume === null) this.#pool.openStream(streamId, channels, undefined, spo2);
     else {
-      this.#pool.openStream(streamId, channels, resume);
+      this.#pool.openStream(streamId, channels, resume, spo2);
       this.#options.metrics.recomputes.inc({ reason: 'resume' });
     }
     return stream;
@@ -282,7 +284,7 @@ export class Pipeline implements PacketSink {
   #addChannels(stream: Stream, channels: readonly ChannelConfig[]): void {
     stream.channels = [...channels];
     stream.rates = channels.map((channel) => channel.rateNanoHz);
-    this.#pool.openStream(stream.id, stream.channels);
+    this.#pool.openStream(stream.id, stream.channels, undefined, stream.spo2);
   }
 
   /** Samples mean nothing without their channel's gain and rate: acknowledged when both are durable. */

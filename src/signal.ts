@@ -38,6 +38,9 @@ export type ChannelConfig = Readonly<{
   lead: string;
 }>;
 
+/** SpO2 = offset - slope * R, in percent, R being the ratio of ratios of red and infrared light: from the profile of the device. */
+export type Spo2Calibration = Readonly<{ offset: number; slope: number }>;
+
 /** Digital samples as the device sent them. Float32Array for the few devices that send physical floats (gain 1, baseline 0). */
 export type Samples = Int32Array | Float32Array;
 

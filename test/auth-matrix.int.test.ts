@@ -50,6 +50,7 @@ const ids = {
   schedule: '',
   goal: '',
   sdkKey: '',
+  profile: '',
   project: '',
   projectKey: '',
 };
@@ -110,6 +111,7 @@ function samples(): Readonly<Record<string, Sample>> {
     getBootstrap: { family: 'read' },
     listDeviceProfiles: { family: 'read' },
     createDeviceProfile: { family: 'admin', body: { code: 'p', name: 'p', manufacturer: '', model: '', channels: [] } },
+    setDeviceProfile: { family: 'admin', body: { profile_id: ids.profile }, record: true },
     listObservations: { family: 'read', query: `biosignal_id=20&subject_id=${ids.subject}`, record: true },
     createMeasurements: {
       family: 'write',
@@ -204,6 +206,8 @@ beforeAll(async () => {
     status: 201,
   });
   ids.artifact = detail.artifacts[0]?.id ?? '';
+  const profile = { code: 'matrix', name: 'x', manufacturer: '', model: '', channels: [] };
+  ids.profile = (await api.json<{ id: string }>('POST', '/api/v1/device-profiles', { body: profile, status: 201 })).id;
   ids.sdkKey = (await createSdkKey(pool, ids.project, 'target')).id;
   ids.key = (await createApiKey(pool, { orgId, name: 'target', scopes: ['admin'] })).record.id;
 
@@ -335,6 +339,7 @@ function send(route: Route, headers: Readonly<Record<string, string>>): Promise<
     artifactId: ids.artifact,
     keyId: ids.key,
     sdkKeyId: ids.sdkKey,
+    deviceId: 'd',
     memberId: ids.member,
     projectId: ids.project,
     webhookId: ids.webhook,

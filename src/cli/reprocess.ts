@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { FeaturePool } from '../dsp/feature-pool.ts';
 import type { FeatureOutput } from '../dsp/feature-rows.ts';
 import { beatMethods, featureMethods } from '../dsp/methods.ts';
-import type { ChannelConfig, StreamId } from '../signal.ts';
+import type { ChannelConfig, Spo2Calibration, StreamId } from '../signal.ts';
 import { CopyWriter } from '../storage/copy-writer.ts';
 import type { Database } from '../storage/database.ts';
 import { mergeRuns } from '../storage/merge-runs.ts';
@@ -25,7 +25,15 @@ const FLOWING_TAIL_NS = 64n * SEC;
 /** Ranges that failed and are told one by one. */
 const FAULTS_SHOWN = 20;
 
-type Work = Readonly<{ id: StreamId; device: string; epochNs: bigint; channels: readonly ChannelConfig[]; fromNs: bigint; toNs: bigint }>;
+type Work = Readonly<{
+  id: StreamId;
+  device: string;
+  epochNs: bigint;
+  channels: readonly ChannelConfig[];
+  spo2: Spo2Calibration | null;
+  fromNs: bigint;
+  toNs: bigint;
+}>;
 type Tally = { beats: number; values: number; pieces: number; faults: string[] };
 
 export const reprocess: Command = {
@@ -142,13 +150,13 @@ async function findWork(database: Database, where: Where, sinceNs: bigint | null
     const id = row.id as StreamId;
     const stream = await registry.findStream(id);
     if (stream === null) continue;
-    const { epochNs, channels } = stream;
+    const { epochNs, channels, spo2 } = stream;
     const flows = !ended && row.age_ms < FLOWING_MS;
     const endNs = flows ? row.last_ns - FLOWING_TAIL_NS : row.last_ns + TAIL_NS;
     const [fromNs, toNs] = [later(row.first_ns, sinceNs) - epochNs, earlier(endNs, untilNs) - epochNs];
     // from the start of the stream's first second: that is where its first values lie
     const startNs = fromNs > 0n ? (sinceNs !== null && sinceNs > row.first_ns ? fromNs : fromNs - (fromNs % SEC)) : 0n;
-    if (toNs > startNs) work.push({ id, device: row.device, epochNs, channels, fromNs: startNs, toNs });
+    if (toNs > startNs) work.push({ id, device: row.device, epochNs, channels, spo2, fromNs: startNs, toNs });
   }
   return work;
 }
@@ -199,7 +207,7 @@ async function computeAll(
   const startedMs = performance.now();
   let doneSec = 0;
   try {
-    for (const { id, channels } of work) pool.openStream(id, channels);
+    for (const { id, channels, spo2 } of work) pool.openStream(id, channels, undefined, spo2);
     await inTurns(pieces, 2 * workerCount, async (piece) => {
       console.signal.throwIfAborted();
       if (writer.full) await writer.flush();

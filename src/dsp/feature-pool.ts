@@ -1,5 +1,5 @@
 /** The main thread's side of the DSP: puts runs in order, batches them to worker threads, hands rows back, survives the threads' deaths. */
-import type { ChannelConfig, ChannelNo, SampleRun, StreamId } from '../signal.ts';
+import type { ChannelConfig, ChannelNo, SampleRun, Spo2Calibration, StreamId } from '../signal.ts';
 import type { FeatureOutput } from './feature-rows.ts';
 import { FeatureLane, handlesOf } from './feature-lane.ts';
 import type { Batch, EngineOutput } from './feature-wire.ts';
@@ -96,6 +96,7 @@ type Stream = {
   readonly id: StreamId;
   readonly lane: FeatureLane;
   channels: readonly ChannelConfig[];
+  readonly spo2: Spo2Calibration | null;
   mode: 'live' | 'loading' | 'broken';
   handle: number;
   segmenter: Segmenter;
@@ -153,8 +154,14 @@ export class FeaturePool {
 
   /** Opens a stream, or adds channels to an open one: `channels[i]` is channelNo i, known ones unchanged.
    *  @param resume a stream that was seen before this process started: its rows from fromNs on are computed again from loadRuns, as one
-   *  replacement. fromNs: time of its last stored beat or feature less 128 s, at least 0; toNs: end of its stored samples */
-  openStream(streamId: StreamId, channels: readonly ChannelConfig[], resume?: Readonly<{ fromNs: bigint; toNs: bigint }>): void {
+   *  replacement. fromNs: time of its last stored beat or feature less 128 s, at least 0; toNs: end of its stored samples
+   *  @param spo2 the calibration that the stream was opened with, always the same one; null: none */
+  openStream(
+    streamId: StreamId,
+    channels: readonly ChannelConfig[],
+    resume?: Readonly<{ fromNs: bigint; toNs: bigint }>,
+    spo2: Spo2Calibration | null = null,
+  ): void {
     const open = this.#streams.get(streamId);
     if (open !== undefined) {
       if (channels.length <= open.channels.length) return;
@@ -174,6 +181,7 @@ export class FeaturePool {
       id: streamId,
       lane: this.#lanes[streamId % this.#lanes.length]!,
       channels,
+      spo2,
       mode: 'live',
       handle: -1,
       segmenter: new Segmenter(channels, { run() {}, pass() {}, late() {} }),
@@ -369,7 +377,15 @@ export class FeaturePool {
     this.#owners.set(handle, (output) => this.#takeLive(stream, output));
     this.#lost.set(handle, (batch, cause) => this.#streamLost(stream, batch, cause));
     lane.setAlone(handle, stream.crashes > 0);
-    lane.control({ op: 'open', handle, channels: stream.channels, fromUs, toUs: Number.POSITIVE_INFINITY, gated: false });
+    lane.control({
+      op: 'open',
+      handle,
+      channels: stream.channels,
+      spo2: stream.spo2,
+      fromUs,
+      toUs: Number.POSITIVE_INFINITY,
+      gated: false,
+    });
   }
 
   #dropEngine(stream: Stream): void {
@@ -581,7 +597,7 @@ export class FeaturePool {
     try {
       this.#recomputeCount++;
       this.#owners.set(handle, (output) => this.#giveOut(stream, output));
-      lane.control({ op: 'open', handle, channels: stream.channels, fromUs: rows.fromUs, toUs: rows.toUs, gated: true });
+      lane.control({ op: 'open', handle, channels: stream.channels, spo2: stream.spo2, fromUs: rows.fromUs, toUs: rows.toUs, gated: true });
       const need = samplesNeededFor(rows);
       const segmenter = new Segmenter(
         stream.channels,

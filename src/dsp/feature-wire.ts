@@ -1,5 +1,5 @@
 /** How batches travel between the threads: numbers in shared buffers, because cloning thousands of small objects costs more than the DSP. */
-import type { ChannelConfig, ChannelNo, QualityFlag, Samples, StreamId } from '../signal.ts';
+import type { ChannelConfig, ChannelNo, QualityFlag, Samples, Spo2Calibration, StreamId } from '../signal.ts';
 import type { BeatRow, FeatureOutput, FeatureRow, QualityRow } from './feature-rows.ts';
 import { beatKinds, beatReasons } from './feature-rows.ts';
 import { beatMethods, featureMethods } from './methods.ts';
@@ -8,7 +8,15 @@ import { beatMethods, featureMethods } from './methods.ts';
 
 /** Things a worker does to an engine besides taking samples. */
 export type Control =
-  | Readonly<{ op: 'open'; handle: number; channels: readonly ChannelConfig[]; fromUs: number; toUs: number; gated: boolean }>
+  | Readonly<{
+      op: 'open';
+      handle: number;
+      channels: readonly ChannelConfig[];
+      spo2: Spo2Calibration | null;
+      fromUs: number;
+      toUs: number;
+      gated: boolean;
+    }>
   /** Gated: give out what is final before a time up to which every channel has been fed. */
   | Readonly<{ op: 'give'; handle: number; endUs: number }>
   | Readonly<{ op: 'flush'; handle: number }>

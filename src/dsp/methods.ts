@@ -211,7 +211,7 @@ export const featureMethods: readonly Method[] = [
     'Oxygen saturation',
     '%',
     'Webster 1997, Design of Pulse Oximeters',
-    'Uncalibrated (textbook line): never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. See spo2.ts.',
+    'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. See spo2.ts.',
   ),
   method({
     feature: 'hr_ppg_motion',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChannelConfig, SampleRun } from '../signal.ts';
+import type { ChannelConfig, SampleRun, Spo2Calibration } from '../signal.ts';
 import { fixtureChannels, madeUpStream, seeded } from './feature-fixture.ts';
 import type { EngineOutput } from './feature-wire.ts';
 import { RowBuffer, headWidth, readOutputs, rowWidth } from './feature-wire.ts';
@@ -134,6 +134,37 @@ describe('StreamEngine', () => {
     });
     expect(percents.length).toBeGreaterThan(9);
     for (const percent of percents) expect(Math.abs(percent - 97.5)).toBeLessThan(0.3);
+  });
+
+  test('the calibration of the stream gives good saturations, also when kernels of another line are in stock', () => {
+    const light = ['ppg.red', 'ppg.ir'].map((code): ChannelConfig => ({
+      ...fixtureChannels[2]!,
+      code,
+      rateNanoHz: 100e9,
+      gain: 1,
+      baseline: 0,
+    }));
+    const stock = new KernelStock();
+    const saturations = (spo2: Spo2Calibration | null): [number, number][] => {
+      const rows = new RowBuffer();
+      const engine = new StreamEngine(light, 0, stock, rows, spo2);
+      light.forEach((_, no) => {
+        const samples = Int32Array.from({ length: 48 * 100 }, (__, i) =>
+          Math.round(100_000 * (1 + (no === 0 ? 0.01 : 0.02) * Math.sin(2 * Math.PI * 1.2 * (i / 100)))),
+        );
+        engine.run(no, 0, samples, null);
+      });
+      engine.flush();
+      engine.close();
+      const { features } = taken(rows);
+      return features.filter(({ feature }) => feature === 'spo2').map(({ value, qmask }) => [Math.round(value), qmask]);
+    };
+    const textbook = saturations(null);
+    expect(textbook.length).toBeGreaterThanOrEqual(5);
+    for (const [, flag] of textbook) expect(flag).toBeGreaterThanOrEqual(1);
+    expect(saturations({ offset: 104, slope: 20 }).slice(0, 5)).toEqual(Array.from({ length: 5 }, () => [94, 0]));
+    expect(saturations({ offset: 100, slope: 20 }).slice(0, 5)).toEqual(Array.from({ length: 5 }, () => [90, 0]));
+    expect(saturations(null)).toEqual(textbook);
   });
 
   test('never throws on rubbish', () => {

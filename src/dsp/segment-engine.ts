@@ -1,5 +1,5 @@
 /** One stream in the worker: ordered runs of digital samples in, final rows out. */
-import type { ChannelConfig, QualityFlag, Samples } from '../signal.ts';
+import type { ChannelConfig, QualityFlag, Samples, Spo2Calibration } from '../signal.ts';
 import type { RowBuffer } from './feature-wire.ts';
 import { rowCode } from './feature-wire.ts';
 import type { FoundValues } from './block-values.ts';
@@ -37,14 +37,23 @@ export class StreamEngine implements RowSink {
   readonly #routes: Route[][];
   readonly #touched = new Set<Chain>();
   readonly #stock: KernelStock;
+  readonly #spo2: Spo2Calibration | null;
   /** What was final before a flush: the flush may have to be taken back. */
   #flushedUs = -1;
 
-  /** @param rows filled with final rows, in no particular order between channel groups */
-  constructor(channels: readonly ChannelConfig[], fromUs: number, stock: KernelStock, rows: RowBuffer) {
+  /** @param rows filled with final rows, in no particular order between channel groups
+   *  @param spo2 the stream's calibration; null: the textbook line, suspect at best */
+  constructor(
+    channels: readonly ChannelConfig[],
+    fromUs: number,
+    stock: KernelStock,
+    rows: RowBuffer,
+    spo2: Spo2Calibration | null = null,
+  ) {
     this.#fromUs = fromUs;
     this.#rows = rows;
     this.#stock = stock;
+    this.#spo2 = spo2;
     this.#routes = channels.map(() => []);
     const groups = channelGroups(channels);
     for (const plan of beatPlans(groups)) this.#addBeats(channels, plan);
@@ -159,7 +168,7 @@ export class StreamEngine implements RowSink {
   #addValues(channels: readonly ChannelConfig[], group: ChannelGroup): void {
     const { rateNanoHz } = group;
     const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
-    for (const { leads, features } of valueFeatures(group))
+    for (const { leads, features } of valueFeatures(group, this.#spo2))
       this.#add(channels, leads, new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this), rateNanoHz);
   }
 
@@ -193,12 +202,18 @@ let bridged = new Float64Array(512);
 type ValueGroup = Readonly<{ leads: readonly GroupLead[]; features: readonly ValueFeature[] }>;
 
 /** What is computed from a slow group: per channel, or of the three axes, or of red and infrared. */
-function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup): ValueGroup[] {
+function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: Spo2Calibration | null): ValueGroup[] {
   const fs = rateNanoHz / 1e9;
-  const feature = (name: string, leadCount: number, build: () => SegmentKernel, make: ValueFeature['make'] = 'values'): ValueFeature => ({
+  const feature = (
+    name: string,
+    leadCount: number,
+    build: () => SegmentKernel,
+    make: ValueFeature['make'] = 'values',
+    parameters = '',
+  ): ValueFeature => ({
     method: methodIndex(name),
     kind: {
-      key: `${name} ${rateNanoHz}`,
+      key: `${name} ${rateNanoHz}${parameters}`,
       build,
       rateNanoHz,
       leadCount,
@@ -207,8 +222,8 @@ function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup): ValueGroup[] 
     },
     make,
   });
-  const blocks = (name: string, leadCount: number, build: () => BlockKernel): ValueFeature =>
-    feature(name, leadCount, () => blockKernel(build));
+  const blocks = (name: string, leadCount: number, build: () => BlockKernel, parameters = ''): ValueFeature =>
+    feature(name, leadCount, () => blockKernel(build), 'values', parameters);
   const one = (kernel: {
     latencySec: number;
     reset(k: number): void;
@@ -238,14 +253,16 @@ function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup): ValueGroup[] 
   const infrared = leads.find((lead) => lead.code === 'ppg.ir');
   if (kind !== 'ppg' || red === undefined || infrared === undefined || fs < 20) return [];
   const spo2 = (): BlockKernel => {
-    const kernel = new Spo2(fs, null);
+    const kernel = new Spo2(fs, calibration);
     return {
       latencySec: kernel.latencySec,
       reset: (k) => kernel.reset(k),
       push: (x, from, to, out) => kernel.push(x[0]!, x[1]!, from, to, out),
     };
   };
-  return [{ leads: [red, infrared], features: [blocks('spo2', 2, spo2)] }];
+  // kernels are taken from stock by their key: one of another line is another kernel
+  const line = calibration === null ? '' : ` ${calibration.offset} ${calibration.slope}`;
+  return [{ leads: [red, infrared], features: [blocks('spo2', 2, spo2, line)] }];
 }
 
 function tonic(fs: number): BlockKernel {

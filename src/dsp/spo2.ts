@@ -1,13 +1,10 @@
 /** Oxygen saturation from the ratio of the pulsatile parts of red and infrared PPG. */
 import { BAD, GOOD, SUSPECT } from '../signal.ts';
-import type { QualityFlag } from '../signal.ts';
+import type { QualityFlag, Spo2Calibration } from '../signal.ts';
 import { highPass, lowPass } from './biquad.ts';
 import type { Biquad } from './biquad.ts';
 import { BLOCK_SEC, BlockClock, appendValue } from './block-values.ts';
 import type { FoundValues } from './block-values.ts';
-
-/** SpO2 = offset - slope * R, in percent, from the device profile. */
-export type Spo2Calibration = Readonly<{ offset: number; slope: number }>;
 
 /** The textbook line (Webster 1997, Design of Pulse Oximeters): good to know a trend, not a saturation; values by it are never better than suspect. */
 export const textbookCalibration: Spo2Calibration = { offset: 110, slope: 25 };

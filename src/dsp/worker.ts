@@ -52,7 +52,7 @@ function applyControl(control: Control): void {
     case 'open': {
       const rows = new RowBuffer();
       slots.set(control.handle, {
-        engine: new StreamEngine(control.channels, control.fromUs, stock, rows),
+        engine: new StreamEngine(control.channels, control.fromUs, stock, rows, control.spo2),
         rows,
         gated: control.gated,
         fromUs: control.fromUs,

@@ -11,6 +11,7 @@ import { JSON_BYTES_MAX } from '../http/incoming.ts';
 import { HEADER_BYTES_MAX } from '../http/uws.ts';
 import { exactly, nullable, oneOf, Uuid } from '../http/schemas.ts';
 import { channelKinds } from '../signal.ts';
+import type { Spo2Calibration } from '../signal.ts';
 
 const ProfileChannel = exactly({
   code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,31}$' }),
@@ -19,6 +20,10 @@ const ProfileChannel = exactly({
   unit: Type.String({ maxLength: 32 }),
   lead: Type.String({ maxLength: 32 }),
 });
+const Calibration = exactly({
+  offset: Type.Number({ exclusiveMinimum: 0, maximum: 200, description: 'SpO2 at R = 0, %.' }),
+  slope: Type.Number({ exclusiveMinimum: 0, maximum: 200, description: 'Fall of SpO2 per 1 of R, the ratio of ratios, %.' }),
+});
 const profileMembers = {
   code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,62}$' }),
   name: Type.String({ minLength: 1, maxLength: 200 }),
@@ -26,7 +31,13 @@ const profileMembers = {
   model: Type.String({ maxLength: 200 }),
   channels: Type.Array(ProfileChannel, { maxItems: 64 }),
 };
-const ProfileSchema = exactly({ id: Uuid, ...profileMembers, built_in: Type.Boolean() });
+const ProfileSchema = exactly({
+  id: Uuid,
+  ...profileMembers,
+  spo2_calibration: nullable(Calibration),
+  built_in: Type.Boolean(),
+});
+const DeviceProfileOf = exactly({ id: Uuid, device_id: Type.String(), profile_id: nullable(Uuid) });
 const BootstrapSchema = exactly({
   version: Type.String(),
   project: nullable(exactly({ id: Uuid, name: Type.String(), project_key: Type.String(), time_zone: Type.String() })),
@@ -38,7 +49,9 @@ const BootstrapSchema = exactly({
   }),
 });
 
-const profileColumns = `id, code, name, manufacturer, model, channels, organization_id is null as built_in`;
+const profileColumns = `id, code, name, manufacturer, model, channels,
+  case when spo2_offset is not null then json_build_object('offset', spo2_offset, 'slope', spo2_slope) end as spo2_calibration,
+  organization_id is null as built_in`;
 
 export type BootstrapDeps = Readonly<{
   db: Db;
@@ -128,16 +141,33 @@ export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
       tag: 'Bootstrap',
       summary: 'Add a device profile of the organization',
       access: { key: 'admin', operator: 'admin' },
-      body: exactly(profileMembers),
+      body: exactly({ ...profileMembers, spo2_calibration: Type.Optional(nullable(Calibration)) }),
       responses: { 201: { description: 'The profile.', schema: ProfileSchema } },
       errors: ['conflict'],
       handler: async (request) => {
-        const input = request.body as { code: string; name: string; manufacturer: string; model: string; channels: unknown[] };
+        const input = request.body as {
+          code: string;
+          name: string;
+          manufacturer: string;
+          model: string;
+          channels: unknown[];
+          spo2_calibration?: Spo2Calibration | null;
+        };
         const { rows } = await db
           .query<{ id: string }>(
-            `insert into device_profile (organization_id, code, name, manufacturer, model, channels) values ($1, $2, $3, $4, $5, $6)
+            `insert into device_profile (organization_id, code, name, manufacturer, model, channels, spo2_offset, spo2_slope)
+             values ($1, $2, $3, $4, $5, $6, $7, $8)
              returning ${profileColumns}`,
-            [orgOf(request.caller), input.code, input.name, input.manufacturer, input.model, JSON.stringify(input.channels)],
+            [
+              orgOf(request.caller),
+              input.code,
+              input.name,
+              input.manufacturer,
+              input.model,
+              JSON.stringify(input.channels),
+              input.spo2_calibration?.offset ?? null,
+              input.spo2_calibration?.slope ?? null,
+            ],
           )
           .catch((cause: unknown) => {
             if (sqlState(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
@@ -145,6 +175,43 @@ export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
           });
         await audit(db, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: rows[0]?.id ?? '' });
         return { status: 201, json: rows[0] };
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/api/v1/devices/{deviceId}/profile',
+      operationId: 'setDeviceProfile',
+      tag: 'Bootstrap',
+      summary: 'Say which profile a device has',
+      description:
+        'deviceId is the device_id of its packets; the device need not have sent any yet. Holds for the streams that are opened from then on: ' +
+        'those that are there keep the calibration they were opened with.',
+      access: { key: 'admin', operator: 'admin' },
+      params: { deviceId: Type.String({ minLength: 1, maxLength: 128 }) },
+      body: exactly({ profile_id: nullable(Uuid) }),
+      responses: { 200: { description: 'The device.', schema: DeviceProfileOf } },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const { profile_id: profileId } = request.body as { profile_id: string | null };
+        const orgId = orgOf(request.caller);
+        const { rows } = await db.query<{ id: string }>(
+          `insert into device as d (organization_id, project_id, external_id, profile_id)
+           select $1, $2::uuid, $3, $4::uuid
+           where $4::uuid is null or exists (select 1 from device_profile where id = $4::uuid and (organization_id is null or organization_id = $1))
+           on conflict (organization_id, external_id) do update set profile_id = excluded.profile_id
+             where $2::uuid is null or d.project_id = $2::uuid
+           returning d.id, d.external_id as device_id, d.profile_id`,
+          [orgId, projectOf(request.caller), request.params['deviceId'] ?? '', profileId],
+        );
+        const device = rows[0];
+        if (device === undefined) throw new PipelineError('not_found', 'There is no such device or profile.');
+        await audit(db, request, {
+          action: 'device.profile_set',
+          targetKind: 'device',
+          targetId: device.id,
+          detail: { profile_id: profileId },
+        });
+        return { status: 200, json: device };
       },
     },
   ];

@@ -39,9 +39,12 @@ export type StreamRow = {
   xuser_id: string;
   epoch_ns: bigint;
   seqs: string;
+  /** The calibration of the device's profile when the stream was created. */
+  spo2_offset: number | null;
+  spo2_slope: number | null;
 };
 
-export const streamColumns = 's.id, s.uuid, s.organization_id, s.project_id, s.xuser_id, s.epoch_ns, s.seqs';
+export const streamColumns = 's.id, s.uuid, s.organization_id, s.project_id, s.xuser_id, s.epoch_ns, s.seqs, s.spo2_offset, s.spo2_slope';
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const EXTERNAL_ID_MAX = 255;
 
@@ -149,11 +152,12 @@ export async function findOrCreateStreams(
   const deviceIds = new Map(devices.rows.map((row) => [`${row.organization_id} ${row.external_id}`, row.id]));
   const ids = requests.map((request) => deviceIds.get(`${request.orgId} ${request.deviceId}`)!);
   const inserted = await pool.query<StreamRow & { key: string }>(
-    `insert into stream as s (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, firmware, started_at)
-     select org, project, device, xuser, decode(boot, 'hex'), epoch_ns, firmware, started_at
+    `insert into stream as s (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, firmware, started_at, spo2_offset, spo2_slope)
+     select a.org, a.project, a.device, a.xuser, decode(a.boot, 'hex'), a.epoch_ns, a.firmware, a.started_at, profile.spo2_offset, profile.spo2_slope
      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::int8[], $7::text[], $8::timestamptz[])
        as a (org, project, device, xuser, boot, epoch_ns, firmware, started_at)
-     order by device, boot
+     left join device on device.id = a.device left join device_profile profile on profile.id = device.profile_id
+     order by a.device, a.boot
      on conflict (device_id, boot_id) do nothing
      returning ${streamColumns}, s.device_id || ' ' || encode(s.boot_id, 'hex') as key`,
     [

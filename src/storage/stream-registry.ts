@@ -1,6 +1,6 @@
 /** Streams as the database knows them: found or created, their channels, their durable sequence numbers, and what a checkpoint saves. */
 import { rejected, type Rejected } from '../errors.ts';
-import type { ChannelConfig, OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
+import type { ChannelConfig, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId } from '../signal.ts';
 import type { Database } from './database.ts';
 import { Coalesce } from './coalesce.ts';
 import { SeqRanges, type SeqRange } from './seq-ranges.ts';
@@ -18,6 +18,8 @@ export type OpenedStream = Readonly<{
   epochNs: bigint;
   /** By ChannelNo. */
   channels: readonly ChannelConfig[];
+  /** Of the device's profile when the stream was created; it stays. null: none. */
+  spo2: Spo2Calibration | null;
   /** Sequence numbers that are durable, packet_log included. */
   seqRanges: readonly SeqRange[];
   /** False when this call created it. */
@@ -181,6 +183,7 @@ export class StreamRegistry {
       subjectId: row.xuser_id as SubjectId,
       epochNs: row.epoch_ns,
       channels,
+      spo2: row.spo2_offset === null || row.spo2_slope === null ? null : { offset: row.spo2_offset, slope: row.spo2_slope },
       seqRanges: dirty.seqs.ranges(),
       existed,
     };

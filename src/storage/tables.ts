@@ -108,6 +108,8 @@ export interface Tables {
     model: Generated<string>;
     channels: JsonArray;
     created_at: StampNow;
+    spo2_offset: Null<number>;
+    spo2_slope: Null<number>;
   };
   device: {
     id: Id;
@@ -157,6 +159,8 @@ export interface Tables {
     last_packet_at: StampNull;
     last_sample_at: StampNull;
     ended_at: StampNull;
+    spo2_offset: Null<number>;
+    spo2_slope: Null<number>;
   };
   stream_channel: {
     stream_id: number;
