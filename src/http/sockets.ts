@@ -156,15 +156,15 @@ function upgrade(
       remoteAddress: peer.address,
     };
     wire.replied = true;
-    res.cork(() => {
-      res.upgrade<Data>(
-        { route, request, kept: keptOf(headers), caller, live: null },
-        headers.get('sec-websocket-key') ?? '',
-        offered.length > 0 ? route.protocol : '',
-        '',
-        upgradeContext,
-      );
-    });
+    // Not inside cork(): after its callback uWebSockets.js 20.51 looks at the response's state, and where the upgrade left the socket in its place
+    // that memory is the WebSocket's by now. One socket in some was closed with 1006 right after it had opened (those that had subscribed).
+    res.upgrade<Data>(
+      { route, request, kept: keptOf(headers), caller, live: null },
+      headers.get('sec-websocket-key') ?? '',
+      offered.length > 0 ? route.protocol : '',
+      '',
+      upgradeContext,
+    );
   };
   run().catch((error: unknown) => {
     if (!(error instanceof PipelineError)) options.logger.error({ err: error, requestId, path }, 'upgrade failed');
