@@ -67,6 +67,21 @@ async function crashCount(world: World): Promise<number> {
 const terminate = `select count(pg_terminate_backend(pid)) from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and application_name <> 'faults'`;
 
+/** Waits until packets are acknowledged again; meanwhile PostgreSQL is started whenever it ends, as a supervisor would: recovery may end it once more. */
+async function servingAgain(world: World, since: number): Promise<number> {
+  let done = false;
+  const supervise = async (): Promise<void> => {
+    for (; !done; await sleep(50)) if (!world.postgres.alive) await restartUntilUp(world.postgres);
+  };
+  const supervised = supervise();
+  try {
+    return await world.untilServing(since);
+  } finally {
+    done = true;
+    await supervised;
+  }
+}
+
 async function restartUntilUp(postgres: PrivatePostgres): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -188,8 +203,7 @@ export const scenarios: readonly Scenario[] = [
       await sleep(1500);
       const since = performance.now();
       rmSync(ballast);
-      if (!world.postgres.alive) await restartUntilUp(world.postgres);
-      return await world.untilServing(since);
+      return await servingAgain(world, since);
     },
   },
   {
@@ -216,8 +230,7 @@ export const scenarios: readonly Scenario[] = [
       await sleep(500);
       const since = performance.now();
       rmSync(ballast);
-      if (!world.postgres.alive) await restartUntilUp(world.postgres);
-      return await world.untilServing(since);
+      return await servingAgain(world, since);
     },
   },
   databaseAway('database-blink', 1, 3),
