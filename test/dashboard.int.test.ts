@@ -286,6 +286,40 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.context().close();
   });
 
+  it('rotates and revokes SDK keys and the project key, after asking', async () => {
+    const { page, errors } = await open('/dashboard/#/settings/projects', signedIn);
+    const keys = page.getByRole('listitem').filter({ hasText: 'sdk_' });
+    await page.getByRole('button', { name: 'Add an SDK key' }).click();
+    await expect.poll(() => keys.count()).toBe(2);
+    await keys
+      .last()
+      .getByRole('button', { name: /^Rotate sdk_/ })
+      .click();
+    await keys.last().getByRole('button', { name: 'Keep' }).click();
+    await keys
+      .last()
+      .getByRole('button', { name: /^Rotate sdk_/ })
+      .click();
+    await keys.last().getByRole('button', { name: 'Rotate', exact: true }).click();
+    await expect.poll(() => keys.count()).toBe(3);
+    await keys
+      .filter({ hasText: 'works until' })
+      .getByRole('button', { name: /^Revoke sdk_/ })
+      .click();
+    expect(await violations(page)).toEqual([]);
+    await keys.filter({ hasText: 'works until' }).getByRole('button', { name: 'Revoke', exact: true }).click();
+    await expect.poll(() => keys.filter({ hasText: 'revoked' }).count()).toBe(1);
+    await page.getByRole('button', { name: 'Rotate project key' }).click();
+    await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+    await page.getByRole('button', { name: 'Revoke project key before' }).click();
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await page.getByRole('button', { name: 'Rotate project key' }).waitFor();
+    const shot = process.env['SHOT'];
+    if (shot !== undefined) await page.screenshot({ path: shot });
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('signs out', async () => {
     const { page } = await open('/dashboard/');
     await signIn(page);

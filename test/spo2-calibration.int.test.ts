@@ -145,6 +145,8 @@ test('values are good by the line of the profile, live, after a kill, with late 
   const [early, late, rest] = [numbers.slice(0, 24), numbers.slice(30, 34), numbers.filter((seq) => (seq >= 24 && seq < 30) || seq >= 34)];
   const both = (part: readonly number[]): Promise<void> => send(['with', 'without'].flatMap((id) => part.map((seq) => packet(id, seq))));
   await both(early);
+  // with some of them stored: the next process goes on behind them
+  await expect.poll(async () => (await saturations('with')).length, { timeout: 30_000 }).toBeGreaterThanOrEqual(3);
   await stop('SIGKILL');
   await serve();
   await both(rest);

@@ -57,7 +57,7 @@ export async function startFixture(folder: string): Promise<Fixture> {
     };
     const cors = {
       'access-control-allow-origin': '*',
-      'access-control-allow-headers': 'authorization, content-type, idempotency-key, project-key, xuser-id',
+      'access-control-allow-headers': 'authorization, content-type, idempotency-key, project-key, xuser-id, sdk-key',
       'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
     };
     if (request.method === 'OPTIONS') {
