@@ -40,7 +40,8 @@ beforeAll(async () => {
   });
   const config = readConfig({ DATABASE_URL: url.href, PORT: '0', BIO_LOG_LEVEL: 'trace' });
   service = await startService({ config, logger: createLogger('trace', sink) });
-  secrets.push(org.apiKey.key, url.password, ...Object.values(canary));
+  secrets.push(org.apiKey.key, ...Object.values(canary));
+  if (url.password !== '') secrets.push(url.password); // a test server may trust without one
 });
 
 afterAll(async () => {

@@ -163,7 +163,20 @@ export async function measureAgreement(
   const series = await waitForFeatures(api, stream.id, lastNs, target.waitMs);
   const fs = (recording.channels[0]?.config.rateNanoHz ?? 0) / 1e9;
   const beats = referenceBeats(await readAnnotations(recording.annotationPath), fs);
-  return compareWithReference(recording.name, beats, recording.durationSec, epochNs, series);
+  return compareWithReference(
+    recording.name,
+    beats,
+    recording.durationSec,
+    epochNs,
+    series.map((one) => upTo(one, lastNs)),
+  );
+}
+
+/** The values up to a time: which of the later ones are there already is chance. */
+function upTo(series: FeatureSeries, endNs: bigint): FeatureSeries {
+  const end = series.ts_ns.findIndex((ts) => BigInt(ts) > endNs);
+  if (end < 0) return series;
+  return { ...series, ts_ns: series.ts_ns.slice(0, end), values: series.values.slice(0, end), qmask: series.qmask.slice(0, end) };
 }
 
 export const agreement: Command = {
