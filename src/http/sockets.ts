@@ -82,7 +82,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions): So
       idleTimeout: IDLE_SEC,
       sendPingsAutomatically: true,
       compression: uws.DISABLED, // permessage-deflate costs 7-12x per message
-      upgrade: (res, req, upgradeContext) => upgrade(res, req, upgradeContext, route, readQuery, options),
+      upgrade: (res, req, upgradeContext) => upgrade(open, res, req, upgradeContext, route, readQuery, options),
       open: (ws) => {
         const data = ws.getUserData();
         const live = new Live(ws, data, options);
@@ -111,6 +111,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions): So
 }
 
 function upgrade(
+  open: ReadonlySet<Live>,
   res: UwsResponse,
   req: UwsRequest,
   upgradeContext: UwsUpgradeContext,
@@ -156,15 +157,15 @@ function upgrade(
       remoteAddress: peer.address,
     };
     wire.replied = true;
-    // Not inside cork(): after its callback uWebSockets.js 20.51 looks at the response's state, and where the upgrade left the socket in its place
-    // that memory is the WebSocket's by now. One socket in some was closed with 1006 right after it had opened (those that had subscribed).
-    res.upgrade<Data>(
-      { route, request, kept: keptOf(headers), caller, live: null },
-      headers.get('sec-websocket-key') ?? '',
-      offered.length > 0 ? route.protocol : '',
-      '',
-      upgradeContext,
-    );
+    upgradeUncorked(open, res, () => {
+      res.upgrade<Data>(
+        { route, request, kept: keptOf(headers), caller, live: null },
+        headers.get('sec-websocket-key') ?? '',
+        offered.length > 0 ? route.protocol : '',
+        '',
+        upgradeContext,
+      );
+    });
   };
   run().catch((error: unknown) => {
     if (!(error instanceof PipelineError)) options.logger.error({ err: error, requestId, path }, 'upgrade failed');
@@ -188,6 +189,17 @@ function subprotocolBearer(offered: readonly string[]): string | null {
     throw new PipelineError('credential_invalid', `Offer one ${BEARER}<base64url of the credential>.`);
   }
   return secret;
+}
+
+/** Upgrades a response after an asynchronous question: in the cork of another socket, so that this one is not corked.
+ *
+ *  Inside res.cork() it must not be: after the callback uWebSockets.js 20.51 reads the response's state, and where the upgrade shrank the socket in its
+ *  place that memory is free by then; one socket in some was closed with 1006 as soon as it was open. With no other socket open there is no
+ *  cork to borrow: then the library writes a line to stderr, and nothing else is wrong. */
+function upgradeUncorked(open: ReadonlySet<Live>, res: UwsResponse, work: () => void): void {
+  const [other] = open;
+  if (other === undefined) work();
+  else other.cork(() => void res.cork(work)); // the inner one does nothing but tell the library that its user knows about corks
 }
 
 let turn = 0;
@@ -236,7 +248,7 @@ class Live implements PeerSocket {
   start(): void {
     const { request, route, caller } = this.#data;
     this.#data.request = null;
-    if (request === null) return;
+    if (request === null || this.#closed) return;
     try {
       this.handlers = route.open({ ...request, caller }, this);
     } catch (error) {
@@ -252,6 +264,10 @@ class Live implements PeerSocket {
 
   sendText(text: string): 'sent' | 'buffered' | 'dropped' {
     return this.#send(text, false);
+  }
+
+  cork(work: () => void): void {
+    this.#ws.cork(work);
   }
 
   bufferedBytes(): number {
