@@ -1,5 +1,6 @@
 /** P13: decoding with full validation against protobufjs' static decode of the same bytes (which validates nothing of ours).
  *  A and B interleaved in one process, 7 pairs, median ratio. Usage: node bench/ingest-decode.bench.ts */
+import { report, reportMedian } from './lib/result.ts';
 import { isRejected } from '../src/errors.ts';
 import { biosignal } from '../src/proto/generated.js';
 import { decodePacket, defaultPacketLimits, encodePacket } from '../src/proto/packet-codec.ts';
@@ -41,17 +42,8 @@ for (const { name, packets } of cases) {
   const pairs = Array.from({ length: 7 }, () => [ours(bytes, rounds), reference(bytes, rounds)] as const);
   const ratios = pairs.map(([a, b]) => b / a);
   const nsOurs = median(pairs.map(([a]) => a));
-  console.log(
-    JSON.stringify({
-      bench: 'P13 decode',
-      case: name,
-      packetBytes: bytes[0]!.length,
-      nsOurs: Math.round(nsOurs),
-      nsProtobufjs: Math.round(median(pairs.map(([, b]) => b))),
-      nsPerSample: Number((nsOurs / samples).toFixed(2)),
-      ratioMedian: Number(median([...ratios]).toFixed(2)),
-      ratioMin: Number(Math.min(...ratios).toFixed(2)),
-    }),
-  );
+  const note = `${bytes[0]!.length} bytes a packet, ${(nsOurs / samples).toFixed(2)} ns a sample`;
+  report({ name: `decoding and validating, ${name}`, value: nsOurs / 1000, unit: 'µs/packet', note });
+  reportMedian({ name: `protobufjs static over it, ${name}`, goal: 'P13' }, ratios);
 }
 if (kept === 0) console.log(kept);
