@@ -3,9 +3,9 @@
  *
  *  --last SEC: only the end of the profile; the start-up is before it.
  *
- *  npm run flame -- --record live-load memory p2   records a bench: its service runs under --cpu-prof; the longest profile is drawn. */
+ *  npm run flame -- --record live-load memory p2   records a bench: its service runs under --cpu-prof; the main thread of the first one is drawn. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -120,7 +120,7 @@ function record(args: readonly string[]): string {
     stdio: 'inherit',
     env: { ...process.env, BENCH_NODE_FLAGS: flags },
   });
-  const files = readdirSync(dir).toSorted((a, b) => statSync(join(dir, b)).size - statSync(join(dir, a)).size);
+  const files = readdirSync(dir).toSorted(); // by time, then thread: the main thread of the first service; a baseline comes after it
   if (run.status !== 0 || files.length === 0) throw new Error(`bench/${bench}.bench.ts left no profile`);
   const path = join(tmpdir(), `biosignal-${bench}.cpuprofile`);
   writeFileSync(path, readFileSync(join(dir, files[0]!)));
