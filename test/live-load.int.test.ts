@@ -113,3 +113,40 @@ function present(samples: Float32Array): number {
   for (const x of samples) if (!Number.isNaN(x)) count++;
   return count;
 }
+
+it('hands a page its frames once per animation frame, in order', async () => {
+  const draws: (() => void)[] = [];
+  (globalThis as { requestAnimationFrame?: unknown }).requestAnimationFrame = (draw: () => void) => draws.push(draw);
+  const seqs: number[] = [];
+  const viewer = new LiveClient({
+    baseUrl: service.baseUrl,
+    subject: 'drawn',
+    token: () => KEY,
+    onFrame: ({ seq }) => void seqs.push(seq),
+  });
+  const sender = new IngestClient({ baseUrl: service.baseUrl, token: () => KEY, transport: 'websocket' });
+  const until = async (what: () => boolean): Promise<void> => {
+    for (const deadline = performance.now() + 12_000; !what(); await new Promise((resolve) => setTimeout(resolve, 10)))
+      if (performance.now() > deadline) throw new Error(`not in time: ${what.toString()}`);
+  };
+  try {
+    await until(() => viewer.state === 'live');
+    const startNs = BigInt(Date.now() - 3000) * 1_000_000n;
+    for (const packet of ecgPacket({ channels: 1, fs: 250, ms: 100, count: 30, deviceId: 'drawn' })) {
+      const t0UnixNs = startNs + packet.t0DeviceNs;
+      await sender.room();
+      sender.send({ ...packet, subject: 'drawn', t0UnixNs, sentUnixNs: t0UnixNs + 100_000_000n });
+    }
+    await until(() => viewer.lastSeq >= 4);
+    expect(seqs).toEqual([]); // nothing before the page draws
+    expect(draws.length).toBe(1); // and one request for all of them
+    draws[0]!();
+    expect(seqs.length).toBeGreaterThanOrEqual(5);
+    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
+    expect(seqs.at(-1)).toBe(viewer.lastSeq);
+  } finally {
+    viewer.close();
+    await sender.close();
+    delete (globalThis as { requestAnimationFrame?: unknown }).requestAnimationFrame;
+  }
+});

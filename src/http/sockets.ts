@@ -207,7 +207,7 @@ let turnPlanned = false;
 let lastSocketId = 0;
 
 /** Id of the socket whose message came last. uWebSockets.js reads one socket at a time, so the messages that a socket has in one turn come one after
- *  the other: whoever comes after somebody else has nothing to answer for, and the turn need not be asked (an immediate costs a microsecond). */
+ *  the other: whoever comes after somebody else has nothing to answer for, and the turn need not be asked. */
 let lastReadId = 0;
 
 /** Number of the current turn of the event loop. */
