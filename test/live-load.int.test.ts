@@ -135,7 +135,7 @@ it('hands a page its frames once per animation frame, in order', async () => {
     for (const packet of ecgPacket({ channels: 1, fs: 250, ms: 100, count: 30, deviceId: 'drawn' })) {
       const t0UnixNs = startNs + packet.t0DeviceNs;
       await sender.room();
-      sender.send({ ...packet, subject: 'drawn', t0UnixNs, sentUnixNs: t0UnixNs + 100_000_000n });
+      void sender.send({ ...packet, subject: 'drawn', t0UnixNs, sentUnixNs: t0UnixNs + 100_000_000n });
     }
     await until(() => viewer.lastSeq >= 4);
     expect(seqs).toEqual([]); // nothing before the page draws
@@ -146,7 +146,7 @@ it('hands a page its frames once per animation frame, in order', async () => {
     expect(seqs.at(-1)).toBe(viewer.lastSeq);
   } finally {
     viewer.close();
-    await sender.close();
+    sender.close();
     delete (globalThis as { requestAnimationFrame?: unknown }).requestAnimationFrame;
   }
 });
