@@ -1,14 +1,20 @@
-/** Serves files of a folder: the widget bundle, the dashboard, the API page. Read and compressed once at start, then from memory. */
+/** Serves files of a folder: the widget bundle, the dashboard, the API page. Read once at start and compressed beside it, then from memory. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 import { pickCoding } from './compress.ts';
 import type { Reply } from './route.ts';
+
+const toBrotli = promisify(brotliCompress);
+const toGzip = promisify(gzip);
 
 export type StaticMount = Readonly<{
   /** Answers a path, or null when it is not of this mount. */
   reply: (path: string, header: (lowerCaseName: string) => string) => Reply | null;
+  /** Resolves when all is compressed. Until then a file goes out as it is: a start waits for no compression. */
+  packed: Promise<void>;
 }>;
 
 export type StaticOptions = Readonly<{
@@ -35,7 +41,7 @@ const types: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-type Held = Readonly<{ contentType: string; etag: string; raw: Uint8Array; br: Uint8Array | null; gzip: Uint8Array | null }>;
+type Held = Readonly<{ contentType: string; etag: string; raw: Uint8Array }> & { br: Uint8Array | null; gzip: Uint8Array | null };
 
 /** Content security policy of a page that loads only its own scripts and styles. */
 export const PAGE_CSP =
@@ -51,6 +57,7 @@ export function staticFolder(options: StaticOptions): StaticMount {
   }
   const base = options.prefix.replace(/\/$/, '');
   return {
+    packed: pack([...files.values()]),
     reply: (path, header) => {
       if (path !== base && !path.startsWith(`${base}/`)) return null;
       const name = path.slice(base.length + 1);
@@ -82,16 +89,22 @@ function fileReply(file: Held, options: StaticOptions, header: (name: string) =>
 }
 
 function hold(name: string, raw: Buffer): Held {
-  const contentType = types[extname(name)] ?? 'application/octet-stream';
-  const packable = /text|json|javascript|svg/.test(contentType) && raw.length > 1024;
   return {
-    contentType,
+    contentType: types[extname(name)] ?? 'application/octet-stream',
     etag: `"${createHash('sha256').update(raw).digest('base64url').slice(0, 22)}"`,
     raw,
-    // Quality 5: read once per start, and a start must not wait a second for the API page's 1.4 MB script.
-    br: packable ? brotliCompressSync(raw, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }) : null,
-    gzip: packable ? gzipSync(raw, { level: 6 }) : null,
+    br: null,
+    gzip: null,
   };
+}
+
+/** On the threads of zlib, one file after the other. */
+async function pack(files: readonly Held[]): Promise<void> {
+  for (const file of files) {
+    if (file.raw.length <= 1024 || !/text|json|javascript|svg/.test(file.contentType)) continue;
+    file.br = await toBrotli(file.raw, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } });
+    file.gzip = await toGzip(file.raw, { level: 6 });
+  }
 }
 
 function listFiles(folder: string): readonly string[] {

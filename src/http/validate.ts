@@ -1,4 +1,4 @@
-/** Checks requests against the route's schemas; each schema is compiled once, when the table is read. */
+/** Checks requests against the route's schemas; each schema is compiled once, when it is first asked: a start does not wait for 200 of them. */
 import { Compile } from 'typebox/compile';
 import type { TSchema } from 'typebox';
 import { PipelineError } from '../errors.ts';
@@ -8,10 +8,11 @@ const ERRORS_MAX = 20;
 
 export type Check = (value: unknown) => readonly FieldError[];
 
-/** Compiles a schema. The check answers what is wrong, an empty list when nothing is. */
+/** Compiles a schema at its first use. The check answers what is wrong, an empty list when nothing is. */
 export function compileCheck(schema: TSchema, prefix = ''): Check {
-  const validator = Compile(schema);
+  let validator: ReturnType<typeof Compile> | null = null;
   return (value) => {
+    validator ??= Compile(schema);
     if (validator.Check(value)) return [];
     const found: FieldError[] = [];
     for (const error of validator.Errors(value)) {
