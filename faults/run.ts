@@ -42,7 +42,7 @@ for (const scenario of values.table ? [] : all) {
     console.log(`${scenario.name}: NOT RUN, needs root to mount a small file system`);
     continue;
   }
-  const goal = values.rounds === undefined ? (scenario.rounds ?? 50) : Math.min(Number(values.rounds), scenario.rounds ?? Infinity);
+  const goal = values.rounds === undefined ? (scenario.rounds ?? 50) : Number(values.rounds);
   const done = legs.filter(({ name }) => name === scenario.name).reduce((sum, leg) => sum + leg.rounds, 0);
   if (done >= goal) continue;
   const from = seed + done;
