@@ -1,6 +1,6 @@
-/** P1, P2, P10, P12, P14, R4 and fan-out: devices and viewers on real sockets, paced, against a service in a process of its own.
+/** P1, P2, P3, P10, P12, P14, R4 and fan-out: devices and viewers on real sockets, paced, against a service in a process of its own.
  *  Usage: node bench/live-load.bench.ts [memory|full] [question ...]
- *  Questions: p1 p2 p10 p12 p14 r4 fanout; none: all. BENCH_DEVICES (500; --full 1,000), BENCH_SEC (6; --full 20).
+ *  Questions: p1 p2 p3 p10 p12 p14 r4 fanout; none: all. BENCH_DEVICES (500; --full 1,000), BENCH_SEC (6; --full 20).
  *
  *  memory: the network side alone (decode, admit, acknowledge, frames; nothing stored). full, the default of p1 and p2: stored and computed,
  *  in an empty database. Beside them, in the same run: uWebSockets.js and nothing else with the same socket work (bare), the floor.
@@ -113,6 +113,19 @@ async function capacity(goal: 'P1' | 'P2', viewersPerDevice: 0 | 1): Promise<voi
 
 if (wants('p2')) await capacity('P2', 0);
 if (wants('p1')) await capacity('P1', 1);
+
+if (wants('p3')) {
+  const plan = { ...usual, packetMs: 1000, devices: long ? 500 : 200, viewersPerDevice: 0, warmSec: 12, sec: Math.max(sec, 10) };
+  const perPacket = (plan.channels * plan.fs * plan.packetMs) / 1000;
+  const samplesPerCore = ({ packetsPerSec }: Run, cpu: number): number => (packetsPerSec * perPacket) / cpu / 1e6;
+  const one = await withService('full', (service, database) => run(service, plan, database));
+  const note = `${plan.devices} devices, ${plan.channels} channels x ${plan.fs} Hz; computed: beats, quality and features of each, not only a filter`;
+  const more = { unit: 'M samples/s', better: 'higher' as const, note };
+  report({ name: 'samples per core of the service, packets of 1 s', value: samplesPerCore(one, one.service), goal: 'P3', note });
+  report({ name: 'P3: samples per core, main thread alone', value: samplesPerCore(one, one.main), ...more });
+  report({ name: 'P3: samples per core, workers and other threads alone', value: samplesPerCore(one, one.service - one.main), ...more });
+  report({ name: 'P3: samples per core, PostgreSQL alone', value: samplesPerCore(one, one.postgres), ...more });
+}
 
 if (wants('p10')) {
   await withService(given ?? 'memory', async (service, database) => {
