@@ -11,6 +11,8 @@ import type { TraceRing } from './trace-ring.ts';
 const PX_PER_MM = 96 / 25.4;
 /** Cleared ahead of the pen, CSS px. */
 const ERASE_PX = 14;
+/** How far the end of a stroke reaches beyond its sample, CSS px. */
+const CAP_PX = 2;
 /** Height of the quality ribbon below the trace, CSS px. */
 const RIBBON_PX = 7;
 /** The first scale is taken from this much signal; what was drawn before is drawn again. */
@@ -98,7 +100,6 @@ export class SweepTrace {
   /** Forgets what is on the screen; the next draw starts over with everything that the ring still holds. */
   redraw(): void {
     this.#drawnTo = null;
-    this.#erasedMs = 0;
     const context = this.#front.getContext('2d');
     if (context === null) return;
     context.clearRect(0, 0, this.#front.width, this.#front.height);
@@ -113,6 +114,15 @@ export class SweepTrace {
     if (context === null || ring === null || this.#widthPx < 20 || ring.end === 0) return;
     const sweepMs = this.sweepSeconds * 1000;
     const sweep = Math.floor(timeMs / sweepMs);
+    const clearMs = timeMs + (ERASE_PX / this.#widthPx) * sweepMs;
+    if (clearMs < this.#erasedMs) {
+      // The shown time went back: what lies between has to be drawn once more.
+      this.#erasedMs = 0;
+      this.#drawnTo = null;
+    }
+    this.#erase(context, clearMs, sweepMs);
+    // The rest of the old sweep at the scale it began with.
+    if (sweep !== this.#sweep && this.#drawnTo !== null) this.#drawTo(context, ring, sweep * sweepMs, clearMs, sweepMs);
     // A fitted trace that leaves its box is fitted again at once: a signal cut off at the edge would be a lie.
     if (sweep !== this.#sweep || !this.#scaled || this.#clipped) {
       if (this.#clipped) this.#scaled = false;
@@ -120,21 +130,25 @@ export class SweepTrace {
       this.#sweep = sweep;
       this.#rescale(ring, timeMs - sweepMs, timeMs);
     }
+    this.#drawTo(context, ring, timeMs, clearMs, sweepMs);
+  }
+
+  #drawTo(context: CanvasRenderingContext2D, ring: TraceRing, timeMs: number, clearMs: number, sweepMs: number): void {
     const to = Math.min(ring.indexAt(timeMs), ring.end);
-    const oldest = Math.max(ring.start, ring.indexAt(timeMs - sweepMs + (ERASE_PX / this.#widthPx) * sweepMs));
-    let from = this.#drawnTo ?? oldest;
-    if (from < oldest) from = oldest;
-    this.#erase(context, timeMs, sweepMs);
+    // Clear of what is erased already: nothing would ever take away a stroke's end that reaches into it.
+    const oldest = Math.max(ring.start, ring.indexAt(clearMs - sweepMs + (CAP_PX / this.#widthPx) * sweepMs));
+    const from = Math.max(this.#drawnTo ?? oldest, oldest);
     if (to <= from) return;
-    this.#strokeSamples(context, ring, from, to, sweepMs);
+    // One sample back, so that this stroke begins where the last one ended; not into the sweep before, which had another scale.
+    const joins = from === this.#drawnTo && from !== ring.indexAt(this.#sweep * sweepMs);
+    this.#strokeSamples(context, ring, from, to, sweepMs, joins);
     this.#drawnTo = to;
   }
 
   /** Clears the strip ahead of the pen, from where the last call stopped: after a sleeping tab that may be most of the screen. */
-  #erase(context: CanvasRenderingContext2D, timeMs: number, sweepMs: number): void {
+  #erase(context: CanvasRenderingContext2D, toMs: number, sweepMs: number): void {
     const { width, height } = this.#front;
-    const toMs = timeMs + (ERASE_PX / this.#widthPx) * sweepMs;
-    const fromMs = Math.max(this.#erasedMs, timeMs - sweepMs);
+    const fromMs = Math.max(this.#erasedMs, toMs - sweepMs);
     this.#erasedMs = toMs;
     const x0 = ((fromMs % sweepMs) / sweepMs) * width;
     const x1 = x0 + ((toMs - fromMs) / sweepMs) * width;
@@ -142,7 +156,7 @@ export class SweepTrace {
     if (x1 > width) context.clearRect(0, 0, x1 - width, height);
   }
 
-  #strokeSamples(context: CanvasRenderingContext2D, ring: TraceRing, from: number, to: number, sweepMs: number): void {
+  #strokeSamples(context: CanvasRenderingContext2D, ring: TraceRing, from: number, to: number, sweepMs: number, joins: boolean): void {
     const dpr = this.#dpr;
     const width = this.#front.width;
     const bottom = (this.#heightPx - RIBBON_PX - 2) * dpr;
@@ -178,8 +192,7 @@ export class SweepTrace {
       context.stroke();
       open = false;
     };
-    // One sample back, so that this stroke begins where the last one ended.
-    for (let i = Math.max(ring.start, from - 1); i < to; i++) {
+    for (let i = joins ? from - 1 : from; i < to; i++) {
       const time = startMs + i * msPerSample;
       const x = ((time % sweepMs) / sweepMs) * width;
       const value = ring.value(i);

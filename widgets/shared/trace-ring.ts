@@ -57,11 +57,13 @@ export class TraceRing {
     const size = this.#values.length;
     let at = Math.round((Number(t0Ns - this.#originNs) / 1e9) * this.rateHz);
     if (Math.abs(at - this.#end) <= SNAP_SAMPLES) at = this.#end;
-    if (at < 0 || at - this.#end > size) {
-      this.#restart(t0Ns);
+    if (at < 0) {
+      this.#originNs = t0Ns;
+      this.#end = 0;
+      this.#values.fill(Number.NaN);
       at = 0;
     }
-    for (let i = this.#end; i < at; i++) {
+    for (let i = Math.max(this.#end, at - size); i < at; i++) {
       this.#values[i % size] = Number.NaN;
       this.#flags[i % size] = 2;
     }
@@ -72,11 +74,5 @@ export class TraceRing {
       this.#flags[slot] = flag;
     }
     this.#end = Math.max(this.#end, at + n);
-  }
-
-  #restart(t0Ns: bigint): void {
-    this.#originNs = t0Ns;
-    this.#end = 0;
-    this.#values.fill(Number.NaN);
   }
 }
