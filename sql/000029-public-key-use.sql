@@ -1,0 +1,2 @@
+-- public-key-use
+SELECT 1;
