@@ -348,6 +348,10 @@ table project_retention_swept
   relation text not null
   cutoff timestamp with time zone not null
   whole_at timestamp with time zone not null
+table public_key_use
+  key text not null
+  project_id uuid not null
+  last_used_at timestamp with time zone not null
 table questionnaire
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -630,6 +634,8 @@ project_retention: project_retention_project_id_fkey FOREIGN KEY (organization_i
 project_retention: project_retention_samples_days_check CHECK (((samples_days >= 1) AND (samples_days <= 36500)))
 project_retention_swept: project_retention_swept_pkey PRIMARY KEY (project_id, relation)
 project_retention_swept: project_retention_swept_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+public_key_use: public_key_use_pkey PRIMARY KEY (key)
+public_key_use: public_key_use_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
 questionnaire: questionnaire_code_check CHECK ((code ~ '^[a-z][a-z0-9-]{0,62}$'::text))
 questionnaire: questionnaire_pkey PRIMARY KEY (id)
 questionnaire: questionnaire_project_id_code_version_key UNIQUE (project_id, code, version)
@@ -706,6 +712,7 @@ CREATE INDEX mood_xuser_id_time_idx ON public.mood USING btree (xuser_id, "time"
 CREATE UNIQUE INDEX operator_account_email_key ON public.operator_account USING btree (lower(email))
 CREATE INDEX operator_account_organization_id_idx ON public.operator_account USING btree (organization_id)
 CREATE INDEX operator_session_operator_id_idx ON public.operator_session USING btree (operator_id)
+CREATE INDEX public_key_use_project_id_idx ON public.public_key_use USING btree (project_id)
 CREATE INDEX questionnaire_organization_id_idx ON public.questionnaire USING btree (organization_id)
 CREATE UNIQUE INDEX questionnaire_response_amends_key ON public.questionnaire_response USING btree (amends)
 CREATE INDEX questionnaire_response_xuser_id_authored_idx ON public.questionnaire_response USING btree (xuser_id, authored)
@@ -1607,6 +1614,9 @@ project_biosignal: project_biosignal_own for ALL to biosignal_api using ((projec
   WHERE (project.organization_id = current_organization()))))
 project_biosignal: project_biosignal_service for ALL to biosignal_ingest, biosignal_worker using (true)
 project_retention: project_retention_own for ALL to biosignal_api using ((organization_id = current_organization()))
+public_key_use: public_key_use_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
+   FROM project
+  WHERE (project.organization_id = current_organization()))))
 questionnaire: questionnaire_own for ALL to biosignal_api using ((organization_id = current_organization()))
 questionnaire_draft: questionnaire_draft_own for ALL to biosignal_api using ((organization_id = current_organization()))
 questionnaire_response: questionnaire_response_own for ALL to biosignal_api using ((organization_id = current_organization()))
@@ -1683,6 +1693,7 @@ public.project: delete, insert, select, update to biosignal_api
 public.project: select to biosignal_ingest
 public.project_biosignal: delete, insert, select, update to biosignal_api
 public.project_retention: delete, insert, select, update to biosignal_api
+public.public_key_use: select to biosignal_api
 public.questionnaire: delete, insert, select, update to biosignal_api
 public.questionnaire_draft: delete, insert, select, update to biosignal_api
 public.questionnaire_response: delete, insert, select, update to biosignal_api
