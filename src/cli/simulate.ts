@@ -30,7 +30,11 @@ export const simulate: Command = {
     'device-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'Devices are PREFIX0001 ...' },
     'subject-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'User records (external ids) are PREFIX0001 ...' },
     subject: { type: 'string', value: 'ID', doc: 'User record of the only device, by external id or uuid, in place of the prefix.' },
-    channels: { type: 'string', value: 'LIST', doc: `Comma-separated, of ${simulatedChannels.join(', ')}. Default: all but resp.` },
+    channels: {
+      type: 'string',
+      value: 'LIST',
+      doc: `Comma-separated, of ${simulatedChannels.join(', ')}. Default: all but ppg.red and resp.`,
+    },
     rhythm: { type: 'string', value: 'NAME', fallback: 'sinus', doc: `${rhythms.join(', ')}.` },
     activity: { type: 'string', value: 'NAME', fallback: 'rest', doc: `${activities.join(', ')}.` },
     hr: { type: 'string', value: 'BPM', doc: 'Mean heart rate at rest, 30 to 180. Default: by seed, 55 to 80.' },

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { createSimulatedDevice } from './device.ts';
+import { emptyValues } from '../../dsp/block-values.ts';
+import { Spo2 } from '../../dsp/spo2.ts';
+import { createSimulatedDevice, simulatedSpo2 } from './device.ts';
 import type { SimulatedDeviceOptions, TruthBeat } from './device.ts';
 
 /** Runs a device for a while in steps, joined per channel. */
@@ -127,4 +129,17 @@ test('a loss of contact takes the ECG to its rail and the pulse out of the PPG, 
     expect(Math.max(...cut(0, 250, atSec + durationSec + 0.01, atSec + durationSec + 1))).toBeLessThan(3000);
   }
   for (const { atSec, durationSec } of of('ppg')) expect(range(cut(1, 100, atSec + 1.5, atSec + durationSec))).toBeLessThan(400);
+});
+
+test('red and infrared light carry the saturation that the truth names', () => {
+  const device = createSimulatedDevice({ seed: 5, channels: ['ppg.ir', 'ppg.red'] });
+  const spo2 = new Spo2(100, { offset: 110, slope: 25 });
+  const found = emptyValues();
+  for (let sec = 0; sec < 120; sec++) {
+    const [infrared, red] = device.next(1000).runs.map(({ samples }) => Float64Array.from(samples));
+    spo2.push(red!, infrared!, 0, 100, found);
+  }
+  const good = [...found.value.subarray(0, found.count)].filter((_, i) => found.flag[i] === 0);
+  expect(good.length).toBeGreaterThan(10);
+  expect(Math.max(...good.map((value) => Math.abs(value - simulatedSpo2)))).toBeLessThan(1);
 });

@@ -8,13 +8,13 @@ import { createNoise } from './noise.ts';
 import type { NoiseLevels, NoiseSource } from './noise.ts';
 import { addAcceleration, addEcg, addEda, addPpg, addPpgMotion, addTemperature, cutContact, systolicPeakSec } from './waveforms.ts';
 
-export const simulatedChannels = ['ecg.ii', 'ppg.ir', 'eda', 'temp.skin', 'acc.x', 'acc.y', 'acc.z', 'resp'] as const;
+export const simulatedChannels = ['ecg.ii', 'ppg.ir', 'ppg.red', 'eda', 'temp.skin', 'acc.x', 'acc.y', 'acc.z', 'resp'] as const;
 export type SimulatedChannel = (typeof simulatedChannels)[number];
 
 export type SimulatedDeviceOptions = Readonly<{
   /** 32-bit seed: one person and one device. */
   seed: number;
-  /** Channels in the order of their ChannelNo. Default: all but resp. */
+  /** Channels in the order of their ChannelNo. Default: all but ppg.red and resp. */
   channels?: readonly SimulatedChannel[];
   /** Sampling rates in Hz that differ from the defaults (ECG 250, PPG 100, EDA 4, temperature 1, acceleration 50, respiration 25). */
   rateHz?: Readonly<Partial<Record<SimulatedChannel, number>>>;
@@ -74,6 +74,9 @@ type Model = Readonly<{
   config: Omit<ChannelConfig, 'rateNanoHz'>;
   rateHz: number;
   noise: NoiseLevels;
+  /** What the sensor reads is body * scale + offset, physical. */
+  scale?: number;
+  offset?: number;
   digitalMin: number;
   digitalMax: number;
 }>;
@@ -87,6 +90,22 @@ const accelerometer = (code: string, lead: string): Model => ({
   digitalMax: 32_767,
 });
 
+/** Raw light of an 18-bit front end: the pulse, about 1, on a level of 50 times that (perfusion 2 %). */
+const light = (code: string, level: number, scale: number): Model => ({
+  config: { code, kind: 'ppg', gain: 2000, baseline: 0, unit: '1', lead: 'finger' },
+  rateHz: 100,
+  noise: { white: 0.01 * scale, wander: 0.12 * scale, mains: 0, mainsHz: 50 },
+  scale,
+  offset: level,
+  digitalMin: 0,
+  digitalMax: 262_143,
+});
+const INFRARED_LEVEL = 50;
+const RED_LEVEL = 40;
+/** Truth: the oxygen saturation of every simulated person, %, by the textbook line 110 - 25 R. */
+export const simulatedSpo2 = 97;
+const redScale = (((110 - simulatedSpo2) / 25) * RED_LEVEL) / INFRARED_LEVEL;
+
 const models: Readonly<Record<SimulatedChannel, Model>> = {
   'ecg.ii': {
     config: { code: 'ecg.ii', kind: 'ecg', gain: 1000, baseline: 0, unit: 'mV', lead: 'II' },
@@ -95,13 +114,8 @@ const models: Readonly<Record<SimulatedChannel, Model>> = {
     digitalMin: -32_768,
     digitalMax: 32_767,
   },
-  'ppg.ir': {
-    config: { code: 'ppg.ir', kind: 'ppg', gain: 2000, baseline: 100_000, unit: '1', lead: 'finger' },
-    rateHz: 100,
-    noise: { white: 0.01, wander: 0.12, mains: 0, mainsHz: 50 },
-    digitalMin: 0,
-    digitalMax: 262_143, // an 18-bit front end
-  },
+  'ppg.ir': light('ppg.ir', INFRARED_LEVEL, 1),
+  'ppg.red': light('ppg.red', RED_LEVEL, redScale),
   eda: {
     config: { code: 'eda', kind: 'eda', gain: 10_000, baseline: 0, unit: 'uS', lead: 'wrist' },
     rateHz: 4,
@@ -132,7 +146,7 @@ const NS_PER_SEC = 1_000_000_000;
 
 export function createSimulatedDevice(options: SimulatedDeviceOptions): SimulatedDevice {
   const { seed } = options;
-  const codes = options.channels ?? simulatedChannels.filter((code) => code !== 'resp');
+  const codes = options.channels ?? simulatedChannels.filter((code) => code !== 'resp' && code !== 'ppg.red');
   const body = createBody({
     seed,
     rhythm: options.rhythm ?? 'sinus',
@@ -154,7 +168,7 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
       fs: rateHz,
       channelNo: index as ChannelNo,
       config: { ...model.config, rateNanoHz: Math.round(rateHz * NS_PER_SEC) },
-      noise: createNoise(seed, code, rateHz, levels),
+      noise: code === 'ppg.red' ? redNoise(seed, rateHz, levels) : createNoise(seed, code, rateHz, levels),
     };
   });
 
@@ -192,6 +206,16 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
   return { channels: sensors.map((sensor) => sensor.config), next };
 }
 
+/** Light wanders with the tissue: both wavelengths alike. Only the electronics are red's own. */
+function redNoise(seed: number, rateHz: number, levels: NoiseLevels): NoiseSource {
+  const shared = createNoise(seed, 'ppg.ir', rateHz, levels);
+  const own = createNoise(seed, 'ppg.red', rateHz, { ...levels, wander: 0, white: levels.white / 2 });
+  return (out, k0, moving) => {
+    shared(out, k0, moving);
+    own(out, k0, moving);
+  };
+}
+
 type Sensor = Readonly<{ code: SimulatedChannel; model: Model; fs: number; config: ChannelConfig; noise: NoiseSource }>;
 
 function readSensor(body: Body, sensor: Sensor, noiseScale: number, k0: number, n: number): Int32Array {
@@ -202,6 +226,7 @@ function readSensor(body: Body, sensor: Sensor, noiseScale: number, k0: number, 
       addEcg(body, fs, k0, physical);
       break;
     case 'ppg.ir':
+    case 'ppg.red':
       addPpg(body, fs, k0, physical);
       if (noiseScale > 0) addPpgMotion(body, fs, k0, physical);
       break;
@@ -224,13 +249,15 @@ function readSensor(body: Body, sensor: Sensor, noiseScale: number, k0: number, 
       throw new RangeError(`no model for ${String(never)}`);
     }
   }
-  const electrode = code === 'ecg.ii' || code === 'ppg.ir';
-  sensor.noise(physical, k0, electrode ? (k) => body.bouts.at(k / fs).accG : () => 0);
+  const { scale = 1, offset = 0 } = model;
+  if (scale !== 1) for (let i = 0; i < n; i++) physical[i]! *= scale;
+  const contact = config.kind === 'ecg' || config.kind === 'ppg';
+  sensor.noise(physical, k0, contact ? (k) => body.bouts.at(k / fs).accG : () => 0);
   if (code === 'ecg.ii') cutContact(body, 'ecg', (model.digitalMax - config.baseline) / config.gain, fs, k0, physical);
-  if (code === 'ppg.ir') cutContact(body, 'ppg', -4, fs, k0, physical);
+  if (config.kind === 'ppg') cutContact(body, 'ppg', -4 * scale, fs, k0, physical);
   const digital = new Int32Array(n);
   for (let i = 0; i < n; i++) {
-    const lsb = Math.round(physical[i]! * config.gain + config.baseline);
+    const lsb = Math.round((physical[i]! + offset) * config.gain + config.baseline);
     digital[i] = Math.min(model.digitalMax, Math.max(model.digitalMin, lsb));
   }
   return digital;
