@@ -153,6 +153,38 @@ test('a row of a slow channel holds several seconds, the same however they come;
   expect(await rowsOf(stream)).toEqual(whole);
 });
 
+// A release before wrote a second to a row; of a row of ours it may have only one that begins within it, so that the key shows nothing.
+test('half of a longer row that an earlier release stored is merged when the device replays', async () => {
+  const stream = await newStream();
+  const slow = 1; // 130.1 Hz
+  const rates = ratesOf(stream);
+  const kOf = (second: number): number => gridCeil(BigInt(second) * 1_000_000_000n, rates[slow]!);
+  const whole = await (async () => {
+    const reference = await newStream();
+    const writer = new BlockWriter(database);
+    writer.push(reference.streamId, reference.epochNs, rates, [testRun(slow, 0, kOf(16))], 1);
+    await writer.close();
+    return rowsOf(reference);
+  })();
+  for (const second of [3, 13]) {
+    const [k0, end] = [kOf(second), kOf(second + 1)];
+    const samples = Int32Array.from({ length: end - k0 }, (_, i) => testSample(slow, k0 + i));
+    await database.pool.query(
+      `insert into sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)
+       values (timestamptz '2026-01-01 00:00:00.123456+00' + $1 * interval '1 second', 0, $2, $5, 0, 0, 0, $3, 0, 0, $4)`,
+      [second, stream.streamId, slow, encodeBlock([{ k0, samples, qmask: null }]), samples.length],
+    );
+  }
+  const writer = new BlockWriter(database);
+  for (let second = 0; second < 16; second++) {
+    const k0 = kOf(second);
+    writer.push(stream.streamId, stream.epochNs, rates, [testRun(slow, k0, kOf(second + 1) - k0)], 2);
+    if (second % 4 === 1) await writer.flush();
+  }
+  await writer.close();
+  expect(await rowsOf(stream)).toEqual(whole);
+});
+
 test('reads back what is stored, sealed and still open, once', async () => {
   const stream = await newStream();
   const writer = new BlockWriter(database, { lingerMs: 10_000, incompleteAfterMs: 10_000 });

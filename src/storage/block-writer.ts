@@ -1,9 +1,9 @@
 /** Joins runs to whole seconds of the device clock and writes them to sample_block.
  *
  *  A row is one second, or as many as rowSecOf says for a slow channel; "second" below is the row's, by its first. A second is sealed when all of its samples are there, or when nothing has come for it for a while; sealed seconds wait for the next COPY.
- *  A second that was sealed before (late samples, a replayed log) goes the safe way: read, merge, replace, in the same transaction as the
- *  COPY of the rest. Seconds that are new go by COPY alone; if the table has one of them after all (23505), the whole batch goes the safe
- *  way. So the same samples may be pushed any number of times, in any order, and the table is the same.
+ *  A second that was sealed before (late samples), or is not newer than what the table had when the channel was first stored from here (a
+ *  replayed log, a device that sends again), goes the safe way: read, merge, replace, in the same transaction as the COPY of the rest.
+ *  Seconds that are new go by COPY alone; if the table has one of them after all (23505), the whole batch goes the safe way. So the same samples may be pushed any number of times, in any order, and the table is the same.
  *
  *  Nothing here is dropped: the samples are durable in packet_log, and safePosition() says up to where they are durable here too. When the
  *  database is away the batch is tried again until it is back; `full` tells ingest to slow the devices. */
@@ -51,8 +51,10 @@ type Channel = {
   seconds: Map<number, OpenSecond>;
   /** The second used last. */
   current: OpenSecond | null;
-  /** Newest second sealed since the channel was first seen here; -1: none, the table may have any. */
+  /** Newest second sealed since the channel was first seen here; -1: none. */
   sealedHigh: number;
+  /** Newest row that the table had when the first one was stored from here, Unix µs (-Infinity: none after it); null: not asked yet. */
+  storedHighUs: number | null;
   /** Sealed, not yet stored. */
   waiting: Set<Sealed>;
   /** Forget the channel once nothing waits. */
@@ -238,6 +240,7 @@ export class BlockWriter {
         seconds: new Map(),
         current: null,
         sealedHigh: -1,
+        storedHighUs: null,
         waiting: new Set(),
         closing: false,
       };
@@ -331,7 +334,7 @@ export class BlockWriter {
       channel.rateNanoHz,
       runs,
     );
-    const mayExist = open.second <= channel.sealedHigh || channel.sealedHigh < 0;
+    const mayExist = open.second <= channel.sealedHigh;
     if (open.second > channel.sealedHigh) channel.sealedHigh = open.second;
     const sealed: Sealed = { channel, second: open.second, row, position: open.position, mayExist, bytes: row.codec.length + ROW_BYTES };
     channel.waiting.add(sealed);
@@ -370,7 +373,9 @@ export class BlockWriter {
 
   /** Until it is stored; only an abandoned writer gives up. */
   async #store(batch: readonly Sealed[]): Promise<void> {
-    let careful = batch.some((sealed) => sealed.mayExist);
+    let careful = batch.some(
+      ({ channel, row, mayExist }) => mayExist || channel.storedHighUs === null || row.timeUs <= channel.storedHighUs,
+    );
     let everything = false;
     while (!this.#closed) {
       try {
@@ -417,10 +422,14 @@ async function storeCarefully(client: pg.Client, batch: readonly Sealed[], askAl
     if (found === undefined) byKey.set(key, { sealed, blocks: [sealed.row.codec] });
     else found.blocks.push(sealed.row.codec);
   }
-  const asked = [...byKey.values()]
-    .filter(({ sealed, blocks }) => askAll || sealed.mayExist || blocks.length > 1)
-    .map(({ sealed: { row, channel } }) => ({ ...row, rowSec: channel.rowSec }));
   await client.query('begin');
+  await learnStoredHigh(client, batch);
+  const asked = [...byKey.values()]
+    .filter(
+      ({ sealed, blocks }) =>
+        askAll || sealed.mayExist || blocks.length > 1 || sealed.row.timeUs <= (sealed.channel.storedHighUs ?? Infinity),
+    )
+    .map(({ sealed: { row, channel } }) => ({ ...row, rowSec: channel.rowSec }));
   if (asked.length > 0) {
     const times = asked.map((row) => row.timeUs);
     const range = [times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b)) + (ROW_SEC_MAX - 1) * 1e6];
@@ -449,6 +458,25 @@ async function storeCarefully(client: pg.Client, batch: readonly Sealed[], askAl
   }
   await copyRows(client, sampleBlockColumns, rowsOf(rows));
   await client.query('commit');
+}
+
+/** Asks for the newest row of channels that were not stored from here before. The key alone would not show every row that must be merged:
+ *  earlier code wrote shorter rows, and one of them may begin within ours. What is older than this batch needs no answer: should it come
+ *  again it is older than what was sealed. */
+async function learnStoredHigh(client: pg.Client, batch: readonly Sealed[]): Promise<void> {
+  const firsts = new Map<Channel, number>();
+  for (const { channel, row } of batch)
+    if (channel.storedHighUs === null) firsts.set(channel, Math.min(row.timeUs, firsts.get(channel) ?? Infinity));
+  if (firsts.size === 0) return;
+  const channels = [...firsts.keys()];
+  const { rows } = await client.query<{ us: number | null }>(
+    `select (select (extract(epoch from b.time) * 1000000)::float8 from sample_block b
+             where b.time >= timestamptz 'epoch' + $3 * interval '1 microsecond' and b.stream_id = k.stream_id and b.channel_no = k.channel_no
+             order by b.time desc limit 1) as us
+     from unnest($1::int[], $2::smallint[]) with ordinality as k (stream_id, channel_no, i) order by k.i`,
+    [channels.map(({ streamId }) => streamId), channels.map(({ channelNo }) => channelNo), Math.min(...firsts.values())],
+  );
+  for (const [i, channel] of channels.entries()) channel.storedHighUs = rows[i]!.us ?? -Infinity;
 }
 
 /** In the order of the key: neighbours in the key are then neighbours on disk, and its pages split full instead of half empty. */
