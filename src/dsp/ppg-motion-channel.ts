@@ -121,33 +121,54 @@ export class MotionChannel {
   /** Takes samples [from, to), at most to the end of the next frame. */
   push(x: Float64Array, from: number, to: number): void {
     const { high, low, decimation, size } = this.#plan;
+    const { b0: h0, b1: h1, b2: h2, a1: g1, a2: g2 } = high;
+    const { b0: l0, b1: l1, b2: l2, a1: m1, a2: m2 } = low;
     const state = this.#state;
-    const step = this.nextFrame % STEPS;
+    const ring = this.#ring;
+    let hz1 = state[0]!;
+    let hz2 = state[1]!;
+    let lz1 = state[2]!;
+    let lz2 = state[3]!;
+    let last = this.#last;
+    let sum = this.#sum;
+    let phase = this.#phase;
+    let slot = this.#count % size;
+    let missing = 0;
     for (let i = from; i < to; i++) {
       let value = x[i]!;
       if (value - value !== 0) {
-        value = this.#last;
-        this.#missing[step]!++;
+        value = last;
+        missing++;
       } else if (this.#fresh) {
         // settled on the first value: the high-pass of a constant is 0
         this.#fresh = false;
-        state[0] = (high.b1 + high.b2) * value;
-        state[1] = high.b2 * value;
-        state[2] = state[3] = 0;
+        hz1 = (h1 + h2) * value;
+        hz2 = h2 * value;
+        lz1 = lz2 = 0;
       }
-      this.#last = value;
-      const h = high.b0 * value + state[0]!;
-      state[0] = high.b1 * value - high.a1 * h + state[1]!;
-      state[1] = high.b2 * value - high.a2 * h;
-      const y = low.b0 * h + state[2]!;
-      state[2] = low.b1 * h - low.a1 * y + state[3]!;
-      state[3] = low.b2 * h - low.a2 * y;
-      this.#sum += y;
-      if (++this.#phase < decimation) continue;
-      this.#ring[this.#count++ % size] = this.#sum / decimation;
-      this.#sum = 0;
-      this.#phase = 0;
+      last = value;
+      const h = h0 * value + hz1;
+      hz1 = h1 * value - g1 * h + hz2;
+      hz2 = h2 * value - g2 * h;
+      const y = l0 * h + lz1;
+      lz1 = l1 * h - m1 * y + lz2;
+      lz2 = l2 * h - m2 * y;
+      sum += y;
+      if (++phase < decimation) continue;
+      ring[slot] = sum / decimation;
+      if (++slot === size) slot = 0;
+      this.#count++;
+      sum = 0;
+      phase = 0;
     }
+    state[0] = hz1;
+    state[1] = hz2;
+    state[2] = lz1;
+    state[3] = lz2;
+    this.#last = last;
+    this.#sum = sum;
+    this.#phase = phase;
+    this.#missing[this.nextFrame % STEPS]! += missing;
     this.#n += to - from;
   }
 
@@ -184,6 +205,7 @@ export class MotionChannel {
     const window = this.#windows.find((w) => w.frame === frame);
     if (window === undefined || window.missing > MISSING_MAX) return false;
     const { size, taper, bin, past } = this.#plan;
+    const lastBin = bin[2 * STATES - 1]! + 1;
     const { x } = window;
     let mean = 0;
     for (let i = 0; i < size; i++) mean += x[i]!;
@@ -191,7 +213,7 @@ export class MotionChannel {
     for (let i = 0; i < size; i++) input[i] = (x[i]! - mean) * taper[i]!;
     input.fill(0, size);
     fft.realTransform(output, input);
-    for (let k = 0; k < binPower.length; k++) binPower[k] = output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
+    for (let k = bin[0]! - 1; k <= lastBin; k++) binPower[k] = output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
     for (let s = 0; s < 2 * STATES; s++) {
       const k = bin[s]!;
       const d = past[s]!;

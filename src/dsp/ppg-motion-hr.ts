@@ -58,6 +58,8 @@ const clean = new Float64Array(2 * STATES);
 const emission = new Float64Array(STATES);
 const next = new Float64Array(STATES);
 const sums = new Float64Array(STATES + 1);
+/** State of twice a state's rate; beyond STATES there is none. */
+const twice = Int32Array.from({ length: STATES }, (_, s) => Math.round((2 * rateHz(s) - rateHz(0)) / RATE_STEP_HZ));
 
 /** Rates found so far, parallel growable columns. */
 export type FoundRates = {
@@ -172,22 +174,25 @@ export class PpgMotionHeartRate {
     const { back } = frame;
     const likeliest = best(score);
     const jump = score[likeliest]! + weights.logJump;
-    let top = Number.NEGATIVE_INFINITY;
-    for (let s = 0; s < STATES; s++) {
-      let value = jump;
-      let from = likeliest;
-      const first = Math.max(0, s - REACH);
-      const last = Math.min(STATES - 1, s + REACH);
-      for (let k = first; k <= last; k++) {
-        const candidate = score[k]! + kernel[k - s + REACH]!;
-        if (candidate > value) {
-          value = candidate;
-          from = k;
+    next.fill(jump);
+    back.fill(likeliest);
+    // A step costs at least nothing: only a state above the jump can be the way to another, which few are.
+    for (let k = 0; k < STATES; k++) {
+      const here = score[k]!;
+      if (!(here > jump)) continue;
+      const last = Math.min(STATES - 1, k + REACH);
+      for (let s = Math.max(0, k - REACH); s <= last; s++) {
+        const candidate = here + kernel[k - s + REACH]!;
+        if (candidate > next[s]!) {
+          next[s] = candidate;
+          back[s] = k;
         }
       }
-      value += emission[s]!;
+    }
+    let top = Number.NEGATIVE_INFINITY;
+    for (let s = 0; s < STATES; s++) {
+      const value = next[s]! + emission[s]!;
       next[s] = value;
-      back[s] = from;
       if (value > top) top = value;
     }
     // scores are relative: keep them near 0
@@ -218,7 +223,8 @@ export class PpgMotionHeartRate {
       if (!(max > 0)) continue;
       usable = true;
       if (motionMax < 0) motionMax = this.#motionSpectrum(index);
-      for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + attenuated(power[s]! / max, motionPower[s]! / motionMax);
+      if (this.#acc.length === 0) for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + unattenuated(power[s]! / max);
+      else for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + attenuated(power[s]! / max, motionPower[s]! / motionMax);
     }
     return usable;
   }
@@ -245,14 +251,24 @@ function newFrame(): Frame {
 }
 
 function notePeaks({ peak }: Frame): void {
+  let highest = -1; // first of the highest within reach of the state
+  let refined = 0;
+  let refinedOf = -1;
   for (let state = 0; state < STATES; state++) {
-    let at = state;
+    const first = Math.max(0, state - PEAK_REACH);
     const last = Math.min(STATES - 1, state + PEAK_REACH);
-    for (let s = Math.max(0, state - PEAK_REACH); s <= last; s++) if (emission[s]! > emission[at]!) at = s;
-    const left = emission[at - 1] ?? emission[at]!;
-    const right = emission[at + 1] ?? emission[at]!;
-    const bend = left - 2 * emission[at]! + right;
-    const refined = bend < 0 ? at + Math.max(-0.5, Math.min(0.5, (0.5 * (left - right)) / bend)) : at;
+    if (highest < first) {
+      highest = first;
+      for (let s = first + 1; s <= last; s++) if (emission[s]! > emission[highest]!) highest = s;
+    } else if (emission[last]! > emission[highest]!) highest = last;
+    const at = emission[state]! < emission[highest]! ? highest : state;
+    if (at !== refinedOf) {
+      const left = emission[at - 1] ?? emission[at]!;
+      const right = emission[at + 1] ?? emission[at]!;
+      const bend = left - 2 * emission[at]! + right;
+      refined = bend < 0 ? at + Math.max(-0.5, Math.min(0.5, (0.5 * (left - right)) / bend)) : at;
+      refinedOf = at;
+    }
     peak[state] = Math.round((refined - state) * PEAK_SCALE);
   }
 }
@@ -261,12 +277,16 @@ function notePeaks({ peak }: Frame): void {
 function noteShares({ share }: Frame): void {
   for (let s = 0; s < STATES; s++) sums[s + 1] = sums[s]! + clean[s]!;
   const all = sums[STATES]!;
-  const sumNear = (state: number): number =>
-    state - NEAR >= STATES ? 0 : sums[Math.min(STATES, state + NEAR + 1)]! - sums[Math.max(0, state - NEAR)]!;
-  for (let state = 0; state < STATES; state++) {
-    const twice = Math.round((2 * rateHz(state) - rateHz(0)) / RATE_STEP_HZ);
-    share[state] = all > 0 ? Math.round((255 * Math.min(all, sumNear(state) + sumNear(twice))) / all) : 0;
+  if (!(all > 0)) {
+    share.fill(0);
+    return;
   }
+  for (let state = 0; state < STATES; state++)
+    share[state] = Math.round((255 * Math.min(all, sumNear(state) + sumNear(twice[state]!))) / all);
+}
+
+function sumNear(state: number): number {
+  return state - NEAR >= STATES ? 0 : sums[Math.min(STATES, state + NEAR + 1)]! - sums[Math.max(0, state - NEAR)]!;
 }
 
 /** Mean of spectral subtraction and of the Wiener filter. */
@@ -275,6 +295,11 @@ function attenuated(ppg: number, motion: number): number {
   const subtraction = ppg > noise ? 1 - noise / ppg : 0;
   const wiener = ppg / (ppg + noise + 1e-30);
   return (ppg * (subtraction + wiener)) / 2;
+}
+
+/** The same without motion. */
+function unattenuated(ppg: number): number {
+  return (ppg * ((ppg > 0 ? 1 : 0) + ppg / (ppg + 1e-30))) / 2;
 }
 
 function best(score: Float32Array): number {

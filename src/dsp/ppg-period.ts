@@ -11,6 +11,7 @@ const PERIOD_FS = 25;
 // shared by every instance of the thread: nothing of them outlives a call
 let windowed = new Float64Array(256);
 let correlation = new Float64Array(64);
+let heads = new Float64Array(257);
 
 /** Period of the slope sum by autocorrelation over the last 6 s, at most twice a second. */
 export class PeriodTracker {
@@ -35,7 +36,10 @@ export class PeriodTracker {
     this.#lagMin = Math.floor(PERIOD_MIN_SEC * this.#rate);
     this.#lagMax = Math.ceil(PERIOD_MAX_SEC * this.#rate);
     if (correlation.length < this.#lagMax + 2) correlation = new Float64Array(this.#lagMax + 2);
-    if (windowed.length < size) windowed = new Float64Array(size);
+    if (windowed.length < size) {
+      windowed = new Float64Array(size);
+      heads = new Float64Array(size + 1);
+    }
   }
 
   reset(): void {
@@ -57,24 +61,17 @@ export class PeriodTracker {
     this.#updated = this.#count;
     const n = Math.min(this.#count, this.#ring.length);
     const x = windowed;
-    for (let i = 0; i < n; i++) x[i] = this.#ring[(this.#count - n + i) % this.#ring.length]!;
+    const ring = this.#ring;
+    let slot = (this.#count - n) % ring.length;
+    for (let i = 0; i < n; i++) {
+      x[i] = ring[slot]!;
+      if (++slot === ring.length) slot = 0;
+    }
     clipAndCentre(x, n);
     const r = correlation;
     const first = this.#lagMin - 1;
     const last = Math.min(this.#lagMax + 1, n >> 1);
-    for (let lag = first; lag <= last; lag++) {
-      let product = 0;
-      let head = 0;
-      let tail = 0;
-      for (let i = 0; i + lag < n; i++) {
-        const a = x[i]!;
-        const b = x[i + lag]!;
-        product += a * b;
-        head += a * a;
-        tail += b * b;
-      }
-      r[lag] = product / Math.sqrt(head * tail + 1e-30);
-    }
+    correlate(x, n, first, last, r);
     let best = -1;
     for (let lag = first + 1; lag < last; lag++) if (isPeak(r, lag) && r[lag]! > (best < 0 ? 0 : r[best]!)) best = lag;
     if (best < 0) {
@@ -88,6 +85,68 @@ export class PeriodTracker {
     }
     this.periodSec = best / this.#rate;
     this.periodicity = r[best]!;
+  }
+}
+
+/** Normalised autocorrelation at lags [first, last], into r. */
+function correlate(x: Float64Array, n: number, first: number, last: number, r: Float64Array): void {
+  // The energy of the earlier part is a running sum; products and the energy of the later part are summed for four lags at once: each sum
+  // waits for its last addition, four of them do not wait for one another.
+  heads[0] = 0;
+  for (let i = 0; i < n; i++) heads[i + 1] = heads[i]! + x[i]! * x[i]!;
+  let lag = first;
+  for (; lag + 3 <= last; lag += 4) {
+    let p0 = 0;
+    let p1 = 0;
+    let p2 = 0;
+    let p3 = 0;
+    let t0 = 0;
+    let t1 = 0;
+    let t2 = 0;
+    let t3 = 0;
+    let b0 = x[lag]!;
+    let b1 = x[lag + 1]!;
+    let b2 = x[lag + 2]!;
+    const end = n - lag - 3;
+    for (let i = 0; i < end; i++) {
+      const a = x[i]!;
+      const b3 = x[i + lag + 3]!;
+      p0 += a * b0;
+      p1 += a * b1;
+      p2 += a * b2;
+      p3 += a * b3;
+      t0 += b0 * b0;
+      t1 += b1 * b1;
+      t2 += b2 * b2;
+      t3 += b3 * b3;
+      b0 = b1;
+      b1 = b2;
+      b2 = b3;
+    }
+    // the last pairs of the three shorter lags
+    const u = x[end]!;
+    const v = x[end + 1]!;
+    const w = x[end + 2]!;
+    p0 = p0 + u * b0 + v * b1 + w * b2;
+    p1 = p1 + u * b1 + v * b2;
+    p2 += u * b2;
+    t0 = t0 + b0 * b0 + b1 * b1 + b2 * b2;
+    t1 = t1 + b1 * b1 + b2 * b2;
+    t2 += b2 * b2;
+    r[lag] = p0 / Math.sqrt(heads[n - lag]! * t0 + 1e-30);
+    r[lag + 1] = p1 / Math.sqrt(heads[n - lag - 1]! * t1 + 1e-30);
+    r[lag + 2] = p2 / Math.sqrt(heads[n - lag - 2]! * t2 + 1e-30);
+    r[lag + 3] = p3 / Math.sqrt(heads[n - lag - 3]! * t3 + 1e-30);
+  }
+  for (; lag <= last; lag++) {
+    let product = 0;
+    let tail = 0;
+    for (let i = 0; i + lag < n; i++) {
+      const b = x[i + lag]!;
+      product += x[i]! * b;
+      tail += b * b;
+    }
+    r[lag] = product / Math.sqrt(heads[n - lag]! * tail + 1e-30);
   }
 }
 
