@@ -209,6 +209,19 @@ describe.skipIf(chromiumPath === null)('the outbox', () => {
     await page.context().close();
   });
 
+  it('moves nothing under a finger that marks one task after the other', async () => {
+    fixture.on('POST', '/api/v1/tasks/t2/status', { status: 200, json: { id: 't2', status: 'done' } });
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, '<bio-task-list></bio-task-list>');
+    const tasks = page.locator('bio-task-list');
+    const first = tasks.locator('[part=task]').first();
+    await first.waitFor();
+    const before = await first.boundingBox();
+    await tasks.getByRole('button', { name: /^Done/ }).last().click();
+    await expect.poll(() => tasks.getByRole('status').allTextContents()).toContainEqual(expect.stringContaining('Saved'));
+    expect(await first.boundingBox()).toEqual(before);
+    await page.context().close();
+  });
+
   it('says so when the service refuses an entry for good', async () => {
     fixture.on('POST', '/api/v1/journal', { status: 422, json: { status: 422, code: 'validation_failed', title: 'No' } });
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken({ sub: 'other' })}"`, '<bio-journal></bio-journal>');
@@ -385,14 +398,21 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.context().close();
   });
 
-  it('says that the signal is lost when frames stop', async () => {
+  it('says that there is no signal while no device sends', async () => {
+    fixture.onSocket(() => () => {});
+    const page = await live();
+    await expect.poll(() => page.locator('bio-live-trace').getByText('No signal').count(), { timeout: 8000 }).toBe(1);
+    await page.context().close();
+  });
+
+  it('says that there is none any more when frames stop', async () => {
     fixture.onSocket((socket) => {
       const stop = stream(socket, () => 0);
       const timer = setTimeout(stop, 1000);
       return () => clearTimeout(timer);
     });
     const page = await live();
-    await expect.poll(() => page.locator('bio-live-trace').getByText('Signal lost').count(), { timeout: 8000 }).toBe(1);
+    await expect.poll(() => page.locator('bio-live-trace').getByText('No signal').count(), { timeout: 8000 }).toBe(1);
     await page.context().close();
   });
 });

@@ -34,7 +34,8 @@ fieldset.group { border-block-start: 2px solid var(--_line); padding-block-start
 .options label:has(:checked) { border-color: var(--_accent); box-shadow: inset 0 0 0 1px var(--_accent); }
 .options input { inline-size: 20px; block-size: 20px; accent-color: var(--_accent); flex: none; }
 .missing { color: var(--_bad); font-size: .875rem; }
-.result { display: grid; gap: 10px; justify-items: start; }
+.result { display: grid; gap: 10px; justify-items: start; margin-block-end: 10px; }
+.result .err { font-size: 1rem; font-weight: 600; }
 `;
 
 type Result = Readonly<{ scores: readonly Readonly<{ name: string; value: number; text?: string }>[]; safety: boolean; sent: boolean }>;
@@ -43,6 +44,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
   static override styles = css;
   static observedAttributes = ['questionnaire', 'heading', 'show-score', 'help', 'lang', 'tz', 'theme'];
   protected override readonly kind = 'checkin';
+  protected override readonly quiet = true;
   #answers = new Map<string, readonly Answer[]>();
   #missing = new Set<string>();
   #result: Result | null = null;
@@ -234,7 +236,9 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
       ${result.sent ? html`<p>${this.say('checkinDone')}</p>` : nothing}
       ${
         this.hasAttribute('show-score')
-          ? result.scores.map((score) => html`<p>${score.name}: ${this.say('score', { score: score.value })} ${score.text ?? ''}</p>`)
+          ? result.scores.map(
+              (score) => html`<p>${score.name}: ${this.say('score', { score: score.value })}${score.text ? `, ${score.text}` : ''}</p>`,
+            )
           : nothing
       }
       <button

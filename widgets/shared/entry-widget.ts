@@ -12,6 +12,8 @@ import { sentenceOf } from './strings.ts';
 export abstract class EntryWidget<T> extends DataWidget<T> {
   /** Names this widget's entries in the outbox. */
   protected abstract readonly kind: string;
+  /** What was saved shows by itself: the sentence is for those who hear it, and nothing moves under a finger. */
+  protected readonly quiet: boolean = false;
   #outbox: Outbox | null = null;
   #said: 'saved' | 'savedOffline' | null = null;
 
@@ -80,7 +82,7 @@ export abstract class EntryWidget<T> extends DataWidget<T> {
         ${
           this.#said === null || !signedIn
             ? nothing
-            : html`<p class="note ${this.#said === 'saved' ? '' : 'warn'}" part="note">${this.say(this.#said)}</p>`
+            : html`<p class=${this.#said !== 'saved' ? 'note warn' : this.quiet ? 'vh' : 'note'} part="note">${this.say(this.#said)}</p>`
         }
         ${waiting.length - failed > 0 && signedIn ? html`<p class="muted">${this.say('waiting', { count: waiting.length - failed })}</p>` : nothing}
         ${failed > 0 && signedIn ? html`<p class="note err" part="note">${this.say('notSent', { count: failed })}</p>` : nothing}

@@ -42,6 +42,8 @@ export type LiveFeedOptions = Readonly<{
   subjectId: string;
   /** Read at every connect; never put in an address. Empty: the browser's cookie speaks. */
   token: () => string;
+  /** SDK key of the page, '' when it names none: the feed ends when the key is revoked. */
+  sdkKey?: string;
   onFrame: (frame: LiveFrame, nowMs: number) => void;
   onState: (state: LiveState, detail: string) => void;
 }>;
@@ -52,6 +54,8 @@ export type LiveFeed = Readonly<{
   close: () => void;
 }>;
 
+/** A browser throws at a subprotocol with other characters. */
+const sdkKeyPattern = /^sdk_[0-9A-Za-z]+$/;
 const STALE_MS = 3000;
 const RETRY_MIN_MS = 400;
 const RETRY_MAX_MS = 10_000;
@@ -85,11 +89,15 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
     if (lastSeq !== null && performance.now() - lastFrameMs < REPLAY_MAX_MS) url.searchParams.set('after', String(lastSeq));
     setState('connecting');
     const token = options.token();
-    const opened = new WebSocket(url, token === '' ? ['bio.v1'] : ['bio.v1', `bio.bearer.${base64url(token)}`]);
+    const protocols = ['bio.v1'];
+    if (token !== '') protocols.push(`bio.bearer.${base64url(token)}`);
+    if (sdkKeyPattern.test(options.sdkKey ?? '')) protocols.push(`bio.sdk.${options.sdkKey}`);
+    const opened = new WebSocket(url, protocols);
     opened.binaryType = 'arraybuffer';
     socket = opened;
     // A token that came while the socket was opening: the service has seen the one before it.
     opened.addEventListener('open', () => {
+      lastFrameMs = performance.now();
       if (options.token() !== token) sayToken(opened);
     });
     opened.addEventListener('message', (event) => {
@@ -123,7 +131,8 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
   };
 
   const watch = setInterval(() => {
-    if (state === 'live' && performance.now() - lastFrameMs > STALE_MS) setState('stale');
+    // Also where no device has sent since the socket opened: that is no slow connection.
+    if (socket?.readyState === WebSocket.OPEN && performance.now() - lastFrameMs > STALE_MS) setState('stale');
   }, 500);
   const onOnline = (): void => {
     attempt = 0;

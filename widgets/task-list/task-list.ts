@@ -37,6 +37,7 @@ export class BioTaskList extends EntryWidget<readonly Task[]> {
   static override styles = css;
   static observedAttributes = ['heading', 'readonly', 'refresh', 'lang', 'tz', 'theme'];
   protected override readonly kind = 'task';
+  protected override readonly quiet = true;
   /** Marks that are on their way, by task. */
   #marked = new Map<string, Task['status']>();
 
