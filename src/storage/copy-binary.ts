@@ -7,14 +7,31 @@ const POSTGRES_EPOCH_US = 946_684_800_000_000;
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const TWO_32 = 4_294_967_296;
 
+/** A bigint as two halves, without a slow division. */
+const nanoseconds = new BigInt64Array(1);
+const halves = new DataView(nanoseconds.buffer);
+const IS_LITTLE = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
+
+/** Whole microseconds of Unix ns, rounded down; exact, like ns / 1000n without the bigint. */
+export function microseconds(ns: bigint): number {
+  nanoseconds[0] = ns;
+  const high = halves.getInt32(IS_LITTLE ? 4 : 0, IS_LITTLE);
+  const low = halves.getUint32(IS_LITTLE ? 0 : 4, IS_LITTLE);
+  const thousandth = Math.floor(high / 1000);
+  return thousandth * TWO_32 + Math.floor(((high - thousandth * 1000) * TWO_32 + low) / 1000);
+}
+
 /** A growing buffer of rows. Fields are appended in the order of the COPY statement's columns. */
 export class CopyBuffer {
   #buffer: Buffer;
+  /** Of the same memory: its setters are instructions, a Buffer's are functions with checks. */
+  #view: DataView;
   #at = SIGNATURE.length;
   #rowCount = 0;
 
   constructor(bytes = 64 * 1024) {
     this.#buffer = Buffer.allocUnsafe(bytes);
+    this.#view = viewOf(this.#buffer);
     SIGNATURE.copy(this.#buffer);
   }
 
@@ -28,56 +45,64 @@ export class CopyBuffer {
 
   row(fieldCount: number): void {
     this.#reserve(2);
-    this.#at = this.#buffer.writeInt16BE(fieldCount, this.#at);
+    this.#view.setInt16(this.#at, fieldCount);
+    this.#at += 2;
     this.#rowCount++;
   }
 
   null(): void {
     this.#reserve(4);
-    this.#at = this.#buffer.writeInt32BE(-1, this.#at);
+    this.#view.setInt32(this.#at, -1);
+    this.#at += 4;
   }
 
   int2(value: number): void {
     this.#field(2);
-    this.#at = this.#buffer.writeInt16BE(value, this.#at);
+    this.#view.setInt16(this.#at, value);
+    this.#at += 2;
   }
 
   int4(value: number): void {
     this.#field(4);
-    this.#at = this.#buffer.writeInt32BE(value, this.#at);
+    this.#view.setInt32(this.#at, value);
+    this.#at += 4;
   }
 
   int8(value: bigint): void {
     this.#field(8);
-    this.#at = this.#buffer.writeBigInt64BE(value, this.#at);
+    this.#view.setBigInt64(this.#at, value);
+    this.#at += 8;
   }
 
   /** @param value NaN is written as null */
   float4(value: number): void {
     if (Number.isNaN(value)) return this.null();
     this.#field(4);
-    this.#at = this.#buffer.writeFloatBE(value, this.#at);
+    this.#view.setFloat32(this.#at, value);
+    this.#at += 4;
   }
 
   /** @param value NaN is written as null */
   float8(value: number): void {
     if (Number.isNaN(value)) return this.null();
     this.#field(8);
-    this.#at = this.#buffer.writeDoubleBE(value, this.#at);
+    this.#view.setFloat64(this.#at, value);
+    this.#at += 8;
   }
 
   /** @param unixUs whole microseconds since 1970; as two 32-bit halves, which is 5x quicker than a bigint */
   timestamptz(unixUs: number): void {
     this.#field(8);
     const us = unixUs - POSTGRES_EPOCH_US;
-    this.#at = this.#buffer.writeInt32BE(Math.floor(us / TWO_32), this.#at);
-    this.#at = this.#buffer.writeUInt32BE(us >>> 0, this.#at);
+    this.#view.setInt32(this.#at, Math.floor(us / TWO_32));
+    this.#view.setUint32(this.#at + 4, us >>> 0);
+    this.#at += 8;
   }
 
   text(value: string): void {
-    const length = Buffer.byteLength(value);
+    const length = value === '' ? 0 : Buffer.byteLength(value);
     this.#field(length);
-    this.#at += this.#buffer.write(value, this.#at);
+    if (length > 0) this.#at += this.#buffer.write(value, this.#at);
   }
 
   bytea(value: Uint8Array, from = 0, to = value.length): void {
@@ -91,20 +116,22 @@ export class CopyBuffer {
     this.#reserve(4 + bytesMax);
     const start = this.#at + 4;
     const end = write(this.#buffer, start);
-    this.#buffer.writeInt32BE(end - start, this.#at);
+    this.#view.setInt32(this.#at, end - start);
     this.#at = end;
   }
 
   /** The whole message, trailer included. The buffer must not be used afterwards. */
   finish(): Buffer {
     this.#reserve(2);
-    this.#at = this.#buffer.writeInt16BE(-1, this.#at);
+    this.#view.setInt16(this.#at, -1);
+    this.#at += 2;
     return this.#buffer.subarray(0, this.#at);
   }
 
   #field(bytes: number): void {
     this.#reserve(4 + bytes);
-    this.#at = this.#buffer.writeInt32BE(bytes, this.#at);
+    this.#view.setInt32(this.#at, bytes);
+    this.#at += 4;
   }
 
   #reserve(bytes: number): void {
@@ -112,7 +139,12 @@ export class CopyBuffer {
     const bigger = Buffer.allocUnsafe(Math.max(2 * this.#buffer.length, this.#at + bytes));
     this.#buffer.copy(bigger, 0, 0, this.#at);
     this.#buffer = bigger;
+    this.#view = viewOf(bigger);
   }
+}
+
+function viewOf(buffer: Buffer): DataView {
+  return new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
 /** COPYs rows on a connection that does nothing else meanwhile. @param into table and columns: `feature (time, …)`  @returns rows written */

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { StreamId, SubjectId } from '../signal.ts';
-import { CopyBuffer, copyRows } from './copy-binary.ts';
+import { CopyBuffer, copyRows, microseconds } from './copy-binary.ts';
 import type { Database } from './database.ts';
 import { Partitions } from './partitions.ts';
 import { WriterConnection } from './writer-connection.ts';
@@ -76,6 +76,20 @@ export type CopyWriterOptions = Readonly<{
 
 type Step = Readonly<{ epochNs: bigint; rows: DerivedRows; done: () => void }>;
 
+type Method = Readonly<{ kind: 'beat' | 'feature'; code: string; name: string }>;
+
+/** Rows that are written together, and the step whose range is deleted before them. */
+type Group = Readonly<{
+  replaces: Step | null;
+  beats: CopyBuffer;
+  features: CopyBuffer;
+  /** Unix µs. */
+  beatTimes: readonly number[];
+  featureTimes: readonly number[];
+}>;
+
+/** A beat's method is named by its code. */
+const BEAT_NAME = '';
 const beatKinds = ['normal', 'ectopic', 'artefact', 'interpolated'] as const;
 const BEAT_COLUMNS = 'time, ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason';
 const FEATURE_COLUMNS = 'time, ts_ns, value, stream_id, method_id, channel_no, qmask';
@@ -87,7 +101,8 @@ export class CopyWriter {
   readonly #onFault: (message: string, cause: unknown) => void;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
-  readonly #methodIds = new Map<string, number>();
+  /** By code, then by name. */
+  readonly #methodIds = { beat: new Map<string, Map<string, number>>(), feature: new Map<string, Map<string, number>>() };
   #steps: Step[] = [];
   #measurements: ReportedMeasurement[] = [];
   #events: ReportedEvent[] = [];
@@ -186,10 +201,10 @@ export class CopyWriter {
     for (;;) {
       try {
         await this.#connection.run(async (client) => {
-          await this.#resolveMethods(client, steps);
-          await this.#ensurePartitions(client, steps, measurements, events);
+          const groups = await this.#encode(client, steps);
+          await this.#ensurePartitions(client, groups, measurements, events);
           await client.query('begin');
-          for (const group of groupSteps(steps)) await this.#writeGroup(client, group, careful);
+          for (const group of groups) await this.#writeGroup(client, group, careful);
           if (measurements.length > 0) await this.#writeMeasurements(client, measurements);
           if (events.length > 0) await writeEvents(client, events);
           await client.query('commit');
@@ -208,38 +223,60 @@ export class CopyWriter {
     }
   }
 
-  /** One replacement with what follows it up to the next. */
-  async #writeGroup(client: pg.Client, group: readonly Step[], careful: boolean): Promise<void> {
-    const first = group[0]!;
-    if (first.rows.replaces !== null) await this.#deleteRange(client, first);
-    const beats = new CopyBuffer();
+  /** Rows as they go to the server; methods that the catalog lacks are entered. */
+  async #encode(client: pg.Client, steps: readonly Step[]): Promise<readonly Group[]> {
+    const missing = new Map<string, Method>();
+    const encodeAll = (): Group[] => groupSteps(steps).map((group) => this.#encodeGroup(group, missing));
+    const groups = encodeAll();
+    if (missing.size === 0) return groups;
+    for (const method of missing.values()) await this.#enterMethod(client, method);
+    return encodeAll();
+  }
+
+  #encodeGroup(group: readonly Step[], missing: Map<string, Method>): Group {
+    const beats = new CopyBuffer(1024);
     const features = new CopyBuffer();
+    const beatTimes: number[] = [];
+    const featureTimes: number[] = [];
     for (const { epochNs, rows } of group) {
       for (const beat of rows.beats) {
+        const methodId = this.#methodId('beat', beat.method, BEAT_NAME, missing);
         const tsNs = epochNs + beat.tNs;
+        const us = microseconds(tsNs);
+        beatTimes.push(us);
         beats.row(9);
-        beats.timestamptz(microseconds(tsNs));
+        beats.timestamptz(us);
         beats.int8(tsNs);
         beats.int4(rows.streamId);
         beats.int2(beat.channelNo);
-        beats.int2(this.#methodIds.get(beatMethodKey(beat))!);
+        beats.int2(methodId);
         beats.float8(beat.ibiMs);
         beats.int2(beatKinds.indexOf(beat.kind));
         beats.int2(beat.quality);
         beats.text(beat.reason);
       }
       for (const feature of rows.features) {
+        const methodId = this.#methodId('feature', feature.methodCode, feature.feature, missing);
         const tsNs = epochNs + feature.tNs;
+        const us = microseconds(tsNs);
+        featureTimes.push(us);
         features.row(7);
-        features.timestamptz(microseconds(tsNs));
+        features.timestamptz(us);
         features.int8(tsNs);
         features.float8(feature.value);
         features.int4(rows.streamId);
-        features.int2(this.#methodIds.get(featureMethodKey(feature))!);
+        features.int2(methodId);
         features.int2(feature.channelNo);
         features.int2(feature.qmask);
       }
     }
+    const first = group[0]!;
+    return { replaces: first.rows.replaces === null ? null : first, beats, features, beatTimes, featureTimes };
+  }
+
+  /** One replacement with what follows it up to the next. */
+  async #writeGroup(client: pg.Client, { replaces, beats, features }: Group, careful: boolean): Promise<void> {
+    if (replaces !== null) await this.#deleteRange(client, replaces);
     const copy = careful ? copyByTemporary : copyPlainly;
     await copy(client, 'beat', BEAT_COLUMNS, 'stream_id, channel_no, method_id, time', beats);
     await copy(client, 'feature', FEATURE_COLUMNS, 'stream_id, method_id, channel_no, time', features);
@@ -259,48 +296,38 @@ export class CopyWriter {
     }
   }
 
-  async #resolveMethods(client: pg.Client, steps: readonly Step[]): Promise<void> {
-    const missing = new Map<string, readonly ['beat' | 'feature', string, string]>();
-    for (const { rows } of steps) {
-      for (const beat of rows.beats) {
-        const key = beatMethodKey(beat);
-        if (!this.#methodIds.has(key)) missing.set(key, ['beat', beat.method.replace(/^[^:]*:|_v\d+$/g, ''), beat.method]);
-      }
-      for (const feature of rows.features) {
-        const key = featureMethodKey(feature);
-        if (!this.#methodIds.has(key)) missing.set(key, ['feature', feature.feature, feature.methodCode]);
-      }
-    }
-    for (const [key, [kind, name, code]] of missing) {
-      const cadence = kind === 'feature' ? (this.#options.cadences[name] ?? null) : null;
-      const { rows } = await client.query<{ id: number }>(
-        `insert into method (kind, name, code, cadence_hz, unit)
-         values ($1, $2, $3, $4, coalesce((select unit from biosignal where feature = $2 and project_id is null limit 1), ''))
-         on conflict (kind, name, code) do update set cadence_hz = coalesce(excluded.cadence_hz, method.cadence_hz) returning id`,
-        [kind, name, code, cadence],
-      );
-      this.#methodIds.set(key, rows[0]!.id);
-    }
+  /** @param name BEAT_NAME: in the code  @returns 0 when it is missing, and notes it */
+  #methodId(kind: Method['kind'], code: string, name: string, missing: Map<string, Method>): number {
+    const id = this.#methodIds[kind].get(code)?.get(name);
+    if (id !== undefined) return id;
+    missing.set(`${kind}:${code}:${name}`, { kind, code, name });
+    return 0;
+  }
+
+  async #enterMethod(client: pg.Client, { kind, code, name: given }: Method): Promise<void> {
+    const name = given === BEAT_NAME ? code.replace(/^[^:]*:|_v\d+$/g, '') : given;
+    const cadence = kind === 'feature' ? (this.#options.cadences[name] ?? null) : null;
+    const { rows } = await client.query<{ id: number }>(
+      `insert into method (kind, name, code, cadence_hz, unit)
+       values ($1, $2, $3, $4, coalesce((select unit from biosignal where feature = $2 and project_id is null limit 1), ''))
+       on conflict (kind, name, code) do update set cadence_hz = coalesce(excluded.cadence_hz, method.cadence_hz) returning id`,
+      [kind, name, code, cadence],
+    );
+    const ids = this.#methodIds[kind];
+    if (!ids.has(code)) ids.set(code, new Map());
+    ids.get(code)!.set(given, rows[0]!.id);
   }
 
   async #ensurePartitions(
     client: pg.Client,
-    steps: readonly Step[],
+    groups: readonly Group[],
     measurements: readonly ReportedMeasurement[],
     events: readonly ReportedEvent[],
   ): Promise<void> {
-    const times = (pick: (rows: DerivedRows) => readonly { tNs: bigint }[]): number[] =>
-      steps.flatMap(({ epochNs, rows }) => pick(rows).map((row) => microseconds(epochNs + row.tNs)));
-    await this.#partitions.ensure(
-      client,
-      'beat',
-      times((rows) => rows.beats),
-    );
-    await this.#partitions.ensure(
-      client,
-      'feature',
-      times((rows) => rows.features),
-    );
+    for (const { beatTimes, featureTimes } of groups) {
+      await this.#partitions.ensure(client, 'beat', beatTimes);
+      await this.#partitions.ensure(client, 'feature', featureTimes);
+    }
     await this.#partitions.ensure(
       client,
       'measurement',
@@ -406,16 +433,4 @@ function stableId(kind: string, item: Readonly<{ streamId: number; seq: number; 
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
   const hex = bytes.toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
-}
-
-function beatMethodKey(beat: DerivedBeat): string {
-  return `beat:${beat.method}`;
-}
-
-function featureMethodKey(feature: DerivedFeature): string {
-  return `feature:${feature.feature}:${feature.methodCode}`;
-}
-
-function microseconds(ns: bigint): number {
-  return Number(ns >= 0n ? ns / 1000n : (ns - 999n) / 1000n);
 }

@@ -19,8 +19,11 @@ export class Partitions {
   async ensure(client: pg.Client, relation: string, times: Iterable<number>): Promise<void> {
     if (!this.#enabled) return;
     const step = await this.#step(client, relation);
+    let before = NaN;
     for (const us of times) {
       const bin = Math.floor((us - ORIGIN_US) / step);
+      if (bin === before) continue;
+      before = bin;
       const key = `${relation}:${bin}`;
       if (this.#known.has(key)) continue;
       const at = (ORIGIN_US + bin * step) / 1e6;
