@@ -147,6 +147,7 @@ export async function makeTargets(): Promise<Target[]> {
     features: [{ name: 'hr', tsNs: 5n, value: 60, qmask: 1 }],
   });
   return [
+    await tokenTarget(), // first: its seed is good for half an hour
     made('packet', 100, [...packets, ...small], (bytes) => decodePacket(bytes, defaultPacketLimits)),
     made('batch', 3, [encodeBatch(packets)], (bytes) => splitBatch(bytes, defaultPacketLimits.packetBytesMax, 16_384)),
     made(
@@ -206,7 +207,6 @@ export async function makeTargets(): Promise<Target[]> {
     made('cursor', 2, [utf8(cursors.seal('org q', ['2026-01-01', 7, null]))], (bytes) => cursors.open('org q', text(bytes))),
     made('key', 1, [utf8(makeOrgKey('live').key)], (bytes) => parseKey(text(bytes))),
     liveControlTarget(),
-    await tokenTarget(),
     bodyTarget(packets[0]!),
   ];
 }
