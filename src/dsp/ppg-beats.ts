@@ -106,6 +106,9 @@ export class PpgBeatDetector implements BeatDetector {
   #start = 0;
   /** Consecutive missing samples; starts in a gap. */
   #missing = 1 << 30;
+  /** Samples until a block of the levels is full, and until the path is looked at. */
+  #blockLeft = 0;
+  #tickLeft = 0;
   #previousRise = 0;
   #rising = false;
   // the newest candidate, not yet final
@@ -219,6 +222,8 @@ export class PpgBeatDetector implements BeatDetector {
 
   #restart(): void {
     this.#start = this.#n;
+    this.#blockLeft = this.#block;
+    this.#tickLeft = this.#tick;
     for (const lead of this.#leads) lead.reset();
     this.#rise.reset();
     this.#steep.reset();
@@ -251,14 +256,17 @@ export class PpgBeatDetector implements BeatDetector {
     }
     this.#previousRise = sum;
     if (this.#topAt >= 0 && n - this.#topAt >= this.#merge) this.#closeTop();
-    const age = n + 1 - this.#start;
-    if (age % this.#block === 0) {
+    if (--this.#blockLeft === 0) {
+      this.#blockLeft = this.#block;
       this.#level.closeBlock();
       this.#steepLevel.closeBlock();
       for (const lead of this.#leads) lead.closeBlock(this.#block);
     }
     if (this.#waitHead < this.#waitTail && n - this.#waiting[3 * (this.#waitHead & WAITING_MASK)]! >= this.#ahead) this.#admit();
-    if (age % this.#tick === 0 && this.#nodeEnd > this.#nodeBase) this.#commit(n - this.#ahead - this.#lag, out);
+    if (--this.#tickLeft === 0) {
+      this.#tickLeft = this.#tick;
+      if (this.#nodeEnd > this.#nodeBase) this.#commit(n - this.#ahead - this.#lag, out);
+    }
     this.#n = n + 1;
   }
 

@@ -38,8 +38,11 @@ const RATE_STEP_SEC = 2;
 const RATE_RING = 8;
 /** Seconds whose sums are kept. */
 const SECONDS = 24;
-/** Samples along one beat for the template. */
+/** Samples along one beat for the template, from 0.3 intervals before its position to 0.5 after it. */
 const SHAPE = 24;
+const shapeAt = Float64Array.from({ length: SHAPE }, (_, k) => -0.3 + (0.8 * k) / (SHAPE - 1));
+/** Of the band-pass. */
+const POSITION_DELAY_SEC = 0.028;
 const BEATS_MAX = 64;
 
 /** `sqi` at or above: good; below the other: bad. */
@@ -77,6 +80,7 @@ const shapes = new Float64Array(BEATS_MAX * SHAPE);
 const template = new Float64Array(SHAPE);
 const scratch = new Float64Array(BEATS_MAX);
 const heights = new Float64Array(BEATS_MAX);
+let windowed = new Float64Array(512);
 const decimated = [new Float64Array(1)] as const;
 
 /** Parallel growable columns. */
@@ -237,11 +241,12 @@ export class PpgQuality {
     this.#ring[this.#n++ % this.#ring.length] = y;
     const sums = this.#sums;
     const at = (this.#nowSec % SECONDS) * SUMS;
+    const squared = y * y;
     sums[at + COUNT]!++;
     sums[at + LOST]! += lost;
     sums[at + Y1]! += y;
-    sums[at + Y2]! += y * y;
-    sums[at + Y3]! += y * y * y;
+    sums[at + Y2]! += squared;
+    sums[at + Y3]! += squared * y;
     sums[at + NOISE]! += rough * rough;
   }
 
@@ -289,10 +294,11 @@ export class PpgQuality {
     for (let i = 0; i < steps; i++) scratch[i] = position[first + i + 1]! - position[first + i]!;
     const interval = steps > 0 ? medianOf(scratch, steps) : this.#rate;
     f[6] = spread(scratch, steps, interval);
-    this.#shape(first, count, interval, to);
+    const origin = this.#copyWindow(first, interval, from, to);
+    this.#shape(first, count, interval, origin, to);
     f[7] = spread(heights, count, medianOf(heights, count));
     f[3] = skewness();
-    f[8] = Math.max(this.#periodicity(from, to, Math.floor(interval)), this.#periodicity(from, to, Math.ceil(interval)));
+    f[8] = periodicity(from - origin, to - origin, interval);
     f[9] = totals[Y2]! > 0 ? 0.5 * Math.log(totals[NOISE]! / totals[Y2]! + 1e-4) : 0;
   }
 
@@ -311,20 +317,18 @@ export class PpgQuality {
   }
 
   /** Resamples each beat to SHAPE points, from 0.3 intervals before to 0.5 after its position, and compares it with their mean. */
-  #shape(first: number, count: number, interval: number, end: number): void {
-    const ring = this.#ring;
-    const size = ring.length;
+  #shape(first: number, count: number, interval: number, origin: number, end: number): void {
     template.fill(0);
-    const delay = this.#rate * 0.028;
     for (let b = 0; b < count; b++) {
-      const centre = this.#found.position[first + b]! + delay;
+      const centre = this.#found.position[first + b]! + this.#rate * POSITION_DELAY_SEC;
       let min = Number.POSITIVE_INFINITY;
       let max = Number.NEGATIVE_INFINITY;
       let mean = 0;
       for (let k = 0; k < SHAPE; k++) {
-        const at = Math.max(0, Math.min(end - 2, centre + (-0.3 + (0.8 * k) / (SHAPE - 1)) * interval));
+        const at = Math.max(0, Math.min(end - 2, centre + shapeAt[k]! * interval));
         const i = Math.floor(at);
-        const y = ring[i % size]! + (at - i) * (ring[(i + 1) % size]! - ring[i % size]!);
+        const left = windowed[i - origin]!;
+        const y = left + (at - i) * (windowed[i + 1 - origin]! - left);
         shapes[b * SHAPE + k] = y;
         mean += y / SHAPE;
         if (y < min) min = y;
@@ -333,13 +337,15 @@ export class PpgQuality {
       heights[b] = max - min;
       let power = 0;
       for (let k = 0; k < SHAPE; k++) {
-        shapes[b * SHAPE + k] = shapes[b * SHAPE + k]! - mean;
-        power += shapes[b * SHAPE + k]! ** 2;
+        const y = shapes[b * SHAPE + k]! - mean;
+        shapes[b * SHAPE + k] = y;
+        power += y * y;
       }
       const scale = power > 0 ? 1 / Math.sqrt(power) : 0;
       for (let k = 0; k < SHAPE; k++) {
-        shapes[b * SHAPE + k] = shapes[b * SHAPE + k]! * scale;
-        template[k] = template[k]! + shapes[b * SHAPE + k]!;
+        const y = shapes[b * SHAPE + k]! * scale;
+        shapes[b * SHAPE + k] = y;
+        template[k] = template[k]! + y;
       }
     }
     let norm = 0;
@@ -358,21 +364,54 @@ export class PpgQuality {
     this.features[2] = low;
   }
 
-  #periodicity(from: number, to: number, lag: number): number {
+  /** Copies what #shape and periodicity look at: from the start of the first beat, or of the window, to its end.
+   *  @returns which decimated sample windowed[0] is */
+  #copyWindow(first: number, interval: number, from: number, to: number): number {
+    const start = this.#found.position[first]! + this.#rate * POSITION_DELAY_SEC + shapeAt[0]! * interval;
+    const origin = Math.max(0, Math.min(from, to - 2, Math.floor(start)));
+    const n = to - origin;
+    if (windowed.length < n) windowed = new Float64Array(n + 64);
     const ring = this.#ring;
-    const size = ring.length;
-    let product = 0;
-    let a2 = 0;
-    let b2 = 0;
-    for (let i = from; i + lag < to; i++) {
-      const a = ring[i % size]!;
-      const b = ring[(i + lag) % size]!;
-      product += a * b;
-      a2 += a * a;
-      b2 += b * b;
+    const { length } = ring;
+    let slot = origin % length;
+    for (let i = 0; i < n; i++) {
+      windowed[i] = ring[slot]!;
+      if (++slot === length) slot = 0;
     }
-    return a2 > 0 && b2 > 0 ? product / Math.sqrt(a2 * b2) : 0;
+    return origin;
   }
+}
+
+/** Higher autocorrelation of windowed[from, to) at the two whole lags beside `lag`. */
+function periodicity(from: number, to: number, lag: number): number {
+  const x = windowed;
+  const short = Math.floor(lag);
+  const long = Math.ceil(lag);
+  let product = 0;
+  let product2 = 0;
+  let a2 = 0;
+  let b2 = 0;
+  let c2 = 0;
+  const end = to - long;
+  for (let i = from; i < end; i++) {
+    const a = x[i]!;
+    const b = x[i + short]!;
+    const c = x[i + long]!;
+    product += a * b;
+    product2 += a * c;
+    a2 += a * a;
+    b2 += b * b;
+    c2 += c * c;
+  }
+  const longer = a2 > 0 && c2 > 0 ? product2 / Math.sqrt(a2 * c2) : 0;
+  for (let i = Math.max(from, end); i + short < to; i++) {
+    const a = x[i]!;
+    const b = x[i + short]!;
+    product += a * b;
+    a2 += a * a;
+    b2 += b * b;
+  }
+  return Math.max(a2 > 0 && b2 > 0 ? product / Math.sqrt(a2 * b2) : 0, longer);
 }
 
 /** Sums over the window that is being judged. */
@@ -429,12 +468,16 @@ function spread(x: Float64Array, n: number, centre: number): number {
   return sum / n;
 }
 
-const sorter = new Float64Array(BEATS_MAX);
+const sorted = new Float64Array(BEATS_MAX);
 
+/** By insertion: ten values, in ascending order more often than not. */
 function medianOf(x: Float64Array, n: number): number {
-  const sorted = sorter.subarray(0, n);
-  for (let i = 0; i < n; i++) sorted[i] = x[i]!;
-  sorted.sort();
+  for (let i = 0; i < n; i++) {
+    const value = x[i]!;
+    let k = i;
+    for (; k > 0 && sorted[k - 1]! > value; k--) sorted[k] = sorted[k - 1]!;
+    sorted[k] = value;
+  }
   return n % 2 === 1 ? sorted[n >> 1]! : (sorted[(n >> 1) - 1]! + sorted[n >> 1]!) / 2;
 }
 

@@ -75,10 +75,11 @@ export class TwoAverageDetector {
       state[3] = low.b2 * h - low.a2 * y;
       const n = this.#n++;
       ring[n & mask] = y;
-      const squared = (k: number): number => (k >= 0 && ring[k & mask]! > 0 ? ring[k & mask]! ** 2 : 0);
-      this.#longSum += squared(n) - squared(n - this.#long);
-      this.#shortSum += squared(n - lag) - squared(n - lag - this.#short);
-      this.#mean += this.#decay * (squared(n) - this.#mean);
+      // what lies before the first sample reads as 0: the ring is longer than the long mean
+      const squared = positiveSquare(y);
+      this.#longSum += squared - positiveSquare(ring[(n - this.#long) & mask]!);
+      this.#shortSum += positiveSquare(ring[(n - lag) & mask]!) - positiveSquare(ring[(n - lag - this.#short) & mask]!);
+      this.#mean += this.#decay * (squared - this.#mean);
       const on = this.#shortSum / this.#short > this.#longSum / this.#long + 0.02 * this.#mean;
       const at = n - lag;
       if (on && this.#from < 0) this.#from = at;
@@ -114,3 +115,5 @@ export class TwoAverageDetector {
     out.position[out.count++] = position;
   }
 }
+
+const positiveSquare = (y: number): number => (y > 0 ? y * y : 0);

@@ -55,6 +55,7 @@ export interface Chain {
 const keptUs = 302_000_000;
 const secondUs = 1_000_000;
 const keptFlagsUs = 30_000_000;
+const keptFlags = 64;
 /** From the start of a second to the end of the 10 s by which ECG judges it. */
 const judgedAfterUs = 6_000_000;
 const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
@@ -84,7 +85,7 @@ export class BeatChain implements Chain, RowTaker {
   readonly #sink: RowSink;
   readonly #breathing: BeatModulation | null;
   readonly #methods: ChainMethods;
-  /** Flags of judged seconds by their start, µs; the last half minute. */
+  /** Flags of judged seconds by their start, µs; the last half minute, or a little more. */
   readonly #flags = new Map<number, QualityFlag>();
   /** Flags of heart rates by their time, µs; likewise. */
   readonly #rateFlags = new Map<number, QualityFlag>();
@@ -116,8 +117,9 @@ export class BeatChain implements Chain, RowTaker {
 
   get finalUs(): number {
     if (this.feed.k < 0) return Number.POSITIVE_INFINITY;
-    const [values, breathing] = [this.#values?.finalUs, this.#breathing?.finalUs];
-    return Math.min(this.#finalUs, values ?? Number.POSITIVE_INFINITY, breathing ?? Number.POSITIVE_INFINITY);
+    const values = this.#values?.finalUs ?? Number.POSITIVE_INFINITY;
+    const breathing = this.#breathing?.finalUs ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#finalUs, values, breathing);
   }
 
   advance(): void {
@@ -188,8 +190,9 @@ export class BeatChain implements Chain, RowTaker {
     // beats may yet be put between the last one and the next
     const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;
     this.#finalUs = Math.min(judgedUs, Math.max(lastUs + 1, judgedUs - intervalMaxUs));
-    forgetFlags(this.#flags, flaggedUs - keptFlagsUs);
-    forgetFlags(this.#rateFlags, flaggedUs - keptFlagsUs);
+    // not at every packet: an iterator each
+    if (this.#flags.size > keptFlags) forgetFlags(this.#flags, flaggedUs - keptFlagsUs);
+    if (this.#rateFlags.size > keptFlags) forgetFlags(this.#rateFlags, flaggedUs - keptFlagsUs);
     const keepUs = Math.min(judgedUs, this.#values?.finalUs ?? judgedUs, this.#breathing?.finalUs ?? judgedUs) - keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);

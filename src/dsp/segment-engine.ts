@@ -35,7 +35,8 @@ export class StreamEngine implements RowSink {
   readonly #chains: Chain[] = [];
   /** By channelNo: what takes its samples. */
   readonly #routes: Route[][];
-  readonly #touched = new Set<Chain>();
+  /** Chains with something new, each once. */
+  readonly #touched: Chain[] = [];
   readonly #stock: KernelStock;
   readonly #spo2: Spo2Calibration | null;
   /** What was final before a flush: the flush may have to be taken back. */
@@ -86,7 +87,11 @@ export class StreamEngine implements RowSink {
     else for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
     if (qmask !== null) for (let i = cut; i < cut + n; i++) if (qmask[i]! >= badSample) physical[at + i] = Number.NaN;
     bridge?.run(k0 + cut, physical, n);
-    this.#touched.add(chain);
+    this.#touch(chain);
+  }
+
+  #touch(chain: Chain): void {
+    if (!this.#touched.includes(chain)) this.#touched.push(chain);
   }
 
   /** Nothing more of a channel before index k. */
@@ -94,14 +99,14 @@ export class StreamEngine implements RowSink {
     for (const { chain, lead, bridge } of this.#routes[channelNo] ?? []) {
       if (bridge === null) chain.feed.pass(lead, k);
       else bridge.pass(k);
-      this.#touched.add(chain);
+      this.#touch(chain);
     }
   }
 
   /** Processes what was taken. How it was cut into calls changes nothing. */
   settle(): void {
-    for (const chain of this.#touched) chain.advance();
-    this.#touched.clear();
+    for (let i = 0; i < this.#touched.length; i++) this.#touched[i]!.advance();
+    this.#touched.length = 0;
   }
 
   /** The data ends here, or goes on more than a context (16 s) later. */
@@ -110,7 +115,7 @@ export class StreamEngine implements RowSink {
       for (const { bridge, chain } of routes) {
         if (bridge === null) continue;
         bridge.flush();
-        this.#touched.add(chain);
+        this.#touch(chain);
       }
     this.settle();
     const finalUs = this.finalUs;
