@@ -1,0 +1,2 @@
+-- row-of-800-samples
+SELECT 1;
