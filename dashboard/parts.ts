@@ -63,6 +63,24 @@ export function badge(tone: Tone, word: string): TemplateResult {
   return html`<span class="badge ${tone}"><span aria-hidden="true">${marks[tone]}</span>${word}</span>`;
 }
 
+type Named = Readonly<{ id: string; name: string }>;
+
+/** What something belongs to: a project, or all of them. */
+export function projectName(projects: readonly Named[], id: string | null): Content {
+  return id === null ? html`<span class="muted">all</span>` : (projects.find((project) => project.id === id)?.name ?? id);
+}
+
+/** The field `project` of a form: one, or '' for all. */
+export function projectSelect(projects: readonly Named[]): TemplateResult {
+  return html`<label
+    >Project
+    <select name="project">
+      <option value="">All projects</option>
+      ${projects.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}
+    </select></label
+  >`;
+}
+
 /** Choices of which one holds. */
 export function chips<T extends string>(
   label: string,

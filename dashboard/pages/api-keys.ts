@@ -2,10 +2,11 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
-import { tableOf } from '../parts.ts';
+import { Asking, projectName, projectSelect, tableOf } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
 import type { ApiKey, NewApiKey, Project } from '../service.ts';
+import { ShownOnce } from '../shown-once.ts';
 
 const scopes = [
   ['read', 'Read', "any user's data in the organization"],
@@ -18,16 +19,17 @@ export class ApiKeysPage extends Page {
   override readonly title = 'API keys';
   #keys: readonly ApiKey[] = [];
   #projects: readonly Project[] = [];
-  #fresh: NewApiKey | null = null;
-  #copied = false;
-  #asking: { id: string; what: 'rotate' | 'revoke' } | null = null;
+  /** The key whose rotation is being asked about. */
+  #rotating: string | null = null;
+  readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
+  readonly #asking = new Asking(this.context.redraw);
 
   protected override async load(): Promise<void> {
     [this.#keys, this.#projects] = await Promise.all([call('GET', '/api/v1/api-keys'), call('GET', '/api/v1/projects')]);
   }
 
   protected override left(): void {
-    this.#fresh = null;
+    this.#fresh.forget();
   }
 
   async #create(event: SubmitEvent): Promise<void> {
@@ -40,23 +42,18 @@ export class ApiKeysPage extends Page {
       project_id: text('project') || null,
       expires_at: days > 0 ? new Date(Date.now() + days * 864e5).toISOString() : null,
     };
-    await this.#show(async () => {
-      this.#fresh = await call('POST', '/api/v1/api-keys', { body });
+    await this.change(async () => {
+      this.#show(await call('POST', '/api/v1/api-keys', { body }));
       form.reset();
     });
   }
 
-  async #show(action: () => Promise<void>): Promise<void> {
-    this.#copied = false;
-    await this.run(async () => {
-      await action();
-      this.#asking = null;
-      await this.load();
-    });
+  #show({ name, key }: NewApiKey): void {
+    this.#fresh.show({ title: `New key: ${name}`, text: 'Copy it now. It is shown this once; only its hash is kept.', secret: key });
   }
 
   protected override body(): TemplateResult {
-    return html`${this.#freshKey()}
+    return html`${this.#fresh.view()}
       <section class="card">
         <h2>Keys of this organization</h2>
         <p class="muted">Organization keys belong on servers. Browsers get a user token that your backend mints with a Write key.</p>
@@ -67,10 +64,7 @@ export class ApiKeysPage extends Page {
             { name: 'Scopes', cell: (key) => key.scopes.join(', ') },
             {
               name: 'Project',
-              cell: (key) =>
-                key.project_id === null
-                  ? html`<span class="muted">all</span>`
-                  : (this.#projects.find((item) => item.id === key.project_id)?.name ?? key.project_id),
+              cell: (key) => projectName(this.#projects, key.project_id),
             },
             { name: 'Last used', cell: (key) => this.time(key.last_used_at) },
             {
@@ -89,67 +83,32 @@ export class ApiKeysPage extends Page {
       ${this.#form()}`;
   }
 
-  #freshKey(): TemplateResult | typeof nothing {
-    const fresh = this.#fresh;
-    if (fresh === null) return nothing;
-    return html`<section class="card fresh" role="alert">
-      <h2>New key: ${fresh.name}</h2>
-      <p>Copy it now. It is shown this once; only its hash is kept.</p>
-      <div class="secret">
-        <code>${fresh.key}</code>
-        <button
-          type="button"
-          @click=${() =>
-            void this.run(async () => {
-              await navigator.clipboard.writeText(fresh.key);
-              this.#copied = true;
-            })}
-        >
-          ${this.#copied ? 'Copied' : 'Copy'}
-        </button>
-        <button
-          type="button"
-          @click=${() => {
-            this.#fresh = null;
-            this.context.redraw();
-          }}
-        >
-          I have stored it
-        </button>
-      </div>
-    </section>`;
-  }
-
   #actions(key: ApiKey): TemplateResult | typeof nothing {
     if (['revoked', 'expired'].includes(stateOf(key))) return nothing;
-    const asking = this.#asking?.id === key.id ? this.#asking.what : null;
-    const ask = (what: 'rotate' | 'revoke') => () => {
-      this.#asking = { id: key.id, what };
+    const params = { keyId: key.id };
+    const rotate = (id: string | null) => () => {
+      this.#rotating = id;
+      this.#asking.close();
       this.context.redraw();
     };
-    if (asking === 'revoke') {
-      return html`<span>Stop this key now?</span>
-        <button
-          type="button"
-          class="danger"
-          @click=${() => void this.#show(async () => void (await call('DELETE', '/api/v1/api-keys/{keyId}', { params: { keyId: key.id } })))}
-        >
-          Revoke
-        </button>
-        ${this.#keep()}`;
-    }
-    if (asking === null) {
-      return html`<button type="button" @click=${ask('rotate')}>Rotate<span class="vh"> ${key.name}</span></button>
-        <button type="button" @click=${ask('revoke')}>Revoke<span class="vh"> ${key.name}</span></button>`;
+    if (this.#rotating !== key.id) {
+      return html`<button type="button" @click=${rotate(key.id)}>Rotate<span class="vh"> ${key.name}</span></button> ${this.#asking.button(
+          key.id,
+          'Revoke',
+          key.name,
+          'Stop this key now?',
+          () => {
+            this.#asking.close();
+            void this.change(() => call('DELETE', '/api/v1/api-keys/{keyId}', { params }));
+          },
+        )}`;
     }
     return html`<form
       @submit=${(event: SubmitEvent) => {
-        const overlap = Number(formValues(event).text('overlap'));
-        void this.#show(async () => {
-          this.#fresh = await call('POST', '/api/v1/api-keys/{keyId}/rotate', {
-            params: { keyId: key.id },
-            body: { overlap_sec: overlap },
-          });
+        const body = { overlap_sec: Number(formValues(event).text('overlap')) };
+        void this.change(async () => {
+          this.#show(await call('POST', '/api/v1/api-keys/{keyId}/rotate', { params, body }));
+          this.#rotating = null;
         });
       }}
     >
@@ -162,20 +121,9 @@ export class ApiKeysPage extends Page {
           <option value="0">no longer</option>
         </select></label
       >
-      <button class="primary">Rotate</button>${this.#keep()}
+      <button class="primary">Rotate</button>
+      <button type="button" @click=${rotate(null)}>Keep</button>
     </form>`;
-  }
-
-  #keep(): TemplateResult {
-    return html`<button
-      type="button"
-      @click=${() => {
-        this.#asking = null;
-        this.context.redraw();
-      }}
-    >
-      Keep
-    </button>`;
   }
 
   #form(): TemplateResult {
@@ -183,13 +131,7 @@ export class ApiKeysPage extends Page {
       <h2>Create a key</h2>
       <form class="fields" @submit=${(event: SubmitEvent) => void this.#create(event)}>
         <label>Name<input name="name" required maxlength="100" placeholder="backend of the clinic app" autocomplete="off" /></label>
-        <label
-          >Project
-          <select name="project">
-            <option value="">All projects</option>
-            ${this.#projects.map((project) => html`<option value=${project.id}>${project.name}</option>`)}
-          </select></label
-        >
+        ${projectSelect(this.#projects)}
         <label
           >For
           <select name="env">

@@ -1,12 +1,14 @@
 /** Settings > Device profiles: which channels a kind of device sends. */
-import { html } from 'lit-html';
+import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, unitLabel } from '../../widgets/shared/format.ts';
 import { formValues, Page } from '../page.ts';
 import { badge } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
-import type { DeviceProfile } from '../service.ts';
+import type { Device, DeviceProfile } from '../service.ts';
+
+const DEVICES_MAX = 200;
 
 type Kind = DeviceProfile['channels'][number]['kind'];
 
@@ -14,13 +16,18 @@ export class DeviceProfilesPage extends Page {
   override readonly title = 'Device profiles';
   protected override readonly lead = 'Clients read them from /api/v1/bootstrap to set a device up. A packet need not follow one.';
   #profiles: readonly DeviceProfile[] = [];
+  #devices: readonly Device[] = [];
+  #given = '';
 
   protected override async load(): Promise<void> {
-    this.#profiles = await call('GET', '/api/v1/device-profiles');
+    [this.#profiles, this.#devices] = await Promise.all([
+      call('GET', '/api/v1/device-profiles'),
+      call('GET', '/api/v1/devices', { query: { limit: DEVICES_MAX } }),
+    ]);
   }
 
   protected override body(): TemplateResult {
-    return html`${this.#profiles.map((profile) => this.#profile(profile))}
+    return html`${this.#profiles.map((profile) => this.#profile(profile))} ${this.#devices.length === 0 ? nothing : this.#giving()}
       <section class="card">
         <h2>Add a profile</h2>
         <form class="fields" @submit=${(event: SubmitEvent) => this.#add(event)}>
@@ -38,6 +45,17 @@ export class DeviceProfilesPage extends Page {
                 placeholder="ecg.ii ecg 250 mV II&#10;ppg.ir ppg 100 1 wrist"
               ></textarea>
             </label>
+          </fieldset>
+          <fieldset>
+            <legend>Oximeter: SpO₂ = offset − slope × R</legend>
+            <p class="muted">
+              R is the ratio of the red and the infrared light's pulsation. From the maker's calibration study; without it, SpO₂ from this
+              device is never better than suspect. Holds for recordings that begin after a device has the profile.
+            </p>
+            <div class="row">
+              <label>Offset, % <input name="spo2_offset" type="number" step="any" min="1" max="200" placeholder="110" /></label>
+              <label>Slope, % <input name="spo2_slope" type="number" step="any" min="1" max="200" placeholder="25" /></label>
+            </div>
           </fieldset>
           <div><button class="primary">Add profile</button></div>
         </form>
@@ -68,7 +86,51 @@ export class DeviceProfilesPage extends Page {
               )}
             </ul>`
       }
+      ${
+        profile.spo2_calibration === null
+          ? nothing
+          : html`<p>
+              SpO₂ = ${formatNumber(locale, profile.spo2_calibration.offset, 4)} −
+              ${formatNumber(locale, profile.spo2_calibration.slope, 4)} × R
+            </p>`
+      }
     </section>`;
+  }
+
+  #giving(): TemplateResult {
+    return html`<section class="card">
+      <h2>Give a device a profile</h2>
+      <form class="row" @submit=${(event: SubmitEvent) => this.#give(event)}>
+        <label
+          >Device
+          <select name="device">
+            ${this.#devices.map((device) => html`<option value=${device.device_id}>${device.name || device.device_id}</option>`)}
+          </select></label
+        >
+        <label
+          >Profile
+          <select name="profile">
+            ${this.#profiles.map((profile) => html`<option value=${profile.id}>${profile.name}</option>`)}
+            <option value="">none</option>
+          </select></label
+        >
+        <button>Give</button>
+      </form>
+      <p role="status" class="muted">${this.#given}</p>
+    </section>`;
+  }
+
+  #give(event: SubmitEvent): void {
+    const { text } = formValues(event);
+    const profile = this.#profiles.find(({ id }) => id === text('profile'));
+    void this.run(async () => {
+      const params = { deviceId: text('device') };
+      const { device_id: device } = await call('PUT', '/api/v1/devices/{deviceId}/profile', {
+        params,
+        body: { profile_id: profile?.id ?? null },
+      });
+      this.#given = `${device} has ${profile === undefined ? 'no profile' : `the profile ${profile.name}`} from its next recording on.`;
+    });
   }
 
   #add(event: SubmitEvent): void {
@@ -82,12 +144,15 @@ export class DeviceProfilesPage extends Page {
         const [code = '', kind = 'other', rate = '', unit = '1', ...lead] = line.split(/\s+/);
         return { code, kind: kind as Kind, rate_hz: Number(rate), unit, lead: lead.join(' ') };
       });
+    const [offset, slope] = [text('spo2_offset'), text('spo2_slope')];
     const body: BodyOf<'createDeviceProfile'> = {
       code: text('code'),
       name: text('name'),
       manufacturer: text('manufacturer'),
       model: text('model'),
       channels,
+      // One of the two alone is for the service to refuse, in its words.
+      spo2_calibration: offset === '' && slope === '' ? null : { offset: Number(offset), slope: Number(slope) },
     };
     void this.change(() => call('POST', '/api/v1/device-profiles', { body }).then(() => form.reset()));
   }

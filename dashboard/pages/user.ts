@@ -1,4 +1,4 @@
-/** One user: live monitor, trends, recordings. */
+/** One user: live monitor, trends, what they reported, recordings. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
@@ -6,6 +6,7 @@ import { formatNumber } from '../../widgets/shared/format.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Page } from '../page.ts';
 import { emptyState, tableOf } from '../parts.ts';
+import { Reported } from '../reported.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
 
@@ -13,6 +14,7 @@ export class UserPage extends Page {
   #user: Xuser | null = null;
   #streams: readonly Stream[] = [];
   #monitor: LiveMonitor | null = null;
+  readonly #reported = new Reported(this.context.locale);
 
   override get title(): string {
     return this.#user === null ? 'User' : this.#user.display_name || this.#user.external_id;
@@ -24,6 +26,7 @@ export class UserPage extends Page {
       call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: id } }),
       call('GET', '/api/v1/streams', { query: { subject_id: id, limit: 20 } }),
     ]);
+    await this.#reported.load(id, this.#user.project_id);
     if (!this.#streams.some((stream) => stream.is_flowing)) return;
     this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);
     // The provider is drawn first; its session exists a task later.
@@ -50,6 +53,7 @@ export class UserPage extends Page {
                 ${this.#monitor.view()}`
         }
       </bio-provider>
+      ${this.#reported.view()}
       <section class="card">
         <h2>Recordings</h2>
         ${this.#streams.length === 0 ? emptyState('None yet', 'A recording begins with the first packet of a device.') : this.#table()}

@@ -2,11 +2,12 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
-import { Asking, badge, emptyState, tableOf } from '../parts.ts';
+import { Asking, badge, emptyState, projectName, projectSelect, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
-import type { Delivery, NewWebhook, Project, Webhook } from '../service.ts';
+import type { Delivery, Project, Webhook } from '../service.ts';
+import { ShownOnce } from '../shown-once.ts';
 
 const events = [
   ['episode.created', 'an episode began, or a safety answer was given'],
@@ -22,7 +23,7 @@ export class WebhooksPage extends Page {
   protected override readonly lead = 'The service tells your server what happened: signed, and tried again for a day and a half.';
   #hooks: readonly Webhook[] = [];
   #projects: readonly Project[] = [];
-  #fresh: NewWebhook | null = null;
+  readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
   #open: string | null = null;
   #deliveries: readonly Delivery[] = [];
   readonly #asking = new Asking(this.context.redraw);
@@ -37,36 +38,15 @@ export class WebhooksPage extends Page {
   }
 
   protected override left(): void {
-    this.#fresh = null;
+    this.#fresh.forget();
   }
 
   protected override body(): TemplateResult {
-    return html`${this.#secret()}
+    return html`${this.#fresh.view()}
       <section class="card">
         ${this.#hooks.length === 0 ? emptyState('Nobody is told yet', 'Add the address of your server below.') : this.#table()}
       </section>
       ${this.#log()} ${this.#form()}`;
-  }
-
-  #secret(): TemplateResult | typeof nothing {
-    const fresh = this.#fresh;
-    if (fresh === null) return nothing;
-    return html`<section class="card fresh" role="alert">
-      <h2>Secret of ${fresh.url}</h2>
-      <p>Copy it now: your server checks webhook-signature with it (HMAC-SHA-256). It is shown this once.</p>
-      <div class="secret">
-        <code>${fresh.secret}</code>
-        <button
-          type="button"
-          @click=${() => {
-            this.#fresh = null;
-            this.context.redraw();
-          }}
-        >
-          I have stored it
-        </button>
-      </div>
-    </section>`;
   }
 
   #table(): TemplateResult {
@@ -74,7 +54,7 @@ export class WebhooksPage extends Page {
       [
         { name: 'Address', cell: (hook) => html`<code>${hook.url}</code> <span class="muted">${hook.description}</span>` },
         { name: 'Events', cell: (hook) => (hook.events.includes('*') ? 'all' : hook.events.join(', ')) },
-        { name: 'Project', cell: (hook) => this.#projects.find((project) => project.id === hook.project_id)?.name ?? 'all' },
+        { name: 'Project', cell: (hook) => projectName(this.#projects, hook.project_id) },
         { name: 'Since', cell: (hook) => this.time(hook.created_at) },
         {
           name: 'Actions',
@@ -152,7 +132,9 @@ export class WebhooksPage extends Page {
             description: text('description'),
           };
           void this.change(async () => {
-            this.#fresh = await call('POST', '/api/v1/webhooks', { body });
+            const { url, secret } = await call('POST', '/api/v1/webhooks', { body });
+            const checked = 'Copy it now: your server checks webhook-signature with it (HMAC-SHA-256). It is shown this once.';
+            this.#fresh.show({ title: `Secret of ${url}`, text: checked, secret });
             form.reset();
           });
         }}
@@ -160,13 +142,7 @@ export class WebhooksPage extends Page {
         <label
           >Address<input name="url" type="url" required placeholder="https://clinic.example/hooks/biosignal" autocomplete="off"
         /></label>
-        <label
-          >Project
-          <select name="project">
-            <option value="">All projects</option>
-            ${this.#projects.map((project) => html`<option value=${project.id}>${project.name}</option>`)}
-          </select></label
-        >
+        ${projectSelect(this.#projects)}
         <label>Note<input name="description" maxlength="500" autocomplete="off" /></label>
         <fieldset>
           <legend>Events</legend>

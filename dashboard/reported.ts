@@ -1,0 +1,182 @@
+/** What one person entered and was given to do, as their carers read it: answers with scores, mood, tasks, goals. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
+import { badge, emptyState, percent } from './parts.ts';
+import type { Tone } from './parts.ts';
+import { call } from './service.ts';
+import type { Goal, Mood, QuestionnaireAnswer, QuestionnaireItem, Task } from './service.ts';
+
+const SHOWN = 10;
+const moods = ['Very bad', 'Bad', 'Neutral', 'Good', 'Very good'] as const;
+const taskWords: Readonly<Record<Task['status'], readonly [Tone, string]>> = {
+  due: ['warn', 'due'],
+  done: ['good', 'done'],
+  skipped: ['off', 'skipped'],
+};
+/** The part of FHIR's QuestionnaireResponse that the service takes. */
+type AnswerItem = Readonly<{ linkId: string; answer?: readonly Readonly<Record<string, unknown>>[]; item?: readonly AnswerItem[] }>;
+
+export class Reported {
+  readonly #locale: string;
+  #answers: readonly QuestionnaireAnswer[] = [];
+  #moods: readonly Mood[] = [];
+  #tasks: readonly Task[] = [];
+  #goals: readonly Goal[] = [];
+  /** Questions of a version, by their id: `phq-9|1`. */
+  readonly #questions = new Map<string, ReadonlyMap<string, string>>();
+
+  constructor(locale: string) {
+    this.#locale = locale;
+  }
+
+  async load(subjectId: string, projectId: string): Promise<void> {
+    const query = { subject_id: subjectId };
+    [this.#answers, this.#moods, this.#tasks, this.#goals] = await Promise.all([
+      call('GET', '/api/v1/questionnaire-responses', { query: { ...query, limit: SHOWN } }),
+      call('GET', '/api/v1/moods', { query: { ...query, limit: SHOWN, order: 'desc' } }),
+      call('GET', '/api/v1/tasks', { query }),
+      call('GET', '/api/v1/goals', { query }),
+    ]);
+    const versions = new Map(this.#answers.map((answer) => [keyOf(answer), answer]));
+    await Promise.all(
+      [...versions].map(async ([key, { questionnaire, version }]) => {
+        if (this.#questions.has(key)) return;
+        const resource: { id: string; item?: readonly QuestionnaireItem[] } = await call(
+          'GET',
+          '/api/v1/questionnaires/{questionnaireId}',
+          {
+            params: { questionnaireId: questionnaire },
+            query: { project_id: projectId, version },
+          },
+        );
+        this.#questions.set(key, questionsOf(resource.item ?? []));
+      }),
+    );
+  }
+
+  view(): TemplateResult {
+    const nothingYet = this.#answers.length + this.#moods.length + this.#tasks.length + this.#goals.length === 0;
+    if (nothingYet) {
+      return html`<section class="card">
+        <h2>Reported</h2>
+        ${emptyState('Nothing reported yet', 'Answers, moods, tasks and goals appear here as soon as the application sends or sets them.')}
+      </section>`;
+    }
+    return html`<div class="reported">
+      <section class="card">
+        <h2>Answers</h2>
+        ${this.#answers.length === 0 ? html`<p class="muted">None yet</p>` : this.#answers.map((answer) => this.#answer(answer))}
+      </section>
+      <section class="card">
+        <h2>Tasks</h2>
+        ${
+          this.#tasks.length === 0
+            ? html`<p class="muted">None now</p>`
+            : html`<ul class="plain rows">
+                ${this.#tasks.map((task) => this.#task(task))}
+              </ul>`
+        }
+      </section>
+      <section class="card">
+        <h2>Goals</h2>
+        ${this.#goals.length === 0 ? html`<p class="muted">None set</p>` : this.#goals.map((goal) => this.#goal(goal))}
+        <h2>Mood</h2>
+        ${
+          this.#moods.length === 0
+            ? html`<p class="muted">None yet</p>`
+            : html`<ul class="plain rows">
+                ${this.#moods.map(
+                  (mood) =>
+                    html`<li>
+                      <b>${moods[mood.score - 1]}</b> ${this.#time(mood.time)} ${mood.note === null ? nothing : html`<p>${mood.note}</p>`}
+                    </li>`,
+                )}
+              </ul>`
+        }
+      </section>
+    </div>`;
+  }
+
+  #time(iso: string): TemplateResult {
+    return html`<time class="muted" datetime=${iso}>${formatTime(this.#locale, Date.parse(iso), undefined)}</time>`;
+  }
+
+  #answer(answer: QuestionnaireAnswer): TemplateResult {
+    const questions = this.#questions.get(keyOf(answer)) ?? new Map<string, string>();
+    return html`<details class="answer">
+      <summary>
+        <b>${answer.scores.length === 0 ? answer.questionnaire : nothing}</b>
+        ${answer.scores.map(
+          (score) =>
+            html`<span
+              ><b>${score.name} ${formatNumber(this.#locale, score.value)}</b>${score.text === '' ? nothing : html` ${score.text}`}</span
+            >`,
+        )}
+        ${answer.safety ? badge('bad', 'needs attention') : nothing} ${answer.status === 'amended' ? badge('off', 'corrected') : nothing}
+        ${this.#time(answer.authored)}
+      </summary>
+      <dl>
+        ${answersOf(answer.item as readonly AnswerItem[]).map(
+          ([linkId, words]) =>
+            html`<dt>${questions.get(linkId) ?? linkId}</dt>
+              <dd>${words}</dd>`,
+        )}
+        ${
+          answer.reason === ''
+            ? nothing
+            : html`<dt>Why it was corrected</dt>
+                <dd>${answer.reason}</dd>`
+        }
+      </dl>
+    </details>`;
+  }
+
+  #task(task: Task): TemplateResult {
+    const late = task.status === 'due' && task.due !== null && Date.parse(task.due) < Date.now();
+    const [tone, word] = late ? (['bad', 'overdue'] as const) : taskWords[task.status];
+    return html`<li>
+      ${badge(tone, word)} <b>${task.title}</b> ${task.due === null ? nothing : this.#time(task.due)}
+      ${task.description === '' ? nothing : html`<p class="muted">${task.description}</p>`}
+    </li>`;
+  }
+
+  #goal(goal: Goal): TemplateResult {
+    const value = goal.value ?? 0;
+    const unit = unitLabel(goal.unit);
+    return html`<div class="goal">
+      <p><b>${goal.title || goal.name}</b> <span class="muted">${goal.period === 'day' ? 'today' : 'this week'}</span></p>
+      <progress max=${goal.target} value=${Math.min(value, goal.target)} aria-label=${goal.title || goal.name}></progress>
+      <p class="muted">
+        ${goal.value === null ? 'no values yet' : formatNumber(this.#locale, value)} of ${formatNumber(this.#locale, goal.target)} ${unit}
+        (${percent(value / goal.target)})
+      </p>
+    </div>`;
+  }
+}
+
+const keyOf = ({ questionnaire, version }: QuestionnaireAnswer): string => `${questionnaire}|${version}`;
+
+function questionsOf(items: readonly QuestionnaireItem[], into = new Map<string, string>()): ReadonlyMap<string, string> {
+  for (const item of items) {
+    into.set(item.linkId, item.text ?? item.linkId);
+    questionsOf(item.item ?? [], into);
+  }
+  return into;
+}
+
+/** Every answered question with its answers in words. */
+function answersOf(items: readonly AnswerItem[]): [linkId: string, words: string][] {
+  return items.flatMap((item): [string, string][] => [
+    ...((item.answer ?? []).length === 0 ? [] : [[item.linkId, (item.answer ?? []).map(wordsOf).join(', ')] as [string, string]]),
+    ...answersOf(item.item ?? []),
+  ]);
+}
+
+function wordsOf(answer: Readonly<Record<string, unknown>>): string {
+  const coding = answer['valueCoding'] as { display?: string; code?: string } | undefined;
+  if (coding !== undefined) return coding.display ?? coding.code ?? '';
+  if ('valueBoolean' in answer) return answer['valueBoolean'] === true ? 'yes' : 'no';
+  const [plain] = Object.entries(answer).filter(([name]) => name.startsWith('value'));
+  return plain === undefined ? '' : String(plain[1]);
+}
