@@ -1,5 +1,5 @@
 /** Checks requests against the route's schemas; each schema is compiled once, when it is first asked: a start does not wait for 200 of them. */
-import { Compile } from 'typebox/compile';
+import { Compile } from 'typebox/schema'; // loads a third of the files that typebox/compile does
 import type { TSchema } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
@@ -15,7 +15,7 @@ export function compileCheck(schema: TSchema, prefix = ''): Check {
     validator ??= Compile(schema);
     if (validator.Check(value)) return [];
     const found: FieldError[] = [];
-    for (const error of validator.Errors(value)) {
+    for (const error of validator.Errors(value)[1]) {
       if (error.keyword === 'boolean' || found.length >= ERRORS_MAX) continue;
       const extra = error.keyword === 'additionalProperties' ? namesOf(error.params) : '';
       found.push({ pointer: `${prefix}${error.instancePath}`, code: error.keyword, detail: `${error.message}${extra}` });
