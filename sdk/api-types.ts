@@ -106,7 +106,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null }[];
+    answer: readonly { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null; key_last_used_at: string | null; previous_key_last_used_at: string | null }[];
   };
   /** Create a project with its public keys */
   createProject: {
@@ -115,7 +115,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { name: string };
-    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null };
+    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null; key_last_used_at: string | null; previous_key_last_used_at: string | null };
   };
   /** Origins from which direct mode is accepted */
   getOrigins: {
@@ -142,7 +142,7 @@ export type Operations = {
     params: { projectId: string };
     query: {};
     body: undefined;
-    answer: readonly { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; rotated_from: string | null }[];
+    answer: readonly { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null; rotated_from: string | null }[];
   };
   /** Create a public SDK key */
   createSdkKey: {
@@ -151,7 +151,7 @@ export type Operations = {
     params: { projectId: string };
     query: {};
     body: { name?: string };
-    answer: { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; rotated_from: string | null };
+    answer: { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null; rotated_from: string | null };
   };
   /** Replace an SDK key; the old one works for an overlap */
   rotateSdkKey: {
@@ -160,7 +160,7 @@ export type Operations = {
     params: { projectId: string; sdkKeyId: string };
     query: {};
     body: { overlap_sec?: number };
-    answer: { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; rotated_from: string | null };
+    answer: { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null; rotated_from: string | null };
   };
   /** Revoke an SDK key; every node refuses requests that carry it within a second */
   revokeSdkKey: {
@@ -169,7 +169,7 @@ export type Operations = {
     params: { projectId: string; sdkKeyId: string };
     query: {};
     body: undefined;
-    answer: { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; rotated_from: string | null };
+    answer: { id: string; sdk_key: string; name: string; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null; rotated_from: string | null };
   };
   /** Replace the key of a project; the old one works for an overlap */
   rotateProjectKey: {
@@ -178,7 +178,7 @@ export type Operations = {
     params: { projectId: string };
     query: {};
     body: { overlap_sec?: number };
-    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null };
+    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null; key_last_used_at: string | null; previous_key_last_used_at: string | null };
   };
   /** Revoke the project key before the present one; every node refuses it within a second */
   revokePreviousProjectKey: {
@@ -187,7 +187,7 @@ export type Operations = {
     params: { projectId: string };
     query: {};
     body: undefined;
-    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null };
+    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null; key_last_used_at: string | null; previous_key_last_used_at: string | null };
   };
   /** Read the retention and consent rules of a project */
   getProjectSettings: {

@@ -19,6 +19,8 @@ export type LiveClientOptions = Readonly<{
   subject: string;
   /** User token or organization key. Asked again whenever a connection is opened, so that it may answer a renewed one. */
   token: () => string | Promise<string>;
+  /** Public SDK key of the page: the feed ends when the key is revoked. Absent: the feed lives by its token alone. */
+  sdkKey?: string;
   /** Channel codes or kinds; absent: every channel. */
   channels?: readonly string[];
   /** At most this many frames per second; absent: all ten. */
@@ -119,7 +121,9 @@ export class LiveClient {
     if (this.#lastSeq >= 0) url.searchParams.set('after', String(this.#lastSeq));
     let socket: WebSocket;
     try {
-      socket = new this.#WebSocket(url, ['bio.v1', `bio.bearer.${base64url(token)}`]);
+      const { sdkKey = '' } = this.#options;
+      const page = sdkKey === '' ? [] : [`bio.sdk.${sdkKey}`];
+      socket = new this.#WebSocket(url, ['bio.v1', `bio.bearer.${base64url(token)}`, ...page]);
     } catch (error) {
       this.#plan(error instanceof Error ? error.message : 'no socket');
       return;

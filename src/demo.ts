@@ -4,6 +4,8 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Auth } from './auth/auth.ts';
 import { createApiKey, revokeApiKey } from './auth/api-keys.ts';
+import type { Db } from './auth/api-keys.ts';
+import { createSdkKey, listSdkKeys } from './auth/public-keys.ts';
 import { resolveXuser } from './auth/xusers.ts';
 import { createSimulatedDevice } from './cli/simulator/device.ts';
 import { PipelineError } from './errors.ts';
@@ -26,7 +28,7 @@ export type Demo = Readonly<{
   startDevice: (baseUrl: string) => Promise<() => Promise<void>>;
 }>;
 
-export type DemoProject = Readonly<{ orgId: string; projectId: string; sdkKey: string }>;
+export type DemoProject = Readonly<{ orgId: string; projectId: string }>;
 
 /** Prepares the demo for one project. */
 export async function prepareDemo(database: Database, auth: Auth, project: DemoProject, logger: Logger): Promise<Demo> {
@@ -54,11 +56,17 @@ export async function prepareDemo(database: Database, auth: Auth, project: DemoP
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
         throw new PipelineError('credential_invalid', 'Open the address that the service printed at this start.');
       }
-      const token = await auth.mint(subject);
-      return { status: 200, json: { xuser_token: token, xuser_id: subject.subjectId, expires_in: 3600, sdk_key: project.sdkKey } };
+      const [token, sdkKey] = await Promise.all([auth.mint(subject), workingSdkKey(database.pool, project.projectId)]);
+      return { status: 200, json: { xuser_token: token, xuser_id: subject.subjectId, expires_in: 3600, sdk_key: sdkKey } };
     },
   };
   return { secret, routes: [route], startDevice: (baseUrl) => startDevice(baseUrl, database, project, subject.subjectId, logger) };
+}
+
+/** An SDK key of the project that works; a new one when all were revoked or are about to end: the page that asks must not break. */
+async function workingSdkKey(db: Db, projectId: string): Promise<string> {
+  const key = (await listSdkKeys(db, projectId)).find((item) => item.revoked_at === null && item.expires_at === null);
+  return (key ?? (await createSdkKey(db, projectId, 'demo'))).sdk_key;
 }
 
 /** Streams the simulated device over HTTP, as any device would; its key lives as long as this run. */
@@ -81,6 +89,7 @@ async function startDevice(
   const unixAtZero = BigInt(Date.now()) * 1_000_000n;
   let seq = 0;
   let stopped = false;
+  let refused = 0;
 
   const next = (): Uint8Array => {
     const span = device.next(PACKET_MS);
@@ -126,6 +135,10 @@ async function startDevice(
         signal: AbortSignal.timeout(5000),
       }).catch(() => null);
       if (sent !== null) await sent.arrayBuffer().catch(() => null);
+      if (sent !== null && sent.status !== refused) {
+        refused = sent.status;
+        if (refused >= 400 && refused < 500) logger.warn({ status: refused }, 'demo: the device is refused; a restart gives it a new key');
+      }
       if (sent?.status === 202) waiting = null;
       else if (!stopped) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }

@@ -191,6 +191,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       observe: (exchange) => {
         const { route, status, durationMs } = exchange;
         reads.observe(exchange);
+        if (status < 300) notePathKey(auth, exchange.path);
         const operation = route?.operationId ?? 'none';
         metrics.requests.inc({ operation, status });
         metrics.requestSeconds.observe({ operation }, durationMs / 1000);
@@ -261,15 +262,16 @@ async function firstStart(
   if (!config.demo) return { firstKey: null, demo: null };
   const { rows: organizations } = await database.pool.query('select 1 from organization limit 1');
   const firstKey = organizations.length > 0 ? null : (await createOrganization(database.pool, 'Demo')).apiKey.key;
-  const { rows } = await database.pool.query<{ org_id: string; project_id: string; sdk_key: string }>(
-    `select p.organization_id as org_id, p.id as project_id, k.sdk_key
-     from project p join organization o on o.id = p.organization_id join sdk_key k on k.project_id = p.id
-     where o.name = 'Demo' and p.archived_at is null and k.revoked_at is null and k.expires_at is null
-     order by p.created_at, k.created_at limit 1`,
+  const { rows } = await database.pool.query<{ org_id: string; project_id: string }>(
+    `select p.organization_id as org_id, p.id as project_id from project p join organization o on o.id = p.organization_id
+     where o.name = 'Demo' and p.archived_at is null order by p.created_at limit 1`,
   );
   const project = rows[0];
-  if (project === undefined) return { firstKey, demo: null };
-  const demo = await prepareDemo(database, auth, { orgId: project.org_id, projectId: project.project_id, sdkKey: project.sdk_key }, logger);
+  if (project === undefined) {
+    logger.warn({}, 'demo: the organization Demo has no project any more, so nothing is shown; create one, or start without BIO_DEMO');
+    return { firstKey, demo: null };
+  }
+  const demo = await prepareDemo(database, auth, { orgId: project.org_id, projectId: project.project_id }, logger);
   return { firstKey, demo };
 }
 
@@ -305,6 +307,12 @@ async function readiness(database: Database, pipeline: Pipeline): Promise<readon
   );
   const answered = await Promise.race([asked, silence]);
   return [{ name: 'database', ok: answered === '', detail: answered === '' ? serverWords[database.kind] : answered }, ...pipeline.parts()];
+}
+
+/** A project may be named by its key in a path. */
+function notePathKey(auth: Auth, path: string): void {
+  const at = path.indexOf('/proj_');
+  if (at >= 0) auth.notePublicKey(path.slice(at + 1).split('/', 1)[0] ?? '');
 }
 
 function isLoopbackHost(host: string): boolean {

@@ -3,7 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Auth } from '../src/auth/auth.ts';
 import { createApiKey } from '../src/auth/api-keys.ts';
 import { createProject } from '../src/auth/organizations.ts';
-import type { AuthRequest, Caller } from '../src/http/route.ts';
+import { connectRevocation } from '../src/auth/revocation.ts';
+import { readConfig } from '../src/config.ts';
+import type { AuthRequest, Caller, SocketRoute } from '../src/http/route.ts';
+import { startHttp } from '../src/http/server.ts';
+import type { HttpServer } from '../src/http/server.ts';
 import { allRoutes } from './helpers/all-routes.ts';
 import { startApi } from './helpers/api.ts';
 import type { Api } from './helpers/api.ts';
@@ -21,12 +25,36 @@ type Project = { project_key: string; previous_project_key: string | null; previ
 let api: Api;
 /** Another node of the same database. */
 let other: Auth;
+let otherHttp: HttpServer;
+let disconnect: () => void;
+const feed: SocketRoute = {
+  path: '/feed',
+  operationId: 'feed',
+  tag: 'test',
+  summary: 'stays open',
+  access: { key: 'read', userToken: 'own' },
+  protocol: 'bio.v1',
+  messageBytesMax: 1000,
+  backpressureBytesMax: 1000,
+  open: () => ({ closed: () => undefined }),
+};
 beforeAll(async () => {
-  api = await startApi((parts) => ({ routes: allRoutes(parts) }));
+  api = await startApi((parts) => ({ routes: allRoutes(parts), sockets: [feed] }));
   other = new Auth({ database: api.database, issuer: 'http://test', secret: Buffer.alloc(32, 9), allowedOrigins: [] });
   await other.start();
+  const silent = (): void => undefined;
+  otherHttp = await startHttp({
+    config: readConfig({ PORT: '0' }),
+    routes: [],
+    sockets: [feed],
+    authenticate: other.authenticate,
+    logger: { debug: silent, info: silent, warn: silent, error: silent },
+  });
+  disconnect = connectRevocation(other, otherHttp);
 });
 afterAll(async () => {
+  disconnect();
+  await otherHttp.stop();
   await other.stop();
   await api.close();
 });
@@ -45,6 +73,111 @@ async function within1s(condition: () => Promise<boolean>): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+/** An open socket and the code that it will close with. */
+async function open(http: HttpServer, token: string, sdkKey = ''): Promise<Readonly<{ socket: WebSocket; code: Promise<number> }>> {
+  const bearer = `bio.bearer.${Buffer.from(token).toString('base64url')}`;
+  const socket = new WebSocket(`ws://127.0.0.1:${http.port}/feed`, ['bio.v1', bearer, ...(sdkKey === '' ? [] : [`bio.sdk.${sdkKey}`])]);
+  const code = new Promise<number>((resolve) => socket.addEventListener('close', (event) => resolve(event.code)));
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve);
+    socket.addEventListener('error', () => reject(new Error('refused')));
+  });
+  return { socket, code };
+}
+const withinMs = async (codes: readonly Promise<number>[], ms: number): Promise<readonly (number | 'open')[]> =>
+  Promise.race([Promise.all(codes), new Promise<['open']>((resolve) => setTimeout(resolve, ms, ['open']))]);
+
+describe('an SDK key that ends', () => {
+  it('closes the sockets that carry it, on every node within a second, and no others', async () => {
+    const key = await made('live page');
+    const { token } = await api.token('viewer');
+    const carrying = await Promise.all([open(api.http, token, key.sdk_key), open(otherHttp, token, key.sdk_key)]);
+    const others = await Promise.all([open(api.http, token), open(otherHttp, token, api.org.sdkKey)]);
+    await api.json('DELETE', path(`/sdk-keys/${key.id}`));
+    expect(
+      await withinMs(
+        carrying.map(({ code }) => code),
+        1000,
+      ),
+    ).toEqual([4502, 4502]);
+    await expect(open(otherHttp, token, key.sdk_key)).rejects.toThrow('refused');
+    for (const { socket } of others) {
+      expect(socket.readyState).toBe(WebSocket.OPEN);
+      socket.close();
+    }
+  });
+
+  it('closes them when the overlap of a rotation is over', async () => {
+    const key = await made('rotated page');
+    const { token } = await api.token('viewer');
+    const carrying = await Promise.all([open(api.http, token, key.sdk_key), open(otherHttp, token, key.sdk_key)]);
+    await api.json('POST', path(`/sdk-keys/${key.id}/rotate`), { body: { overlap_sec: 1 }, status: 201 });
+    expect(
+      await withinMs(
+        carrying.map(({ code }) => code),
+        3000,
+      ),
+    ).toEqual([4502, 4502]);
+  });
+
+  it('ends the tokens that were minted for it, over REST and in sockets', async () => {
+    const key = await made('bound');
+    const body = { external_id: 'viewer', project_key: api.org.projectKey };
+    const mint = (sdkKey: string): Promise<Response> => api.send('POST', '/api/v1/sdk/token', { body, headers: { 'sdk-key': sdkKey } });
+    const { xuser_token: token } = (await (await mint(key.sdk_key)).json()) as { xuser_token: string };
+    const { token: free } = await api.token('viewer');
+    const status = async (as: string): Promise<number> => (await api.send('GET', '/api/v1/bootstrap', { as })).status;
+    const there = (): Promise<Caller> =>
+      Promise.resolve(other.authenticate({ method: 'GET', bearer: token, header: () => '', access: { userToken: 'own' } }));
+    expect([await status(token), (await there()).kind]).toEqual([200, 'user']);
+    const feedOpen = await open(otherHttp, token);
+    await api.json('DELETE', path(`/sdk-keys/${key.id}`));
+    expect(await withinMs([feedOpen.code], 1000)).toEqual([4502]);
+    await within1s(async () => (await status(token)) === 401);
+    await expect(Promise.resolve().then(there)).rejects.toMatchObject({ code: 'credential_invalid' });
+    expect(await status(free)).toBe(200);
+    expect((await mint(key.sdk_key)).status).toBe(422);
+  });
+});
+
+describe('an organization key that is rotated', () => {
+  it('closes its open sockets when the overlap is over', async () => {
+    const { key, record } = await createApiKey(api.database.pool, { orgId: api.org.orgId, name: 'monitor', scopes: ['read'] });
+    const { code } = await open(otherHttp, key);
+    await api.json('POST', `/api/v1/api-keys/${record.id}/rotate`, { body: { overlap_sec: 1 }, status: 201 });
+    expect(await withinMs([code], 3000)).toEqual([4502]);
+  });
+});
+
+describe('the last use', () => {
+  it('of SDK keys and of project keys is shown, also of the key before a rotation', async () => {
+    const project = await createProject(api.database.pool, api.org.orgId, 'Used');
+    const at = `/api/v1/projects/${project.projectId}`;
+    const shown = async (): Promise<{ key_last_used_at: string | null; previous_key_last_used_at: string | null } | undefined> =>
+      (
+        await api.json<{ id: string; key_last_used_at: string | null; previous_key_last_used_at: string | null }[]>(
+          'GET',
+          '/api/v1/projects',
+        )
+      ).find(({ id }) => id === project.projectId);
+    const sdkKeys = (): Promise<{ last_used_at: string | null }[]> => api.json('GET', `${at}/sdk-keys`);
+    expect(await shown()).toMatchObject({ key_last_used_at: null, previous_key_last_used_at: null });
+    expect((await sdkKeys())[0]).toMatchObject({ last_used_at: null });
+    const body = { external_id: 'someone', project_key: project.projectKey };
+    const { xuser_token: token } = await api.json<{ xuser_token: string }>('POST', '/api/v1/sdk/token', { body });
+    await api.send('GET', '/api/v1/bootstrap', { as: token, headers: { 'sdk-key': project.sdkKey } });
+    await api.send('GET', '/api/v1/bootstrap', { as: token, headers: { 'sdk-key': 'sdk_unknown' } });
+    await api.auth.flushLastUsed();
+    const since = Date.now() - 60_000;
+    expect(Date.parse((await shown())?.key_last_used_at ?? '')).toBeGreaterThan(since);
+    expect(Date.parse((await sdkKeys())[0]?.last_used_at ?? '')).toBeGreaterThan(since);
+    await api.json('POST', `${at}/rotate-key`, { body: { overlap_sec: 3600 }, status: 201 });
+    const after = await shown();
+    expect(after?.key_last_used_at).toBeNull();
+    expect(Date.parse(after?.previous_key_last_used_at ?? '')).toBeGreaterThan(since);
+  });
+});
 
 describe('SDK keys', () => {
   it('of a revoked key refuse the pages that carry it, on every node within a second', async () => {

@@ -59,10 +59,7 @@ export class ProjectsPage extends Page {
       <h2>${project.name}</h2>
       <dl class="facts">
         <dt>Project key</dt>
-        <dd>
-          <code>${project.project_key}</code>
-          ${this.#projectKey(project)}
-        </dd>
+        <dd><code>${project.project_key}</code> ${this.#lastUsed(project.key_last_used_at)} ${this.#projectKey(project)}</dd>
         <dt>Project id</dt>
         <dd><code>${project.id}</code></dd>
         <dt>Time zone</dt>
@@ -70,7 +67,7 @@ export class ProjectsPage extends Page {
         <dt>SDK keys (public)</dt>
         <dd>
           <ul>
-            ${sdkKeys.map((key) => html`<li><code>${key.sdk_key}</code> ${key.name} ${this.#sdkKey(project, key)}</li>`)}
+            ${sdkKeys.map((key) => html`<li><code>${key.sdk_key}</code> ${key.name} ${this.#lastUsed(key.last_used_at)} ${this.#sdkKey(project, key)}</li>`)}
           </ul>
           <button
             type="button"
@@ -111,14 +108,19 @@ export class ProjectsPage extends Page {
     </section>`;
   }
 
-  #projectKey({ id, previous_project_key: before, previous_key_expires_at: until }: Project): TemplateResult {
+  #lastUsed(at: string | null): TemplateResult {
+    return at === null ? html`<small>not used yet</small>` : html`<small>used ${this.time(at)}</small>`;
+  }
+
+  #projectKey(project: Project): TemplateResult {
+    const { id, previous_project_key: before, previous_key_expires_at: until, previous_key_last_used_at: used } = project;
     const params = { projectId: id };
     if (before === null)
       return this.#ask(`rotate ${id}`, 'Rotate', 'project key', 'Make a new key? This one works for another day.', () =>
         call('POST', '/api/v1/projects/{projectId}/rotate-key', { params, body: {} }),
       );
     return html`<div>
-      <code>${before}</code> <span class="state expires">works until</span> ${this.time(until)}
+      <code>${before}</code> ${this.#lastUsed(used)} <span class="state expires">works until</span> ${this.time(until)}
       ${this.#ask(`end ${id}`, 'Revoke', 'project key before', 'Stop this key now?', () => call('DELETE', '/api/v1/projects/{projectId}/previous-key', { params }))}
     </div>`;
   }

@@ -11,6 +11,7 @@ import type { AuthRequest, Authenticate, Caller, OperatorRole, Scope } from '../
 import type { Database } from '../storage/database.ts';
 import { hashKey } from './api-keys.ts';
 import { parseKey } from './key-format.ts';
+import { PublicKeyUse } from './public-key-use.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { mintUserToken, verifyUserToken } from './user-tokens.ts';
 import type { TokenClaims, TokenSubject } from './user-tokens.ts';
@@ -23,6 +24,7 @@ const LAST_USED_MS = 10_000;
 export const SESSION_COOKIE = 'bio_session';
 
 type KeyCaller = Caller & { kind: 'key' };
+type UserCaller = Caller & { kind: 'user' };
 type Entry = { caller: Caller; checkedMs: number; claims: TokenClaims | null };
 
 /** A row that changed: `api_key:<id>`, `xuser:<id>`, `project:<id>` …; an empty table: any of them may have. */
@@ -46,10 +48,12 @@ export class Auth {
   readonly #pending = new Map<string, Promise<Caller>>();
   readonly #subjects = new Map<string, { value: Promise<{ projectId: string; subjectId: string | null }>; untilMs: number }>();
   readonly #origins = new Map<string, { allowed: boolean; untilMs: number }>();
-  /** SDK keys that requests carried: was the key ended? */
-  readonly #sdkKeys = new Map<string, { ended: boolean; untilMs: number }>();
+  /** SDK keys that requests carried; `id` is null when there is no such key. */
+  readonly #sdkKeys = new Map<string, { id: string | null; ended: boolean; untilMs: number }>();
+  /** By id of an organization key, SDK key or operator: nothing is written when it expires, so nothing notifies. */
   readonly #keyExpiryMs = new Map<string, number>();
   readonly #used = new Set<string>();
+  readonly #publicUse = new PublicKeyUse();
   readonly #listeners = new Set<(change: AuthChange) => void>();
   #stopListening: (() => Promise<void>) | null = null;
   #generation = 0;
@@ -107,14 +111,16 @@ export class Auth {
       case 'anonymous':
         return true;
       case 'key': {
-        const { rows } = await this.#pool.query(
-          `select 1 from api_key where id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
+        const { rows } = await this.#pool.query<{ expires_ms: number | null }>(
+          `select (extract(epoch from expires_at) * 1000)::float8 as expires_ms from api_key
+           where id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
           [caller.keyId],
         );
+        this.#expires(caller.keyId, rows[0]?.expires_ms ?? null); // a rotation gives it an end
         return rows.length > 0;
       }
       case 'user':
-        return await this.#userStands(caller);
+        return (await this.#userStands(caller)) && (await this.#sdkKeysStand(caller.sdkKeyIds ?? []));
       case 'operator': {
         const { rows } = await this.#pool.query(
           `select 1 from operator_account a where a.id = $1 and a.disabled_at is null
@@ -130,9 +136,36 @@ export class Auth {
     }
   }
 
-  /** Has the key behind this caller passed its expiry? Nothing is written at that moment, so nothing notifies. */
+  /** Has a key or session behind this caller passed its expiry? */
   isExpired(caller: Caller): boolean {
-    return caller.kind === 'key' && (this.#keyExpiryMs.get(caller.keyId) ?? Infinity) <= Date.now();
+    const ended = (id: string): boolean => (this.#keyExpiryMs.get(id) ?? Infinity) <= Date.now();
+    if (caller.kind === 'user') return caller.sdkKeyIds?.some(ended) ?? false;
+    if (caller.kind === 'operator') return ended(caller.operatorId);
+    return caller.kind === 'key' && ended(caller.keyId);
+  }
+
+  /** The SDK key that a token is minted for; null when '' is named.
+   *  @throws PipelineError validation_failed: not a key of the project that works */
+  async sdkKeyOf(projectId: string, sdkKey: string): Promise<string | null> {
+    if (sdkKey === '') return null;
+    const { rows } = await this.#pool.query<{ id: string }>(
+      'select id from sdk_key where project_id = $1 and sdk_key = $2 and revoked_at is null and (expires_at is null or expires_at > now())',
+      [projectId, sdkKey],
+    );
+    const id = rows[0]?.id;
+    const detail = 'is not a key of the project that works';
+    if (id === undefined) {
+      throw new PipelineError('validation_failed', `The header sdk-key ${detail}.`, {
+        errors: [{ pointer: '/header/sdk-key', code: 'unknown', detail }],
+      });
+    }
+    this.notePublicKey(sdkKey);
+    return id;
+  }
+
+  /** A public key was used; written with the next flushLastUsed(). */
+  notePublicKey(key: string): void {
+    this.#publicUse.note(key);
   }
 
   async mint(subject: TokenSubject): Promise<string> {
@@ -158,6 +191,7 @@ export class Auth {
 
   /** Writes last_used_at of the keys that were used since the last time: one statement for all of them, not one per request. */
   async flushLastUsed(): Promise<void> {
+    await this.#publicUse.flush(this.#pool);
     if (this.#used.size === 0) return;
     const ids = [...this.#used];
     this.#used.clear();
@@ -221,7 +255,7 @@ export class Auth {
     const same = timingSafeEqual(given, row?.secret_hash ?? createHash('sha256').digest());
     if (row === undefined || !same) throw new PipelineError('credential_invalid', 'The key is unknown.');
     if (!row.active) throw new PipelineError('credential_invalid', 'The key is revoked or has expired.');
-    if (row.expires_ms !== null) this.#keyExpiryMs.set(row.id, row.expires_ms);
+    this.#expires(row.id, row.expires_ms);
     this.#used.add(row.id);
     return { kind: 'key', keyId: row.id, orgId: row.organization_id, scopes: row.scopes, projectId: row.project_id, subjectId: null };
   }
@@ -230,9 +264,28 @@ export class Auth {
     const claims = entry?.claims ?? (await verifyUserToken(this.signingKeys, this.#options.issuer, token));
     const expiresAtMs = claims.expiresAtSec * 1000;
     if (expiresAtMs <= Date.now()) throw expired();
-    const { orgId, projectId, subjectId, jti } = claims;
+    const { orgId, projectId, subjectId, sdkKeyId, jti } = claims;
     if (!(await this.#userStands(claims))) throw new PipelineError('credential_invalid', 'The user of this token is disabled or deleted.');
-    return { caller: { kind: 'user', orgId, projectId, subjectId, jti, expiresAtMs }, claims };
+    if (sdkKeyId === null) return { caller: { kind: 'user', orgId, projectId, subjectId, jti, expiresAtMs }, claims };
+    if (!(await this.#sdkKeysStand([sdkKeyId]))) throw sdkKeyEnded();
+    return { caller: { kind: 'user', orgId, projectId, subjectId, jti, expiresAtMs, sdkKeyIds: [sdkKeyId] }, claims };
+  }
+
+  /** None of these SDK keys has ended. */
+  async #sdkKeysStand(ids: readonly string[]): Promise<boolean> {
+    if (ids.length === 0) return true;
+    const { rows } = await this.#pool.query<{ id: string; active: boolean; expires_ms: number | null }>(
+      `select id, revoked_at is null and (expires_at is null or expires_at > now()) as active,
+         (extract(epoch from expires_at) * 1000)::float8 as expires_ms from sdk_key where id = any($1::uuid[])`,
+      [ids],
+    );
+    for (const row of rows) this.#expires(row.id, row.expires_ms);
+    return rows.length === ids.length && rows.every((row) => row.active);
+  }
+
+  #expires(id: string, expiresMs: number | null): void {
+    if (expiresMs === null) this.#keyExpiryMs.delete(id);
+    else this.#keyExpiryMs.set(id, expiresMs);
   }
 
   /** User, project and organization belong together and none of them was taken away. */
@@ -246,46 +299,48 @@ export class Auth {
   }
 
   async #session(token: string): Promise<Caller> {
-    const { rows } = await this.#pool.query<{ operator_id: string; organization_id: string; role: string }>(
+    const { rows } = await this.#pool.query<{ operator_id: string; organization_id: string; role: string; expires_ms: number }>(
       `update operator_session s set last_seen_at = now() from operator_account a
        where s.token_hash = $1 and a.id = s.operator_id and s.revoked_at is null and s.expires_at > now() and a.disabled_at is null
-       returning a.id as operator_id, a.organization_id, a.role`,
+       returning a.id as operator_id, a.organization_id, a.role, (extract(epoch from s.expires_at) * 1000)::float8 as expires_ms`,
       [hashKey(token)],
     );
     const row = rows[0];
     if (row === undefined) throw new PipelineError('credential_invalid', 'The session has ended; sign in again.');
+    // Of several sessions the last to end: that is what a socket of the operator lives by.
+    this.#expires(row.operator_id, Math.max(row.expires_ms, this.#keyExpiryMs.get(row.operator_id) ?? 0));
     return { kind: 'operator', operatorId: row.operator_id, orgId: row.organization_id, role: operatorRoleOf(row.role) };
   }
 
   /** A page may say by which SDK key it was embedded. The key grants nothing; one that was revoked or has expired takes the page's right. */
-  #withSdkKey(caller: Caller, request: AuthRequest): Caller | Promise<Caller> {
+  #withSdkKey(caller: UserCaller, request: AuthRequest): Caller | Promise<Caller> {
     const sdkKey = request.header('sdk-key');
     if (sdkKey === '') return caller;
     const known = this.#sdkKeys.get(sdkKey);
-    if (known !== undefined && known.untilMs > performance.now()) {
-      if (known.ended) throw sdkKeyEnded();
-      return caller;
-    }
+    if (known !== undefined && known.untilMs > performance.now()) return withSdkKey(caller, known);
     if (parseKey(sdkKey)?.kind !== 'sdk') return caller;
-    return this.#sdkKeyEnded(sdkKey).then((ended) => {
-      if (ended) throw sdkKeyEnded();
-      return caller;
-    });
+    return this.#findSdkKey(sdkKey).then((found) => withSdkKey(caller, found));
   }
 
-  async #sdkKeyEnded(sdkKey: string): Promise<boolean> {
+  async #findSdkKey(sdkKey: string): Promise<Readonly<{ id: string | null; ended: boolean }>> {
     const generation = this.#generation;
     const untilMs = performance.now() + CACHE_MS;
-    const { rows } = await this.#pool.query(
-      'select 1 from sdk_key where sdk_key = $1 and (revoked_at is not null or expires_at <= now())',
+    const { rows } = await this.#pool.query<{ id: string; ended: boolean; expires_ms: number | null }>(
+      `select id, revoked_at is not null or coalesce(expires_at <= now(), false) as ended,
+         (extract(epoch from expires_at) * 1000)::float8 as expires_ms from sdk_key where sdk_key = $1`,
       [sdkKey],
     );
-    const ended = rows.length > 0;
+    const row = rows[0];
+    const found = { id: row?.id ?? null, ended: row?.ended ?? false, untilMs };
+    if (row !== undefined) {
+      this.#expires(row.id, row.expires_ms);
+      if (!row.ended) this.notePublicKey(sdkKey);
+    }
     if (generation === this.#generation) {
       if (this.#sdkKeys.size > CACHE_ENTRIES_MAX) this.#sdkKeys.clear();
-      this.#sdkKeys.set(sdkKey, { ended, untilMs });
+      this.#sdkKeys.set(sdkKey, found);
     }
-    return ended;
+    return found;
   }
 
   /** Direct mode: the headers project-key and xuser-id narrow a key to one project and one user. */
@@ -321,6 +376,7 @@ export class Auth {
     if (externalId !== '' && row.subject_id === null) {
       throw new PipelineError('not_found', 'There is no such user; create it with POST /api/v1/xusers.');
     }
+    this.notePublicKey(projectKey);
     return { projectId: row.id, subjectId: row.subject_id };
   }
 
@@ -356,6 +412,12 @@ function expired(): PipelineError {
 
 function sdkKeyEnded(): PipelineError {
   return new PipelineError('credential_invalid', 'The SDK key of this page is revoked or has expired.');
+}
+
+function withSdkKey(caller: UserCaller, { id, ended }: Readonly<{ id: string | null; ended: boolean }>): Caller {
+  if (ended) throw sdkKeyEnded();
+  if (id === null || caller.sdkKeyIds?.includes(id) === true) return caller;
+  return { ...caller, sdkKeyIds: [...(caller.sdkKeyIds ?? []), id] };
 }
 
 /** Roles of the database by what they may do through the API. */

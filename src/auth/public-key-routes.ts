@@ -17,6 +17,8 @@ export const ProjectSchema = exactly({
   created_at: Timestamp,
   previous_project_key: nullable(Type.String({ description: 'The key before, while it still works.' })),
   previous_key_expires_at: nullable(Timestamp),
+  key_last_used_at: nullable(Timestamp),
+  previous_key_last_used_at: nullable(Timestamp),
 });
 const SdkKeySchema = exactly({
   id: Uuid,
@@ -25,6 +27,7 @@ const SdkKeySchema = exactly({
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
   revoked_at: nullable(Timestamp),
+  last_used_at: nullable(Timestamp),
   rotated_from: nullable(Uuid),
 });
 const Overlap = exactly({

@@ -10,14 +10,22 @@ export type SdkKey = Readonly<{
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+  /** Late by a few seconds. */
+  last_used_at: string | null;
   rotated_from: string | null;
 }>;
 
+function lastUse(column: string): string {
+  return `(select to_json(u.last_used_at) #>> '{}' from public_key_use u where u.key = ${column})`;
+}
+
 export const projectColumns = `id, name, project_key, time_zone, to_json(created_at) #>> '{}' as created_at,
   case when previous_key_expires_at > now() then previous_project_key end as previous_project_key,
-  case when previous_key_expires_at > now() then to_json(previous_key_expires_at) #>> '{}' end as previous_key_expires_at`;
+  case when previous_key_expires_at > now() then to_json(previous_key_expires_at) #>> '{}' end as previous_key_expires_at,
+  ${lastUse('project_key')} as key_last_used_at,
+  case when previous_key_expires_at > now() then ${lastUse('previous_project_key')} end as previous_key_last_used_at`;
 const sdkColumns = `id, sdk_key, name, to_json(created_at) #>> '{}' as created_at, to_json(expires_at) #>> '{}' as expires_at,
-  to_json(revoked_at) #>> '{}' as revoked_at, rotated_from`;
+  to_json(revoked_at) #>> '{}' as revoked_at, ${lastUse('sdk_key')} as last_used_at, rotated_from`;
 
 /** Oldest first, revoked ones included. */
 export async function listSdkKeys(db: Db, projectId: string): Promise<readonly SdkKey[]> {

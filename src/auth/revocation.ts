@@ -33,7 +33,7 @@ function concerns(change: AuthChange, caller: Caller): boolean {
     case 'key':
       return id === caller.keyId || id === caller.projectId;
     case 'user':
-      return id === caller.subjectId || id === caller.projectId;
+      return id === caller.subjectId || id === caller.projectId || (caller.sdkKeyIds?.includes(id) ?? false);
     case 'operator':
       return id === caller.operatorId || table === 'operator_session';
     default: {

@@ -33,18 +33,22 @@ export function tokenRoutes(deps: Readonly<{ db: Db; auth: Auth }>): readonly Ro
       operationId: 'createUserToken',
       tag: 'Tokens',
       summary: 'Mint a token for one user',
-      description: 'Called by the backend of an application for its signed-in user. Creates the user record when there is none yet.',
+      description:
+        'Called by the backend of an application for its signed-in user. Creates the user record when there is none yet. With the header ' +
+        '`sdk-key` the token is bound to that key of the project: it ends when the key is revoked or expires.',
       access: { key: 'write' },
       body: TokenRequest,
       bodyBytesMax: 16 * 1024,
       responses: { 200: { description: 'The token.', schema: TokenResponse } },
       errors: ['not_found', 'conflict'],
-      handler: async ({ caller, body }) => {
+      handler: async ({ caller, body, header }) => {
         const { external_id: externalId, project_key: projectKey } = body as { external_id: string; project_key: string };
         const project = await ownProject(db, caller, projectKey);
+        auth.notePublicKey(projectKey);
+        const sdkKeyId = await auth.sdkKeyOf(project.id, header('sdk-key'));
         const { xuser } = await resolveXuser(db, project.orgId, project.id, externalId);
         if (xuser.disabled) throw new PipelineError('conflict', 'The user is disabled.');
-        const token = await auth.mint({ subjectId: xuser.xuser_id, orgId: project.orgId, projectId: project.id });
+        const token = await auth.mint({ subjectId: xuser.xuser_id, orgId: project.orgId, projectId: project.id, sdkKeyId });
         return { status: 200, json: { xuser_token: token, xuser_id: xuser.xuser_id, expires_in: TOKEN_SEC } };
       },
     },

@@ -15,16 +15,19 @@ export type TokenClaims = Readonly<{
   subjectId: string;
   orgId: string;
   projectId: string;
+  /** SDK key that the token was minted for: the token ends with it. */
+  sdkKeyId: string | null;
   jti: string;
   issuedAtSec: number;
   expiresAtSec: number;
 }>;
-export type TokenSubject = Readonly<{ subjectId: string; orgId: string; projectId: string }>;
+export type TokenSubject = Readonly<{ subjectId: string; orgId: string; projectId: string; sdkKeyId?: string | null }>;
 
 export async function mintUserToken(keys: SigningKeys, issuer: string, subject: TokenSubject): Promise<string> {
   const { kid, key } = await keys.signer();
   const now = Math.floor(Date.now() / 1000);
-  return await new SignJWT({ org: subject.orgId, proj: subject.projectId })
+  const sdk = (subject.sdkKeyId ?? null) === null ? {} : { sdk: subject.sdkKeyId };
+  return await new SignJWT({ org: subject.orgId, proj: subject.projectId, ...sdk })
     .setProtectedHeader({ alg: 'RS256', kid, typ: 'JWT' })
     .setIssuer(issuer)
     .setAudience(AUDIENCE)
@@ -49,13 +52,14 @@ export async function verifyUserToken(keys: SigningKeys, issuer: string, token: 
       clockTolerance: 0,
       requiredClaims: ['iss', 'aud', 'sub', 'org', 'proj', 'iat', 'exp', 'jti'],
     });
-    const { sub, org, proj, jti, iat, exp, aud } = payload;
+    const { sub, org, proj, sdk, jti, iat, exp, aud } = payload;
     const now = Date.now() / 1000;
     if (typeof aud !== 'string' || typeof sub !== 'string' || typeof org !== 'string' || typeof proj !== 'string') throw invalid('claims');
     if (!uuid.test(sub) || !uuid.test(org) || !uuid.test(proj) || typeof jti !== 'string') throw invalid('claims');
+    if (sdk !== undefined && (typeof sdk !== 'string' || !uuid.test(sdk))) throw invalid('claims');
     if (typeof iat !== 'number' || typeof exp !== 'number' || !Number.isInteger(iat) || !Number.isInteger(exp)) throw invalid('times');
     if (iat > now + CLOCK_SEC || exp - iat > TOKEN_SEC || exp <= iat) throw invalid('times');
-    return { subjectId: sub, orgId: org, projectId: proj, jti, issuedAtSec: iat, expiresAtSec: exp };
+    return { subjectId: sub, orgId: org, projectId: proj, sdkKeyId: sdk ?? null, jti, issuedAtSec: iat, expiresAtSec: exp };
   } catch (error) {
     if (error instanceof errors.JWTExpired) throw new PipelineError('token_expired', 'The user token has expired.', { cause: error });
     if (error instanceof errors.JOSEError) throw invalid('signature or claims', error);

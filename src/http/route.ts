@@ -27,7 +27,16 @@ export type Access = Readonly<{
 export type Caller =
   | Readonly<{ kind: 'anonymous' }>
   | Readonly<{ kind: 'key'; keyId: string; orgId: string; scopes: readonly Scope[]; projectId: string | null; subjectId: string | null }>
-  | Readonly<{ kind: 'user'; orgId: string; projectId: string; subjectId: string; jti: string; expiresAtMs: number }>
+  | Readonly<{
+      kind: 'user';
+      orgId: string;
+      projectId: string;
+      subjectId: string;
+      jti: string;
+      expiresAtMs: number;
+      /** SDK keys with which the user's right ends: the one that the token was minted for, the one that the page carries. */
+      sdkKeyIds?: readonly string[];
+    }>
   | Readonly<{ kind: 'operator'; operatorId: string; orgId: string; role: OperatorRole }>;
 
 /** What src/auth is shown of a request: enough to say who calls, nothing of the body. */

@@ -33,6 +33,8 @@ const IDLE_SEC = 60;
 const EXPIRY_CHECK_MS = 250;
 const REASON_BYTES_MAX = 123;
 const BEARER = 'bio.bearer.';
+/** How a page names its SDK key: browsers cannot send the header `sdk-key` with a WebSocket. */
+const SDK_KEY = 'bio.sdk.';
 
 export type SocketOptions = Readonly<{
   sockets?: readonly SocketRoute[];
@@ -54,7 +56,7 @@ type Data = {
 };
 
 /** Headers that say for whom a credential stands. */
-const keptHeaders = ['project-key', 'xuser-id', 'origin'] as const;
+const keptHeaders = ['project-key', 'xuser-id', 'origin', 'sdk-key'] as const;
 const NO_HEADERS: ReadonlyMap<string, string> = new Map();
 const NEVER = new AbortController().signal;
 
@@ -137,6 +139,8 @@ function upgrade(
       .map((item) => item.trim())
       .filter((item) => item !== '');
     const bearer = subprotocolBearer(offered) ?? bearerOf(headers);
+    const sdkKey = offered.find((item) => item.startsWith(SDK_KEY));
+    if (sdkKey !== undefined) headers.set('sdk-key', sdkKey.slice(SDK_KEY.length));
     const found = options.authenticate({ bearer, header: (name) => headers.get(name) ?? '', method: 'GET', access: route.access });
     const caller = found instanceof Promise ? await found : found;
     checkAccess(route.access, caller, 'GET');

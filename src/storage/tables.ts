@@ -54,6 +54,7 @@ export interface Tables {
     expires_at: StampNull;
     rotated_from: Null<string>;
   };
+  public_key_use: { key: string; project_id: string; last_used_at: Date };
   signing_key: {
     kid: string;
     algorithm: Generated<string>;

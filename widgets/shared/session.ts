@@ -208,6 +208,7 @@ export class Session {
         baseUrl: this.baseUrl,
         subjectId,
         token: () => this.#secret(),
+        sdkKey: this.#credentials.mode === 'token' ? this.#credentials.sdkKey : '',
         onFrame: (frame, nowMs) => {
           for (const listener of this.#live) listener.frame?.(frame, nowMs);
         },
