@@ -89,12 +89,16 @@ export class Incoming {
     });
   }
 
-  /** Answers the request. Never rejects. The synchronous part runs before it returns: uWS takes `req` back then. */
-  async answer(req: UwsRequest): Promise<void> {
+  /** Answers the request. Never rejects. The synchronous part runs before it returns: uWS takes `req` back then.
+   *  @param ended called when the answer is written or the peer is gone */
+  async answer(req: UwsRequest, ended: () => void): Promise<void> {
     try {
-      await this.#finish(await this.#run(req));
+      const pending = this.#finish(await this.#run(req));
+      if (pending !== null) await pending;
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => this.#log(second, 'the problem could not be answered'));
+    } finally {
+      ended();
     }
   }
 
@@ -119,7 +123,10 @@ export class Incoming {
     this.#route = row.route;
     const pending = this.#startBody(row.route, declared);
     pending?.catch(() => undefined); // an earlier refusal leaves it without a reader
-    if (row.route.access.public !== true) await this.#authorize(row.route);
+    if (row.route.access.public !== true) {
+      const authorized = this.#authorize(row.route);
+      if (authorized !== null) await authorized;
+    }
     const query = row.query(this.#query);
     checkParams(row, params);
     const bytes = pending === null ? null : await pending;
@@ -128,11 +135,11 @@ export class Incoming {
     return await this.#handle(row.route, this.#context(params, query, body), bytes ?? EMPTY);
   }
 
-  /** Who is it, may they, not too often, and from this page? */
-  async #authorize(route: Route): Promise<void> {
-    const { options, limits, authFailures, originAllowed } = this.#shared;
+  /** Who is it, may they, not too often, and from this page? null: answered already, as for a credential in the cache. */
+  #authorize(route: Route): Promise<void> | null {
+    const { options, authFailures } = this.#shared;
     const headers = this.#headers;
-    const now = performance.now();
+    const now = this.#startedMs;
     if (authFailures.exhausted(this.#remoteAddress, now)) {
       throw new PipelineError('rate_limited', 'Too many failed credentials from this address.', { retryAfterSec: 1 });
     }
@@ -143,12 +150,29 @@ export class Incoming {
         method: this.#method,
         access: route.access,
       });
-      this.#caller = found instanceof Promise ? await found : found;
-      checkAccess(route.access, this.#caller, this.#method);
+      if (found instanceof Promise) {
+        return found.then(
+          (caller) => this.#permit(route, caller) ?? undefined,
+          (error: unknown) => this.#refuse(error, now),
+        );
+      }
+      return this.#permit(route, found);
     } catch (error) {
-      if (error instanceof PipelineError && error.code === 'credential_invalid') authFailures.take(this.#remoteAddress, now);
-      throw error;
+      return this.#refuse(error, now);
     }
+  }
+
+  #refuse(error: unknown, now: number): never {
+    if (error instanceof PipelineError && error.code === 'credential_invalid') this.#shared.authFailures.take(this.#remoteAddress, now);
+    throw error;
+  }
+
+  #permit(route: Route, caller: Caller): Promise<void> | null {
+    const { limits, originAllowed } = this.#shared;
+    const headers = this.#headers;
+    const now = this.#startedMs;
+    this.#caller = caller;
+    checkAccess(route.access, caller, this.#method);
     const name = route.limit ?? 'api';
     if (name !== 'none') {
       const limit = limits[name];
@@ -159,7 +183,7 @@ export class Incoming {
         throw new PipelineError('rate_limited', `The limit is ${limit.policy}.`, { retryAfterSec: verdict.retryAfterSec });
     }
     const origin = headers.get('origin') ?? '';
-    if (origin !== '' && this.#caller.kind !== 'user') await checkOrigin(origin, this.#caller, headers, originAllowed);
+    return origin !== '' && caller.kind !== 'user' ? checkOrigin(origin, caller, headers, originAllowed) : null;
   }
 
   /** Starts reading the body at once: uWS drops what arrives before onData is set. null when the route has none. */
@@ -179,15 +203,15 @@ export class Incoming {
     });
   }
 
-  async #handle(route: Route, context: RequestContext, bytes: Uint8Array): Promise<Reply> {
+  #handle(route: Route, context: RequestContext, bytes: Uint8Array): Promise<Reply> {
     const { idempotency } = this.#shared.options;
     const key = this.#headers.get('idempotency-key') ?? '';
-    if (route.idempotent !== true || key === '' || idempotency === undefined) return await route.handler(context);
+    if (route.idempotent !== true || key === '' || idempotency === undefined) return route.handler(context);
     if (!/^[\x21-\x7e]{1,200}$/.test(key)) {
       throw new PipelineError('bad_request', 'Idempotency-Key must be 1 to 200 visible ASCII characters.');
     }
     const fingerprint = createHash('sha256').update(`${this.#path}?${this.#query}\n`).update(bytes).digest('base64url');
-    return await idempotency({ caller: this.#caller, route: route.operationId, key, fingerprint }, () => route.handler(context));
+    return idempotency({ caller: this.#caller, route: route.operationId, key, fingerprint }, () => route.handler(context));
   }
 
   #context(params: RequestContext['params'], query: RequestContext['query'], body: unknown): RequestContext {
@@ -228,9 +252,10 @@ export class Incoming {
     await this.#finish({ ...reply, headers: { ...reply.headers, ...allow } });
   }
 
-  async #finish(reply: Reply): Promise<void> {
+  /** null: written. */
+  #finish(reply: Reply): Promise<void> | null {
     const wire = this.#wire;
-    if (wire.replied) return;
+    if (wire.replied) return null;
     const out = this.#outHeaders(reply);
     this.#shared.options.observe?.({
       route: this.#route,
@@ -243,11 +268,8 @@ export class Incoming {
       remoteAddress: this.#remoteAddress,
       requestId: this.#requestId,
     });
-    if (reply.stream !== undefined) {
-      await writeStream(wire, reply.status, out, reply.stream);
-      return;
-    }
-    let body = bytesOf(reply);
+    if (reply.stream !== undefined) return writeStream(wire, reply.status, out, reply.stream);
+    let body: Uint8Array | string = bodyOf(reply);
     let { status } = reply;
     if (this.#route?.etag === true && status === 200) {
       out['etag'] ??= `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
@@ -262,11 +284,13 @@ export class Incoming {
       out['vary'] = out['vary'] === undefined ? 'accept-encoding' : `${out['vary']}, accept-encoding`;
       const coding = pickCoding(this.#headers.get('accept-encoding') ?? '');
       if (coding !== null) {
-        body = await compress(body, coding);
         out['content-encoding'] = coding;
+        const packed = compress(typeof body === 'string' ? encoder.encode(body) : body, coding);
+        return packed.then((bytes) => writeReply(wire, status, out, bytes, this.#close));
       }
     }
     writeReply(wire, status, out, body, this.#close);
+    return null;
   }
 
   #outHeaders(reply: Reply): Record<string, string> {
@@ -316,7 +340,9 @@ function checkParams(row: Row, params: Readonly<Record<string, string>>): void {
 }
 
 function checkBodyType(route: Route, headers: Headers): void {
-  const type = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  const given = headers.get('content-type') ?? '';
+  if (route.body === 'binary' && route.bodyTypes?.includes(given) === true) return;
+  const type = given.split(';')[0]?.trim().toLowerCase() ?? '';
   const types = route.bodyTypes ?? (route.body === 'binary' ? [] : ['application/json']);
   if (types.length > 0 && !types.includes(type)) {
     throw new PipelineError('unsupported_media_type', `Content-Type must be ${types.join(' or ')}, not ${type.slice(0, 64) || 'absent'}.`);
@@ -326,10 +352,10 @@ function checkBodyType(route: Route, headers: Headers): void {
   }
 }
 
-function bytesOf(reply: Reply): Uint8Array {
+/** Text stays text: the library writes it as UTF-8 itself. */
+function bodyOf(reply: Reply): Uint8Array | string {
   if (reply.bytes !== undefined) return reply.bytes;
-  if (reply.json !== undefined) return encoder.encode(writeJson(reply.json));
-  return reply.text === undefined ? EMPTY : encoder.encode(reply.text);
+  return reply.json === undefined ? (reply.text ?? EMPTY) : writeJson(reply.json);
 }
 
 /** Methods of a path; HEAD goes with GET. */

@@ -2,7 +2,12 @@
 
 /** Writes a value as JSON. `ts_ns` and its like exceed 2^53, so they travel as bigint and are written digit by digit. NaN becomes null. */
 export function writeJson(value: unknown): string {
-  return JSON.stringify(value, bigintDigits) ?? 'null';
+  try {
+    return JSON.stringify(value) ?? 'null'; // a replacer is called for every member, and most answers have no bigint
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return JSON.stringify(value, bigintDigits) ?? 'null';
+  }
 }
 
 type RawJson = typeof JSON & { rawJSON: (text: string) => object };

@@ -16,13 +16,19 @@ function bodiless(status: number): boolean {
 }
 
 /** Writes status, headers and body at once. Does nothing when the peer is gone or was answered. */
-export function writeReply(wire: Wire, status: number, headers: Readonly<Record<string, string>>, body: Uint8Array, close: boolean): void {
+export function writeReply(
+  wire: Wire,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array | string,
+  close: boolean,
+): void {
   if (wire.aborted || wire.replied) return;
   wire.replied = true;
   const { res } = wire;
   res.cork(() => {
     writeHead(res, status, headers);
-    if (wire.head) res.endWithoutBody(body.length, close);
+    if (wire.head) res.endWithoutBody(Buffer.byteLength(body), close);
     else if (bodiless(status)) res.endWithoutBody(undefined, close);
     else res.end(body, close);
   });
@@ -74,7 +80,15 @@ function writable(wire: Wire): Promise<void> {
   });
 }
 
+const statusLines = new Map<number, string>();
+
+function statusLine(status: number): string {
+  let line = statusLines.get(status);
+  if (line === undefined) statusLines.set(status, (line = `${status} ${STATUS_CODES[status] ?? 'Unknown'}`));
+  return line;
+}
+
 function writeHead(res: UwsResponse, status: number, headers: Readonly<Record<string, string>>): void {
-  res.writeStatus(`${status} ${STATUS_CODES[status] ?? 'Unknown'}`);
+  res.writeStatus(statusLine(status));
   for (const name in headers) res.writeHeader(name, headers[name] ?? '');
 }

@@ -95,13 +95,12 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   let stopping = false;
 
   const shared = { options, router, socketPaths, peerRules, limits, authFailures, originAllowed, isStopping: () => stopping };
+  const ended = (): void => void (inFlight -= 1);
   app.any('/*', (res, req) => {
     const startedMs = performance.now();
     ticks.runDue(startedMs);
     inFlight += 1;
-    void new Incoming(shared, res, req, startedMs).answer(req).finally(() => {
-      inFlight -= 1;
-    });
+    void new Incoming(shared, res, req, startedMs).answer(req, ended);
   });
 
   const sockets = attachSockets(app, uws, { ...options, originAllowed, ticks, peerRules, isStopping: () => stopping });

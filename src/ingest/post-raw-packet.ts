@@ -66,24 +66,23 @@ async function handle(ingest: Ingest, request: RequestContext): Promise<Reply> {
   if (!(raw instanceof Uint8Array)) throw new PipelineError('bad_request', 'The body is missing.');
   const delimited = isDelimited(request.header('content-type'));
   const bytesMax = delimited ? ingest.config.batchBytesMax : ingest.config.packetBytesMax;
-  const body = await decodeBody(raw, request.header('content-encoding'), bytesMax);
+  const encoding = request.header('content-encoding');
+  const body = encoding === '' ? raw : await decodeBody(raw, encoding, bytesMax);
   const asProtobuf = acceptsProtobuf(request.header('accept'));
   const reply = delimited ? await takeBatch(ingest, request.caller, body) : await takeOne(ingest, request.caller, body);
   ingest.observeAck((performance.now() - receivedMs) / 1000);
   if (asProtobuf) return { status: 202, bytes: encodeReply(reply), contentType: 'application/x-protobuf' };
-  return {
-    status: 202,
-    json: {
-      accepted: reply.accepted,
-      duplicates: reply.duplicates,
-      rejected: reply.rejected,
-      high_seq: reply.highSeq,
-      server_time_ns: reply.serverTimeNs,
-    },
-  };
+  return { status: 202, text: writeIngestReply(reply), contentType: 'application/json' };
+}
+
+/** The answer to every packet, so written by hand: JSON.stringify calls back for its bigint. */
+function writeIngestReply({ accepted, duplicates, rejected: rejections, highSeq, serverTimeNs }: IngestReply): string {
+  const listed = rejections.length === 0 ? '[]' : JSON.stringify(rejections);
+  return `{"accepted":${accepted},"duplicates":${duplicates},"rejected":${listed},"high_seq":${highSeq},"server_time_ns":${serverTimeNs}}`;
 }
 
 function isDelimited(contentType: string): boolean {
+  if (!contentType.includes(';')) return false;
   for (const parameter of contentType.split(';').slice(1)) {
     const [name, value] = parameter.split('=').map((part) => part.trim().toLowerCase());
     if (name !== 'encoding') continue;
@@ -94,11 +93,12 @@ function isDelimited(contentType: string): boolean {
 }
 
 function acceptsProtobuf(accept: string): boolean {
+  if (accept === '' || accept === '*/*') return false;
   const types = accept
     .toLowerCase()
     .split(',')
     .map((item) => item.split(';')[0]!.trim());
-  if (types.includes('application/json') || types.includes('*/*') || accept === '') return false;
+  if (types.includes('application/json') || types.includes('*/*')) return false;
   if (types.some((type) => TYPES.includes(type))) return true;
   if (types.includes('application/*')) return false;
   throw new PipelineError('not_acceptable', 'The reply is application/json or application/x-protobuf.');
@@ -116,7 +116,8 @@ async function takeOne(ingest: Ingest, caller: Caller, body: Uint8Array): Promis
   if (offered === 'busy') throw failure(rejected('busy', 'The queues are full.'));
   if (isRejected(offered)) throw failure(offered);
   const accepted = offered instanceof Commit;
-  await settle(accepted ? offered : offered.commit);
+  const commit = accepted ? offered : offered.commit;
+  if (commit !== null) await settle(commit);
   const duplicates = accepted ? 0 : 1;
   return replyOf(1 - duplicates, duplicates, [], session.durableHigh);
 }
@@ -192,9 +193,9 @@ async function offerOne(ingest: Ingest, caller: Caller, packet: Packet, bytes: U
   return offered instanceof Commit ? { session, accepted: true, commit: offered } : { session, accepted: false, commit: offered.commit };
 }
 
-async function settle(commit: Commit | null): Promise<void> {
+async function settle(commit: Commit): Promise<void> {
   try {
-    await commit?.durable;
+    await commit.durable;
   } catch (error) {
     if (error instanceof PipelineError) throw error;
     throw new PipelineError('unavailable', 'The packets could not be stored.', { cause: error, retryAfterSec: RETRY_AFTER_SEC });
