@@ -134,7 +134,9 @@ async function write(): Promise<void> {
           writer.push(stream.streamId, stream.epochNs, nanoHz, runs, 1);
         }
         await durable;
-        if (s % 2 === 1) await writer.flush();
+        // not flush(): that would end every row early
+        while (writer.queueBytes > 16 * 1024 * 1024) await new Promise((done) => setTimeout(done, 5));
+        if (s % 4 === 3) await new Promise((done) => setImmediate(done));
       }
       await writer.flush();
       const samples = WRITE_STREAMS * WRITE_CHANNELS * 250 * WRITE_SECONDS;

@@ -59,7 +59,9 @@ beforeAll(async () => {
     [stream.id, at(0)],
   );
   for (let i = 0; i < 10; i++) {
-    const codec = encodeBlock([{ k0: i * 250, samples: new Int32Array(250).fill(10), qmask: null }]);
+    const samples = new Int32Array(250).fill(10);
+    samples.set([-190, 210 + i]);
+    const codec = encodeBlock([{ k0: (t0 / 1000 + i) * 250, samples, qmask: i === 5 ? new Uint8Array(250).fill(2) : null }]);
     await pool.query(
       `insert into sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)
        values ($2, 0, $1, 250, -190, $3, 10, 0, 0, $4, $5)`,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gridCeil, type ChannelNo, type SampleRun } from '../src/signal.ts';
 import { encodeBlock } from '../src/storage/block-codec.ts';
 import { BlockWriter } from '../src/storage/block-writer.ts';
+import { resumePoints } from '../src/storage/resume-point.ts';
 import { runsOf } from '../src/storage/sample-rows.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
 import { testDatabase, until, type TestDatabase } from './helpers/database.ts';
@@ -42,25 +43,25 @@ function pieces(channelNo: number, n: number, cuts: readonly number[]): SampleRu
   return edges.slice(1).map((to, i) => testRun(channelNo, edges[i]!, to - edges[i]!));
 }
 
-test('whole seconds become one row each, with exact times and statistics', async () => {
+test('whole stretches of 4 s become one row each, with exact times and statistics', async () => {
   const stream = await newStream();
   const writer = new BlockWriter(database);
-  for (let k = 0; k < 750; k += 25) writer.push(stream.streamId, stream.epochNs, ratesOf(stream), [testRun(0, k, 25)], 1);
+  for (let k = 0; k < 3000; k += 25) writer.push(stream.streamId, stream.epochNs, ratesOf(stream), [testRun(0, k, 25)], 1);
   await until(() => writer.safePosition() === Infinity);
   const rows = await rowsOf(stream);
-  expect(rows.map((row) => row.n)).toEqual([250, 250, 250]);
-  expect(rows[1]!.start_ns).toBe(testEpochNs + 1_000_000_000n);
-  expect(rows[1]!.time).toBe('2026-01-01 00:00:01.123456+00');
-  const values = Array.from({ length: 250 }, (_, i) => testSample(0, 250 + i));
+  expect(rows.map((row) => row.n)).toEqual([1000, 1000, 1000]);
+  expect(rows[1]!.start_ns).toBe(testEpochNs + 4_000_000_000n);
+  expect(rows[1]!.time).toBe('2026-01-01 00:00:04.123456+00');
+  const values = Array.from({ length: 1000 }, (_, i) => testSample(0, 1000 + i));
   expect(rows[1]!.min).toBe(Math.min(...values));
   expect(rows[1]!.max).toBe(Math.max(...values));
-  expect(Math.fround(rows[1]!.mean)).toBe(Math.fround(values.reduce((a, b) => a + b) / 250));
+  expect(Math.fround(rows[1]!.mean)).toBe(Math.fround(values.reduce((a, b) => a + b) / 1000));
   await writer.close();
 });
 
 test('any order, cut and repetition, written in any batches, gives the same rows', async () => {
   const reference = await newStream();
-  const n = 900; // 6.9 s at 130.1 Hz, 3.6 s at 250 Hz
+  const n = 2200; // 16.9 s at 130.1 Hz, 8.8 s at 250 Hz
   const plain = new BlockWriter(database);
   plain.push(reference.streamId, reference.epochNs, ratesOf(reference), [testRun(0, 0, n), testRun(1, 0, n)], 1);
   await plain.close();
@@ -114,19 +115,19 @@ test('samples that contradict what is stored are kept beside it', async () => {
   ]);
 });
 
-test('a row of a slow channel holds several seconds, the same however they come; rows of one second that were there before become part of it', async () => {
+test('a row holds several seconds, the same however they come; rows of one second that were there before become part of it', async () => {
   const stream = await newStream();
   const slow = 1; // 130.1 Hz
   const rates = ratesOf(stream);
   const kOf = (second: number): number => gridCeil(BigInt(second) * 1_000_000_000n, rates[slow]!);
-  const four = kOf(4);
+  const all = kOf(16);
   const writer = new BlockWriter(database);
-  for (let k = 0; k < four; k += 13) writer.push(stream.streamId, stream.epochNs, rates, [testRun(slow, k, Math.min(13, four - k))], 1);
+  for (let k = 0; k < all; k += 13) writer.push(stream.streamId, stream.epochNs, rates, [testRun(slow, k, Math.min(13, all - k))], 1);
   await writer.flush();
   const whole = await rowsOf(stream);
   expect(whole.map((row) => [row.n, row.time])).toEqual([
-    [kOf(2), '2026-01-01 00:00:00.123456+00'],
-    [four - kOf(2), '2026-01-01 00:00:02.123456+00'],
+    [kOf(8), '2026-01-01 00:00:00.123456+00'],
+    [all - kOf(8), '2026-01-01 00:00:08.123456+00'],
   ]);
   expect(await writer.loadRuns(stream.streamId, slow as ChannelNo, stream.epochNs, rates[slow]!, 1_000_000_000n, 2_000_000_000n)).toEqual([
     { k0: kOf(1), samples: Int32Array.from({ length: kOf(2) - kOf(1) }, (_, i) => testSample(slow, kOf(1) + i)), qmask: null },
@@ -148,7 +149,7 @@ test('a row of a slow channel holds several seconds, the same however they come;
     );
   }
   const again = new BlockWriter(database);
-  again.push(stream.streamId, stream.epochNs, rates, [testRun(slow, 0, four)], 2);
+  again.push(stream.streamId, stream.epochNs, rates, [testRun(slow, 0, all)], 2);
   await again.close();
   expect(await rowsOf(stream)).toEqual(whole);
 });
@@ -183,6 +184,15 @@ test('half of a longer row that an earlier release stored is merged when the dev
   }
   await writer.close();
   expect(await rowsOf(stream)).toEqual(whole);
+});
+
+test('a stream goes on after its last sample, though its newest row has holes', async () => {
+  const stream = await newStream();
+  const writer = new BlockWriter(database);
+  for (const [k, n] of [[0, 1000], [1100, 25], [1700, 25]] as const) writer.push(stream.streamId, stream.epochNs, ratesOf(stream), [testRun(0, k, n)], 1); // prettier-ignore
+  await writer.close();
+  const other = await newStream();
+  expect(await resumePoints(database, [other, stream])).toEqual([null, { fromNs: 0n, toNs: 6_900_000_000n }]);
 });
 
 test('reads back what is stored, sealed and still open, once', async () => {

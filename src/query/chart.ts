@@ -354,7 +354,7 @@ async function waveColumns(
   return [low, high];
 }
 
-/** Rows of a second are fine enough for buckets of a second; rows of a slow channel are longer. */
+/** Rows of a second are fine enough for buckets of a second; most are longer. */
 function fromSamples(query: ChartQuery, channel: WaveChannel, stepMs: number): boolean {
   const rowMs = 1000 * rowSecOf(Number(channel.rate_nhz));
   if (stepMs < rowMs) return true;

@@ -15,7 +15,7 @@ export type SampleQuery = Readonly<{
   fromNs: bigint;
   /** Unix ns, exclusive. */
   toNs: bigint;
-  /** Rows of all channels together that are read, a second each or up to 400 samples; the rest is the next page. */
+  /** Rows of all channels together that are read, 1 to 8 seconds each (rowSecOf); the rest is the next page. */
   rowsMax: number;
   /** Acknowledged samples that are not rows yet; absent: rows alone. */
   recent?: RecentSamples;

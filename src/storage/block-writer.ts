@@ -1,6 +1,6 @@
 /** Joins runs to whole seconds of the device clock and writes them to sample_block.
  *
- *  A row is one second, or as many as rowSecOf says for a slow channel; "second" below is the row's, by its first. A second is sealed when all of its samples are there, or when nothing has come for it for a while; sealed seconds wait for the next COPY.
+ *  A row is as many seconds as rowSecOf says, by the channel's rate; "second" below is the row's, by its first. A second is sealed when all of its samples are there, or when nothing has come for it for a while; sealed seconds wait for the next COPY.
  *  A second that was sealed before (late samples), or is not newer than what the table had when the channel was first stored from here (a
  *  replayed log, a device that sends again), goes the safe way: read, merge, replace, in the same transaction as the COPY of the rest.
  *  Seconds that are new go by COPY alone; if the table has one of them after all (23505), the whole batch goes the safe way. So the same samples may be pushed any number of times, in any order, and the table is the same.
@@ -8,11 +8,12 @@
  *  Nothing here is dropped: the samples are durable in packet_log, and safePosition() says up to where they are durable here too. When the
  *  database is away the batch is tried again until it is back; `full` tells ingest to slow the devices. */
 import type pg from 'pg';
-import { gridCeil, type ChannelNo, type SampleRun, type Samples, type StreamId } from '../signal.ts';
+import { gridCeil, type ChannelNo, type SampleRun, type StreamId } from '../signal.ts';
 import type { BlockRun } from './block-codec.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database.ts';
-import { mergeRuns, part } from './merge-runs.ts';
+import { mergeRuns } from './merge-runs.ts';
+import { OpenRun } from './open-run.ts';
 import { Partitions } from './partitions.ts';
 import {
   clipToSeconds,
@@ -30,9 +31,10 @@ import { WriterConnection } from './writer-connection.ts';
 export type BlockWriterOptions = Readonly<{
   /** Samples and sealed seconds not yet stored, bytes; above it `full` is true. Default 128 MiB. */
   queueBytesMax?: number;
-  /** Sealed seconds leave this long after the first, ms. Default 200. */
+  /** Sealed seconds leave this long after the first, ms: each COPY costs PostgreSQL milliseconds, and until then they are read from memory.
+   *  Default 1,000. */
   lingerMs?: number;
-  /** ... or at this size, bytes. Default 512 KiB. */
+  /** ... or at this size, bytes. Default 2 MiB. */
   batchBytesMax?: number;
   /** An incomplete second is sealed when nothing has come for it for this long, ms of wall time; a row of more seconds waits for each of
    *  them, so that a gateway that sends every few seconds fills it. Default 2,000. */
@@ -66,12 +68,9 @@ type OpenSecond = {
   /** Grid indices of the second: [kStart, kEnd). */
   kStart: number;
   kEnd: number;
-  /** In-order samples from buffer k0 on; the usual case. */
-  k0: number;
-  n: number;
-  samples: Samples;
-  qmask: Uint8Array | null;
-  /** What did not continue the buffer. */
+  /** In-order samples from the first on; the usual case. null: none, or all in `others`. */
+  first: OpenRun | null;
+  /** What did not continue it. */
   others: BlockRun[];
   otherCount: number;
   position: number;
@@ -103,8 +102,8 @@ export class BlockWriter {
   constructor(database: Database, options: BlockWriterOptions = {}) {
     this.#options = {
       queueBytesMax: options.queueBytesMax ?? 128 * 1024 * 1024,
-      lingerMs: options.lingerMs ?? 200,
-      batchBytesMax: options.batchBytesMax ?? 512 * 1024,
+      lingerMs: options.lingerMs ?? 1000,
+      batchBytesMax: options.batchBytesMax ?? 2 * 1024 * 1024,
       incompleteAfterMs: options.incompleteAfterMs ?? 2000,
     };
     this.#onFault = options.onFault ?? (() => {});
@@ -139,7 +138,7 @@ export class BlockWriter {
         this.#add(second, run, from, to);
         if (position < second.position) second.position = position;
         second.touchedMs = nowMs;
-        if (second.n + second.otherCount >= second.kEnd - second.kStart) this.#sealIfComplete(channel, second);
+        if ((second.first?.n ?? 0) + second.otherCount >= second.kEnd - second.kStart) this.#sealIfComplete(channel, second);
         from = to;
       }
     }
@@ -192,8 +191,7 @@ export class BlockWriter {
     const runs: BlockRun[] = [];
     for (const sealed of channel.waiting)
       if (sealed.second >= fromSecond && sealed.second < toSecond) runs.push(...runsOf(sealed.row.codec));
-    for (const open of channel.seconds.values())
-      if (open.second >= fromSecond && open.second < toSecond) runs.push(...runsOfOpen(open).map(copyOfRun));
+    for (const open of channel.seconds.values()) if (open.second >= fromSecond && open.second < toSecond) runs.push(...runsOfOpen(open));
     return runs;
   }
 
@@ -264,10 +262,7 @@ export class BlockWriter {
         second,
         kStart,
         kEnd,
-        k0: k,
-        n: 0,
-        samples: emptySamples,
-        qmask: null,
+        first: null,
         others: [],
         otherCount: 0,
         position: Infinity,
@@ -284,20 +279,16 @@ export class BlockWriter {
     const { samples, qmask } = run;
     const k = run.k0 + from;
     const count = to - from;
-    if (open.n === 0) {
-      const capacity = open.kEnd - k;
-      open.samples = samples instanceof Float32Array ? new Float32Array(capacity) : new Int32Array(capacity);
-      open.k0 = k;
-      this.#openBytes += 4 * capacity;
+    const isFloat = samples instanceof Float32Array;
+    if (open.first === null) {
+      open.first = new OpenRun(k, open.kEnd - k, isFloat);
+      this.#openBytes += open.first.bytes;
     }
-    if (k === open.k0 + open.n && open.samples.constructor === samples.constructor) {
-      const target = open.samples;
-      for (let i = 0, at = open.n; i < count; i++) target[at + i] = samples[from + i]!;
-      if (qmask !== null) {
-        open.qmask ??= new Uint8Array(open.samples.length);
-        open.qmask.set(qmask.subarray(from, to), open.n);
-      }
-      open.n += count;
+    const { first } = open;
+    if (k === first.k0 + first.n && isFloat === first.isFloat) {
+      const before = first.bytes;
+      first.append(samples, qmask, from, to);
+      this.#openBytes += first.bytes - before;
     } else {
       open.others.push({ k0: k, samples: samples.slice(from, to), qmask: qmask?.slice(from, to) ?? null });
       open.otherCount += count;
@@ -314,18 +305,16 @@ export class BlockWriter {
       return;
     }
     const count = runs.reduce((sum, run) => sum + run.samples.length, 0);
-    this.#openBytes += 4 * (count - open.otherCount - open.samples.length);
-    open.others = runs.map(copyOfRun);
+    this.#openBytes += 4 * count - bytesOfOpen(open);
+    open.others = [...runs];
     open.otherCount = count;
-    open.samples = emptySamples;
-    open.qmask = null;
-    open.n = 0;
+    open.first = null;
   }
 
   #seal(channel: Channel, open: OpenSecond, runs: readonly BlockRun[] = runsOfOpen(open)): void {
     channel.seconds.delete(open.second);
     if (channel.current === open) channel.current = null;
-    this.#openBytes -= 4 * (open.samples.length + open.otherCount);
+    this.#openBytes -= bytesOfOpen(open);
     const row = makeSampleRow(
       channel.streamId,
       channel.channelNo,
@@ -487,19 +476,14 @@ function rowsOf(rows: readonly SampleRow[]): CopyBuffer {
   return buffer;
 }
 
-const emptySamples = new Int32Array(0);
-
-function bufferOf(open: OpenSecond): BlockRun[] {
-  return open.n === 0 ? [] : [part({ k0: open.k0, samples: open.samples, qmask: open.qmask }, 0, open.n)];
+/** Copies of the buffer, which goes on changing; the other runs are never changed. */
+function runsOfOpen({ first, others }: OpenSecond): BlockRun[] {
+  if (first === null) return mergeRuns(others);
+  return others.length === 0 ? [first.run()] : mergeRuns([first.run(), ...others]);
 }
 
-function runsOfOpen(open: OpenSecond): BlockRun[] {
-  return open.others.length === 0 ? bufferOf(open) : mergeRuns([...bufferOf(open), ...open.others]);
-}
-
-/** Copied, because the buffer of an open second goes on changing. */
-function copyOfRun(run: BlockRun): BlockRun {
-  return { k0: run.k0, samples: run.samples.slice(), qmask: run.qmask?.slice() ?? null };
+function bytesOfOpen({ first, otherCount }: OpenSecond): number {
+  return (first?.bytes ?? 0) + 4 * otherCount;
 }
 
 function channelKey(streamId: StreamId, channelNo: number): number {

@@ -1,6 +1,7 @@
 /** Where the computation of a stream goes on after it was interrupted. */
-import type { StreamId } from '../signal.ts';
+import { gridTimeNs, type StreamId } from '../signal.ts';
 import type { Database } from './database.ts';
+import { runsOf } from './sample-rows.ts';
 
 /** Rows before the last one stored that are computed again: detectors look ahead, and the newest rows were not final. */
 const AGAIN_NS = 128_000_000_000n;
@@ -14,23 +15,30 @@ export async function resumePoints(
   streams: readonly Readonly<{ streamId: StreamId; epochNs: bigint }>[],
 ): Promise<readonly (ResumePoint | null)[]> {
   // Newest first by the primary keys: one index probe per channel and partition.
-  const { rows } = await database.pool.query<{ sample_ns: bigint | null; feature_ns: bigint | null; beat_ns: bigint | null }>(
-    `select
-       (select max(last.ns) from stream_channel c cross join lateral (
-          select b.start_ns + (b.n * 1e18 / c.rate_nhz)::bigint as ns from sample_block b
-          where b.stream_id = c.stream_id and b.channel_no = c.channel_no order by b.time desc limit 1) last
-        where c.stream_id = asked.id) as sample_ns,
+  const { rows } = await database.pool.query<{ codecs: Buffer[]; rates: string[]; feature_ns: bigint | null; beat_ns: bigint | null }>(
+    `select newest.codecs, newest.rates,
        (select max(ts_ns) from feature where stream_id = asked.id) as feature_ns,
        (select max(ts_ns) from beat where stream_id = asked.id) as beat_ns
-     from unnest($1::int[]) with ordinality as asked (id, i) order by i`,
+     from unnest($1::int[]) with ordinality as asked (id, i)
+     cross join lateral (
+       select coalesce(array_agg(last.codec), '{}') as codecs, coalesce(array_agg(c.rate_nhz), '{}') as rates
+       from stream_channel c cross join lateral (
+         select b.codec from sample_block b
+         where b.stream_id = c.stream_id and b.channel_no = c.channel_no order by b.time desc limit 1) last
+       where c.stream_id = asked.id) newest
+     order by i`,
     [streams.map(({ streamId }) => streamId)],
   );
   return rows.map((row, i) => {
-    if (row.sample_ns === null) return null;
+    if (row.codecs.length === 0) return null;
+    // By the samples themselves: a row may have holes.
+    const toNs = row.codecs
+      .map((codec, c) => gridTimeNs(Math.max(...runsOf(codec).map((run) => run.k0 + run.samples.length)), Number(row.rates[c])))
+      .reduce((newest, ns) => (ns > newest ? ns : newest));
     const { epochNs } = streams[i]!;
     const doneNs = [row.feature_ns, row.beat_ns].reduce<bigint>((newest, ns) => (ns !== null && ns > newest ? ns : newest), 0n);
     const fromNs = doneNs - epochNs - AGAIN_NS;
-    return { fromNs: fromNs > 0n ? fromNs : 0n, toNs: row.sample_ns - epochNs };
+    return { fromNs: fromNs > 0n ? fromNs : 0n, toNs };
   });
 }
 

@@ -1,0 +1,87 @@
+/** Consecutive samples of a row that is still being filled. Held as 16 bits while they fit, and grown in steps: a device has several such rows
+ *  open all the time. */
+import type { Samples } from '../signal.ts';
+import type { BlockRun } from './block-codec.ts';
+
+/** Steps that a run grows in, samples. */
+const STEP = 256;
+
+export class OpenRun {
+  readonly k0: number;
+  readonly isFloat: boolean;
+  readonly #most: number;
+  #n = 0;
+  #samples: Int16Array | Int32Array | Float32Array;
+  #qmask: Uint8Array | null = null;
+
+  /** @param most samples it may come to */
+  constructor(k0: number, most: number, isFloat: boolean) {
+    this.k0 = k0;
+    this.isFloat = isFloat;
+    this.#most = most;
+    const room = Math.min(most, STEP);
+    this.#samples = isFloat ? new Float32Array(room) : new Int16Array(room);
+  }
+
+  /** Samples so far. */
+  get n(): number {
+    return this.#n;
+  }
+
+  get bytes(): number {
+    return this.#samples.byteLength + (this.#qmask?.byteLength ?? 0);
+  }
+
+  /** Appends samples [from, to); they must be of its kind and continue it. */
+  append(samples: Samples, qmask: Uint8Array | null, from: number, to: number): void {
+    const count = to - from;
+    const end = this.#n + count;
+    if (end > this.#samples.length) this.#grow(Math.min(this.#most, Math.max(end, this.#samples.length + STEP)));
+    if (this.#samples instanceof Int16Array) {
+      let beyond = 0;
+      for (let i = 0, at = this.#n, into = this.#samples; i < count; i++) {
+        const value = samples[from + i]!;
+        into[at + i] = value;
+        beyond |= value ^ ((value << 16) >> 16);
+      }
+      if (beyond !== 0) this.#widen();
+    }
+    if (!(this.#samples instanceof Int16Array))
+      for (let i = 0, at = this.#n, into = this.#samples; i < count; i++) into[at + i] = samples[from + i]!;
+    if (qmask !== null) {
+      this.#qmask ??= new Uint8Array(this.#samples.length);
+      this.#qmask.set(qmask.subarray(from, to), this.#n);
+    }
+    this.#n = end;
+  }
+
+  /** What is there, copied. */
+  run(): BlockRun {
+    const n = this.#n;
+    const samples: Samples = this.isFloat ? new Float32Array(n) : new Int32Array(n);
+    for (let i = 0, from = this.#samples; i < n; i++) samples[i] = from[i]!;
+    return { k0: this.k0, samples, qmask: this.#qmask?.slice(0, n) ?? null };
+  }
+
+  #grow(room: number): void {
+    const samples = this.#samples;
+    const bigger =
+      samples instanceof Float32Array
+        ? new Float32Array(room)
+        : samples instanceof Int16Array
+          ? new Int16Array(room)
+          : new Int32Array(room);
+    bigger.set(this.#samples);
+    this.#samples = bigger;
+    if (this.#qmask === null) return;
+    const flags = new Uint8Array(room);
+    flags.set(this.#qmask);
+    this.#qmask = flags;
+  }
+
+  #widen(): void {
+    const wide = new Int32Array(this.#samples.length);
+    for (let i = 0, from = this.#samples; i < this.#n; i++) wide[i] = from[i]!;
+    this.#samples = wide;
+  }
+}
