@@ -142,9 +142,11 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   const methods = (await answer.json()) as { code: string; current: boolean; paper: string; notes: string; unit: string }[];
   for (const { code, paper, notes, unit } of methodDescriptions())
     expect(methods).toContainEqual(expect.objectContaining({ code, paper, notes, unit }));
-  expect(methods.filter(({ code }) => /hr_ppg_v|sqi_ppg_v/.test(code)).map(({ code, current }) => [code, current])).toEqual([
+  expect(methods.filter(({ code }) => /hr_ppg_v|sqi_(ppg|ecg)_v/.test(code)).map(({ code, current }) => [code, current])).toEqual([
     ['derived:hr_ppg_v1', false],
     ['derived:hr_ppg_v2', true],
+    ['derived:sqi_ecg_v1', false],
+    ['derived:sqi_ecg_v2', true],
     ['derived:sqi_ppg_v1', false],
     ['derived:sqi_ppg_v2', true],
   ]);
@@ -155,9 +157,9 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     'pulse_peaks_v1',
     'hr_ppg_v2',
     'hr_ppg_motion_v1',
-    'resp_rate_ecg_v1',
+    'resp_rate_ecg_v2',
     'resp_rate_ppg_v1',
-    'hrv_sdnn_300s_v1',
+    'hrv_sdnn_300s_v2',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
 
@@ -186,9 +188,9 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
      where method_id = (select id from method where code = 'derived:hr_ppg_v2') on conflict do nothing`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
-  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v1');
+  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v2');
   expect(oneMethod.code, oneMethod.err).toBe(EXIT_OK);
-  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v1'));
+  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v2'));
   expect(differences(hr(await rowsOf('live')), hr(live))).toEqual([]);
   expect((await rowsOf('live')).length).toBeLessThan(live.length);
   expect((await cli('--device', 'live', '--ended')).code).toBe(EXIT_OK);
@@ -224,7 +226,7 @@ test('late data that was acknowledged, and not computed when the service was kil
     sent.filter((packet) => !late.includes(packet)),
   );
   await until(async () =>
-    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v1') && secondOf(row) > startSec + lengthSec - 20),
+    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v2') && secondOf(row) > startSec + lengthSec - 20),
   );
   await sleep(6000); // a checkpoint is noted: nothing but the late packets is to be replayed
   // they come one by one, so that the first are in the tables and checkpoints are noted while the recomputation still waits for the last
@@ -234,7 +236,7 @@ test('late data that was acknowledged, and not computed when the service was kil
   }
   await stop('SIGKILL');
   const killed = await rowsOf('late');
-  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v1') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
+  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v2') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
 
   baseUrl = await serve();
   await send(baseUrl, recordingOf('whole'));

@@ -52,7 +52,7 @@ export type FeatureRow = Readonly<{
   tNs: bigint;
   value: number;
   qmask: QualityFlag;
-  /** e.g. `derived:hrv_rmssd_60s_v1`. */
+  /** e.g. `derived:hrv_rmssd_60s_v2`. */
   methodCode: string;
 }>;
 

@@ -6,7 +6,8 @@ export type MethodSource = 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc';
 export type Method = Readonly<{
   /** Feature name, or for beats the kind of beat. */
   feature: string;
-  /** `derived:<feature>_v<version>`; another number is another method, old values stay. */
+  /** `derived:<feature>_v<version>`; another number is another method, old values stay. What is made of beats or flagged by an index gets a
+   *  new version with them. */
   code: string;
   version: number;
   source: MethodSource;
@@ -81,6 +82,7 @@ const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => 
   ): Method =>
     method({
       feature: `${prefix}_${name}_${windowSec}s`,
+      version: 2,
       source,
       title,
       unit,
@@ -112,13 +114,15 @@ const block = (feature: string, source: MethodSource, title: string, unit: strin
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
+    version: 2,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
     windowSec: 8,
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
-    notes: 'Intervals whose two beats lie in the window, at least 2, none across a gap. Delay about 2 s.',
+    notes:
+      'Intervals of r_peaks version 2 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
@@ -136,6 +140,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
+    version: 2,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -143,7 +148,8 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
-    notes: 'See ecg-quality.ts. 0 bad, 1 good.',
+    notes:
+      'See ecg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 1 knew neither the scores of the R-peak detector nor the noise between the beats.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -228,6 +234,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
+      version: source === 'ecg' ? 2 : 1,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -263,7 +270,25 @@ const retiredBeatMethods: readonly Method[] = [
   }),
 ];
 
+/** Version 1 of what is version 2 today, where formula and window are the same. */
+const firstVersion = (current: Method, notes: string): Method => method({ ...current, version: 1, notes: `As version 2 but: ${notes}` });
+
+const madeOfFirstRPeaks = 'made of r_peaks version 1, flagged by sqi_ecg version 1.';
+
 export const retiredMethods: readonly Method[] = [
+  ...featureMethods
+    .filter(({ feature }) => feature === 'hr_ecg' || feature === 'resp_rate_ecg' || feature.startsWith('hrv_'))
+    .map((current) => firstVersion(current, madeOfFirstRPeaks)),
+  ...featureMethods
+    .filter(({ feature }) => feature.startsWith('prv_'))
+    .map((current) => firstVersion(current, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')),
+  {
+    ...featureMethods[methodIndex('sqi_ecg')]!,
+    version: 1,
+    code: 'derived:sqi_ecg_v1',
+    notes:
+      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (version 2: 0.978), a heart rate bore the flag of its second.',
+  },
   method({
     feature: 'hr_ppg',
     version: 1,
