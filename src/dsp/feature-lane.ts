@@ -13,6 +13,8 @@ export type LaneOptions = Readonly<{
   lingerMs: number;
   /** A stream's runs are held back this long, so that its engine, whose state is then fetched into the cache once, takes them together; 0: not. */
   holdMs: number;
+  /** A batch that takes longer ends the thread. Counted from when the thread has loaded its module: on a starved machine that alone takes
+   *  seconds, and ending it for that would begin it again. */
   taskTimeoutMs: number;
   /** Heap of the thread, MB; more ends it as a crash does. */
   heapMbMax: number;
@@ -28,6 +30,9 @@ type Held = {
   items: { channelNo: ChannelNo; k: number; samples: Samples | null; qmask: Uint8Array | null }[];
 };
 
+/** A thread that has not loaded after so long is ended, too. */
+const loadTimeoutMs = 180_000;
+
 /** More is handed over at once, bytes of samples of one stream. */
 const heldBytesMax = 1 << 15;
 
@@ -37,6 +42,8 @@ const heldBytesMax = 1 << 15;
 export class FeatureLane {
   readonly #options: LaneOptions;
   #thread: Piscina;
+  /** Resolves when the thread has answered for the first time. */
+  #loaded: Promise<unknown>;
   #open = new Batch();
   readonly #queue: Batch[] = [];
   readonly #spare: Batch[] = [];
@@ -55,6 +62,7 @@ export class FeatureLane {
   constructor(options: LaneOptions) {
     this.#options = options;
     this.#thread = this.#startThread();
+    this.#loaded = this.#load();
   }
 
   /** Takes ownership of the arrays. */
@@ -147,6 +155,23 @@ export class FeatureLane {
     });
   }
 
+  #load(): Promise<unknown> {
+    const loaded = this.#answer(new Batch(), loadTimeoutMs);
+    loaded.catch(() => {}); // the batch that waits for it says so
+    return loaded;
+  }
+
+  /** What the thread makes of a batch; rejects when it dies or gives no answer in time, and ends it then. */
+  async #answer(batch: Batch, timeoutMs: number): Promise<Float64Array> {
+    const abort = new AbortController();
+    const watchdog = setTimeout(() => abort.abort(new Error('the worker gave no answer')), timeoutMs);
+    try {
+      return (await this.#thread.run(batch.task(), { signal: abort.signal })) as Float64Array;
+    } finally {
+      clearTimeout(watchdog);
+    }
+  }
+
   #holds(handle: number): boolean {
     return this.#options.holdMs > 0 && !this.#alone.has(handle);
   }
@@ -224,16 +249,13 @@ export class FeatureLane {
   }
 
   async #process(batch: Batch): Promise<void> {
-    const abort = new AbortController();
-    const watchdog = setTimeout(() => abort.abort(new Error('the worker gave no answer')), this.#options.taskTimeoutMs);
     let outputs: EngineOutput[];
     try {
-      outputs = readOutputs((await this.#thread.run(batch.task(), { signal: abort.signal })) as Float64Array);
+      await this.#loaded;
+      outputs = readOutputs(await this.#answer(batch, this.#options.taskTimeoutMs));
     } catch (cause) {
       this.#recover(batch, cause);
       return;
-    } finally {
-      clearTimeout(watchdog);
     }
     this.queueBytes -= batch.payloadBytes;
     this.batchCount++;
@@ -257,6 +279,7 @@ export class FeatureLane {
     this.#held.clear();
     this.#thread.destroy().catch(() => {});
     this.#thread = this.#startThread();
+    this.#loaded = this.#load();
     this.#inFlight = null;
     this.#options.onCrash(batch, dropped, cause);
     for (const b of [batch, ...lost]) for (const done of b.done) done(cause ?? new Error('worker lost'));

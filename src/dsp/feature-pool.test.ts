@@ -11,6 +11,7 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const stream = 7 as StreamId;
 const failingWorker = new URL('./feature-pool.failing-worker.ts', import.meta.url).href;
+const slowWorker = new URL('./feature-pool.slow-worker.ts', import.meta.url).href;
 const startSec = 1000.3;
 const lengthSec = 450;
 
@@ -236,7 +237,7 @@ describe('a batch that kills its worker', () => {
       const quarantined: QuarantinedBatch[] = [];
       const pool = newPool(table, {
         workerUrl: failingWorker,
-        taskTimeoutMs: what === 'loops for ever' ? 2500 : 30_000,
+        taskTimeoutMs: what === 'loops for ever' ? 2000 : 30_000,
         workerHeapMbMax: 80,
         onOutput: (output) => (output.streamId === stream ? table : healthyTable).apply(output),
         onQuarantine: (batch) => quarantined.push(batch),
@@ -263,6 +264,17 @@ describe('a batch that kills its worker', () => {
       expect(wanted.filter(after).length).toBeGreaterThan(100);
       expect(differences(rowsOf(table, stream).filter(after), wanted.filter(after))).toEqual([]);
     });
+});
+
+test('a worker that takes longer to load than a batch may take is waited for', async () => {
+  const table = new RowTable();
+  const pool = newPool(table, { workerUrl: slowWorker, workerCount: 1, taskTimeoutMs: 2000 });
+  pool.openStream(stream, channels);
+  const [packet] = packets(short, channels, seeded(15), 20, 20);
+  expect(pool.push(stream, packet!)).toBe('accepted');
+  await pool.settle();
+  expect(pool.stats().crashCount).toBe(0);
+  expect(rowsOf(table, stream).length).toBeGreaterThan(0);
 });
 
 test('the main thread is never held for 10 ms: 40 streams live, three of them read back, outputs taken', async () => {
