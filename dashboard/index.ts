@@ -126,6 +126,13 @@ function signInView(): TemplateResult {
         <label>Password<input name="password" type="password" required autocomplete="current-password" /></label>
         <div><button class="primary">Sign in</button></div>
       </form>
+      <details>
+        <summary>No account yet, or no password any more</summary>
+        <p>An owner or admin adds members here, under Members. The first one is made on the machine of the service:</p>
+        <code>scripts/biosignal.sh operator create you@example.org --role owner</code>
+        <p>A new password:</p>
+        <code>scripts/biosignal.sh operator password you@example.org</code>
+      </details>
     </section>
   </main>`;
 }

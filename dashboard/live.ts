@@ -23,6 +23,7 @@ function draw(): void {
         <h1>Live monitor</h1>
         <p class="who">Demo patient, simulated device</p>
         ${monitor.status()}
+        <a href="/dashboard/">Dashboard</a>
       </header>
       ${problem === null ? nothing : html`<p class="problem" role="alert">${problem}</p>`}
       <main>${monitor.view()}</main>`,

@@ -2,7 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
-import { badge, emptyState, percent } from './parts.ts';
+import { badge, emptyState, percent, skeleton } from './parts.ts';
 import type { Tone } from './parts.ts';
 import { call } from './service.ts';
 import type { Goal, Mood, QuestionnaireAnswer, QuestionnaireItem, Task } from './service.ts';
@@ -19,6 +19,7 @@ type AnswerItem = Readonly<{ linkId: string; answer?: readonly Readonly<Record<s
 
 export class Reported {
   readonly #locale: string;
+  #loaded = false;
   #answers: readonly QuestionnaireAnswer[] = [];
   #moods: readonly Mood[] = [];
   #tasks: readonly Task[] = [];
@@ -38,6 +39,7 @@ export class Reported {
       call('GET', '/api/v1/tasks', { query }),
       call('GET', '/api/v1/goals', { query }),
     ]);
+    this.#loaded = true;
     const versions = new Map(this.#answers.map((answer) => [keyOf(answer), answer]));
     await Promise.all(
       [...versions].map(async ([key, { questionnaire, version }]) => {
@@ -56,6 +58,7 @@ export class Reported {
   }
 
   view(): TemplateResult {
+    if (!this.#loaded) return skeleton();
     const nothingYet = this.#answers.length + this.#moods.length + this.#tasks.length + this.#goals.length === 0;
     if (nothingYet) {
       return html`<section class="card">

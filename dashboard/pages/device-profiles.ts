@@ -109,9 +109,10 @@ export class DeviceProfilesPage extends Page {
         >
         <label
           >Profile
-          <select name="profile">
+          <select name="profile" required>
+            <option value="">choose</option>
+            <option value="none">no profile</option>
             ${this.#profiles.map((profile) => html`<option value=${profile.id}>${profile.name}</option>`)}
-            <option value="">none</option>
           </select></label
         >
         <button>Give</button>

@@ -26,7 +26,9 @@ export class UserPage extends Page {
       call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: id } }),
       call('GET', '/api/v1/streams', { query: { subject_id: id, limit: 20 } }),
     ]);
-    await this.#reported.load(id, this.#user.project_id);
+    // The trace does not wait for it.
+    const { project_id: projectId } = this.#user;
+    void this.run(() => this.#reported.load(id, projectId));
     if (!this.#streams.some((stream) => stream.is_flowing)) return;
     this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);
     // The provider is drawn first; its session exists a task later.

@@ -119,8 +119,9 @@ const style = `
 :root { color-scheme: light dark; }
 body { margin: 0; padding: 16px; font-family: system-ui, sans-serif; background: light-dark(#eef1f4, #080c10); color: light-dark(#14191f, #e7edf3); }
 main { max-inline-size: 1400px; margin-inline: auto; }
-.grid { display: grid; gap: 14px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); align-items: start; }
-bio-trend-chart { grid-column: 1 / -1; }
+.grid { columns: 340px; column-gap: 14px; }
+.grid > * { break-inside: avoid; margin-block-end: 14px; }
+bio-trend-chart { column-span: all; }
 form { display: grid; gap: 12px; max-inline-size: 320px; }
 label { display: grid; gap: 4px; }
 input, button { font: inherit; padding: 8px; }

@@ -1,0 +1,93 @@
+/** The whole service with its simulated device, an owner who can sign in, and a Chromium that looks at its pages. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { buildWeb } from '../../scripts/build-web.ts';
+import { readConfig } from '../../src/config.ts';
+import { startService } from '../../src/server.ts';
+import type { Service } from '../../src/server.ts';
+import { launchChromium } from './chromium.ts';
+import { testDatabase } from './database.ts';
+
+export const email = 'ada@example.org';
+export const password = 'correct horse battery';
+
+export type Opened = Readonly<{ page: Page; errors: string[] }>;
+export type DashboardFixture = Readonly<{
+  service: Service;
+  /** Opens an address of the service; `errors` are what the page threw. */
+  open: (path: string, context?: BrowserContextOptions) => Promise<Opened>;
+  /** The cookie of an operator who signed in once: passwords are slow on purpose. */
+  signedIn: Awaited<ReturnType<BrowserContext['storageState']>>;
+  /** Asks the REST API with the key that may everything. */
+  send: <T>(method: string, path: string, body?: object) => Promise<T>;
+  close: () => Promise<void>;
+}>;
+
+export async function startDashboard(): Promise<DashboardFixture> {
+  const folder = await mkdtemp(join(tmpdir(), 'bio-web-'));
+  const [database, browser] = await Promise.all([testDatabase(), launchChromium(), buildWeb(folder)]);
+  const service = await startService({
+    config: readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_DEMO: '1', BIO_LOG_LEVEL: 'silent' }),
+    webDir: folder,
+  });
+  const open: DashboardFixture['open'] = async (path, options = {}) => {
+    const page = await (await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options })).newPage();
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(error.message));
+    await page.goto(service.baseUrl + path);
+    return { page, errors };
+  };
+  const send: DashboardFixture['send'] = async <T>(method: string, path: string, body?: object): Promise<T> => {
+    const answer = await fetch(service.baseUrl + path, {
+      method,
+      headers: { authorization: `Bearer ${service.firstKey}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    expect(answer.ok, `${method} ${path}: ${answer.status}`).toBe(true);
+    return (await answer.json()) as T;
+  };
+  await send('POST', '/api/v1/members', { email, display_name: 'Ada', role: 'owner', password });
+  const { page } = await open('/dashboard/');
+  await signIn(page);
+  const signedIn = await page.context().storageState();
+  await page.context().close();
+  return {
+    service,
+    open,
+    signedIn,
+    send,
+    close: async () => {
+      await browser.close();
+      await service.stop();
+      await database.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function signIn(page: Page): Promise<void> {
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation').waitFor();
+}
+
+let axe: Promise<string> | null = null;
+
+/** What axe-core finds. @param part what to look at; the frame around the pages is the same for all of them */
+export async function violations(page: Page, part = 'html'): Promise<string[]> {
+  axe ??= readFile(join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8');
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(`${await axe};0`);
+  return page.evaluate(async (selector) => {
+    const runner = (
+      globalThis as unknown as {
+        axe: { run: (selector: string, options: object) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      }
+    ).axe;
+    const { violations: found } = await runner.run(selector, { resultTypes: ['violations'] });
+    return found.map((item) => `${item.id}: ${item.nodes.map((node) => node.html).join(' ')}`);
+  }, part);
+}
