@@ -67,6 +67,12 @@ describe('biosignals', () => {
     await stream(user.id, ['ecg']);
     expect(await flowing(api.org.apiKey.key)).toEqual(expect.arrayContaining(['ECG', 'HR', 'RMSSD']));
     expect(await flowing(api.org.apiKey.key)).not.toContain('PPG');
+    // What is computed from several channels needs them all, of one stream.
+    expect(await flowing(api.org.apiKey.key)).not.toContain('RESP-PPG');
+    const optical = await api.token('optical');
+    await stream(optical.id, ['ppg']);
+    expect(await flowing(optical.token)).toEqual(expect.arrayContaining(['PPG', 'HR-PPG', 'RESP-PPG']));
+    for (const name of ['SPO2-PPG', 'HR-PPG-M', 'RESP-ECG']) expect(await flowing(optical.token)).not.toContain(name);
     expect(await flowing(user.token)).toContain('HR');
     expect(await flowing((await api.token('bystander')).token)).toEqual([]);
   });
@@ -307,6 +313,18 @@ describe('operators', () => {
     );
     expect((await api.send('DELETE', '/auth/session', { as: '', headers })).status).toBe(204);
     await until(async () => (await api.send('GET', '/auth/session', { as: '', headers })).status === 401, 1000);
+  });
+
+  it('are slowed when they guess', async () => {
+    const email = 'guessed@x.example';
+    await createMember(api.database.pool, { orgId: api.org.orgId, email, displayName: '', role: 'viewer', password });
+    const statuses: number[] = [];
+    while (statuses.at(-1) !== 429 && statuses.length < 20) {
+      const body = { email, password: `guess number ${statuses.length}` };
+      statuses.push((await api.send('POST', '/auth/session', { as: '', body })).status);
+    }
+    expect(statuses.at(-1)).toBe(429);
+    expect(new Set(statuses.slice(0, -1))).toEqual(new Set([401]));
   });
 
   it('keep one administrator', async () => {
