@@ -28,14 +28,19 @@ export const BiosignalSchema = exactly({
 /** A stream whose newest packet is older than this does not flow. */
 export const FLOWING_SEC = 10;
 
-/** Which kinds of channel a derived feature comes from, by the feature's name. */
-const featureKinds: readonly (readonly [RegExp, readonly string[]])[] = [
-  [/^(hr_ecg|hrv_|sqi_ecg)/, ['ecg']],
-  [/^(hr_ppg|prv_|sqi_ppg|spo2)/, ['ppg']],
-  [/^resp_rate/, ['ecg', 'ppg', 'resp']],
-  [/^(eda_|scr_)/, ['eda']],
-  [/^temp_/, ['temp']],
-  [/^(activity|steps)/, ['acc']],
+/** What a derived feature is computed from, by the feature's name: kinds or codes of channels that one stream must have all together, or
+ *  one of several such sets. */
+const featureSources: readonly (readonly [RegExp, readonly (readonly string[])[]])[] = [
+  [/^resp_rate_ecg$/, [['ecg']]],
+  [/^resp_rate_ppg$/, [['ppg']]],
+  [/^resp_rate$/, [['resp'], ['ecg'], ['ppg']]],
+  [/^hr_ppg_motion$/, [['ppg', 'acc']]],
+  [/^spo2$/, [['ppg.red', 'ppg.ir']]],
+  [/^(hr_ecg|hrv_|sqi_ecg)/, [['ecg']]],
+  [/^(hr_ppg|prv_|sqi_ppg)/, [['ppg']]],
+  [/^(eda_|scr_)/, [['eda']]],
+  [/^temp_/, [['temp']]],
+  [/^(activity|steps)/, [['acc']]],
 ];
 
 type CatalogRow = Readonly<{
@@ -141,9 +146,9 @@ type StoredMethod = Readonly<{ code: string; kind: 'feature' | 'beat'; name: str
 
 export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
   const { db } = deps;
-  const flowing = async (orgId: string, projectId: string, subjectId: string | null): Promise<{ id: number; kinds: string[] }[]> => {
-    const { rows } = await db.query<{ id: number; kinds: string[] }>(
-      `select s.id, coalesce(array_agg(distinct c.kind) filter (where c.kind is not null), '{}') as kinds
+  const flowing = async (orgId: string, projectId: string, subjectId: string | null): Promise<{ id: number; channels: string[] }[]> => {
+    const { rows } = await db.query<{ id: number; channels: string[] }>(
+      `select s.id, coalesce(array_agg(c.kind) || array_agg(c.code), '{}') as channels
        from stream s left join stream_channel c on c.stream_id = s.id
        where s.organization_id = $1 and s.project_id = $2 and ($3::uuid is null or s.xuser_id = $3)
          and (s.last_packet_at > now() - make_interval(secs => $4::integer) or s.id = any($5::integer[]))
@@ -168,7 +173,7 @@ export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
       handler: async ({ caller, params }) => {
         const project = await ownProject(db, caller, params['projectId'] ?? '');
         const streams = await flowing(project.orgId, project.id, ownSubjectOf(caller));
-        const kinds = new Set(streams.flatMap((stream) => stream.kinds));
+        const flowingChannels = streams.map((stream) => new Set(stream.channels));
         const { rows } = await db.query<CatalogRow>(
           `select b.id, b.name, b.abbreviation, b.unit, b.loinc_code, b.signal_type, coalesce(pb.role, b.role) as role, b.source_type,
              b.feature, b.channel_kind,
@@ -185,7 +190,8 @@ export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
         const answer = rows.map(({ feature, channel_kind: kind, reported, ...biosignal }) => ({
           ...biosignal,
           is_flowing:
-            reported || (kind !== null && kinds.has(kind)) || (feature !== null && kindsOf(feature).some((item) => kinds.has(item))),
+            reported ||
+            flowingChannels.some((channels) => (kind !== null && channels.has(kind)) || (feature !== null && comesFrom(feature, channels))),
         }));
         return { status: 200, json: answer };
       },
@@ -262,6 +268,7 @@ export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
   ];
 }
 
-function kindsOf(feature: string): readonly string[] {
-  return featureKinds.find(([pattern]) => pattern.test(feature))?.[1] ?? [];
+function comesFrom(feature: string, channels: ReadonlySet<string>): boolean {
+  const sources = featureSources.find(([pattern]) => pattern.test(feature))?.[1] ?? [];
+  return sources.some((all) => all.every((item) => channels.has(item)));
 }
