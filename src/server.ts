@@ -29,7 +29,7 @@ import { startHttp } from './http/server.ts';
 import type { HttpServer } from './http/server.ts';
 import { serviceRoutes } from './http/service-routes.ts';
 import type { Part } from './http/service-routes.ts';
-import { PAGE_CSP, staticFolder } from './http/static-files.ts';
+import { PAGE_CSP, redirects, staticFolder } from './http/static-files.ts';
 import type { StaticMount } from './http/static-files.ts';
 import { createMetrics } from './metrics.ts';
 import type { Metrics } from './metrics.ts';
@@ -183,7 +183,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       config,
       routes: [...apiRoutes, ...docsRoutes(apiRoutes, sockets, { version, tags: apiTags })],
       sockets,
-      statics: [docsAssets(), ...webMounts(options.webDir)],
+      statics: [docsAssets(), redirects({ '/api-docs/': '/api-docs' }), ...webMounts(options.webDir)],
       authenticate: auth.authenticate,
       originAllowed: auth.originAllowed,
       idempotency: idempotencyStore(database.pool),
@@ -324,6 +324,7 @@ function webMounts(webDir: string | undefined): readonly StaticMount[] {
   return [
     staticFolder({ prefix: '/cdn/', folder: join(webDir, 'cdn'), csp: "default-src 'none'", audience: 'cdn', immutable: /^v1\/\d[^/]*\// }),
     staticFolder({ prefix: '/dashboard/', folder: join(webDir, 'dashboard'), csp: PAGE_CSP, audience: 'page' }),
+    redirects({ '/': '/dashboard/' }),
   ];
 }
 

@@ -80,10 +80,20 @@ describe('npm start', () => {
     const base = `http://127.0.0.1:${port}`;
 
     expect((await fetch(`${base}/dashboard/live`)).status).toBe(200);
+    expect((await fetch(base)).url).toBe(`${base}/dashboard/`);
     const session = await fetch(`${base}/demo/session`, { method: 'POST', headers: { authorization: `Bearer ${page?.[1]}` } });
     const { xuser_id: subjectId } = (await session.json()) as { xuser_id: string };
     expect((await fetch(`${base}/demo/session`, { method: 'POST' })).status).toBe(401);
     const authorization = `Bearer ${key}`;
+    // An operator who revokes every SDK key does not break the page: its next session comes with a new one.
+    const [project] = (await (await fetch(`${base}/api/v1/projects`, { headers: { authorization } })).json()) as { id: string }[];
+    const sdkKeys = `${base}/api/v1/projects/${project?.id}/sdk-keys`;
+    for (const { id } of (await (await fetch(sdkKeys, { headers: { authorization } })).json()) as { id: string }[])
+      expect((await fetch(`${sdkKeys}/${id}`, { method: 'DELETE', headers: { authorization } })).status).toBe(200);
+    const renewed = await fetch(`${base}/demo/session`, { method: 'POST', headers: { authorization: `Bearer ${page?.[1]}` } });
+    const { xuser_token: token, sdk_key: sdkKey } = (await renewed.json()) as { xuser_token: string; sdk_key: string };
+    const asPage = { authorization: `Bearer ${token}`, 'sdk-key': sdkKey };
+    expect((await fetch(`${base}/api/v1/bootstrap`, { headers: asPage })).status).toBe(200);
     type Series = { name: string; values: number[]; qmask: number[] };
     await until(async () => {
       const streams = (await (await fetch(`${base}/api/v1/streams?subject_id=${subjectId}`, { headers: { authorization } })).json()) as {

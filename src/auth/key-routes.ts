@@ -3,14 +3,12 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../http/route.ts';
-import type { Access, Caller, Route, Scope } from '../http/route.ts';
+import type { Caller, Route, Scope } from '../http/route.ts';
 import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { createApiKey, listApiKeys, OVERLAP_SEC, revokeApiKey, rotateApiKey } from './api-keys.ts';
-import { audit } from './audit.ts';
+import { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } from './api-keys.ts';
+import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
 import type { KeyEnv } from './key-format.ts';
 import { orgOf, ownProject } from './ownership.ts';
-
-export const OVERLAP_SEC_MAX = 30 * 24 * 3600;
 
 const keyMembers = {
   id: Uuid,
@@ -27,7 +25,6 @@ const keyMembers = {
 };
 const KeySchema = exactly(keyMembers);
 const NewKeySchema = exactly({ ...keyMembers, key: Type.String({ description: 'The secret. It is shown this once.' }) });
-const adminOnly: Access = { key: 'admin', operator: 'admin' };
 
 export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
   const { pool } = deps;
@@ -59,8 +56,7 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       }),
       responses: { 201: { description: 'The key, with its secret.', schema: NewKeySchema } },
       errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, body } = request;
+      handler: changesKey(pool, 'api_key.created', async ({ caller, body }) => {
         const input = body as { name: string; scopes: Scope[]; env?: KeyEnv; project_id?: string | null; expires_at?: string | null };
         const missing = caller.kind === 'key' ? input.scopes.filter((scope) => !caller.scopes.includes(scope)) : [];
         if (missing.length > 0) throw new PipelineError('scope_missing', `The key lacks ${missing.join(', ')} itself.`);
@@ -75,14 +71,8 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
           expiresAt: input.expires_at ?? null,
           createdBy: caller.kind === 'operator' ? caller.operatorId : null,
         });
-        await audit(pool, request, {
-          action: 'api_key.created',
-          targetKind: 'api_key',
-          targetId: record.id,
-          detail: { scopes: record.scopes },
-        });
-        return { status: 201, json: { ...record, key } };
-      },
+        return { targetId: record.id, detail: { scopes: record.scopes }, json: { ...record, key } };
+      }),
     },
     {
       method: 'POST',
@@ -92,27 +82,15 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       summary: 'Replace a key; the old one works for an overlap',
       access: adminOnly,
       params: { keyId: Uuid },
-      body: exactly({
-        overlap_sec: Type.Optional(
-          Type.Integer({ minimum: 0, maximum: OVERLAP_SEC_MAX, default: OVERLAP_SEC, description: 'How long the old key still works, s.' }),
-        ),
-      }),
+      body: Overlap,
       responses: { 201: { description: 'The new key, with its secret.', schema: NewKeySchema } },
       errors: ['not_found', 'conflict'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const { overlap_sec: overlapSec = OVERLAP_SEC } = body as { overlap_sec?: number };
+      handler: changesKey(pool, 'api_key.rotated', async ({ caller, params, body }) => {
         const createdBy = caller.kind === 'operator' ? caller.operatorId : null;
         await ownKey(pool, caller, params['keyId'] ?? '');
-        const { record, key } = await rotateApiKey(pool, orgOf(caller), params['keyId'] ?? '', overlapSec, createdBy);
-        await audit(pool, request, {
-          action: 'api_key.rotated',
-          targetKind: 'api_key',
-          targetId: record.id,
-          detail: { from: record.rotated_from },
-        });
-        return { status: 201, json: { ...record, key } };
-      },
+        const { record, key } = await rotateApiKey(pool, orgOf(caller), params['keyId'] ?? '', overlapOf(body), createdBy);
+        return { targetId: record.id, detail: { from: record.rotated_from }, json: { ...record, key } };
+      }),
     },
     {
       method: 'DELETE',
@@ -124,13 +102,11 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       params: { keyId: Uuid },
       responses: { 200: { description: 'The key as it is now.', schema: KeySchema } },
       errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, params } = request;
+      handler: changesKey(pool, 'api_key.revoked', async ({ caller, params }) => {
         await ownKey(pool, caller, params['keyId'] ?? '');
         const record = await revokeApiKey(pool, orgOf(caller), params['keyId'] ?? '');
-        await audit(pool, request, { action: 'api_key.revoked', targetKind: 'api_key', targetId: record.id });
-        return { status: 200, json: record };
-      },
+        return { targetId: record.id, json: record };
+      }),
     },
   ];
 }

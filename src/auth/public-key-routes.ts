@@ -1,12 +1,11 @@
 /** Public keys of a project: SDK keys and the project key itself. Create, list, rotate with an overlap, revoke. */
 import { Type } from 'typebox';
-import type { Access, Route } from '../http/route.ts';
+import type { RequestContext, Route } from '../http/route.ts';
 import { exactly, nullable, Timestamp, Uuid } from '../http/schemas.ts';
-import { OVERLAP_SEC } from './api-keys.ts';
 import type { Db } from './api-keys.ts';
-import { audit } from './audit.ts';
-import { OVERLAP_SEC_MAX } from './key-routes.ts';
+import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
 import { ownProject } from './ownership.ts';
+import type { OwnedProject } from './ownership.ts';
 import { createSdkKey, listSdkKeys, revokePreviousProjectKey, revokeSdkKey, rotateProjectKey, rotateSdkKey } from './public-keys.ts';
 
 export const ProjectSchema = exactly({
@@ -30,17 +29,11 @@ const SdkKeySchema = exactly({
   last_used_at: nullable(Timestamp),
   rotated_from: nullable(Uuid),
 });
-const Overlap = exactly({
-  overlap_sec: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: OVERLAP_SEC_MAX, default: OVERLAP_SEC, description: 'How long the old key still works, s.' }),
-  ),
-});
-const overlapOf = (body: unknown): number => (body as { overlap_sec?: number }).overlap_sec ?? OVERLAP_SEC;
-const admin: Access = { key: 'admin', operator: 'admin' };
 const ProjectId = Type.String({ maxLength: 64 });
 
 export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
   const { db } = deps;
+  const projectOf = ({ caller, params }: RequestContext): Promise<OwnedProject> => ownProject(db, caller, params['projectId'] ?? '');
   return [
     {
       method: 'GET',
@@ -51,10 +44,7 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       access: { key: 'read', operator: 'viewer' },
       params: { projectId: ProjectId },
       responses: { 200: { description: 'Keys.', schema: Type.Array(SdkKeySchema) } },
-      handler: async ({ caller, params }) => {
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        return { status: 200, json: await listSdkKeys(db, project.id) };
-      },
+      handler: async (request) => ({ status: 200, json: await listSdkKeys(db, (await projectOf(request)).id) }),
     },
     {
       method: 'POST',
@@ -62,17 +52,15 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       operationId: 'createSdkKey',
       tag: 'Projects',
       summary: 'Create a public SDK key',
-      access: admin,
+      access: adminOnly,
       params: { projectId: ProjectId },
       body: exactly({ name: Type.Optional(Type.String({ maxLength: 100 })) }),
       responses: { 201: { description: 'The key.', schema: SdkKeySchema } },
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const made = await createSdkKey(db, project.id, (body as { name?: string }).name ?? '');
-        await audit(db, request, { action: 'sdk_key.created', targetKind: 'sdk_key', targetId: made.id });
-        return { status: 201, json: made };
-      },
+      handler: changesKey(db, 'sdk_key.created', async (request) => {
+        const { name = '' } = request.body as { name?: string };
+        const made = await createSdkKey(db, (await projectOf(request)).id, name);
+        return { targetId: made.id, json: made };
+      }),
     },
     {
       method: 'POST',
@@ -80,23 +68,16 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       operationId: 'rotateSdkKey',
       tag: 'Projects',
       summary: 'Replace an SDK key; the old one works for an overlap',
-      access: admin,
+      access: adminOnly,
       params: { projectId: ProjectId, sdkKeyId: Uuid },
       body: Overlap,
       responses: { 201: { description: 'The new key.', schema: SdkKeySchema } },
       errors: ['not_found', 'conflict'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const made = await rotateSdkKey(db, project.id, params['sdkKeyId'] ?? '', overlapOf(body));
-        await audit(db, request, {
-          action: 'sdk_key.rotated',
-          targetKind: 'sdk_key',
-          targetId: made.id,
-          detail: { from: made.rotated_from },
-        });
-        return { status: 201, json: made };
-      },
+      handler: changesKey(db, 'sdk_key.rotated', async (request) => {
+        const { params, body } = request;
+        const made = await rotateSdkKey(db, (await projectOf(request)).id, params['sdkKeyId'] ?? '', overlapOf(body));
+        return { targetId: made.id, detail: { from: made.rotated_from }, json: made };
+      }),
     },
     {
       method: 'DELETE',
@@ -104,17 +85,14 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       operationId: 'revokeSdkKey',
       tag: 'Projects',
       summary: 'Revoke an SDK key; every node refuses requests that carry it within a second',
-      access: admin,
+      access: adminOnly,
       params: { projectId: ProjectId, sdkKeyId: Uuid },
       responses: { 200: { description: 'The key as it is now.', schema: SdkKeySchema } },
       errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, params } = request;
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const record = await revokeSdkKey(db, project.id, params['sdkKeyId'] ?? '');
-        await audit(db, request, { action: 'sdk_key.revoked', targetKind: 'sdk_key', targetId: record.id });
-        return { status: 200, json: record };
-      },
+      handler: changesKey(db, 'sdk_key.revoked', async (request) => {
+        const record = await revokeSdkKey(db, (await projectOf(request)).id, request.params['sdkKeyId'] ?? '');
+        return { targetId: record.id, json: record };
+      }),
     },
     {
       method: 'POST',
@@ -123,23 +101,16 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       tag: 'Projects',
       summary: 'Replace the key of a project; the old one works for an overlap',
       description: 'A project has two keys at most: 409 while the one before still works.',
-      access: admin,
+      access: adminOnly,
       params: { projectId: ProjectId },
       body: Overlap,
       responses: { 201: { description: 'The project with its new key.', schema: ProjectSchema } },
       errors: ['not_found', 'conflict'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const json = await rotateProjectKey(db, project.id, overlapOf(body));
-        await audit(db, request, {
-          action: 'project_key.rotated',
-          targetKind: 'project',
-          targetId: project.id,
-          detail: { from: project.projectKey },
-        });
-        return { status: 201, json };
-      },
+      handler: changesKey(db, 'project_key.rotated', async (request) => {
+        const project = await projectOf(request);
+        const json = await rotateProjectKey(db, project.id, overlapOf(request.body));
+        return { targetId: project.id, detail: { from: project.projectKey }, json };
+      }),
     },
     {
       method: 'DELETE',
@@ -147,17 +118,14 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       operationId: 'revokePreviousProjectKey',
       tag: 'Projects',
       summary: 'Revoke the project key before the present one; every node refuses it within a second',
-      access: admin,
+      access: adminOnly,
       params: { projectId: ProjectId },
       responses: { 200: { description: 'The project as it is now.', schema: ProjectSchema } },
       errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, params } = request;
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const json = await revokePreviousProjectKey(db, project.id);
-        await audit(db, request, { action: 'project_key.revoked', targetKind: 'project', targetId: project.id });
-        return { status: 200, json };
-      },
+      handler: changesKey(db, 'project_key.revoked', async (request) => {
+        const { id } = await projectOf(request);
+        return { targetId: id, json: await revokePreviousProjectKey(db, id) };
+      }),
     },
   ];
 }
