@@ -1,6 +1,6 @@
 /** For tests and benches of the engine: a made-up stream, ways to send it, and a table that applies outputs as storage would. */
 import type { ChannelConfig, ChannelNo, SampleRun, StreamId } from '../signal.ts';
-import type { LoadRuns } from './feature-pool.ts';
+import type { LoadRuns } from './feature-pool-options.ts';
 import type { FeatureOutput } from './feature-rows.ts';
 
 /** Uniform numbers in [0, 1) from a seed (mulberry32). */

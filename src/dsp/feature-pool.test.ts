@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { SampleRun, StreamId } from '../signal.ts';
 import { RowTable, fixtureChannels as channels, loadFrom, madeUpStream, packets, seeded, withoutStretches } from './feature-fixture.ts';
 import { FeaturePool } from './feature-pool.ts';
-import type { FeaturePoolOptions, QuarantinedBatch } from './feature-pool.ts';
+import type { FeaturePoolOptions, QuarantinedBatch } from './feature-pool-options.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -237,7 +237,7 @@ describe('a batch that kills its worker', () => {
       const quarantined: QuarantinedBatch[] = [];
       const pool = newPool(table, {
         workerUrl: failingWorker,
-        taskTimeoutMs: what === 'loops for ever' ? 2000 : 30_000,
+        taskTimeoutMs: what === 'loops for ever' ? 4000 : 30_000,
         workerHeapMbMax: 80,
         onOutput: (output) => (output.streamId === stream ? table : healthyTable).apply(output),
         onQuarantine: (batch) => quarantined.push(batch),

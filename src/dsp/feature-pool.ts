@@ -1,74 +1,16 @@
 /** The main thread's side of the DSP: puts runs in order, batches them to worker threads, hands rows back, survives the threads' deaths. */
 import type { ChannelConfig, ChannelNo, SampleRun, Spo2Calibration, StreamId } from '../signal.ts';
-import type { FeatureOutput } from './feature-rows.ts';
 import { FeatureLane, handlesOf } from './feature-lane.ts';
+import { runsOf, withoutPoison } from './feature-poison.ts';
+import type { FeaturePoolOptions, FeaturePoolStats, LoadRuns } from './feature-pool-options.ts';
+import type { Stream } from './feature-stream.ts';
+import { newStream, notFinalUs, takeGathered } from './feature-stream.ts';
 import type { Batch, EngineOutput } from './feature-wire.ts';
-import { recordOp, recordWidth, toFeatureOutput } from './feature-wire.ts';
+import { toFeatureOutput } from './feature-wire.ts';
 import { keepsEarlierRows } from './segment-groups.ts';
 import type { RangeUs } from './segment-grid.ts';
 import { reachAheadSec, rowsTouchedBy, samplesNeededFor, segmentIndexAt, segmentSec } from './segment-grid.ts';
 import { Segmenter, segmenterDefaults } from './segmenter.ts';
-import type { SegmenterOptions } from './segmenter.ts';
-
-/** Everything stored or accepted of one channel in [fromNs, toNs) of the device clock, in any order, overlaps allowed.
- *  Must contain every sample that was handed to push() before the call, whether it is in a table yet or not. */
-export type LoadRuns = (streamId: StreamId, channelNo: ChannelNo, fromNs: bigint, toNs: bigint) => Promise<readonly SampleRun[]>;
-
-export type QuarantinedBatch = Readonly<{
-  streamId: StreamId;
-  /** The stream's runs in the batch that killed the worker, for study; they are left out from now on. */
-  runs: readonly SampleRun[];
-  /** What the last crash said. */
-  reason: string;
-}>;
-
-export type FeaturePoolOptions = Readonly<{
-  /** Worker threads, >= 1. A stream lives on one of them. */
-  workerCount: number;
-  onOutput: (output: FeatureOutput) => void;
-  /** Reads samples back: late data, resumed streams, lost workers. */
-  loadRuns: LoadRuns;
-  /** Runs that killed a worker three times; their stream goes on without them. */
-  onQuarantine?: (batch: QuarantinedBatch) => void;
-  /** Faults that were survived: crashes, time-outs, failed loads. */
-  onFault?: (message: string, cause: unknown) => void;
-  /** Bytes of samples that may wait for the workers, all streams; above it push answers 'busy'. Default 64 MiB. */
-  queueBytesMax?: number;
-  /** A batch leaves when it holds this many runs ... Default 64. */
-  batchRunsMin?: number;
-  /** ... or this long after its first run, ms. Default 50. */
-  lingerMs?: number;
-  /** A stream's samples are held back this long and computed together: the engine of a device that sends ten packets a second is visited
-   *  twice a second, which takes half the time. Rows come that much later. 0: not held. Default 500 ms. */
-  holdMs?: number;
-  /** A worker that answers nothing for this long is stopped and rebuilt, ms. Default 30,000. */
-  taskTimeoutMs?: number;
-  /** Heap of a worker thread, MB; one that needs more is stopped and rebuilt. Default 2,048: 10,000 devices need a tenth of it. */
-  workerHeapMbMax?: number;
-  /** Holes of a stream that nothing comes for become gaps after this wall time, ms. Default 2,000. */
-  holeWaitMs?: number;
-  /** A stream without data for this long is flushed: its last beats come out, ms of wall time. Default 20,000. */
-  idleFlushMs?: number;
-  /** Late data is computed when none came for this long (at most ten times as long after the first), ms. Default 1,000. */
-  lateWaitMs?: number;
-  segmenter?: SegmenterOptions;
-  /** For tests of failing workers. */
-  workerUrl?: string;
-}>;
-
-export type FeaturePoolStats = Readonly<{
-  streamCount: number;
-  /** Streams whose samples are being read back. */
-  loadingCount: number;
-  queueBytes: number;
-  /** Age of the oldest run that no worker has finished, ms; 0 when idle. */
-  lagMs: number;
-  batchCount: number;
-  sampleCount: number;
-  crashCount: number;
-  quarantineCount: number;
-  recomputeCount: number;
-}>;
 
 const secondUs = 1_000_000;
 /** Samples read back at once: two seconds of work for nobody, 64 kB a channel at 250 Hz. */
@@ -86,45 +28,6 @@ const crashesMax = 3;
 const flushGapUs = 17 * secondUs;
 /** Late data reaching further back than this is computed beside the live engine, not by rebuilding it. */
 const rebuildBackUs = 900 * secondUs;
-
-type Poison = Readonly<{ channelNo: number; fromK: number; toK: number }>;
-
-/** Modes: live (runs go through the segmenter to the engine `handle`), loading (the engine is being rebuilt from stored samples, new runs
- *  wait in `backlog`), broken (kills workers whatever is left out; takes and ignores). A crash of the lane, late data near the live edge and
- *  data after a flush move live to loading; the end of the load moves it back. */
-type Stream = {
-  readonly id: StreamId;
-  readonly lane: FeatureLane;
-  channels: readonly ChannelConfig[];
-  readonly spo2: Spo2Calibration | null;
-  mode: 'live' | 'loading' | 'broken';
-  handle: number;
-  segmenter: Segmenter;
-  /** Rows before it are out, µs; Infinity before the first samples. */
-  finalUs: number;
-  /** Newest row given out, µs. */
-  newestRowUs: number;
-  /** Start of the oldest and end of the newest run taken, µs. */
-  firstUs: number;
-  /** Were there samples before this process? */
-  readonly resumed: boolean;
-  newestUs: number;
-  backlog: SampleRun[];
-  backlogBytes: number;
-  lastPushMs: number;
-  released: boolean;
-  flushed: boolean;
-  late: (RangeUs & { sinceMs: number; lastMs: number }) | null;
-  lateFailures: number;
-  /** Recomputations of late data under way. */
-  healing: number;
-  /** Rows of the engine being loaded, given out as one replacement. */
-  gathered: { fromUs: number; outputs: EngineOutput[]; rowCount: number } | null;
-  loads: number;
-  crashes: number;
-  quarantines: number;
-  poison: Poison[];
-};
 
 export class FeaturePool {
   readonly #options: FeaturePoolOptions;
@@ -177,33 +80,7 @@ export class FeaturePool {
       this.#rebuild(open, fromUs, open.newestUs);
       return;
     }
-    const stream: Stream = {
-      id: streamId,
-      lane: this.#lanes[streamId % this.#lanes.length]!,
-      channels,
-      spo2,
-      mode: 'live',
-      handle: -1,
-      segmenter: new Segmenter(channels, { run() {}, pass() {}, late() {} }),
-      finalUs: Number.POSITIVE_INFINITY,
-      newestRowUs: -1,
-      firstUs: Number.POSITIVE_INFINITY,
-      resumed: resume !== undefined,
-      newestUs: -1,
-      backlog: [],
-      backlogBytes: 0,
-      lastPushMs: performance.now(),
-      released: false,
-      flushed: false,
-      late: null,
-      lateFailures: 0,
-      healing: 0,
-      gathered: null,
-      loads: 0,
-      crashes: 0,
-      quarantines: 0,
-      poison: [],
-    };
+    const stream = newStream(streamId, this.#lanes[streamId % this.#lanes.length]!, channels, resume !== undefined, spo2);
     this.#streams.set(streamId, stream);
     if (resume === undefined) this.#startEngine(stream, 0);
     else {
@@ -422,32 +299,10 @@ export class FeaturePool {
   /** Gives out the gathered rows before endUs as one replacement. */
   #giveGathered(stream: Stream, endUs: number): void {
     const gathered = stream.gathered!;
-    const last = gathered.outputs[gathered.outputs.length - 1];
-    if (last === undefined) return;
-    const before = (row: { tNs: bigint }): boolean => Number(row.tNs / 1000n) < endUs;
-    const all = {
-      beats: gathered.outputs.flatMap((o) => o.beats),
-      features: gathered.outputs.flatMap((o) => o.features),
-      quality: gathered.outputs.flatMap((o) => o.quality),
-    };
-    let newestUs = stream.newestRowUs;
-    for (const o of gathered.outputs) newestUs = Math.max(newestUs, o.newestUs);
-    const toUs = Math.min(endUs, Math.max(newestUs + 1, gathered.fromUs));
-    const rest = (row: { tNs: bigint }): boolean => !before(row);
-    const kept = { beats: all.beats.filter(rest), features: all.features.filter(rest), quality: all.quality.filter(rest) };
-    stream.newestRowUs = newestUs;
-    this.#options.onOutput(
-      toFeatureOutput(stream.id, {
-        ...last,
-        beats: all.beats.filter(before),
-        features: all.features.filter(before),
-        quality: all.quality.filter(before),
-        replaces: { fromUs: gathered.fromUs, toUs },
-      }),
-    );
-    gathered.fromUs = toUs;
-    gathered.outputs = [{ ...last, ...kept }];
-    gathered.rowCount = kept.beats.length + kept.features.length + kept.quality.length;
+    const output = takeGathered(gathered, endUs, stream.newestRowUs);
+    if (output === null) return;
+    stream.newestRowUs = Math.max(stream.newestRowUs, output.newestUs);
+    this.#options.onOutput(toFeatureOutput(stream.id, output));
   }
 
   #flush(stream: Stream): void {
@@ -680,52 +535,4 @@ export class FeaturePool {
         this.#healLate(stream);
     }
   }
-}
-
-/** Where a stream's rows stop being out, µs; its first row may lie at the start of its first second. */
-function notFinalUs({ finalUs, firstUs }: Stream): number {
-  if (Number.isFinite(finalUs)) return Math.floor(finalUs);
-  return Number.isFinite(firstUs) ? Math.floor(firstUs / secondUs) * secondUs : 0;
-}
-
-/** Cuts the poison out of runs. */
-function withoutPoison(runs: readonly SampleRun[], poison: readonly Poison[]): SampleRun[] {
-  let clean = [...runs];
-  for (const { channelNo, fromK, toK } of poison)
-    clean = clean.flatMap((run) => {
-      const end = run.k0 + run.samples.length;
-      if (run.channelNo !== channelNo || end <= fromK || run.k0 >= toK) return [run];
-      return [cutRun(run, run.k0, fromK), cutRun(run, toK, end)].filter((part) => part.samples.length > 0);
-    });
-  return clean;
-}
-
-function cutRun(run: SampleRun, fromK: number, toK: number): SampleRun {
-  const from = fromK - run.k0;
-  const to = Math.max(from, toK - run.k0);
-  return { channelNo: run.channelNo, k0: fromK, samples: run.samples.subarray(from, to), qmask: run.qmask?.subarray(from, to) ?? null };
-}
-
-/** The runs of one engine in a batch, copied out of shared memory. */
-function runsOf(batch: Batch, handle: number): SampleRun[] {
-  const runs: SampleRun[] = [];
-  const { records, payload } = batch;
-  for (let i = 0; i < batch.recordCount; i++) {
-    const at = i * recordWidth;
-    const op = records[at]!;
-    if (records[at + 1] !== handle || op === recordOp.pass || op === recordOp.control) continue;
-    const masked = op >= recordOp.masked;
-    const kind = masked ? op - recordOp.masked : op;
-    const [n, offset] = [records[at + 4]!, records[at + 5]!];
-    runs.push({
-      channelNo: records[at + 2]! as ChannelNo,
-      k0: records[at + 3]!,
-      samples:
-        kind === recordOp.int32
-          ? Int32Array.from(new Int32Array(payload, offset, n))
-          : Float32Array.from(new Float32Array(payload, offset, n)),
-      qmask: masked ? Uint8Array.from(new Uint8Array(payload, offset + 4 * n, n)) : null,
-    });
-  }
-  return runs;
 }
