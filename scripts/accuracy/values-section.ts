@@ -1,6 +1,7 @@
 /** The values that users see, end to end through the stream engine: heart rate, RMSSD and their flags against the annotations (goal S9),
  *  pulse rate and pulse rate variability against the ECG of the same recording (S8). */
 import type { FeatureRow } from '../../src/dsp/feature-rows.ts';
+import { alignRPeaks } from './align-r-peaks.ts';
 import { quantile } from './hrv-section.ts';
 import { streamRows } from './hrv-stream.ts';
 import { loadMitdb } from './mitdb-recordings.ts';
@@ -38,10 +39,12 @@ export async function run(dataDir: string): Promise<Section | null> {
   const hr2 = newTally();
   const hr5 = newTally();
   const rmssd = newTally();
+  const rmssdLabels = newTally();
   const recordings = await loadMitdb(dataDir);
   for (const { fs, leads, beats, codes, flutter } of recordings) {
     const { features } = streamRows([{ code: 'ecg.1', kind: 'ecg', fs, unit: 'mV', samples: leads[0]! }]);
     const reference = Float64Array.from(beats, (k) => k / fs);
+    const aligned = normalBeatsAligned(leads[0]!, beats, codes, fs);
     const inFlutter = (t: number, windowSec: number): boolean => flutter.some(([a, b]) => t > a / fs && t < b / fs + windowSec);
     for (const row of features.get('hr_ecg') ?? []) {
       const t = Number(row.tNs) / 1e9;
@@ -53,15 +56,26 @@ export async function run(dataDir: string): Promise<Section | null> {
     }
     for (const row of features.get('hrv_rmssd_60s') ?? []) {
       const t = Number(row.tNs) / 1e9;
-      const wanted = rmssdAt(reference, codes, t, 60);
-      if (inFlutter(t, 60) || Number.isNaN(wanted)) continue;
-      const error = Math.abs(row.value / wanted - 1);
-      score(rmssd, row, error <= 0.1, error > 0.1);
+      if (inFlutter(t, 60)) continue;
+      for (const [tally, places] of [
+        [rmssd, aligned],
+        [rmssdLabels, reference],
+      ] as const) {
+        const wanted = rmssdAt(places, codes, t, 60);
+        if (Number.isNaN(wanted)) continue;
+        const error = Math.abs(row.value / wanted - 1);
+        score(tally, row, error <= 0.1, error > 0.1);
+      }
     }
   }
   const rows = [['value', 'count', 'flagged 0 / 1 / 2, %', 'flag 0 within, %', 'flag 1 within, %', 'off and flagged, %']];
   if (recordings.length > 0)
-    rows.push(tallyRow('hr_ecg, 2 /min', hr2), tallyRow('hr_ecg, 5 /min', hr5), tallyRow('hrv_rmssd_60s, 10 % of labels', rmssd));
+    rows.push(
+      tallyRow('hr_ecg, 2 /min', hr2),
+      tallyRow('hr_ecg, 5 /min', hr5),
+      tallyRow('hrv_rmssd_60s, 10 % of the annotated beats, aligned', rmssd),
+      tallyRow('hrv_rmssd_60s, 10 % of the labels as they stand', rmssdLabels),
+    );
   const pulse = pulseFigures(dataDir);
   if (pulse !== null) {
     rows.push(tallyRow('hr_ppg, 5 /min of ECG (BIDMC)', pulse.rate));
@@ -84,11 +98,12 @@ export async function run(dataDir: string): Promise<Section | null> {
       hrWithin5: hr5,
       rmssdWithin10Percent: rmssd,
       rmssdFlag0Within: rmssd.within[0] / rmssd.count[0],
+      rmssdOfLabelsFlag0Within: rmssdLabels.within[0] / rmssdLabels.count[0],
       pulseRate: pulse?.rate ?? null,
       prv: Object.fromEntries((pulse?.variability ?? []).map(([name, errors]) => [name, { mean: mean(errors), windows: errors.length }])),
     },
     notes: [
-      'Heart rate: the same definition (mean of the intervals of the last 8 s) from the annotated beats, first lead, all records. RMSSD: from labelled normal beats; the labels jitter by several ms, which alone moves a low RMSSD by more than 10 %.',
+      'Heart rate: the same definition (mean of the intervals of the last 8 s) from the annotated beats, first lead, all records. RMSSD: from labelled normal beats. The labels say which beats there are, not where within several ms (in 108 they move between two waves): each is put where the slope fits the median normal beat best (align-r-peaks.ts, which knows nothing of the detector); beside it the labels as they stand.',
       'Pulse: against the values flagged 0 that the same engine makes of the ECG of the recording; variability: both flagged 0.',
     ],
   };
@@ -109,6 +124,19 @@ function rateAt(beatSec: Float64Array, t: number, windowSec: number): number {
 
 /** As src/cli/reference.ts has them: no paced beats. */
 const normalCodes = new Set(['N', 'L', 'R', 'e', 'j', 'B']);
+
+/** Beats with the normal ones put where the slope fits their median beat best, s. Others keep their place: they have another shape. */
+function normalBeatsAligned(ecg: Float64Array, beats: ArrayLike<number>, codes: readonly string[], fs: number): Float64Array {
+  const places = Float64Array.from(beats);
+  const which = codes.flatMap((code, i) => (normalCodes.has(code) ? [i] : []));
+  const refined = alignRPeaks(
+    ecg,
+    Float64Array.from(which, (i) => places[i]!),
+    fs,
+  );
+  which.forEach((i, n) => (places[i] = refined[n]!));
+  return places.map((k) => k / fs);
+}
 
 /** RMSSD of pairs of intervals between labelled normal beats, ms; NaN with fewer than 10. */
 function rmssdAt(beatSec: Float64Array, codes: readonly string[], t: number, windowSec: number): number {
