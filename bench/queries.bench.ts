@@ -16,7 +16,7 @@ import type { Database } from '../src/storage/database.ts';
 import { refreshRollups } from '../src/storage/maintenance.ts';
 import { organizationPool } from '../src/storage/organization-pool.ts';
 import { openRoles } from '../src/storage/roles.ts';
-import { sampleBlockColumns } from '../src/storage/sample-rows.ts';
+import { rowSecOf, sampleBlockColumns } from '../src/storage/sample-rows.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
 import { openBenchDatabase } from './lib/bench-database.ts';
 import { ecgPacket } from './lib/packets.ts';
@@ -34,6 +34,7 @@ const SAMPLES_MAX = Number(process.env['BIO_BENCH_SAMPLES'] ?? (process.env['BEN
 /** Streams of others; each has days of its own. */
 const OTHERS = 8;
 const ASK_SEC = 4;
+const ROW_SEC = rowSecOf(FS * 1e9);
 
 const source = synthetic(1)[0]!.channels[0]!;
 
@@ -52,21 +53,21 @@ async function fillStream(
   methodId: number,
 ): Promise<void> {
   const client = await database.connect();
-  const codecs = Array.from({ length: 16 }, (_, i) => ({ k: i, samples: source.subarray(i * 1000, i * 1000 + FS) }));
+  const codecs = Array.from({ length: 16 }, (_, i) => ({ k: i, samples: source.subarray(i * 1000, i * 1000 + FS * ROW_SEC) }));
   const STEP = 20_000;
   for (let at = 0; at < seconds; at += STEP) {
     const to = Math.min(seconds, at + STEP);
     const blocks = new CopyBuffer((to - at) * CHANNELS * 300);
     for (let c = 0; what.samples && c < CHANNELS; c++) {
-      for (let s = at; s < to; s++) {
+      for (let s = at; s < to; s += ROW_SEC) {
         // the grid index must be right where samples are read; elsewhere one packed block serves many seconds
         const k0 = Number((BigInt(fromSec + s) * SECOND - stream.epochNs) / SECOND) * FS;
-        const { samples, k } = codecs[s % codecs.length]!;
+        const { samples, k } = codecs[(s / ROW_SEC) % codecs.length]!;
         blocks.row(11);
         blocks.timestamptz((fromSec + s) * 1e6);
         blocks.int8(BigInt(fromSec + s) * SECOND);
         blocks.int4(stream.streamId);
-        blocks.int4(FS);
+        blocks.int4(FS * ROW_SEC);
         for (let f = 0; f < 3; f++) blocks.float4(k);
         for (const value of [c, 0, 0]) blocks.int2(value);
         blocks.bytea(stream === own ? encodeBlock([{ k0, samples, qmask: null }]) : packed(samples, k));
@@ -251,7 +252,7 @@ async function growth(serverUrl: string): Promise<void> {
     const curves: Record<string, [number, number][]> = {};
     const note = (name: string, value: number): void => void (curves[name] ??= []).push([stored, value]);
     for (let size = 1e7; size <= SAMPLES_MAX * 1.0001; size *= 10) {
-      const toSec = Math.max(filledSec, Math.ceil((size - 3600 * CHANNELS * FS) / (OTHERS * CHANNELS * FS)));
+      const toSec = Math.max(filledSec, ROW_SEC * Math.ceil((size - 3600 * CHANNELS * FS) / (OTHERS * CHANNELS * FS * ROW_SEC)));
       const begun = performance.now();
       for (const stream of others) await fill(stream, firstSec + filledSec, toSec - filledSec, { samples: true, features: true });
       stored += (toSec - filledSec) * OTHERS * CHANNELS * FS;

@@ -1,5 +1,6 @@
 // Every reader of src/query states the time range so that partitions and chunks outside of it are not opened: each of its statements is
 // explained as it runs, as the api role, on a history of twenty months of which five minutes are asked for.
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readChart, type ChartSeries } from '../src/query/chart.ts';
 import { readObservations, type BiosignalRow } from '../src/query/observations.ts';
@@ -82,21 +83,45 @@ afterAll(async () => {
 
 type Plan = { 'Relation Name'?: string; 'Actual Loops'?: number; Plans?: Plan[] };
 
+type PlanRow = { 'QUERY PLAN': { Plan: Plan }[] };
+const explain = 'explain (analyze, costs off, format json)';
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  return pg.escapeLiteral(Array.isArray(value) ? `{${value.join(',')}}` : typeof value === 'string' ? value : JSON.stringify(value));
+}
+
 /** A database that explains what it runs. opened: by table, the partitions or chunks that one statement opened. */
 function explaining(): { db: Parameters<typeof readChart>[0]; opened: { statement: string; parts: string[] }[] } {
   const pool = organizationPool(roles.api, tenant.orgId);
   const opened: { statement: string; parts: string[] }[] = [];
-  const query = async (text: string, values?: unknown[]): Promise<unknown> => {
-    const { rows } = await pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(`explain (analyze, costs off, format json) ${text}`, values);
+  const note = (statement: string, plan: PlanRow | undefined): void => {
     const parts = new Set<string>();
     const walk = (plan: Plan): void => {
       const name = plan['Relation Name'];
       if (name !== undefined && (plan['Actual Loops'] ?? 0) > 0 && /_p\d{8}_|^_hyper_|^compress_hyper/.test(name)) parts.add(name);
       for (const inner of plan.Plans ?? []) walk(inner);
     };
-    walk(rows[0]!['QUERY PLAN'][0]!.Plan);
-    opened.push({ statement: text, parts: [...parts] });
-    return pool.query(text, values);
+    walk(plan!['QUERY PLAN'][0]!.Plan);
+    opened.push({ statement, parts: [...parts] });
+  };
+  const query = async (statement: string | pg.QueryConfig, given?: unknown[]): Promise<unknown> => {
+    const { text, values = [], name } = typeof statement === 'string' ? { text: statement, values: given } : statement;
+    note(text, (await pool.query<PlanRow>(`${explain} ${text}`, values)).rows[0]);
+    if (typeof statement === 'string' || name === undefined) return pool.query(text, values);
+    // A prepared statement may be planned once for all values.
+    const client = await pool.connect();
+    await client.query('begin');
+    await client.query('set local plan_cache_mode = force_generic_plan');
+    await client.query(`prepare asked as ${text}`);
+    const { rows } = await client.query<PlanRow>(
+      `${explain} execute asked ${values.length === 0 ? '' : `(${values.map(literal).join(', ')})`}`,
+    );
+    note(`generic: ${text}`, rows[0]);
+    await client.query('deallocate asked');
+    await client.query('commit');
+    client.release();
+    return pool.query(statement);
   };
   return { db: { query } as never, opened };
 }

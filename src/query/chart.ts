@@ -6,6 +6,7 @@ import { ROW_SEC_MAX, rowSecOf } from '../storage/sample-rows.ts';
 import { newestMethods } from './newest-methods.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples } from './samples.ts';
+import { prepared } from '../storage/prepared.ts';
 import { timestampAfter, timestampAt } from './time-bounds.ts';
 
 export const chartAggregates = ['mean', 'min', 'max', 'sum', 'count', 'first', 'last'] as const;
@@ -71,9 +72,11 @@ export async function readChart(db: Db, query: ChartQuery): Promise<Chart> {
   const stepMinMs = onlyWaves && rangeMs <= DECODE_MS_MAX ? 1 : 1000;
   const resolution = chooseResolution(rangeMs, query.maxPoints, stepMinMs, query.resolution);
   const streams = await db.query<StreamRow>(
-    `select id from stream where organization_id = $1 and xuser_id = $2
+    prepared(
+      `select id from stream where organization_id = $1 and xuser_id = $2
        and started_at < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day'`,
-    [query.orgId, query.subjectId, timestampAt(query.fromNs), timestampAfter(query.toNs)],
+      [query.orgId, query.subjectId, timestampAt(query.fromNs), timestampAfter(query.toNs)],
+    ),
   );
   const streamIds = streams.rows.map((row) => row.id);
   const columns: { series: number; what: ChartAggregate }[] = [];
@@ -124,10 +127,20 @@ function tabulate(
 
 // ---------------------------------------------------------------------------------------------------------------- buckets
 
-/** Bucket of a time column, as SQL. Fixed steps count from 2001-01-01 UTC, calendar units from the caller's midnight. */
-function bucketOf(resolution: Resolution, column: string, zone: string): string {
-  if (resolution.kind === 'calendar') return `date_trunc('${resolution.unit}', ${column}, ${zone})`;
-  return `date_bin('${resolution.stepMs} milliseconds', ${column}, timestamptz '2001-01-01 00:00:00+00')`;
+/** Start of the bucket of a time column, Unix ms, as SQL. Fixed steps count from 2001-01-01 UTC, calendar units from the caller's midnight.
+ *  The text is the same for all steps and zones, which are $3: prepared() plans it once. */
+function bucketOf(resolution: Resolution, column: string): string {
+  const start =
+    resolution.kind === 'calendar'
+      ? `date_trunc('${resolution.unit}', ${column}, $3::text)`
+      : `date_bin($3::interval, ${column}, timestamptz '2001-01-01 00:00:00+00')`;
+  return `round(date_part('epoch', ${start}) * 1000)`;
+}
+
+/** $1, $2 and $3 of such a statement. */
+function bucketBounds(query: ChartQuery, resolution: Resolution): string[] {
+  const { fromNs, toNs, timeZone } = query;
+  return [timestampAt(fromNs), timestampAt(toNs + 999n), resolution.kind === 'calendar' ? timeZone : `${resolution.stepMs} milliseconds`];
 }
 
 const ORIGIN_MS = Date.UTC(2001, 0, 1);
@@ -189,15 +202,16 @@ async function featureColumn(
   if (method === undefined) return new Map();
   const relation = await relationFor(db, query, resolution);
   const time = relation === 'feature' ? 'time' : 'bucket';
-  const bounds = [timestampAt(query.fromNs), timestampAt(query.toNs + 999n), query.timeZone];
   // Buckets begin where the range begins: rows before it in the first bucket do not count.
+  const sums = (relation === 'feature' ? rawSums : rollupSums)(series.aggregate, query.qualityMax);
   const { rows } = await db.query<BucketRow>(
-    `select (extract(epoch from ${bucketOf(resolution, time, '$3')}) * 1000)::float8 as ms, ${relation === 'feature' ? rawSums(series.aggregate) : rollupSums(series.aggregate)}
-     from ${relation}
-     where ${time} >= $1::timestamptz and ${time} < $2::timestamptz and $3::text is not null
-       and stream_id = any ($4::int[]) and method_id = $5
-     group by 1`,
-    [...bounds, streamIds, method.id],
+    prepared(
+      `select ${bucketOf(resolution, time)} as ms, ${sums}
+       from ${relation}
+       where ${time} >= $1::timestamptz and ${time} < $2::timestamptz and stream_id = any ($4::int[]) and method_id = $5
+       group by 1`,
+      [...bucketBounds(query, resolution), streamIds, method.id],
+    ),
   );
   return new Map(rows.map((row) => [row.ms, cellOf(row, series.aggregate, query.qualityMax)]));
 }
@@ -216,8 +230,16 @@ type BucketRow = {
 
 const first = (column: string, by: string, where: string): string => `(array_agg(${column} order by ${by}) filter (where ${where}))[1]`;
 
+type Sums = 'good' | 'suspect' | 'every';
+/** Those that cellOf looks at, by quality_max: sums of exact numbers are the dear part. */
+const sumsOf: readonly (readonly Sums[])[] = [['good'], ['good', 'suspect'], ['every']];
+
+function onlySums(counts: string, qualityMax: QualityFlag, of: (which: Sums) => string): string {
+  return [counts, ...sumsOf[qualityMax]!.map((which) => `${of(which)} as ${which}`)].join(', ');
+}
+
 /** What a bucket's good, suspect and all values aggregate to, from raw rows. */
-function rawSums(aggregate: ChartAggregate): string {
+function rawSums(aggregate: ChartAggregate, qualityMax: QualityFlag): string {
   const counts = `count(*)::int as n, count(value)::int as value_n, count(value) filter (where qmask = 0)::int as good_n, count(value) filter (where qmask = 1)::int as suspect_n`;
   const of = (where: string): string => {
     switch (aggregate) {
@@ -237,26 +259,27 @@ function rawSums(aggregate: ChartAggregate): string {
     }
   };
   const sets = { good: 'qmask = 0 and value is not null', suspect: 'qmask = 1 and value is not null', every: 'value is not null' };
-  return `${counts}, ${Object.entries(sets)
-    .map(([name, where]) => `${of(where)} as ${name}`)
-    .join(', ')}`;
+  return onlySums(counts, qualityMax, (which) => of(sets[which]));
 }
 
 /** The same from rows of a rollup, which has no first and last of suspect values alone. */
-function rollupSums(aggregate: ChartAggregate): string {
+function rollupSums(aggregate: ChartAggregate, qualityMax: QualityFlag): string {
   const counts = 'sum(n)::int as n, sum(value_n)::int as value_n, sum(good_n)::int as good_n, sum(suspect_n)::int as suspect_n';
   switch (aggregate) {
     case 'mean':
     case 'sum':
-      return `${counts}, sum(good_sum)::float8 as good, sum(suspect_sum)::float8 as suspect, sum(sum)::float8 as every`;
+      return onlySums(counts, qualityMax, (which) => `sum(${which === 'every' ? 'sum' : `${which}_sum`})::float8`);
     case 'min':
     case 'max':
-      return `${counts}, ${aggregate}(good_${aggregate}) as good, ${aggregate}(suspect_${aggregate}) as suspect, ${aggregate}(${aggregate}) as every`;
+      return onlySums(counts, qualityMax, (which) => `${aggregate}(${which === 'every' ? aggregate : `${which}_${aggregate}`})`);
     case 'first':
     case 'last': {
       const by = aggregate === 'first' ? 'bucket' : 'bucket desc';
-      const good = first(`good_${aggregate}`, by, `good_${aggregate} is not null`);
-      return `${counts}, ${good} as good, null::float8 as suspect, ${first(aggregate, by, `${aggregate} is not null`)} as every`;
+      const column = { good: `good_${aggregate}`, suspect: null, every: aggregate };
+      return onlySums(counts, qualityMax, (which) => {
+        const name = column[which];
+        return name === null ? 'null::float8' : first(name, by, `${name} is not null`);
+      });
     }
     case 'count':
       return counts;
@@ -307,11 +330,13 @@ async function measurementColumn(
   resolution: Resolution,
 ): Promise<Column> {
   const { rows } = await db.query<BucketRow>(
-    `select (extract(epoch from ${bucketOf(resolution, 'time', '$3')}) * 1000)::float8 as ms, ${rawSums(series.aggregate)}
-     from measurement
-     where time >= $1::timestamptz and time < $2::timestamptz and $3::text is not null and xuser_id = $4 and biosignal_id = $5
-     group by 1`,
-    [timestampAt(query.fromNs), timestampAt(query.toNs + 999n), query.timeZone, query.subjectId, series.biosignalId],
+    prepared(
+      `select ${bucketOf(resolution, 'time')} as ms, ${rawSums(series.aggregate, query.qualityMax)}
+       from measurement
+       where time >= $1::timestamptz and time < $2::timestamptz and xuser_id = $4 and biosignal_id = $5
+       group by 1`,
+      [...bucketBounds(query, resolution), query.subjectId, series.biosignalId],
+    ),
   );
   return new Map(rows.map((row) => [row.ms, cellOf(row, series.aggregate, query.qualityMax)]));
 }
@@ -377,12 +402,14 @@ type WaveBucket = { ms: number; min: number | null; max: number | null; flag: Qu
 /** From the statistics of the rows: reads no samples. */
 async function storedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, resolution: Resolution): Promise<WaveBucket[]> {
   const { rows } = await db.query<{ ms: number; min: number | null; max: number | null; n: number; suspect_n: number; bad_n: number }>(
-    `select (extract(epoch from ${bucketOf(resolution, 'time', '$3')}) * 1000)::float8 as ms, min(min) as min, max(max) as max,
-       sum(n)::float8 as n, sum(suspect_n)::float8 as suspect_n, sum(bad_n)::float8 as bad_n
-     from sample_block
-     where time >= $1::timestamptz and time < $2::timestamptz and $3::text is not null and stream_id = $4 and channel_no = $5
-     group by 1`,
-    [timestampAt(query.fromNs), timestampAt(query.toNs + 999n), query.timeZone, channel.stream_id, channel.channel_no],
+    prepared(
+      `select ${bucketOf(resolution, 'time')} as ms, min(min) as min, max(max) as max,
+         sum(n)::float8 as n, sum(suspect_n)::float8 as suspect_n, sum(bad_n)::float8 as bad_n
+       from sample_block
+       where time >= $1::timestamptz and time < $2::timestamptz and stream_id = $4 and channel_no = $5
+       group by 1`,
+      [...bucketBounds(query, resolution), channel.stream_id, channel.channel_no],
+    ),
   );
   return rows.map(({ ms, min, max, n, suspect_n: suspect, bad_n: bad }) => ({ ms, min, max, flag: flagOf(n, suspect, bad) }));
 }

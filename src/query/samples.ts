@@ -4,6 +4,7 @@ import { gridCeil, gridTimeNs, type ChannelKind, type Samples } from '../signal.
 import type { BlockRun } from '../storage/block-codec.ts';
 import { mergeRuns, part } from '../storage/merge-runs.ts';
 import { ROW_SEC_MAX, rowSecOf, runsOf } from '../storage/sample-rows.ts';
+import { prepared } from '../storage/prepared.ts';
 import { timestampAt } from './time-bounds.ts';
 
 export type SampleQuery = Readonly<{
@@ -59,10 +60,12 @@ type ChannelRow = {
 /** Segments by channel and time, as long as gaps allow. @returns with the start of the next page, or null */
 export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<{ segments: SampleSegment[]; nextFromNs: bigint | null }>> {
   const channels = await db.query<ChannelRow>(
-    `select c.channel_no, c.code, c.kind, c.unit, c.lead, c.gain, c.baseline, c.rate_nhz, s.epoch_ns
+    prepared(
+      `select c.channel_no, c.code, c.kind, c.unit, c.lead, c.gain, c.baseline, c.rate_nhz, s.epoch_ns
      from stream_channel c join stream s on s.id = c.stream_id
      where c.stream_id = $1 and ($2::text[] is null or c.code = any ($2)) order by c.channel_no`,
-    [query.streamId, query.channels],
+      [query.streamId, query.channels],
+    ),
   );
   if (channels.rows.length === 0) return { segments: [], nextFromNs: null };
   const epochNs = channels.rows[0]!.epoch_ns;
@@ -73,7 +76,8 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
   );
   // A row that begins before the range may reach into it. Its bound as a constant, too: that one excludes partitions.
   const { rows } = await db.query<{ channel_no: number; us: number; codec: Buffer }>(
-    `select c.channel_no, (extract(epoch from b.time) * 1000000)::float8 as us, b.codec
+    prepared(
+      `select c.channel_no, (extract(epoch from b.time) * 1000000)::float8 as us, b.codec
      from unnest($1::smallint[], $6::int[]) as c (channel_no, row_sec)
      cross join lateral (
        select time, codec from sample_block
@@ -81,14 +85,15 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
          and time < $3::timestamptz and stream_id = $4 and channel_no = c.channel_no
        order by time limit $5) b
      order by c.channel_no, b.time`,
-    [
-      channels.rows.map((row) => row.channel_no),
-      timestampAt(query.fromNs),
-      timestampAt(query.toNs + 999n),
-      query.streamId,
-      perChannel + 1 + ROW_SEC_MAX,
-      channels.rows.map((row) => rowSecOf(Number(row.rate_nhz))),
-    ],
+      [
+        channels.rows.map((row) => row.channel_no),
+        timestampAt(query.fromNs),
+        timestampAt(query.toNs + 999n),
+        query.streamId,
+        perChannel + 1 + ROW_SEC_MAX,
+        channels.rows.map((row) => rowSecOf(Number(row.rate_nhz))),
+      ],
+    ),
   );
   const nextFromNs = nextPage(rows, perChannel, Number(query.fromNs / 1000n));
   const toNs = nextFromNs ?? query.toNs;

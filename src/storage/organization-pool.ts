@@ -15,14 +15,16 @@ export function organizationPool(api: Database, organizationId: string): pg.Pool
   if (role === null) return pool;
   if (!uuid.test(organizationId)) throw new RangeError(`organization ${organizationId} is no uuid`);
   const named = `select set_config('bio.organization_id', '${organizationId}', true)`;
-  const query = async (text: string, values?: unknown[]): Promise<pg.QueryResult> => {
+  const query = async (text: string | pg.QueryConfig, values?: unknown[]): Promise<pg.QueryResult> => {
     const client = await pool.connect();
     const [begun, answer, ended] = await Promise.allSettled([
       client.query(`begin; ${named}`),
-      client.query(text, values),
+      typeof text === 'string' ? client.query(text, values) : client.query(text),
       client.query('commit'), // of a failed transaction: a rollback
     ]);
-    client.release(begun.status === 'rejected' || ended.status === 'rejected' || client.getTransactionStatus() !== 'I');
+    // A named statement that failed may not have been parsed, which pg does not notice.
+    const doubtful = typeof text !== 'string' && answer.status === 'rejected';
+    client.release(doubtful || begun.status === 'rejected' || ended.status === 'rejected' || client.getTransactionStatus() !== 'I');
     for (const part of [begun, answer, ended]) if (part.status === 'rejected') throw part.reason as Error;
     return (answer as PromiseFulfilledResult<pg.QueryResult>).value;
   };
@@ -31,7 +33,8 @@ export function organizationPool(api: Database, organizationId: string): pg.Pool
     return new Proxy(client, {
       get(target, key): unknown {
         if (key === 'query') {
-          return (text: string, values?: unknown[]) => target.query(/^begin\b/i.test(text) ? `${text}; ${named}` : text, values);
+          return (text: string | pg.QueryConfig, values?: unknown[]) =>
+            typeof text !== 'string' ? target.query(text) : target.query(/^begin\b/i.test(text) ? `${text}; ${named}` : text, values);
         }
         const value: unknown = Reflect.get(target, key);
         return typeof value === 'function' ? (value.bind(target) as unknown) : value;
