@@ -1,6 +1,5 @@
 /** Rows in PostgreSQL's binary COPY format, and sending them. */
 import type pg from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
 
 /** Microseconds from 1970 to 2000, where PostgreSQL's timestamps begin. */
 const POSTGRES_EPOCH_US = 946_684_800_000_000;
@@ -150,14 +149,62 @@ function viewOf(buffer: Buffer): DataView {
 /** COPYs rows on a connection that does nothing else meanwhile. @param into table and columns: `feature (time, …)`  @returns rows written */
 export async function copyRows(client: pg.Client, into: string, rows: CopyBuffer): Promise<number> {
   if (rows.rowCount === 0) return 0;
-  const stream = client.query(copyFrom(`copy ${into} from stdin (format binary)`));
   return new Promise((done, fail) => {
-    // A lost connection reports to the client, not to the stream.
-    const lost = (): void => fail(Object.assign(new Error('connection lost during COPY'), { code: '08006' }));
-    client.once('end', lost);
-    const settle = (): void => void client.removeListener('end', lost);
-    stream.once('error', (error: Error) => (settle(), fail(error)));
-    stream.once('finish', () => (settle(), done(stream.rowCount)));
-    stream.end(rows.finish());
+    client.query(new CopyIn(`copy ${into} from stdin (format binary)`, rows.finish(), done, fail));
   });
+}
+
+const COPY_DATA = 0x64;
+const COPY_DONE = Buffer.of(0x63, 0, 0, 0, 4);
+
+/** Statement, rows and end in one write, without the server's word in between that it is ready for rows: it reads them in order, and lets
+ *  them go when the statement fails (PostgreSQL documentation, Frontend/Backend Protocol, COPY Operations). */
+class CopyIn implements pg.Submittable {
+  readonly #statement: string;
+  readonly #rows: Buffer;
+  readonly #done: (rowCount: number) => void;
+  readonly #fail: (error: Error) => void;
+  #rowCount = 0;
+
+  constructor(statement: string, rows: Buffer, done: (rowCount: number) => void, fail: (error: Error) => void) {
+    this.#statement = statement;
+    this.#rows = rows;
+    this.#done = done;
+    this.#fail = fail;
+  }
+
+  // pg calls what follows
+
+  submit(connection: pg.Connection): void {
+    const head = Buffer.allocUnsafe(5);
+    head[0] = COPY_DATA;
+    head.writeInt32BE(this.#rows.length + 4, 1);
+    const { stream } = connection;
+    stream.cork();
+    connection.query(this.#statement);
+    stream.write(head);
+    stream.write(this.#rows);
+    stream.write(COPY_DONE);
+    stream.uncork();
+  }
+
+  /** pg's own time limit puts its function here. */
+  callback(): void {}
+
+  handleCopyInResponse(): void {}
+
+  handleCommandComplete({ text }: Readonly<{ text: string }>): void {
+    this.#rowCount = Number(/\d+$/.exec(text)?.[0] ?? 0);
+  }
+
+  handleReadyForQuery(): void {
+    this.callback();
+    this.#done(this.#rowCount);
+  }
+
+  handleError(error: Error & { code?: string }): void {
+    this.callback();
+    error.code ??= '08006'; // the connection is lost
+    this.#fail(error);
+  }
 }
