@@ -2,6 +2,7 @@
  *  heart rate, variability and rows out; and what does a streaming device hold in memory?
  *
  *  node --expose-gc bench/micro/segment-engine.bench.ts [rounds] [streams]
+ *  Beside it the dearest part of a wearable: PPG at 125 Hz with its accelerometer (beats, spectral rate, quality, PRV, breathing).
  *  One hour of a seeded made-up ECG at 250 Hz per stream, digital Int32; packets of 100 ms and of 1 s; one stream, and many in turns (their
  *  state leaves the cache). CPU time of the process; variants interleaved, best and median of the rounds. */
 import { madeUpStream } from '../../src/dsp/feature-fixture.ts';
@@ -41,6 +42,39 @@ function detectPass(): number {
   detector.flush(found);
   keep += found.count;
   return physical.length;
+}
+
+const pulseChannels: readonly ChannelConfig[] = [
+  { code: 'ppg.green', kind: 'ppg', rateNanoHz: 125e9, gain: 200, baseline: 10, unit: '1', lead: '' },
+  ...['acc.x', 'acc.y', 'acc.z'].map((code): ChannelConfig => ({
+    code,
+    kind: 'acc',
+    rateNanoHz: 25e9,
+    gain: 200,
+    baseline: 10,
+    unit: 'g',
+    lead: '',
+  })),
+];
+const pulseRuns = madeUpStream(2, 0, 600, pulseChannels).map((run) => run.samples as Int32Array);
+
+/** Packets of half a second, which is what the pool makes of a device's. @param axisCount 0 or 3 */
+function pulsePass(axisCount: number): () => number {
+  const used = pulseChannels.slice(0, 1 + axisCount);
+  return () => {
+    const rows = new RowBuffer();
+    const engine = new StreamEngine(used, 0, new KernelStock(), rows);
+    for (let half = 0; half < 2 * 600; half++) {
+      used.forEach(({ rateNanoHz }, no) => {
+        const at = (k: number): number => Math.ceil((k * rateNanoHz) / 2e9);
+        engine.run(no, at(half), pulseRuns[no]!.subarray(at(half), at(half + 1)), null);
+      });
+      engine.settle();
+      keep += rows.count;
+      rows.count = 0;
+    }
+    return pulseRuns[0]!.length;
+  };
 }
 
 /** @param packet samples per push; every stream gets one in turn */
@@ -96,6 +130,8 @@ const variants: [string, () => number, GoalName?][] = [
   ['whole chain, 1 stream, packets of 25', enginePass(1, 25, digital.length)],
   ['whole chain, 1 stream, packets of 250', enginePass(1, 250, digital.length), 'P7 chain'],
   [`whole chain, ${many} streams in turns, packets of 25`, enginePass(many, 25, 120 * fs)],
+  ['PPG chain, 1 stream, packets of 0.5 s', pulsePass(0)],
+  ['PPG chain with accelerometer, PPG samples counted', pulsePass(3)],
 ];
 const rates = variants.map((): number[] => []);
 for (let round = -1; round < rounds; round++)
