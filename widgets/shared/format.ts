@@ -3,7 +3,6 @@
 const ucumToPrint: Readonly<Record<string, string>> = {
   '/min': '/min',
   '{beats}/min': '/min',
-  '{steps}': '',
   '1': '',
   Cel: '°C',
   '[degF]': '°F',
@@ -12,9 +11,9 @@ const ucumToPrint: Readonly<Record<string, string>> = {
   ms2: 'ms²',
 };
 
-/** UCUM to what is printed: `Cel` is °C. */
+/** UCUM to what is printed: `Cel` is °C, `{score}` is nothing. */
 export function unitLabel(ucum: string): string {
-  return ucumToPrint[ucum] ?? ucum;
+  return ucumToPrint[ucum] ?? (ucum[0] === '{' ? '' : ucum);
 }
 
 /** @param digits significant digits at most; whole numbers keep all of theirs */
@@ -35,7 +34,7 @@ export function formatValue(locale: string, value: number, unit: string): string
   if (!Number.isFinite(value)) return '–';
   const decimals = unit === 'Cel' || unit === '[degF]' ? 1 : Math.abs(value) < 10 ? 1 : 0;
   const exact = unit === '/min' || unit === 'ms' || unit === '{steps}' ? 0 : decimals;
-  return new Intl.NumberFormat(locale, { minimumFractionDigits: exact, maximumFractionDigits: exact }).format(value);
+  return new Intl.NumberFormat(locale, { minimumFractionDigits: unit[0] === '{' ? 0 : exact, maximumFractionDigits: exact }).format(value);
 }
 
 export function formatTime(locale: string, timeMs: number, timeZone: string | undefined, style: 'time' | 'date' | 'full' = 'full'): string {

@@ -21,11 +21,12 @@ export function sparkline(series: Series, reference: Readonly<{ low: number; hig
   if (usable.length === 0) return html`${nothing}`;
   const min = Math.min(...usable);
   const max = Math.max(...usable);
-  const span = max - min || Math.abs(max) * 0.1 || 1;
+  // As in the chart: at least a tenth of the value from top to bottom, or a still line would look like a storm.
+  const span = Math.max(max - min, Math.abs(max) * 0.1) || 1;
   const from = timesMs[0]!;
   const width = Math.max(1, timesMs.at(-1)! - from);
   const x = (timeMs: number): number => PAD + ((timeMs - from) / width) * (WIDTH - 2 * PAD);
-  const y = (value: number): number => HEIGHT - PAD - ((value - min) / span) * (HEIGHT - 2 * PAD);
+  const y = (value: number): number => HEIGHT / 2 - ((value - (min + max) / 2) / span) * (HEIGHT - 2 * PAD);
   let good = '';
   let suspect = '';
   let goodEnd = '';

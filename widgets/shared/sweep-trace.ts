@@ -130,7 +130,8 @@ export class SweepTrace {
       this.#sweep = sweep;
       this.#rescale(ring, timeMs - sweepMs, timeMs);
     }
-    this.#drawTo(context, ring, timeMs, clearMs, sweepMs);
+    // Without a scale of its own a fitted trace would stand at the edge of its box.
+    if (this.#scaled || this.#scale.kind === 'fixed') this.#drawTo(context, ring, timeMs, clearMs, sweepMs);
   }
 
   #drawTo(context: CanvasRenderingContext2D, ring: TraceRing, timeMs: number, clearMs: number, sweepMs: number): void {

@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { formatValue, unitLabel } from './format.ts';
+import { sparkline } from './sparkline.ts';
+
+/** Heights (0 top … 56 bottom) of the points of the line. */
+function heights(values: readonly number[]): number[] {
+  const series = { values, timesMs: values.map((_, i) => i * 60_000), flags: values.map(() => 0), stepMs: 60_000 };
+  const texts: string[] = [];
+  const walk = (part: unknown): void => {
+    if (typeof part === 'string') texts.push(part);
+    else if (Array.isArray(part)) part.forEach(walk);
+    else if (typeof part === 'object' && part !== null && 'values' in part) walk((part as { values: unknown }).values);
+  };
+  walk(sparkline(series as unknown as Parameters<typeof sparkline>[0], null));
+  const line = texts.find((text) => text.startsWith('M'))!;
+  return [...line.matchAll(/[ML]-?[\d.]+ (-?[\d.]+)/g)].map((match) => Number(match[1]));
+}
+
+it('draws a still line as one: the height is at least a tenth of the value', () => {
+  const drawn = heights([78, 78.4, 78.1]);
+  expect(Math.max(...drawn) - Math.min(...drawn)).toBeLessThan(4);
+  expect(Math.min(...drawn)).toBeGreaterThan(20);
+  expect(Math.max(...drawn)).toBeLessThan(36);
+});
+
+it('fills its height where values differ by more', () => {
+  const drawn = heights([60, 90, 75]);
+  expect([Math.min(...drawn), Math.max(...drawn)]).toEqual([5, 51]);
+});
+
+it('shows scores without the annotation that UCUM has for them, and without decimals that they lack', () => {
+  expect(unitLabel('{score}')).toBe('');
+  expect(formatValue('en', 4, '{score}')).toBe('4');
+  expect(formatValue('en', 3.57, '{score}')).toBe('3.6');
+  expect(formatValue('en', 1234.5, '{steps}')).toBe('1,235');
+});
