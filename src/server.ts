@@ -98,7 +98,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       });
       stops.push(() => embedded.stop());
       failures.push(embedded.exited.then(() => 'the embedded database has stopped'));
-      url = embedded.url;
+      url = embedded.socketUrl;
     }
     const schema = await migrate(url);
     const database = await openDatabase(url, { onError: (err) => logger.warn({ err }, 'database: an idle connection failed') });

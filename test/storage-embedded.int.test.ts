@@ -48,6 +48,10 @@ test('starts, keeps its data, listens on loopback with a password only, and stop
   const stranger = new URL(first.url);
   stranger.password = 'guess';
   await expect(query(stranger.href, 'select 1')).rejects.toMatchObject({ code: '28P01' });
+  const local = new URL(first.socketUrl);
+  expect(await query(local.href, 'select id, inet_server_addr() as over from kept')).toEqual([{ id: 7, over: null }]);
+  local.password = 'guess';
+  await expect(query(local.href, 'select 1')).rejects.toMatchObject({ code: '28P01' });
   expect(await query(first.url, 'show listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
   const begun = performance.now();
   await first.stop();

@@ -20,7 +20,7 @@ export async function openBenchDatabase(): Promise<BenchDatabase> {
   const given = process.env['BIO_BENCH_DATABASE_URL'];
   const folder = given === undefined ? mkdtempSync(join(tmpdir(), 'biosignal-bench-')) : null;
   const embedded = folder === null ? null : await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
-  const admin = new pg.Client(given ?? embedded!.url);
+  const admin = new pg.Client(given ?? embedded!.socketUrl);
   await admin.connect();
   const name = `bench_${process.pid}_${Date.now().toString(36)}`;
   await admin.query(`create database ${name}`);
@@ -30,7 +30,7 @@ export async function openBenchDatabase(): Promise<BenchDatabase> {
   );
   const { pid, version, timescale } = rows[0]!;
   const licence = timescale === null ? '' : `TimescaleDB ${timescale} (${await licenceOf(admin)}) on `;
-  const url = new URL(given ?? embedded!.url);
+  const url = new URL(given ?? embedded!.socketUrl);
   url.pathname = `/${name}`;
   return {
     url: url.href,

@@ -34,6 +34,8 @@ import { checkPostgresBinaries } from './embedded-binaries.ts';
 export type EmbeddedPostgres = Readonly<{
   /** Of the superuser, database `biosignal`. */
   url: string;
+  /** The same by the socket in the data folder: a question costs two thirds of what it does over TCP. `url` where the folder's path is too long. */
+  socketUrl: string;
   port: number;
   /** Process id of the server. */
   pid: number;
@@ -61,10 +63,11 @@ export type EmbeddedPostgresOptions = Readonly<{
 const START_TIMEOUT_MS = 30_000;
 const FAST_STOP_MS = 5000;
 const OWNER_GRACE_MS = 500;
+/** Of the path of a Unix socket, bytes (sun_path, with its end). */
+const SOCKET_PATH_MAX = 107;
 
 const settings: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
   timezone: 'UTC',
   log_timezone: 'UTC',
   max_connections: '100',
@@ -335,10 +338,9 @@ async function launch(
   account: Account | null,
   options: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres | 'port_taken'> {
-  const flags = Object.entries({ ...settings, ...options.settings, port: String(port) }).flatMap(([name, value]) => [
-    '-c',
-    `${name}=${value}`,
-  ]);
+  const socketDir = socketFolder(dataDir);
+  const own = { unix_socket_directories: socketDir ?? '', port: String(port) };
+  const flags = Object.entries({ ...settings, ...options.settings, ...own }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const logPath = join(dataDir, 'postgres.log');
   const log = openSync(logPath, 'w', 0o600);
   const ownerPid = options.ownerPid ?? process.pid;
@@ -389,7 +391,15 @@ async function launch(
       await Promise.race([exited, sleep(waitMs, undefined, { ref: true })]);
     }
   };
-  return { url: address('biosignal'), port, pid, dataDir, stop, exited };
+  const url = address('biosignal');
+  const socketUrl = socketDir === null ? url : `${url}?host=${encodeURIComponent(socketDir)}&port=${port}`;
+  return { url, socketUrl, port, pid, dataDir, stop, exited };
+}
+
+/** The folder that only the server's account may enter; null: its path is too long for a socket. */
+function socketFolder(dataDir: string): string | null {
+  const folder = join(dataDir, 'pgdata');
+  return Buffer.byteLength(join(folder, '.s.PGSQL.65535')) > SOCKET_PATH_MAX || folder.includes(',') ? null : folder;
 }
 
 async function answers(url: string): Promise<boolean> {
