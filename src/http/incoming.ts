@@ -109,7 +109,7 @@ export class Incoming {
     this.#requestId = requestIdOf(headers);
     const declared = declaredLength(headers);
     if (headers.get('host') === undefined) throw new PipelineError('bad_request', 'The Host header is missing.');
-    const peer = peerOf(addressOf(this.#wire.res), headers, peerRules);
+    const peer = peerOf(addressOf(this.#wire.res, peerRules), headers, peerRules);
     this.#secure = peer.secure;
     this.#remoteAddress = peer.address;
     if (isStopping()) throw new PipelineError('shutting_down', 'The service is stopping.');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { normalAddress, peerOf } from './peer.ts';
+import { normalAddress, onlyPeerOf, peerOf } from './peer.ts';
 
 const plain = { tls: false, trustProxy: [] };
 const proxied = { tls: false, trustProxy: ['10.0.0.1'] };
@@ -8,6 +8,15 @@ const headers = (proto: string, forwardedFor: string): Map<string, string> =>
     ['x-forwarded-proto', proto],
     ['x-forwarded-for', forwardedFor],
   ]);
+
+describe('onlyPeerOf', () => {
+  it('knows the peer of a service on loopback without asking, unless another loopback address is a proxy', () => {
+    expect(onlyPeerOf('127.0.0.1', [])).toBe('127.0.0.1');
+    expect(onlyPeerOf('::1', ['10.0.0.1', '::1'])).toBe('::1');
+    expect(onlyPeerOf('127.0.0.1', ['127.0.0.1', '127.0.0.2'])).toBeNull();
+    for (const host of ['0.0.0.0', '::', 'localhost', '10.0.0.5']) expect(onlyPeerOf(host, [])).toBeNull();
+  });
+});
 
 describe('peerOf', () => {
   it('serves plain HTTP on loopback only', () => {

@@ -2,7 +2,13 @@
 import { PipelineError } from '../errors.ts';
 import type { Headers } from './hygiene.ts';
 
-export type PeerRules = Readonly<{ tls: boolean; trustProxy: readonly string[] }>;
+export type PeerRules = Readonly<{
+  tls: boolean;
+  trustProxy: readonly string[];
+  /** The one address that peers can have: the service listens on loopback. The library is asked for it with each request otherwise, which
+   *  was a tenth of one. */
+  onlyPeer?: string | null;
+}>;
 export type Peer = Readonly<{ address: string; secure: boolean }>;
 
 /** Addresses that were brought to their form already: a device sends from one. */
@@ -29,6 +35,13 @@ function usualForm(text: string): string {
       .join('.');
   if (text === '0000:0000:0000:0000:0000:0000:0000:0001') return '::1';
   return text;
+}
+
+/** Of a service that listens on a loopback address, the address of every peer; null when it listens elsewhere, or when an address within
+ *  127.0.0.0/8 stands for a proxy of its own. @param host as configured: an address, not a name */
+export function onlyPeerOf(host: string, trustProxy: readonly string[]): string | null {
+  if (host !== '127.0.0.1' && host !== '::1') return null;
+  return trustProxy.some((proxy) => isLoopback(proxy) && proxy !== host) ? null : host;
 }
 
 export function isLoopback(address: string): boolean {

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { PipelineError } from '../errors.ts';
 import type { Headers } from './hygiene.ts';
+import type { PeerRules } from './peer.ts';
 import type { Caller } from './route.ts';
 import type { UwsResponse } from './uws.ts';
 
@@ -47,6 +48,8 @@ export function newRequestId(): string {
   return `${requestPrefix}-${requestCount.toString(36).padStart(4, '0')}`;
 }
 
-export function addressOf(res: Pick<UwsResponse, 'getRemoteAddressAsText'>): string {
+/** The address at the other end of the connection. */
+export function addressOf(res: Pick<UwsResponse, 'getRemoteAddressAsText'>, { onlyPeer = null }: PeerRules): string {
+  if (onlyPeer !== null) return onlyPeer;
   return Buffer.from(res.getRemoteAddressAsText()).toString('latin1'); // a TextDecoder takes 1 us more, per request
 }

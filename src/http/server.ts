@@ -4,6 +4,7 @@ import type { OriginAllowed } from './cors.ts';
 import { compileRow, Incoming } from './incoming.ts';
 import type { Row } from './incoming.ts';
 import type { Logger } from './logger.ts';
+import { onlyPeerOf } from './peer.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { Authenticate, Caller, Reply, Route, SocketRoute } from './route.ts';
 import { Router } from './router.ts';
@@ -81,7 +82,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const uws = loadUws();
   const app = tls ? uws.SSLApp({ cert_file_name: config.tlsCert, key_file_name: config.tlsKey }) : uws.App();
   const ticks = options.ticks ?? new Ticks();
-  const peerRules = { tls, trustProxy: config.trustProxy };
+  const peerRules = { tls, trustProxy: config.trustProxy, onlyPeer: onlyPeerOf(config.host, config.trustProxy) };
   const router = new Router<Row>();
   for (const route of options.routes) router.add(route.method, route.path, compileRow(route));
   const limits = {

@@ -133,7 +133,7 @@ function upgrade(
     requestId = requestIdOf(headers);
     if (options.isStopping()) throw new PipelineError('shutting_down', 'The service is stopping.');
     if (headers.get('sec-websocket-version') !== '13') throw new PipelineError('bad_request', 'Sec-WebSocket-Version must be 13.');
-    const peer = peerOf(addressOf(res), headers, options.peerRules);
+    const peer = peerOf(addressOf(res, options.peerRules), headers, options.peerRules);
     const offered = (headers.get('sec-websocket-protocol') ?? '')
       .split(',')
       .map((item) => item.trim())
