@@ -281,7 +281,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     const page = await live();
     await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.3);
     expect(await page.locator('bio-live-trace').getByText('Good').count()).toBe(1);
-    expect(opened[0]!.protocols).toMatch(/^bio\.v1, bio\.bearer\.[\w-]+$/);
+    expect(opened[0]!.protocols).toMatch(/^bio\.v1, bio\.bearer\.[\w-]+, bio\.sdk\.sdk_x$/);
     expect([...opened[0]!.url.searchParams.keys()]).toEqual(['subject']);
     await page.context().close();
   });
