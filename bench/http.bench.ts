@@ -2,7 +2,8 @@
  *  in the same run (interleaved); verifications of a token per second with the cache; observations, features and charts per second with p99
  *  on a database that holds SAMPLES samples.
  *
- *  BIO_BENCH_DATABASE_URL: a server for the databases of the run. BIO_BENCH_SAMPLES: default 1e8 (0 leaves the reads out). */
+ *  BIO_BENCH_DATABASE_URL: a server for the databases of the run. BIO_BENCH_SAMPLES: default 1e8 (0 leaves the reads out).
+ *  BIO_BENCH_PROFILE=layer (or service, bare): writes a processor profile of it into .cache, for npm run flame. */
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -20,6 +20,9 @@ const env: Record<string, string | undefined> = {
 };
 const reply = { accepted: 1, duplicates: 0, rejected: [], high_seq: 1, server_time_ns: 1 };
 
+// Ends itself: a process that is killed leaves no profile (BIO_BENCH_PROFILE).
+process.once('SIGTERM', () => process.exit(0));
+
 const tell = (ready: Readonly<{ port: number; key: string; orgId: string; projectKey: string }>): void => void process.send?.(ready);
 
 switch (variant) {
