@@ -42,9 +42,14 @@ type Plan = Readonly<{
   /** Of each state, and of twice its rate: nearest bin, and how far it lies past it, bins. */
   bin: Int32Array;
   past: Float64Array;
+  /** Windows that nobody uses now: a new array every 2 s and channel was a tenth of the time of a sensor with accelerometer. */
+  spare: Window[];
 }>;
 
 const plans = new Map<number, Plan>();
+
+/** A window of one channel, from the end of its frame until the frame has been looked at. */
+type Window = { frame: number; readonly x: Float32Array; missing: number };
 
 function planOf(fs: number): Plan {
   const known = plans.get(fs);
@@ -67,6 +72,7 @@ function planOf(fs: number): Plan {
     low: lowPass(Math.min(LOW_PASS_HZ, 0.4 * fs), fs),
     bin,
     past,
+    spare: [],
   };
   plans.set(fs, plan);
   return plan;
@@ -83,7 +89,7 @@ export class MotionChannel {
   /** Missing samples of the last steps. */
   readonly #missing = new Uint32Array(STEPS);
   readonly #state = new Float64Array(4);
-  #windows: { frame: number; x: Float32Array; missing: number }[] = [];
+  readonly #windows: Window[] = [];
   #fresh = true;
   #last = 0;
   #n = 0;
@@ -100,7 +106,7 @@ export class MotionChannel {
   reset(): void {
     this.captured = 0;
     this.nextFrame = 1;
-    this.#windows = [];
+    while (this.#windows.length > 0) this.#plan.spare.push(this.#windows.pop()!);
     this.#fresh = true;
     this.#state.fill(0);
     this.#missing.fill(0);
@@ -178,20 +184,25 @@ export class MotionChannel {
     this.captured = frame;
     const { size } = this.#plan;
     if (frame >= STEPS) {
-      const x = new Float32Array(size);
-      const cut = this.#count % size;
-      x.set(this.#ring.subarray(cut));
-      x.set(this.#ring.subarray(0, cut), size - cut);
+      const window = this.#plan.spare.pop() ?? { frame, x: new Float32Array(size), missing: 0 };
+      const ring = this.#ring;
+      let slot = this.#count % size;
+      for (let i = 0; i < size; i++) {
+        window.x[i] = ring[slot]!;
+        if (++slot === size) slot = 0;
+      }
       let missing = 0;
       for (let s = 0; s < STEPS; s++) missing += this.#missing[s]!;
-      this.#windows.push({ frame, x, missing: missing / (WINDOW_SEC * this.#fs) });
+      window.frame = frame;
+      window.missing = missing / (WINDOW_SEC * this.#fs);
+      this.#windows.push(window);
     }
     this.#missing[this.nextFrame % STEPS] = 0;
   }
 
   /** Mean square of a frame's window; 0 when it is missing. */
   meanSquare(frame: number): number {
-    const window = this.#windows.find((w) => w.frame === frame);
+    const window = this.#windowOf(frame);
     if (window === undefined || window.missing > MISSING_MAX) return 0;
     const { x } = window;
     let sum = 0;
@@ -202,7 +213,7 @@ export class MotionChannel {
   /** Power at each rate and, from STATES on, at twice each rate.
    *  @param power length 2 * STATES  @returns false when too much is missing; then the output is left as it was */
   spectrum(frame: number, power: Float64Array): boolean {
-    const window = this.#windows.find((w) => w.frame === frame);
+    const window = this.#windowOf(frame);
     if (window === undefined || window.missing > MISSING_MAX) return false;
     const { size, taper, bin, past } = this.#plan;
     const lastBin = bin[2 * STATES - 1]! + 1;
@@ -225,7 +236,16 @@ export class MotionChannel {
   }
 
   release(frame: number): void {
-    if (this.#windows.length === 1 && this.#windows[0]!.frame === frame) this.#windows.length = 0;
-    else this.#windows = this.#windows.filter((w) => w.frame !== frame);
+    const windows = this.#windows;
+    for (let i = windows.length - 1; i >= 0; i--) {
+      if (windows[i]!.frame !== frame) continue;
+      this.#plan.spare.push(windows[i]!);
+      windows.splice(i, 1);
+    }
+  }
+
+  #windowOf(frame: number): Window | undefined {
+    for (let i = 0; i < this.#windows.length; i++) if (this.#windows[i]!.frame === frame) return this.#windows[i];
+    return undefined;
   }
 }

@@ -190,8 +190,10 @@ export class LeadFeed {
         const from = Math.max(start, lead.k0[r]!);
         const to = Math.min(start + n, lead.k0[r]! + lead.n[r]!);
         if (to > from) {
-          const source = at + from - lead.k0[r]!;
-          target.set(lead.samples.subarray(source, source + to - from), from - start);
+          // by hand: a view for some sixty samples costs more than they do
+          const samples = lead.samples;
+          const source = at - lead.k0[r]!;
+          for (let k = from; k < to; k++) target[k - start] = samples[source + k]!;
         }
         at += lead.n[r]!;
       }
@@ -228,9 +230,12 @@ export class LeadFeed {
       return;
     }
     const cut = Math.max(0, k - lead.k0[r]!);
-    lead.k0.copyWithin(0, r, lead.runCount);
-    lead.n.copyWithin(0, r, lead.runCount);
     lead.runCount -= r;
+    if (r > 0)
+      for (let i = 0; i < lead.runCount; i++) {
+        lead.k0[i] = lead.k0[i + r]!;
+        lead.n[i] = lead.n[i + r]!;
+      }
     lead.k0[0]! += cut;
     lead.n[0]! -= cut;
     lead.samples.copyWithin(0, at + cut, lead.used);
