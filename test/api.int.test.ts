@@ -318,13 +318,11 @@ describe('operators', () => {
   it('are slowed when they guess', async () => {
     const email = 'guessed@x.example';
     await createMember(api.database.pool, { orgId: api.org.orgId, email, displayName: '', role: 'viewer', password });
-    const statuses: number[] = [];
-    while (statuses.at(-1) !== 429 && statuses.length < 20) {
-      const body = { email, password: `guess number ${statuses.length}` };
-      statuses.push((await api.send('POST', '/auth/session', { as: '', body })).status);
-    }
-    expect(statuses.at(-1)).toBe(429);
-    expect(new Set(statuses.slice(0, -1))).toEqual(new Set([401]));
+    const guess = (i: number) => api.send('POST', '/auth/session', { as: '', body: { email, password: `guess number ${i}` } });
+    // At once: one after the other a busy machine is as slow as the limit.
+    const statuses = (await Promise.all(Array.from({ length: 14 }, (_, i) => guess(i)))).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(1);
+    expect(statuses).not.toContain(200);
   });
 
   it('keep one administrator', async () => {
