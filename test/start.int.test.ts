@@ -106,6 +106,16 @@ describe('npm start', () => {
       return rate !== undefined && rate.values.every((bpm) => bpm > 50 && bpm < 80);
     }, 40_000);
 
+    // The first socket of a page; the library has nothing to say about it on the terminal.
+    const bearer = `bio.bearer.${Buffer.from(token).toString('base64url')}`;
+    const socket = new WebSocket(`${base.replace('http', 'ws')}/ws?subject=${subjectId}`, ['bio.v1', bearer]);
+    await new Promise<void>((resolve, reject) => {
+      socket.addEventListener('open', () => resolve());
+      socket.addEventListener('error', () => reject(new Error('the socket did not open')));
+    });
+    socket.close();
+    expect(first.output()).not.toContain('Warning');
+
     const second = start(port);
     expect(await second.exited).toBe(1);
     expect(second.output()).toContain('PORT');

@@ -8,6 +8,7 @@ import { onlyPeerOf } from './peer.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { Authenticate, Caller, Reply, Route, SocketRoute } from './route.ts';
 import { Router } from './router.ts';
+import { openCorkLender } from './cork-lender.ts';
 import { attachSockets } from './sockets.ts';
 import type { StaticMount } from './static-files.ts';
 import { Ticks } from './ticks.ts';
@@ -104,12 +105,14 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     void new Incoming(shared, res, req, startedMs).answer(req, ended);
   });
 
-  const sockets = attachSockets(app, uws, { ...options, originAllowed, ticks, peerRules, isStopping: () => stopping });
+  const lender = (options.sockets ?? []).length === 0 ? null : await openCorkLender(uws);
+  const sockets = attachSockets(app, uws, { ...options, originAllowed, ticks, peerRules, isStopping: () => stopping }, lender);
   const listening = await new Promise<UwsListenSocket | false>((resolve) => {
     // Exclusive: without it a second service would share the port (SO_REUSEPORT) and take every other connection.
     app.listen(config.host, config.port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
   });
   if (listening === false) {
+    lender?.close();
     throw new Error(`cannot listen on ${config.host}:${config.port}: the port is in use or not allowed. Set PORT to another one.`);
   }
   const port = uws.us_socket_local_port(listening);
@@ -131,6 +134,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       while (busy() && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 10));
       sockets.stop();
       ticks.stop();
+      lender?.close();
       app.close();
     },
   };

@@ -5,6 +5,7 @@
  *  for as long as it has bytes, so within one turn of the loop a socket may use TURN_MS_MAX of handler time and TURN_BYTES_MAX of input.
  *  Only the time of its own messages counts: what others take of the same turn is not its fault. */
 import { errorTable, PipelineError } from '../errors.ts';
+import type { CorkLender } from './cork-lender.ts';
 import type { ErrorCode } from '../errors.ts';
 import { checkAccess } from './access.ts';
 import { checkOrigin } from './cors.ts';
@@ -67,8 +68,8 @@ export type Sockets = Readonly<{
   stop: () => void;
 }>;
 
-/** Registers every socket route on the app. */
-export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions): Sockets {
+/** Registers every socket route on the app. @param lender whose cork is borrowed while no socket is open; null: nobody's */
+export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, lender: CorkLender | null): Sockets {
   const open = new Set<Live>();
   // One sweep for all: a timer per socket holds 200 bytes.
   const stop = options.ticks.every(EXPIRY_CHECK_MS, () => {
@@ -84,7 +85,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions): So
       idleTimeout: IDLE_SEC,
       sendPingsAutomatically: true,
       compression: uws.DISABLED, // permessage-deflate costs 7-12x per message
-      upgrade: (res, req, upgradeContext) => upgrade(open, res, req, upgradeContext, route, readQuery, options),
+      upgrade: (res, req, upgradeContext) => upgrade({ open, lender }, res, req, upgradeContext, route, readQuery, options),
       open: (ws) => {
         const data = ws.getUserData();
         const live = new Live(ws, data, options);
@@ -113,7 +114,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions): So
 }
 
 function upgrade(
-  open: ReadonlySet<Live>,
+  corks: Corks,
   res: UwsResponse,
   req: UwsRequest,
   upgradeContext: UwsUpgradeContext,
@@ -161,7 +162,7 @@ function upgrade(
       remoteAddress: peer.address,
     };
     wire.replied = true;
-    upgradeUncorked(open, res, () => {
+    upgradeUncorked(corks, res, () => {
       res.upgrade<Data>(
         { route, request, kept: keptOf(headers), caller, live: null },
         headers.get('sec-websocket-key') ?? '',
@@ -195,14 +196,16 @@ function subprotocolBearer(offered: readonly string[]): string | null {
   return secret;
 }
 
+type Corks = Readonly<{ open: ReadonlySet<Live>; lender: CorkLender | null }>;
+
 /** Upgrades a response after an asynchronous question: in the cork of another socket, so that this one is not corked.
  *
  *  Inside res.cork() it must not be: after the callback uWebSockets.js 20.51 reads the response's state, and where the upgrade shrank the socket in its
- *  place that memory is free by then; one socket in some was closed with 1006 as soon as it was open. With no other socket open there is no
- *  cork to borrow: then the library writes a line to stderr, and nothing else is wrong. */
-function upgradeUncorked(open: ReadonlySet<Live>, res: UwsResponse, work: () => void): void {
-  const [other] = open;
-  if (other === undefined) work();
+ *  place that memory is free by then; one socket in some was closed with 1006 as soon as it was open. With no cork to borrow the library writes a
+ *  line to stderr, and nothing else is wrong. */
+function upgradeUncorked({ open, lender }: Corks, res: UwsResponse, work: () => void): void {
+  const [other = lender] = open;
+  if (other === null) work();
   else other.cork(() => void res.cork(work)); // the inner one does nothing but tell the library that its user knows about corks
 }
 
