@@ -24,7 +24,7 @@ export async function openCorkLender(uws: Uws): Promise<CorkLender | null> {
     idleTimeout: 0, // never
     sendPingsAutomatically: false,
     compression: uws.DISABLED,
-    upgrade: (res, req, context) => void res.upgrade<object>({}, req.getHeader('sec-websocket-key'), '', '', context),
+    upgrade: (res, req, context) => res.upgrade<object>({}, req.getHeader('sec-websocket-key'), '', '', context),
     open: (ws) => {
       socket = ws;
       ready.resolve(ws);
