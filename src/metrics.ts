@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** A count that costs an addition. Counter.inc costs a microsecond: it makes a string of the labels. */
+/** A count that costs an addition. Counter.inc makes a string of the labels each time. */
 export class Tally {
   #count = 0;
 

@@ -155,7 +155,7 @@ export function admitPacket(packet: Packet, session: Session, limits: AdmissionL
   };
 }
 
-/** gridIndex in plain numbers for whole hertz: the bigint division costs half a microsecond a block. Equal for 0 <= deviceNs < 2^53. */
+/** gridIndex in plain numbers for whole hertz: the division of bigints is dear. Equal for 0 <= deviceNs < 2^53. */
 export function gridIndexOf(deviceNs: number, rateNanoHz: number): number {
   if (rateNanoHz % 1e9 !== 0) return gridIndex(BigInt(deviceNs), rateNanoHz);
   const fs = rateNanoHz / 1e9;

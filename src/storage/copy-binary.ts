@@ -89,7 +89,7 @@ export class CopyBuffer {
     this.#at += 8;
   }
 
-  /** @param unixUs whole microseconds since 1970; as two 32-bit halves, which is 5x quicker than a bigint */
+  /** @param unixUs whole microseconds since 1970; as two 32-bit halves, which needs no bigint */
   timestamptz(unixUs: number): void {
     this.#field(8);
     const us = unixUs - POSTGRES_EPOCH_US;
