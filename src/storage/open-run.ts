@@ -37,17 +37,9 @@ export class OpenRun {
     const count = to - from;
     const end = this.#n + count;
     if (end > this.#samples.length) this.#grow(Math.min(this.#most, Math.max(end, this.#samples.length + STEP)));
-    if (this.#samples instanceof Int16Array) {
-      let beyond = 0;
-      for (let i = 0, at = this.#n, into = this.#samples; i < count; i++) {
-        const value = samples[from + i]!;
-        into[at + i] = value;
-        beyond |= value ^ ((value << 16) >> 16);
-      }
-      if (beyond !== 0) this.#widen();
-    }
-    if (!(this.#samples instanceof Int16Array))
-      for (let i = 0, at = this.#n, into = this.#samples; i < count; i++) into[at + i] = samples[from + i]!;
+    const into = this.#samples;
+    if (!(into instanceof Int16Array) || !(samples instanceof Int32Array)) into.set(samples.subarray(from, to), this.#n);
+    else if (!putNarrow(into, this.#n, samples, from, to)) this.#widen().set(samples.subarray(from, to), this.#n);
     if (qmask !== null) {
       this.#qmask ??= new Uint8Array(this.#samples.length);
       this.#qmask.set(qmask.subarray(from, to), this.#n);
@@ -59,7 +51,7 @@ export class OpenRun {
   run(): BlockRun {
     const n = this.#n;
     const samples: Samples = this.isFloat ? new Float32Array(n) : new Int32Array(n);
-    for (let i = 0, from = this.#samples; i < n; i++) samples[i] = from[i]!;
+    samples.set(this.#samples.subarray(0, n));
     return { k0: this.k0, samples, qmask: this.#qmask?.slice(0, n) ?? null };
   }
 
@@ -79,9 +71,21 @@ export class OpenRun {
     this.#qmask = flags;
   }
 
-  #widen(): void {
+  #widen(): Int32Array {
     const wide = new Int32Array(this.#samples.length);
-    for (let i = 0, from = this.#samples; i < this.#n; i++) wide[i] = from[i]!;
+    wide.set(this.#samples.subarray(0, this.#n));
     this.#samples = wide;
+    return wide;
   }
+}
+
+/** Of one kind of array each, so that it stays a loop of machine instructions. @returns false when a sample has more than 16 bits */
+function putNarrow(into: Int16Array, at: number, samples: Int32Array, from: number, to: number): boolean {
+  let beyond = 0;
+  for (let i = from, j = at; i < to; i++, j++) {
+    const value = samples[i]!;
+    into[j] = value;
+    beyond |= value ^ ((value << 16) >> 16);
+  }
+  return beyond === 0;
 }
