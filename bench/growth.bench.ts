@@ -1,6 +1,6 @@
 /** How cost grows with the number of devices and viewers: processor time per packet from 10 to 10,000 devices, memory per device and viewer.
  *
- *  node bench/growth.bench.ts      BENCH_FULL=1: up to 10,000 (else 1,000)   BIO_BENCH_DATABASE_URL=... (else embedded PostgreSQL)
+ *  node bench/growth.bench.ts      BENCH_FULL=1: up to 10,000 (else 1,000)   BENCH_SIZES=100,10000   BIO_BENCH_DATABASE_URL=... (else embedded PostgreSQL)
  *  Packets of 1 s, 1 channel x 25 Hz: so small that the packet counts and not its samples. Network side alone (nothing stored), and whole.
  *  CPU beyond what the idle service takes, which is a figure of its own; of the service's main thread; all threads and PostgreSQL are in the second curve. */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,10 @@ import { report, reportCurve } from './lib/result.ts';
 import { refuseBadLoad, startLoad, startServiceProcess, type ServiceMode } from './lib/service-process.ts';
 
 const full = process.env['BENCH_FULL'] === '1';
-const sizes = full ? [10, 30, 100, 300, 1000, 3000, 10_000] : [10, 100, 1000];
+const given = process.env['BENCH_SIZES'];
+const sizes = given !== undefined ? given.split(',').map(Number) : full ? [10, 30, 100, 300, 1000, 3000, 10_000] : [10, 100, 1000];
+/** A watched device has ten frames a second: 10,000 of them are more than a core. */
+const WATCHED_MAX = 1000;
 const sec = full ? 20 : 10;
 const IDLE_SEC = 5;
 
@@ -70,7 +73,11 @@ reportCurve({
   logX: true,
 });
 reportCurve({ name: 'Network side: memory', x: 'devices', y: 'MiB resident', points: points(network, (c) => c.rssMiB) });
-const watched = await curve('memory', 1, sizes);
+const watched = await curve(
+  'memory',
+  1,
+  sizes.filter((devices) => devices <= WATCHED_MAX),
+);
 reportCurve({
   name: 'Network side, each device watched: CPU per packet',
   x: 'devices',
