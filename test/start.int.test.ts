@@ -38,7 +38,7 @@ async function ready(run: Run): Promise<void> {
   await until(() => {
     if (run.child.exitCode !== null) throw new Error(`it stopped: ${run.output()}`);
     return run.output().includes('Ctrl-C stops everything');
-  }, 60_000);
+  }, 100_000);
 }
 
 async function freePort(): Promise<number> {
@@ -104,7 +104,7 @@ describe('npm start', () => {
       const series = (await answer.json()) as Series[];
       const rate = series.find(({ name, values }) => name === 'hr_ecg' && values.length > 3);
       return rate !== undefined && rate.values.every((bpm) => bpm > 50 && bpm < 80);
-    }, 40_000);
+    }, 60_000);
 
     // The first socket of a page; the library has nothing to say about it on the terminal.
     const bearer = `bio.bearer.${Buffer.from(token).toString('base64url')}`;
