@@ -7,11 +7,13 @@
  *    {"e":"done","d":device,"b":boot,"s":seq,"c":"accepted" or the code of the refusal,"at":ms}
  *  A packet that is sent again has no second `sent`. A line that was cut off by a kill is ignored when reading. */
 import { createHash } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readFileSync, readSync, statSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
 import { encodeBatch } from '../proto/packet-codec.ts';
 
 const BUFFER_CHARS_MAX = 64 * 1024;
+const READ_BYTES = 1024 * 1024;
 
 export type LedgerKey = Readonly<{ deviceId: string; bootId: string; seq: number }>;
 
@@ -85,7 +87,7 @@ export class Ledger {
   constructor(name: string) {
     this.#packetsPath = `${name}.packets`;
     const streams = new Map<string, Map<number, LedgerEntry>>();
-    for (const line of readFileSync(`${name}.jsonl`, 'utf8').split('\n')) {
+    for (const line of linesOf(`${name}.jsonl`)) {
       const event = parseLine(line);
       if (event === null) continue;
       const id = `${event.d}\n${event.b}`;
@@ -116,6 +118,24 @@ export class Ledger {
     } finally {
       closeSync(file);
     }
+  }
+}
+
+/** Piece by piece: half an hour of a hundred devices is more than a string can hold. */
+function* linesOf(path: string): Generator<string> {
+  const file = openSync(path, 'r');
+  try {
+    const piece = Buffer.allocUnsafe(READ_BYTES);
+    const decoder = new StringDecoder('utf8');
+    let rest = '';
+    for (let n = readSync(file, piece); n > 0; n = readSync(file, piece)) {
+      const lines = (rest + decoder.write(piece.subarray(0, n))).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+    yield rest + decoder.end();
+  } finally {
+    closeSync(file);
   }
 }
 
