@@ -3,7 +3,8 @@
  *
  *  --last SEC: only the end of the profile; the start-up is before it.
  *
- *  npm run flame -- --record live-load memory p2   records a bench: its service runs under --cpu-prof; the main thread of the first one is drawn. */
+ *  npm run flame -- --record live-load memory p2   records a bench: its service runs under --cpu-prof. Of the first one the main thread is
+ *  drawn, and its busiest DSP worker where it has any. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,6 +20,8 @@ type Profile = Readonly<{ nodes: readonly ProfileNode[]; samples: readonly numbe
 type Frame = { name: string; where: string; us: number; selfUs: number; below: Map<string, Frame> };
 
 const IDLE = new Set(['(idle)', '(root)']);
+/** Nothing runs: the loop waits, or a worker of the pool waits for its next task. */
+const WAITING = new Set(['(idle)', 'atomicsWaitLoop']);
 const WIDTH = 1200;
 const ROW = 17;
 const NARROWEST = 2;
@@ -37,7 +40,7 @@ function merge(profile: Profile, lastSec: number): Frame {
   const root: Frame = { name: 'all', where: '', us: 0, selfUs: 0, below: new Map() };
   const add = (id: number, into: Frame): number => {
     const { callFrame, children = [] } = nodes.get(id)!;
-    if (callFrame.functionName === '(idle)') return 0;
+    if (WAITING.has(callFrame.functionName)) return 0;
     const where = callFrame.url === '' ? '' : `${shortPath(callFrame.url)}:${callFrame.lineNumber + 1}`;
     const name = callFrame.functionName === '' ? '(anonymous)' : callFrame.functionName;
     const key = `${name} ${where}`;
@@ -112,7 +115,11 @@ function hottest(root: Frame, count: number): readonly (readonly [string, number
   return [...own].toSorted((a, b) => b[1] - a[1]).slice(0, count);
 }
 
-function record(args: readonly string[]): string {
+/** Processor time of a profile, µs. */
+const busyUs = (path: string): number => merge(JSON.parse(readFileSync(path, 'utf8')) as Profile, Infinity).us;
+
+/** @returns the profile of the main thread and of the busiest worker, if there is one */
+function record(args: readonly string[]): string[] {
   const dir = mkdtempSync(join(tmpdir(), 'biosignal-flame-'));
   const [bench = '', ...rest] = args;
   const flags = `--cpu-prof --cpu-prof-interval=500 --cpu-prof-dir=${dir}`;
@@ -120,27 +127,37 @@ function record(args: readonly string[]): string {
     stdio: 'inherit',
     env: { ...process.env, BENCH_NODE_FLAGS: flags },
   });
-  const files = readdirSync(dir).toSorted(); // by time, then thread: the main thread of the first service; a baseline comes after it
+  const files = readdirSync(dir).toSorted(); // CPU.date.time.pid.thread.no: the first service's first; a baseline comes after it
   if (run.status !== 0 || files.length === 0) throw new Error(`bench/${bench}.bench.ts left no profile`);
-  const path = join(tmpdir(), `biosignal-${bench}.cpuprofile`);
-  writeFileSync(path, readFileSync(join(dir, files[0]!)));
+  const service = files[0]!.split('.')[3];
+  const threads = files.filter((file) => file.split('.')[3] === service);
+  const main = threads.find((file) => file.split('.')[4] === '0') ?? files[0]!;
+  const workers = threads.filter((file) => file !== main).map((file) => ({ file, us: busyUs(join(dir, file)) }));
+  const busiest = workers.toSorted((a, b) => b.us - a.us)[0];
+  const kept = [main, ...(busiest === undefined ? [] : [busiest.file])].map((file, i) => {
+    const path = join(tmpdir(), `biosignal-${bench}${i === 0 ? '' : '-worker'}.cpuprofile`);
+    writeFileSync(path, readFileSync(join(dir, file)));
+    return path;
+  });
   rmSync(dir, { recursive: true });
-  return path;
+  return kept;
 }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { record: { type: 'boolean', default: false }, last: { type: 'string', default: 'Infinity' } },
 });
-const path = values.record ? record(positionals) : positionals[0];
-if (path === undefined) {
+const paths = values.record ? record(positionals) : positionals.slice(0, 1);
+if (paths.length === 0) {
   console.error(
     'usage: npm run flame -- [--last SEC] FILE.cpuprofile [OUT.svg]   or   npm run flame -- [--last SEC] --record BENCH [ARGUMENT ...]',
   );
   process.exit(2);
 }
-const root = merge(JSON.parse(readFileSync(path, 'utf8')) as Profile, Number(values.last));
-const out = (values.record ? undefined : positionals[1]) ?? path.replace(/\.cpuprofile$/, '.svg');
-writeFileSync(out, draw(root, `${basename(path)}: ${(root.us / 1e6).toFixed(1)} s on the processor`));
-for (const [name, us] of hottest(root, 25)) console.log(`${((100 * us) / root.us).toFixed(1).padStart(6)} %  ${name}`);
-console.log(`drawn in ${out}`);
+for (const path of paths) {
+  const root = merge(JSON.parse(readFileSync(path, 'utf8')) as Profile, Number(values.last));
+  const out = (values.record ? undefined : positionals[1]) ?? path.replace(/\.cpuprofile$/, '.svg');
+  writeFileSync(out, draw(root, `${basename(path)}: ${(root.us / 1e6).toFixed(1)} s on the processor`));
+  for (const [name, us] of hottest(root, 25)) console.log(`${((100 * us) / root.us).toFixed(1).padStart(6)} %  ${name}`);
+  console.log(`drawn in ${out}`);
+}
