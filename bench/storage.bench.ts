@@ -1,5 +1,5 @@
-/** What does storing cost? Bytes per sample on disk, PostgreSQL's processor time per sample, COPY against psql, and a row per sample beside
- *  it to keep the decision honest.
+/** What does storing cost? Bytes per sample on disk, PostgreSQL's processor time per sample, COPY against psql; FLAC of the
+ *  same samples, and a row per sample beside it to keep the decision honest.
  *
  *  sh scripts/with-runtime.sh bench/storage.bench.ts [all | space | write | copy | rows]
  *  On an embedded PostgreSQL with its usual durability (fsync on), or on the server of BIO_BENCH_DATABASE_URL (local: its processor time is
@@ -15,6 +15,7 @@ import { PacketLog } from '../src/storage/packet-log.ts';
 import { sampleBlockColumns } from '../src/storage/sample-rows.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
 import { openBenchDatabase } from './lib/bench-database.ts';
+import { flacBytesPerSample } from './lib/flac.ts';
 import type { GoalName } from './lib/goals.ts';
 import { treeCpuSec } from './lib/processor-time.ts';
 import { bidmc, mitBih, synthetic, type Recording } from './lib/recordings.ts';
@@ -48,6 +49,11 @@ async function space(): Promise<void> {
     const note = `samples ${share(codec)}, rest of the rows ${share(heap - codec)}, key ${share(key)}; ${(samples / rowCount).toFixed(0)} samples a row`;
     report({ name: `bytes per sample: ${name}`, value: (heap + key) / samples, note, unit: 'bytes', ...(goal === null ? {} : { goal }) });
     console.log(`   ${note}`);
+    const flac = flacBytesPerSample(recordings);
+    if (flac !== null) {
+      report({ name: `bytes per sample, FLAC: ${name}`, value: flac, unit: 'bytes', note: 'whole recordings, no index' });
+      report({ name: `bytes per sample over FLAC: ${name}`, value: (heap + key) / samples / flac, unit: 'times' });
+    }
     if (database.kind === 'timescale') {
       await database.pool.query(`select compress_chunk(c) from show_chunks('sample_block') c`);
       const packed = await database.pool.query<{ bytes: number }>(`select hypertable_size('sample_block')::float8 as bytes`);
