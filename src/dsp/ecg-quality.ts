@@ -17,7 +17,7 @@
 import { BendDetector } from './ecg-quality-second.ts';
 import { noBeats } from './kernel-beats.ts';
 import type { FoundBeats } from './kernel.ts';
-import type { CandidateNotes } from './r-peaks.ts';
+import type { CandidateNotes } from './r-peaks-candidates.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
 import type { QualityFlag } from '../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../signal.ts';

@@ -2,7 +2,8 @@
 import { EcgQuality, ecgQualityWindowSec } from './ecg-quality.ts';
 import { appendBeat, noBeats } from './kernel-beats.ts';
 import type { FoundBeats } from './kernel.ts';
-import type { CandidateNotes, LeadListener } from './r-peaks.ts';
+import type { CandidateNotes } from './r-peaks-candidates.ts';
+import type { LeadListener } from './r-peaks.ts';
 import { RPeakDetector } from './r-peaks.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
 

@@ -1,0 +1,156 @@
+/** Several leads of one rate as one detection signal, and how strong a wave is in each of them. */
+import type { LeadSignal } from './r-peaks-lead.ts';
+import { CAP, SIGNAL_BEATS } from './r-peaks-levels.ts';
+
+const CLEAR_POWER = 3; // a lead's weight: (level of its beats / its mean) to this power
+const FIRST_LEAD = 1.2; // preference for the first lead in that
+const SILENT = 0.2; // a lead whose last 0.3 s are below this share of its mean is left out (lead off, amplifier blocked)
+const LEAST_SHARE = 1e-3; // of the height in the sum of the leads, where no lead has anything
+const STRENGTH_MAX = 1.2; // a wave counts at most this many times the level of a lead's beats: an artefact of one lead stays that lead's
+
+/** Weights follow the beats. One lead: nothing here is called but clearest(). */
+export class LeadFusion {
+  /** Of the candidate weighed last: mean strength in the leads by their weights (0: not known yet), and in the weakest. */
+  meanStrength = 0;
+  weakestStrength = 1;
+  readonly #leads: readonly LeadSignal[];
+  readonly #fd: number;
+  readonly #width: number;
+  /** |slope|, rings; several leads only. */
+  readonly #slopeRing: readonly Float32Array[];
+  readonly #ringMask: number;
+  /** Weight in the feature, level of its beats, mean |slope|, the same of the last 0.3 s. */
+  readonly #gain: Float64Array;
+  readonly #level: Float64Array;
+  readonly #mean: Float64Array;
+  readonly #now: Float64Array;
+
+  /** @param fd rate of the feature, Hz  @param width of its moving sum, samples  @param ringLength a power of two */
+  constructor(leads: readonly LeadSignal[], fd: number, width: number, ringLength: number) {
+    const { length } = leads;
+    this.#leads = leads;
+    this.#fd = fd;
+    this.#width = width;
+    this.#ringMask = ringLength - 1;
+    this.#slopeRing = leads.map(() => new Float32Array(length === 1 ? 0 : ringLength));
+    this.#gain = new Float64Array(length);
+    this.#level = new Float64Array(length);
+    this.#mean = new Float64Array(length);
+    this.#now = new Float64Array(length);
+  }
+
+  reset(): void {
+    for (const ring of this.#slopeRing) ring.fill(0);
+  }
+
+  /** The levels are learned anew. */
+  forget(): void {
+    this.#gain.fill(0);
+    this.#level.fill(0);
+    this.#mean.fill(0);
+    this.#now.fill(0);
+  }
+
+  /** Weighted sum of the leads' |slopes| into the first lead's; a missing lead is left out, its share goes to the others.
+   *  @param i sample of the push under way  @param k the same since reset  @param anyBeat since the levels were learned */
+  fuse(i: number, k: number, anyBeat: boolean): void {
+    const fused = this.#leads[0]!.slopes;
+    const leadCount = this.#leads.length;
+    const mean = this.#mean;
+    const gain = this.#gain;
+    const learned = anyBeat && this.#level[0]! >= 0;
+    const now = this.#now;
+    const rate = 1 / (4 * this.#fd);
+    const quick = 1 / (0.3 * this.#fd);
+    let sum = 0;
+    let present = 0;
+    let all = 0;
+    let anyHere = false;
+    for (let lead = 0; lead < leadCount; lead++) {
+      const slope = this.#leads[lead]!.slopes[i]!;
+      const d = slope < 0 ? -slope : slope;
+      this.#slopeRing[lead]![k & this.#ringMask] = d === d ? d : 0;
+      if (d === d) {
+        now[lead] = now[lead]! + (d - now[lead]!) * quick;
+        if (!learned || now[lead]! >= SILENT * mean[lead]!) mean[lead] = mean[lead]! + (d - mean[lead]!) * Math.max(rate, 1 / (k + 1));
+      }
+      const share = learned ? gain[lead]! * this.#level[lead]! : 1;
+      all += share;
+      if (d === d) anyHere = true;
+      if (d !== d || (learned && now[lead]! < SILENT * mean[lead]!)) continue;
+      present += share;
+      sum += learned ? gain[lead]! * d : mean[lead]! > 0 ? d / mean[lead]! : 0;
+    }
+    fused[i] = present > 0 ? (sum * all) / present : anyHere ? 0 : Number.NaN;
+  }
+
+  /** Level of each lead at this beat, and from it the weights: (level / mean of the lead)^3, so that a noisy lead counts little.
+   *  @param signal level of beats in the fused feature  @param beatCount beats since the levels were learned, this one counted */
+  weighLeads(at: number, signal: number, beatCount: number): void {
+    const width = this.#width;
+    const leadCount = this.#leads.length;
+    let total = 0;
+    for (let lead = 0; lead < leadCount; lead++) {
+      const sum = this.#sumAt(lead, at);
+      const level = this.#level[lead]!;
+      // The first beats count in full: the very first may be none.
+      this.#level[lead] =
+        beatCount <= 4 ? level + (sum - level) / beatCount : level + (Math.min(sum, CAP * level) - level) / (2 * SIGNAL_BEATS);
+      const clear = ((lead === 0 ? FIRST_LEAD : 1) * this.#level[lead]!) / (width * this.#mean[lead]!);
+      total += Number.isFinite(clear) ? clear ** CLEAR_POWER : 0;
+    }
+    if (total === 0) return;
+    for (let lead = 0; lead < leadCount; lead++) {
+      const level = this.#level[lead]!;
+      const clear = ((lead === 0 ? FIRST_LEAD : 1) * level) / (width * this.#mean[lead]!);
+      this.#gain[lead] = level > 0 && Number.isFinite(clear) ? (clear ** CLEAR_POWER / total) * (signal / level) : 0;
+    }
+  }
+
+  /** Height of a candidate by its strength in each lead; leaves the strengths in the fields. */
+  heightOf(at: number, height: number, signal: number, beatCount: number): number {
+    this.#weighStrengths(at, beatCount);
+    return this.meanStrength > 0 ? Math.max(this.meanStrength * signal, LEAST_SHARE * height) : height;
+  }
+
+  /** The first lead, or one in which the wave is four times as strong. */
+  clearest(at: number): number {
+    let lead = 0;
+    for (let other = 1; other < this.#leads.length; other++) {
+      if (this.#strength(other, at) > 4 * this.#strength(lead, at)) lead = other;
+    }
+    return lead;
+  }
+
+  /** How strong a candidate is in the leads that are not silent. */
+  #weighStrengths(at: number, beatCount: number): void {
+    let sum = 0;
+    let weights = 0;
+    let weakest = 1;
+    if (beatCount > 0)
+      for (let lead = 0; lead < this.#leads.length; lead++) {
+        if (this.#level[lead]! === 0 || this.#now[lead]! < SILENT * this.#mean[lead]!) continue;
+        const strength = this.#strength(lead, at);
+        const weight = this.#gain[lead]! * this.#level[lead]!;
+        weights += weight;
+        sum += weight * Math.min(strength, STRENGTH_MAX);
+        if (strength < weakest) weakest = strength;
+      }
+    this.meanStrength = weights > 0 ? Math.max(sum / weights, Number.MIN_VALUE) : 0;
+    this.weakestStrength = weakest;
+  }
+
+  /** |slope| sum of one lead at a candidate over that lead's level. */
+  #strength(lead: number, at: number): number {
+    const level = this.#level[lead]!;
+    return level > 0 ? this.#sumAt(lead, at) / level : 0;
+  }
+
+  #sumAt(lead: number, at: number): number {
+    const ring = this.#slopeRing[lead]!;
+    const mask = this.#ringMask;
+    let sum = 0;
+    for (let i = 0; i < this.#width; i++) sum += ring[(at - i) & mask]!;
+    return sum;
+  }
+}

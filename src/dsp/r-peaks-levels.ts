@@ -1,0 +1,135 @@
+/** What the detector has learned of beats and noise: exponential means over beats and over rejected candidates. */
+import type { Candidates } from './r-peaks-candidates.ts';
+import { SLOT } from './r-peaks-candidates.ts';
+
+/** Beats, rejected candidates. */
+export const SIGNAL_BEATS = 3;
+const NOISE_CANDIDATES = 5;
+const RR_BEATS = 16;
+/** One beat counts at most this many times the level. */
+export const CAP = 1.6;
+const LOUD = 5; // two beats above this many times the level: the level was wrong, take theirs
+const FIRST_SHARE = 0.5;
+const RR_DEFAULT_SEC = 0.8;
+const QUIETEST = 0.04; // share of the old level below which no level is learned after a silence
+const FOLLOWER_SEC = 0.42; // a T wave comes within this time of its beat,
+const FOLLOWER_HEIGHT = 0.8; // is lower than this share of it,
+const FOLLOWER_STEEP = 0.7; // and flatter than this share
+const FOLLOWERS = 3; // so many in a row are let pass
+
+export class BeatLevels {
+  /** Of the feature: at beats, at rejected candidates. 0: not learned. */
+  signal = 0;
+  noise = 0;
+  /** Steepest |slope| and sharpest bend of beats. */
+  slope = 0;
+  sharp = 0;
+  /** Mean interval, feature samples. */
+  rr = 0;
+  /** The last beat, feature samples. */
+  lastAt = Number.NEGATIVE_INFINITY;
+  readonly #fd: number;
+  #quietest = 0;
+  #loudCount = 0;
+  #lastHeight = 0;
+  #lastSteep = 0;
+  /** Beats in a row that were followed by what looks like their T wave. */
+  #followers = 0;
+  #followed = false;
+
+  /** @param fd rate of the feature, Hz */
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  forget(): void {
+    this.signal = 0;
+    this.noise = 0;
+    this.slope = 0;
+    this.sharp = 0;
+    this.rr = RR_DEFAULT_SEC * this.#fd;
+    this.lastAt = Number.NEGATIVE_INFINITY;
+    this.#quietest = 0;
+    this.#loudCount = 0;
+    this.#lastHeight = 0;
+    this.#lastSteep = 0;
+    this.#followers = 0;
+    this.#followed = false;
+  }
+
+  /** No beat for long: the level may be that of an artefact. */
+  distrust(): void {
+    this.#quietest = Math.max(this.#quietest, QUIETEST * this.signal);
+  }
+
+  /** Levels from the candidates held back: the second highest of them, because the highest may be an artefact; but not much below the
+   *  highest, because the second may be the T wave of the only beat. @returns false where there is nothing to learn from */
+  learn({ head, tail, height, steep, edge }: Candidates): boolean {
+    let first = 0;
+    let second = 0;
+    for (let i = head; i < tail; i++) {
+      const high = height[i & SLOT]!;
+      if (high > first) {
+        second = first;
+        first = high;
+      } else if (high > second) second = high;
+    }
+    const level = Math.max(tail - head > 2 ? second : first, FIRST_SHARE * first, this.#quietest);
+    if (level === 0) return false;
+    let slope = 0;
+    let sharp = 0;
+    let count = 0;
+    for (let i = head; i < tail; i++) {
+      if (height[i & SLOT]! < 0.7 * level) continue;
+      slope += steep[i & SLOT]!;
+      sharp += edge[i & SLOT]!;
+      count++;
+    }
+    this.signal = level;
+    this.noise = 0.1 * level;
+    this.slope = slope / Math.max(1, count);
+    this.sharp = sharp / Math.max(1, count);
+    return true;
+  }
+
+  /** T waves that were taken for beats keep the level low enough to be taken again. The pattern gives them away: every beat followed
+   *  soon by a lower, flatter one. To be asked of what would be a beat. @returns true where the pattern is established */
+  isFollower(at: number, height: number, steep: number): boolean {
+    if (
+      !(
+        at - this.lastAt < FOLLOWER_SEC * this.#fd &&
+        height < FOLLOWER_HEIGHT * this.#lastHeight &&
+        steep < FOLLOWER_STEEP * this.#lastSteep
+      )
+    )
+      return false;
+    this.#followers = Math.min(this.#followers + 1, 2 * FOLLOWERS);
+    this.#followed = true;
+    return this.#followers > FOLLOWERS;
+  }
+
+  reject(height: number): void {
+    this.noise += (height - this.noise) / NOISE_CANDIDATES;
+  }
+
+  accept(at: number, height: number, slope: number, sharp: number): void {
+    const rr = at - this.lastAt;
+    if (rr < 2.2 * this.rr) this.rr += (Math.min(2 * this.rr, Math.max(0.5 * this.rr, rr)) - this.rr) / RR_BEATS;
+    this.#loudCount = height > LOUD * this.signal ? this.#loudCount + 1 : 0;
+    if (this.#loudCount === 2) {
+      this.signal = height;
+      this.slope = slope;
+      this.sharp = sharp;
+    } else {
+      this.signal += (Math.min(height, CAP * this.signal) - this.signal) / SIGNAL_BEATS;
+      this.slope += (Math.min(slope, CAP * this.slope) - this.slope) / SIGNAL_BEATS;
+      this.sharp += (Math.min(sharp, CAP * this.sharp) - this.sharp) / SIGNAL_BEATS;
+    }
+    if (!this.#followed && this.#followers > 0) this.#followers--;
+    this.#followed = false;
+    this.lastAt = at;
+    this.#lastHeight = height;
+    this.#lastSteep = slope;
+    this.#quietest = 0;
+  }
+}
