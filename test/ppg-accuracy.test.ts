@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { fromChannel, respirationErrors } from '../scripts/accuracy/respiration-section.ts';
 import { motionErrors } from '../scripts/accuracy/ppg-motion-section.ts';
+import { heldOutTrust, judgeRates, trustFigures } from '../scripts/accuracy/ppg-motion-trust-section.ts';
 import { areaUnderCurve, judgeAll } from '../scripts/accuracy/ppg-quality-section.ts';
 import { loadPpg } from '../scripts/accuracy/ppg-recordings.ts';
 import type { PpgItem } from '../scripts/accuracy/ppg-recordings.ts';
@@ -47,8 +48,26 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
     expect(rest.flagShares[0]).toBeGreaterThanOrEqual(0.79);
     expect(running.count).toBeGreaterThan(850);
     expect(running.meanError).toBeLessThanOrEqual(0.93);
-    expect(running.withinByFlag[0]).toBeGreaterThanOrEqual(0.99);
+    expect(running.withinByFlag[0]).toBeGreaterThanOrEqual(0.999);
+    expect(running.offFlagged).toBeGreaterThanOrEqual(0.999);
+    expect(running.flagShares[0]).toBeGreaterThanOrEqual(0.73);
     for (const name of ['resp_rate_ppg', 'resp_rate_ecg']) expect(figures[name]!.meanError).toBeLessThanOrEqual(2.3);
+  });
+
+  test('flags wrong heart rates of runners that the flags were not fitted on', () => {
+    const judged = of('spc')
+      .filter((item) => item.name.endsWith('.1'))
+      .flatMap(judgeRates);
+    const scores = heldOutTrust(judged);
+    for (const [leads, flag0] of [
+      ['both', 0.74],
+      ['all', 0.66],
+    ] as const) {
+      const figures = trustFigures(judged, scores, leads);
+      expect(figures.offFlagged).toBeGreaterThanOrEqual(0.97);
+      expect(figures.within).toBeGreaterThanOrEqual(0.996);
+      expect(figures.flag0).toBeGreaterThanOrEqual(flag0);
+    }
   });
 
   test('tells wrong seconds from right ones', () => {

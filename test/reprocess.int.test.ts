@@ -156,7 +156,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     'r_peaks_v2',
     'pulse_peaks_v1',
     'hr_ppg_v2',
-    'hr_ppg_motion_v1',
+    'hr_ppg_motion_v2',
     'resp_rate_ecg_v2',
     'resp_rate_ppg_v1',
     'hrv_sdnn_300s_v2',

@@ -100,6 +100,14 @@ const goals: readonly Goal[] = [
     target: 95,
     isShare: true,
   },
+  ...(['offFlagged', 'within'] as const).map((key): Goal => ({
+    goal: 'S9',
+    what: `heart rate in motion, held out: ${key === 'within' ? 'flagged 0, within 5 bpm' : 'off by more, flagged 1 or 2'}, %`,
+    path: ['ppg-motion-trust', 'both', key],
+    better: 'higher',
+    target: key === 'within' ? 99 : 95,
+    isShare: true,
+  })),
   {
     goal: 'S9',
     what: 'RMSSD of 60 s flagged 0: within 10 %, %',

@@ -199,7 +199,8 @@ export function fit(judged: readonly Judged[], rates: boolean, ridge = 1): { con
   return { constant: w[0]!, of: [...w.slice(1), ...Array.from({ length: rates ? 0 : 2 }, () => 0)] };
 }
 
-function solve(a: number[][], b: number[]): number[] {
+/** Gaussian elimination with the largest pivot; a and b are used up. */
+export function solve(a: number[][], b: number[]): number[] {
   const n = b.length;
   for (let i = 0; i < n; i++) {
     let pivot = i;

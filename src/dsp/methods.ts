@@ -221,6 +221,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'hr_ppg_motion',
+    version: 2,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
@@ -229,7 +230,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.8,
     paper: 'Temko 2017, doi:10.1109/TBME.2017.2676243',
     notes:
-      'See ppg-motion-hr.ts: spectra of all wavelengths of one rate, attenuated where the accelerometer (three axes of one rate, at least 10 Hz) has power; hidden Markov path over 39-210 /min. Without an accelerometer never better than suspect. Delay 11 s.',
+      'See ppg-motion-hr.ts: spectra of all wavelengths of one rate, attenuated where the accelerometer (three axes of one rate, at least 10 Hz) has power; hidden Markov path over 39-210 /min. Flagged by ppg-motion-trust.ts; without an accelerometer never better than suspect. Delay 11 s. Version 1 had the same values, flagged by the share of power near the rate alone.',
   }),
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
@@ -282,6 +283,10 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => feature.startsWith('prv_'))
     .map((current) => firstVersion(current, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')),
+  firstVersion(
+    featureMethods[methodIndex('hr_ppg_motion')]!,
+    'flagged by the share of power near the rate alone (78 % of rates off by 5 /min flagged, version 2: all).',
+  ),
   {
     ...featureMethods[methodIndex('sqi_ecg')]!,
     version: 1,

@@ -12,9 +12,8 @@
  *  against an unbroken run (README.md), so it is a pure function of bounded past.
  *
  *  Units: PPG any scale and sign, acceleration in g or m/s² (relative only). Works at rest and without an accelerometer too. */
-import type { QualityFlag } from '../signal.ts';
-import { BAD, GOOD, SUSPECT } from '../signal.ts';
 import { MotionChannel, RATE_STEP_HZ, STATES, STEP_SEC, WINDOW_SEC, rateHz } from './ppg-motion-channel.ts';
+import { RateTrust } from './ppg-motion-trust.ts';
 
 /** A rate is decided this many frames after its window. */
 const LAG = 2;
@@ -54,6 +53,8 @@ const prior = Float64Array.from({ length: STATES }, (_, s) => -0.5 * ((60 * rate
 const power = new Float64Array(2 * STATES);
 const axisPower = new Float64Array(2 * STATES);
 const motionPower = new Float64Array(2 * STATES);
+/** Maximum of `motionPower`, or 1. */
+let motionLargest = 1;
 const clean = new Float64Array(2 * STATES);
 const emission = new Float64Array(STATES);
 const next = new Float64Array(STATES);
@@ -70,19 +71,15 @@ export type FoundRates = {
   bpm: Float64Array;
   /** Share of the cleaned power that lies within 6 bpm of the rate or of its second harmonic, 0 … 1. */
   confidence: Float64Array;
+  /** Probability that the rate is within 5 bpm, see ppg-motion-trust.ts; 0 when the window had no signal. */
+  trust: Float64Array;
   /** Root mean square of the band-passed acceleration over the axes, in its unit; 0 without an accelerometer. */
   motion: Float64Array;
 };
 
 export function emptyRates(): FoundRates {
   const column = (): Float64Array => new Float64Array(4);
-  return { count: 0, endSec: column(), bpm: column(), confidence: column(), motion: column() };
-}
-
-/** Flag of a rate by its confidence. @param motion 0 without an accelerometer */
-export function motionRateFlag(confidence: number, motion: number): QualityFlag {
-  if (confidence < 0.3) return BAD;
-  return confidence < 0.5 || motion === 0 ? SUSPECT : GOOD;
+  return { count: 0, endSec: column(), bpm: column(), confidence: column(), trust: column(), motion: column() };
 }
 
 /** Call `pushPpg` and `pushAcc` in any interleaving; a rate comes out when both have passed the end of its window by `latencySec`.
@@ -90,6 +87,8 @@ export function motionRateFlag(confidence: number, motion: number): QualityFlag 
 export class PpgMotionHeartRate {
   /** The value of the window that ends at t is emitted once both inputs reached t + latencySec. */
   readonly latencySec = LAG * STEP_SEC;
+  /** Has the measures of the last rate that came out. */
+  readonly trust = new RateTrust();
   readonly #ppg: readonly MotionChannel[];
   readonly #acc: readonly MotionChannel[];
   #frames = 0;
@@ -107,6 +106,7 @@ export class PpgMotionHeartRate {
 
   reset(): void {
     this.#frames = this.#emitted = 0;
+    this.trust.reset();
     for (const channel of this.#ppg) channel.reset();
     for (const channel of this.#acc) channel.reset();
   }
@@ -125,6 +125,7 @@ export class PpgMotionHeartRate {
   flush(out: FoundRates): void {
     while (this.#emitted < this.#frames) this.#emit(best(this.#score), out);
     this.#frames = this.#emitted = 0;
+    this.trust.reset();
   }
 
   /** Feeds up to the end of each frame at a time, so that a frame sees the same ring whatever the block size. */
@@ -160,6 +161,7 @@ export class PpgMotionHeartRate {
     }
     notePeaks(frame);
     noteShares(frame);
+    for (let s = 0; s < STATES; s++) frame.stride[s] = Math.round(255 * (motionPower[s]! / motionLargest));
     if (this.#frames === 0) for (let s = 0; s < STATES; s++) this.#score[s] = emission[s]! + prior[s]!;
     else this.#step(frame);
     this.#frames++;
@@ -201,20 +203,41 @@ export class PpgMotionHeartRate {
 
   /** Emits the oldest undecided frame: the state through which the path to `end` passes. */
   #emit(end: number, out: FoundRates): void {
+    const score = this.#score;
+    let state = end;
+    let laterShare = 255;
+    for (let f = this.#frames - 1; f > this.#emitted; f--) {
+      const { back, share } = this.#recent[f % (LAG + 1)]!;
+      if (share[state]! < laterShare) laterShare = share[state]!;
+      state = back[state]!;
+    }
+    const { usable, motion, peak, share, stride } = this.#recent[this.#emitted % (LAG + 1)]!;
+    const endSec = (this.#emitted + FIRST_FRAME) * STEP_SEC;
+    const bpm = 60 * rateHz(state + ((1 - weights.state) * peak[state]!) / PEAK_SCALE);
+    let rival = Number.NEGATIVE_INFINITY;
+    for (let s = 0; s < STATES; s++) if (score[s]! > rival && Math.abs(this.#passes(s) - state) > NEAR) rival = score[s]!;
+    let stridePower = 0;
+    for (let s = Math.max(0, state - PEAK_REACH); s <= Math.min(STATES - 1, state + PEAK_REACH); s++)
+      if (stride[s]! > stridePower) stridePower = stride[s]!;
+    const trust = this.trust.of(bpm, share[state]! / 255, laterShare / 255, score[end]! - rival, stridePower / 255);
+    if (usable) appendRate(out, endSec, bpm, share[state]! / 255, trust, motion);
+    else appendRate(out, endSec, Number.NaN, 0, 0, motion);
+    this.#emitted++;
+  }
+
+  /** State of the oldest undecided frame through which the path to `end` passes. */
+  #passes(end: number): number {
     let state = end;
     for (let f = this.#frames - 1; f > this.#emitted; f--) state = this.#recent[f % (LAG + 1)]!.back[state]!;
-    const { usable, motion, peak, share } = this.#recent[this.#emitted % (LAG + 1)]!;
-    const endSec = (this.#emitted + FIRST_FRAME) * STEP_SEC;
-    const hz = rateHz(state + ((1 - weights.state) * peak[state]!) / PEAK_SCALE);
-    if (usable) appendRate(out, endSec, 60 * hz, share[state]! / 255, motion);
-    else appendRate(out, endSec, Number.NaN, 0, motion);
-    this.#emitted++;
+    return state;
   }
 
   /** Sums the cleaned spectra of the wavelengths into `clean`: fundamentals, then second harmonics.
    *  @returns false when no wavelength has a usable window */
   #cleanSpectrum(index: number): boolean {
     clean.fill(0);
+    motionPower.fill(0);
+    motionLargest = 1;
     let usable = false;
     let motionMax = -1;
     for (const channel of this.#ppg) {
@@ -222,7 +245,7 @@ export class PpgMotionHeartRate {
       const max = largest(power);
       if (!(max > 0)) continue;
       usable = true;
-      if (motionMax < 0) motionMax = this.#motionSpectrum(index);
+      if (motionMax < 0) motionLargest = motionMax = this.#motionSpectrum(index);
       if (this.#acc.length === 0) for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + unattenuated(power[s]! / max);
       else for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + attenuated(power[s]! / max, motionPower[s]! / motionMax);
     }
@@ -243,11 +266,19 @@ export class PpgMotionHeartRate {
 }
 
 /** What a frame needs until its rate is decided, by state: where the path came from, how far the peak beside it is (in 1/PEAK_SCALE states),
- *  and the share of the power near it (in 1/255). */
-type Frame = { readonly back: Uint8Array; readonly peak: Int8Array; readonly share: Uint8Array; motion: number; usable: boolean };
+ *  the share of the power near it, and the accelerometer's power there against its largest (both in 1/255). */
+type Frame = {
+  readonly back: Uint8Array;
+  readonly peak: Int8Array;
+  readonly share: Uint8Array;
+  readonly stride: Uint8Array;
+  motion: number;
+  usable: boolean;
+};
 
 function newFrame(): Frame {
-  return { back: new Uint8Array(STATES), peak: new Int8Array(STATES), share: new Uint8Array(STATES), motion: 0, usable: false };
+  const bytes = (): Uint8Array => new Uint8Array(STATES);
+  return { back: bytes(), peak: new Int8Array(STATES), share: bytes(), stride: bytes(), motion: 0, usable: false };
 }
 
 function notePeaks({ peak }: Frame): void {
@@ -314,7 +345,7 @@ function largest(x: Float64Array): number {
   return max;
 }
 
-function appendRate(out: FoundRates, endSec: number, bpm: number, confidence: number, motion: number): void {
+function appendRate(out: FoundRates, endSec: number, bpm: number, confidence: number, trust: number, motion: number): void {
   if (out.count >= out.endSec.length) {
     const grow = (old: Float64Array): Float64Array => {
       const grown = new Float64Array(2 * old.length);
@@ -324,11 +355,13 @@ function appendRate(out: FoundRates, endSec: number, bpm: number, confidence: nu
     out.endSec = grow(out.endSec);
     out.bpm = grow(out.bpm);
     out.confidence = grow(out.confidence);
+    out.trust = grow(out.trust);
     out.motion = grow(out.motion);
   }
   out.endSec[out.count] = endSec;
   out.bpm[out.count] = bpm;
   out.confidence[out.count] = confidence;
+  out.trust[out.count] = trust;
   out.motion[out.count] = motion;
   out.count++;
 }

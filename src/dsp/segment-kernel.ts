@@ -7,7 +7,7 @@ import { noBeats } from './kernel-beats.ts';
 import type { EcgKernel } from './kernel-ecg.ts';
 import { noJudgements } from './kernel-ecg.ts';
 import type { BeatDetector } from './kernel.ts';
-import { motionRateFlag } from './ppg-motion-hr.ts';
+import { motionRateFlag } from './ppg-motion-trust.ts';
 import type { PulseKernel } from './ppg-pulse.ts';
 import { emptyPulse } from './ppg-pulse.ts';
 import { positionUs } from './segment-grid.ts';
@@ -112,7 +112,13 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
     for (let i = 0; i < rates.count; i++) {
       const bpm = rates.bpm[i]!;
       if (bpm > 0)
-        add(out, (originSec + rates.endSec[i]!) * 1e6 - 1, bpm, motionRateFlag(rates.confidence[i]!, rates.motion[i]!), itemKind.rate);
+        add(
+          out,
+          (originSec + rates.endSec[i]!) * 1e6 - 1,
+          bpm,
+          motionRateFlag(rates.trust[i]!, rates.confidence[i]!, rates.motion[i]!),
+          itemKind.rate,
+        );
     }
     for (let i = 0; i < seconds.count; i++)
       add(out, (originSec + seconds.startSec[i]!) * 1e6, seconds.sqi[i]!, seconds.flag[i]!, itemKind.second);
