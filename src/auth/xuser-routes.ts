@@ -6,6 +6,7 @@ import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import type { Caller, Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
+import { isTimeZone } from '../http/time-zone.ts';
 import type { Db } from './api-keys.ts';
 import { orgOf, ownProject, ownSubject, ownSubjectOf, projectOf } from './ownership.ts';
 import type { OwnedProject } from './ownership.ts';
@@ -200,13 +201,8 @@ function missing(pointer: string): PipelineError {
 }
 
 function checkTimeZone(zone: string | undefined): void {
-  if (zone === undefined) return;
-  try {
-    Intl.DateTimeFormat('en', { timeZone: zone });
-  } catch (cause) {
-    throw new PipelineError('validation_failed', '/time_zone: is not an IANA time zone', {
-      cause,
-      errors: [{ pointer: '/time_zone', code: 'format', detail: 'is not an IANA time zone' }],
-    });
-  }
+  if (zone === undefined || isTimeZone(zone)) return;
+  throw new PipelineError('validation_failed', '/time_zone: is not an IANA time zone', {
+    errors: [{ pointer: '/time_zone', code: 'format', detail: 'is not an IANA time zone' }],
+  });
 }

@@ -33,6 +33,9 @@ type Held = {
 /** A thread that has not loaded after so long is ended, too. */
 const loadTimeoutMs = 180_000;
 
+/** Streams are let go for so long at a time, ms; sockets wait meanwhile. */
+const sweepTurnMs = 3;
+
 /** More is handed over at once, bytes of samples of one stream. */
 const heldBytesMax = 1 << 15;
 
@@ -189,14 +192,22 @@ export class FeatureLane {
   #sweepLater(): void {
     this.#sweeper ??= setTimeout(() => {
       this.#sweeper = null;
-      const dueMs = performance.now() - this.#options.holdMs;
-      for (const [handle, held] of this.#held) {
-        if (held.sinceMs > dueMs) break;
-        this.#letGo(handle);
-      }
-      if (this.#held.size > 0) this.#sweepLater();
-      this.#send(false);
+      this.#sweep();
     }, this.#options.holdMs / 4);
+  }
+
+  #sweep(): void {
+    const begunMs = performance.now();
+    for (const [handle, held] of this.#held) {
+      if (held.sinceMs > begunMs - this.#options.holdMs) break;
+      if (performance.now() - begunMs > sweepTurnMs) {
+        setImmediate(() => this.#sweep());
+        return;
+      }
+      this.#letGo(handle);
+    }
+    if (this.#held.size > 0 && !this.#closed) this.#sweepLater();
+    this.#send(false);
   }
 
   /** Puts what is held of a stream into the batch, together. */

@@ -24,6 +24,7 @@ import type { HttpOptions } from './server.ts';
 import type { StaticMount } from './static-files.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 import { compileCheck, compileQuery, readJson } from './validate.ts';
+import type { Preparing } from './validate.ts';
 import type { Check, QueryReader } from './validate.ts';
 
 /** JSON bodies of routes that state no limit of their own, bytes. */
@@ -318,11 +319,11 @@ export class Incoming {
   }
 }
 
-/** Compiles the schemas of a route. */
-export function compileRow(route: Route): Row {
-  const params = new Map(Object.entries(route.params ?? {}).map(([name, schema]) => [name, compileCheck(schema)]));
-  const body = route.body === undefined || route.body === 'binary' ? null : compileCheck(route.body);
-  return { route, query: compileQuery(route.query ?? {}), body, params };
+/** Compiles the schemas of a route, in `preparing` or when they are first asked. */
+export function compileRow(route: Route, preparing: Preparing): Row {
+  const params = new Map(Object.entries(route.params ?? {}).map(([name, schema]) => [name, compileCheck(schema, '', preparing)]));
+  const body = route.body === undefined || route.body === 'binary' ? null : compileCheck(route.body, '', preparing);
+  return { route, query: compileQuery(route.query ?? {}, preparing), body, params };
 }
 
 function isInteger(route: Route, name: string): boolean {

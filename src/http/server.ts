@@ -12,14 +12,19 @@ import { openCorkLender } from './cork-lender.ts';
 import { attachSockets } from './sockets.ts';
 import type { StaticMount } from './static-files.ts';
 import { Ticks } from './ticks.ts';
+import { isTimeZone } from './time-zone.ts';
 import { loadUws } from './uws.ts';
 import type { UwsListenSocket } from './uws.ts';
+import { Preparing } from './validate.ts';
 
 /** Seconds of the sustained rate that may come at once. */
 const BURST_SEC = 4;
 /** Failed credentials of one address: per second, and as a burst of that many seconds. */
 const AUTH_FAILURES_PER_SEC = 5;
 const AUTH_BURST_SEC = 20;
+/** Schemas that no request has asked for yet are compiled so long after the start, ms, one at a time. */
+const PREPARE_AFTER_MS = 5000;
+const PREPARE_EVERY_MS = 20;
 
 export type HttpConfig = Pick<
   Config,
@@ -85,7 +90,9 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const ticks = options.ticks ?? new Ticks();
   const peerRules = { tls, trustProxy: config.trustProxy, onlyPeer: onlyPeerOf(config.host, config.trustProxy) };
   const router = new Router<Row>();
-  for (const route of options.routes) router.add(route.method, route.path, compileRow(route));
+  const preparing = new Preparing();
+  preparing.add(() => isTimeZone('UTC'));
+  for (const route of options.routes) router.add(route.method, route.path, compileRow(route, preparing));
   const limits = {
     api: new RateLimit('api', config.requestsPerSecMax, BURST_SEC),
     ingest: new RateLimit('ingest', config.devicePacketsPerSecMax, BURST_SEC),
@@ -116,6 +123,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     throw new Error(`cannot listen on ${config.host}:${config.port}: the port is in use or not allowed. Set PORT to another one.`);
   }
   const port = uws.us_socket_local_port(listening);
+  preparing.begin(PREPARE_AFTER_MS, PREPARE_EVERY_MS);
 
   return {
     port,
@@ -127,6 +135,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     stop: async () => {
       if (stopping) return;
       stopping = true;
+      preparing.stop();
       uws.us_listen_socket_close(listening);
       sockets.closeMatching(() => true, 'shutting_down');
       const deadlineMs = performance.now() + config.stopTimeoutMs;

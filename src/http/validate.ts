@@ -1,4 +1,5 @@
-/** Checks requests against the route's schemas; each schema is compiled once, when it is first asked: a start does not wait for 200 of them. */
+/** Checks requests against the route's schemas; each schema is compiled once, when it is first asked or when the service has time for it
+ *  (Preparing): a start does not wait for 200 of them. */
 import { Compile } from 'typebox/schema'; // loads a third of the files that typebox/compile does
 import type { TSchema } from 'typebox';
 import { PipelineError } from '../errors.ts';
@@ -8,14 +9,40 @@ const ERRORS_MAX = 20;
 
 export type Check = (value: unknown) => readonly FieldError[];
 
-/** Compiles a schema at its first use. The check answers what is wrong, an empty list when nothing is. */
-export function compileCheck(schema: TSchema, prefix = ''): Check {
+/** Work that the first request would wait for, done before it comes: a piece of some milliseconds at a time, so that nothing else waits. */
+export class Preparing {
+  readonly #pieces: (() => void)[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  add(piece: () => void): void {
+    this.#pieces.push(piece);
+  }
+
+  /** @param afterMs until the first piece  @param everyMs between two */
+  begin(afterMs: number, everyMs: number): void {
+    this.#timer = setTimeout(() => {
+      const piece = this.#pieces.shift();
+      if (piece === undefined) return;
+      piece();
+      this.begin(everyMs, everyMs);
+    }, afterMs).unref();
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+}
+
+/** Compiles a schema at its first use, or in `preparing`. The check answers what is wrong, an empty list when nothing is. */
+export function compileCheck(schema: TSchema, prefix = '', preparing: Preparing | null = null): Check {
   let validator: ReturnType<typeof Compile> | null = null;
+  const compiled = (): ReturnType<typeof Compile> => (validator ??= Compile(schema));
+  preparing?.add(compiled);
   return (value) => {
-    validator ??= Compile(schema);
-    if (validator.Check(value)) return [];
+    const check = compiled();
+    if (check.Check(value)) return [];
     const found: FieldError[] = [];
-    for (const error of validator.Errors(value)[1]) {
+    for (const error of check.Errors(value)[1]) {
       if (error.keyword === 'boolean' || found.length >= ERRORS_MAX) continue;
       const extra = error.keyword === 'additionalProperties' ? namesOf(error.params) : '';
       found.push({ pointer: `${prefix}${error.instancePath}`, code: error.keyword, detail: `${error.message}${extra}` });
@@ -35,12 +62,12 @@ function namesOf(params: unknown): string {
  *  so that a misspelt filter never silently widens a query, and no token can hide in an address. */
 export type QueryReader = (text: string) => Readonly<Record<string, unknown>>;
 
-export function compileQuery(schemas: Readonly<Record<string, TSchema>>): QueryReader {
+export function compileQuery(schemas: Readonly<Record<string, TSchema>>, preparing: Preparing | null = null): QueryReader {
   const rows = Object.entries(schemas).map(([name, schema]) => ({
     name,
     schema: schema as SchemaShape,
     required: !('~optional' in schema),
-    check: compileCheck(schema, `/query/${name}`),
+    check: compileCheck(schema, `/query/${name}`, preparing),
   }));
   const known = new Set(rows.map((row) => row.name));
   const plain = rows.every(({ required, schema }) => !required && schema.default === undefined);

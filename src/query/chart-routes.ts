@@ -6,6 +6,7 @@ import { ownSubject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, QualityMask, Timestamp } from '../http/schemas.ts';
+import { isTimeZone } from '../http/time-zone.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chartAggregates, readChart } from './chart.ts';
 import type { ChartAggregate, ChartSeries } from './chart.ts';
@@ -187,12 +188,8 @@ function durationMs(text: string): number {
 
 /** The zone as it was given: ICU would answer with an older name (Asia/Calcutta) that not every PostgreSQL knows. */
 function zoneOf(zone: string): string {
-  try {
-    Intl.DateTimeFormat('en', { timeZone: zone });
-    return zone;
-  } catch {
-    throw wrong('/tz', 'is not an IANA time zone');
-  }
+  if (!isTimeZone(zone)) throw wrong('/tz', 'is not an IANA time zone');
+  return zone;
 }
 
 function wrong(pointer: string, detail: string): PipelineError {

@@ -75,6 +75,8 @@ type OpenSecond = {
   otherCount: number;
   position: number;
   touchedMs: number;
+  /** It is in the queue of those to be sealed. */
+  due: boolean;
 };
 
 type Sealed = { channel: Channel; second: number; row: SampleRow; position: number; mayExist: boolean; bytes: number };
@@ -82,6 +84,8 @@ type Sealed = { channel: Channel; second: number; row: SampleRow; position: numb
 const SECOND_NS = 1_000_000_000n;
 /** Row, key and bookkeeping of a sealed second beside its samples, bytes. */
 const ROW_BYTES = 300;
+/** Seconds are sealed for so long at a time, ms; devices that began together fill their rows together, and sockets wait meanwhile. */
+const SEAL_TURN_MS = 3;
 
 export class BlockWriter {
   readonly #options: Required<Omit<BlockWriterOptions, 'onFault'>>;
@@ -97,6 +101,9 @@ export class BlockWriter {
   #inFlight: readonly Sealed[] = [];
   #timer: NodeJS.Timeout | null = null;
   readonly #sweeper: NodeJS.Timeout;
+  /** Complete or too old, from #dueHead on: sealed in the next turns of the loop, and read as open seconds until then. */
+  #due: { channel: Channel; open: OpenSecond }[] = [];
+  #dueHead = 0;
   #closed = false;
 
   constructor(database: Database, options: BlockWriterOptions = {}) {
@@ -138,7 +145,7 @@ export class BlockWriter {
         this.#add(second, run, from, to);
         if (position < second.position) second.position = position;
         second.touchedMs = nowMs;
-        if ((second.first?.n ?? 0) + second.otherCount >= second.kEnd - second.kStart) this.#sealIfComplete(channel, second);
+        if (!second.due && (second.first?.n ?? 0) + second.otherCount >= second.kEnd - second.kStart) this.#sealSoon(channel, second);
         from = to;
       }
     }
@@ -267,6 +274,7 @@ export class BlockWriter {
         otherCount: 0,
         position: Infinity,
         touchedMs: 0,
+        due: false,
       };
       channel.seconds.set(second, open);
     }
@@ -294,6 +302,30 @@ export class BlockWriter {
       open.otherCount += count;
       this.#openBytes += 4 * count;
     }
+  }
+
+  #sealSoon(channel: Channel, open: OpenSecond): void {
+    open.due = true;
+    if (this.#due.length === 0) setImmediate(() => this.#sealDue());
+    this.#due.push({ channel, open });
+  }
+
+  #sealDue(): void {
+    const due = this.#due;
+    const begunMs = performance.now();
+    for (let nowMs = begunMs; this.#dueHead < due.length; nowMs = performance.now()) {
+      if (nowMs - begunMs > SEAL_TURN_MS) {
+        setImmediate(() => this.#sealDue());
+        return;
+      }
+      const { channel, open } = due[this.#dueHead++]!;
+      if (channel.seconds.get(open.second) !== open) continue; // sealed meanwhile, by a flush or because its stream ended
+      open.due = false;
+      if (this.#isStale(channel, open, nowMs)) this.#seal(channel, open);
+      else this.#sealIfComplete(channel, open);
+    }
+    due.length = 0;
+    this.#dueHead = 0;
   }
 
   /** As many samples as the second has have come: seal it, unless some came twice and others are missing. */
@@ -334,10 +366,12 @@ export class BlockWriter {
 
   #sweep(): void {
     const nowMs = performance.now();
-    for (const channel of this.#channels.values()) {
-      const before = nowMs - this.#options.incompleteAfterMs - 1000 * (channel.rowSec - 1);
-      for (const open of channel.seconds.values()) if (open.touchedMs < before) this.#seal(channel, open);
-    }
+    for (const channel of this.#channels.values())
+      for (const open of channel.seconds.values()) if (!open.due && this.#isStale(channel, open, nowMs)) this.#sealSoon(channel, open);
+  }
+
+  #isStale(channel: Channel, open: OpenSecond, nowMs: number): boolean {
+    return open.touchedMs < nowMs - this.#options.incompleteAfterMs - 1000 * (channel.rowSec - 1);
   }
 
   #schedule(): void {
