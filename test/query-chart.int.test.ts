@@ -306,3 +306,59 @@ test('derived observations are the minutes that are good enough', async () => {
   ]);
   expect(await readObservations(database.pool, { ...filter, qualityMax: 2 })).toHaveLength(3);
 });
+
+test('pages of derived observations are complete over years of gaps, two channels and two streams, in both orders', async () => {
+  const other = await openTestStream(new StreamRegistry(database), tenant, undefined, 7);
+  const begin = sec('2026-01-03T00:00:00Z');
+  // minutes from the first on: close together, hours, months and years apart, and before and after the time of the streams
+  const minutes = [-900_000, -3, 0, 1, 2, 5, 6, 180, 181, 1500, 1501, 44_000, 44_001, 60_000, 700_000, 700_100];
+  const value = (minute: number, channelNo: number): DerivedFeature => ({ ...feature('emg_rms', begin + 60 * minute, minute), channelNo });
+  await store(minutes.flatMap((minute) => [value(minute, 0), value(minute, 1)]));
+  await writer.add(
+    { streamId: other.streamId, beats: [], features: minutes.slice(5, 9).map((minute) => value(minute, 0)), replaces: null },
+    other.epochNs,
+  );
+  const { rows } = await database.pool.query(
+    `insert into biosignal (id, code, name, abbreviation, unit, signal_type, role, source_type, feature)
+     values (990, 'emg_rms', 'EMG', 'EMG', 'mV', 'scalar', 'calculation', 'derived', 'emg_rms') returning id`,
+  );
+  const biosignal = (await findBiosignal(database.pool, tenant.projectId, rows[0].id))!;
+  for (const order of ['asc', 'desc'] as const) {
+    for (const [since, until] of [
+      [null, null],
+      [iso((begin - 60) * 1000), null],
+      [iso((begin - 180) * 1000), iso((begin + 60 * 60_000) * 1000)],
+    ]) {
+      const ask = (after: readonly [string, string] | null, limit: number): ReturnType<typeof readObservations> =>
+        readObservations(database.pool, {
+          subjectId: tenant.subjectId,
+          biosignal,
+          since: since!,
+          until: until!,
+          deviceId: null,
+          methodCode: null,
+          qualityMax: 0,
+          order,
+          after,
+          limit,
+        });
+      const within = minutes.filter(
+        (minute) => (since === null || begin + 60 * minute >= sec(since!)) && (until === null || begin + 60 * minute < sec(until!)),
+      );
+      const expected = within.flatMap((minute) => [
+        minute,
+        minute,
+        ...(minutes.indexOf(minute) >= 5 && minutes.indexOf(minute) < 9 ? [minute] : []),
+      ]);
+      const whole = await ask(null, 1000);
+      expect(whole.map((row) => row.value)).toEqual(order === 'asc' ? expected : expected.toReversed());
+      const paged: (typeof whole)[number][] = [];
+      for (;;) {
+        const page = await ask(paged.length === 0 ? null : [paged.at(-1)!.effective_time, paged.at(-1)!.id], 3);
+        paged.push(...page);
+        if (page.length < 3) break;
+      }
+      expect(paged).toEqual(whole);
+    }
+  }
+});

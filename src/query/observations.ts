@@ -1,5 +1,6 @@
 /** Observations of one biosignal of one user: what was reported, or the minutes of a derived feature. */
 import type { Db } from '../auth/api-keys.ts';
+import { prepared } from '../storage/prepared.ts';
 
 export type BiosignalRow = Readonly<{
   id: number;
@@ -61,10 +62,12 @@ export type ObservationFilter = Readonly<{
 /** null when the project has no such biosignal. */
 export async function findBiosignal(db: Db, projectId: string, id: number): Promise<BiosignalRow | null> {
   const { rows } = await db.query<BiosignalRow>(
-    `select b.id, b.name, b.abbreviation, b.unit, b.loinc_code, b.signal_type, b.feature, b.channel_kind from biosignal b
+    prepared(
+      `select b.id, b.name, b.abbreviation, b.unit, b.loinc_code, b.signal_type, b.feature, b.channel_kind from biosignal b
      left join project_biosignal pb on pb.biosignal_id = b.id and pb.project_id = $2
      where b.id = $1 and (b.project_id is null or b.project_id = $2) and not coalesce(pb.hidden, false)`,
-    [id, projectId],
+      [id, projectId],
+    ),
   );
   return rows[0] ?? null;
 }
@@ -85,26 +88,28 @@ const rfc3339 = (column: string): string => `to_char(${column} at time zone 'UTC
 async function reported(db: Db, filter: ObservationFilter): Promise<Row[]> {
   const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
   const { rows } = await db.query<Row>(
-    `select m.id::text, m.value, m.unit, ${rfc3339('m.time')} as effective_time, coalesce(d.external_id, '') as device_id, m.method_code, m.qmask,
+    prepared(
+      `select m.id::text, m.value, m.unit, ${rfc3339('m.time')} as effective_time, coalesce(d.external_id, '') as device_id, m.method_code, m.qmask,
        null as value_n, null as good_n
      from measurement m left join device d on d.id = m.device_id
-     where m.time >= coalesce($1::timestamptz, '-infinity') and m.time < coalesce($2::timestamptz, 'infinity')
+     where m.time >= $1::timestamptz and m.time < $2::timestamptz
        and m.xuser_id = $3 and m.biosignal_id = $4 and m.qmask <= $5
        and ($6::text is null or d.external_id = $6) and ($7::text is null or m.method_code = $7)
        and ($8::timestamptz is null or (m.time, m.id) ${compare} ($8::timestamptz, $9::uuid))
      order by m.time ${direction}, m.id ${direction} limit $10`,
-    [
-      filter.since,
-      filter.until,
-      filter.subjectId,
-      filter.biosignal.id,
-      filter.qualityMax,
-      filter.deviceId,
-      filter.methodCode,
-      filter.after?.[0] ?? null,
-      filter.after?.[1] ?? null,
-      filter.limit,
-    ],
+      [
+        filter.since ?? '-infinity',
+        filter.until ?? 'infinity',
+        filter.subjectId,
+        filter.biosignal.id,
+        filter.qualityMax,
+        filter.deviceId,
+        filter.methodCode,
+        filter.after?.[0] ?? null,
+        filter.after?.[1] ?? null,
+        filter.limit,
+      ],
+    ),
   );
   return rows;
 }
@@ -116,57 +121,136 @@ const usable = [
   { n: 'r.value_n', sum: 'r.sum' },
 ] as const;
 
+type Minute = {
+  ms: number;
+  stream_id: number;
+  channel_no: number;
+  value: number;
+  qmask: number;
+  value_n: number;
+  good_n: number;
+};
+
 /** Minutes in which at least half of the values are usable; their mean. An id says which minute of which stream, method and channel. */
 async function derived(db: Db, filter: ObservationFilter, feature: string): Promise<Row[]> {
-  const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
-  const { n, sum } = usable[filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2];
   const source = await sourceOf(db, filter, feature);
   if (source === null) return [];
+  const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
+  const { n, sum } = usable[filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2];
   const [, uuid, method, channel] = /^([0-9a-f-]{36})\.(\d+)\.(-?\d+)\./.exec(filter.after?.[1] ?? '') ?? [];
-  const { rows } = await db.query<Row>(
-    `select s.uuid || '.' || r.method_id || '.' || r.channel_no || '.' || extract(epoch from r.bucket)::bigint as id,
-       (${sum} / ${n})::float8 as value, $1::text as unit, ${rfc3339('r.bucket')} as effective_time, d.external_id as device_id, m.code as method_code,
-       case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as qmask,
-       r.value_n::int as value_n, r.good_n::int as good_n
-     from feature_1m r join stream s on s.id = r.stream_id join device d on d.id = s.device_id join method m on m.id = r.method_id
-     where r.bucket >= coalesce($2::timestamptz, '-infinity') and r.bucket < coalesce($3::timestamptz, 'infinity')
-       and r.stream_id = any ($4::int[]) and r.method_id = $5 and ${n} > 0 and ${n} * 2 >= r.n
-       and ($6::timestamptz is null or (r.bucket, s.uuid, r.method_id, r.channel_no) ${compare} ($6::timestamptz, $7::uuid, $8::smallint, $9::smallint))
-     order by r.bucket ${direction}, s.uuid ${direction}, r.method_id ${direction}, r.channel_no ${direction} limit $10`,
-    [
-      filter.biosignal.unit,
-      filter.since,
-      filter.until,
-      source.streamIds,
-      source.methodId,
-      filter.after?.[0] ?? null,
-      uuid ?? null,
-      method ?? null,
-      channel ?? null,
-      filter.limit,
-    ],
-  );
-  return rows;
+  const minutes: Minute[] = [];
+  for (const [from, to] of windows(filter, source)) {
+    const { rows } = await db.query<Minute>(
+      prepared(
+        `select date_part('epoch', r.bucket) * 1000 as ms, r.stream_id, r.channel_no, (${sum} / ${n})::float8 as value,
+           case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as qmask,
+           r.value_n::int as value_n, r.good_n::int as good_n
+         from feature_1m r join unnest($3::int[], $4::uuid[]) as s (id, uuid) on s.id = r.stream_id
+         where r.bucket >= $1::timestamptz and r.bucket < $2::timestamptz
+           and r.stream_id = any ($3::int[]) and r.method_id = $5 and ${n} > 0 and ${n} * 2 >= r.n
+           and ($6::timestamptz is null or (r.bucket, s.uuid, r.method_id, r.channel_no) ${compare} ($6::timestamptz, $7::uuid, $8::smallint, $9::smallint))
+         order by r.bucket ${direction}, s.uuid ${direction}, r.channel_no ${direction} limit $10`,
+        [
+          from,
+          to,
+          source.streams.map(({ id }) => id),
+          source.streams.map((stream) => stream.uuid),
+          source.methodId,
+          filter.after?.[0] ?? null,
+          uuid ?? null,
+          method ?? null,
+          channel ?? null,
+          filter.limit - minutes.length,
+        ],
+      ),
+    );
+    minutes.push(...rows);
+    if (minutes.length >= filter.limit) break;
+  }
+  const streams = new Map(source.streams.map((stream) => [stream.id, stream]));
+  return minutes.map(({ ms, stream_id: id, channel_no: channelNo, value, qmask, value_n, good_n }) => ({
+    id: `${streams.get(id)!.uuid}.${source.methodId}.${channelNo}.${ms / 1000}`,
+    value,
+    unit: filter.biosignal.unit,
+    effective_time: new Date(ms).toISOString().replace('Z', '000Z'),
+    device_id: streams.get(id)!.device,
+    method_code: source.methodCode,
+    qmask,
+    value_n,
+    good_n,
+  }));
 }
 
+const MINUTE_MS = 60_000;
+const WINDOW_GROWTH = 8;
+
+/** The range of a page in pieces [from, to), in its order: what is asked for is mostly in the first, and a page of 100 minutes does not sort
+ *  a year of them. The last piece reaches to the end of the range. Sizes are guesses: they decide how much is looked at, not what is found. */
+function* windows(filter: ObservationFilter, source: Source): Generator<[from: string, to: string]> {
+  const [since, until] = [filter.since ?? '-infinity', filter.until ?? 'infinity'];
+  const after = filter.after === null ? NaN : Date.parse(filter.after[0]);
+  const forward = filter.order === 'asc';
+  // Where something may be, ms; of a later page, where the one before ended.
+  const low = Math.max(source.oldestMs, forward ? after || -Infinity : -Infinity, Date.parse(filter.since ?? '') || -Infinity);
+  const high = Math.min(source.newestMs, forward ? Infinity : after + MINUTE_MS || Infinity, Date.parse(filter.until ?? '') || Infinity);
+  let step = 2 * filter.limit * MINUTE_MS;
+  let edge = forward ? since : until;
+  for (let at = forward ? low + step : high - step; forward ? at < high : at > low; at += forward ? step : -step) {
+    const next = new Date(at).toISOString();
+    yield forward ? [edge, next] : [next, edge];
+    edge = next;
+    step *= WINDOW_GROWTH;
+  }
+  yield forward ? [edge, until] : [since, edge];
+}
+
+type Source = Readonly<{
+  streams: readonly Readonly<{ id: number; uuid: string; device: string }>[];
+  /** When the first stream began and the last one ended, ms, to a day. */
+  oldestMs: number;
+  newestMs: number;
+  methodId: number;
+  methodCode: string;
+}>;
+
 /** The user's streams that overlap the range, and the method that answers: the newest version that has values there. */
-async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Promise<{ streamIds: number[]; methodId: number } | null> {
-  const { rows } = await db.query<{ stream_ids: number[] | null; method_id: number | null }>(
-    `with own as (
-       select array_agg(s.id) as ids from stream s join device d on d.id = s.device_id
-       where s.xuser_id = $1 and ($2::text is null or d.external_id = $2))
-     select own.ids as stream_ids, (
-       select m.id from method m
-       where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4) and exists (
-         select from feature f
-         where f.time >= coalesce($5::timestamptz, '-infinity') and f.time < coalesce($6::timestamptz, 'infinity')
-           and f.stream_id = any (own.ids) and f.method_id = m.id offset 0)
-       order by (substring(m.code from '_v(\\d+)$'))::int desc nulls last, m.id desc limit 1) as method_id
-     from own`,
-    [filter.subjectId, filter.deviceId, feature, filter.methodCode, filter.since, filter.until],
+async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Promise<Source | null> {
+  const { rows } = await db.query<{
+    ids: number[] | null;
+    uuids: string[];
+    devices: string[];
+    oldest_ms: number;
+    newest_ms: number;
+    method_id: number;
+    method_code: string;
+  }>(
+    prepared(
+      `with own as (
+         select array_agg(s.id) as ids, array_agg(s.uuid) as uuids, array_agg(d.external_id) as devices,
+           date_part('epoch', min(s.started_at)) * 1000 as oldest_ms,
+           date_part('epoch', max(coalesce(s.ended_at, s.last_sample_at, s.started_at)) + interval '1 day') * 1000 as newest_ms
+         from stream s join device d on d.id = s.device_id
+         where s.xuser_id = $1 and ($2::text is null or d.external_id = $2)
+           and s.started_at < $6::timestamptz + interval '1 day'
+           and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $5::timestamptz - interval '1 day')
+       select own.*, m.id as method_id, m.code as method_code
+       from own cross join lateral (
+         select m.id, m.code from method m
+         where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4) and exists (
+           select from feature f
+           where f.time >= $5::timestamptz and f.time < $6::timestamptz
+             and f.stream_id = any (own.ids) and f.method_id = m.id offset 0)
+         order by (substring(m.code from '_v(\\d+)$'))::int desc nulls last, m.id desc limit 1) m`,
+      [filter.subjectId, filter.deviceId, feature, filter.methodCode, filter.since ?? '-infinity', filter.until ?? 'infinity'],
+    ),
   );
   const row = rows[0];
-  return row === undefined || row.stream_ids === null || row.method_id === null
-    ? null
-    : { streamIds: row.stream_ids, methodId: row.method_id };
+  if (row === undefined || row.ids === null) return null;
+  return {
+    streams: row.ids.map((id, i) => ({ id, uuid: row.uuids[i]!, device: row.devices[i]! })),
+    oldestMs: row.oldest_ms,
+    newestMs: row.newest_ms,
+    methodId: row.method_id,
+    methodCode: row.method_code,
+  };
 }

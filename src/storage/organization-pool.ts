@@ -3,6 +3,9 @@
 import type pg from 'pg';
 import type { Database } from './database.ts';
 
+/** What pg has, though its types do not say so. */
+type Connected = Readonly<{ connection: Readonly<{ stream: Readonly<{ cork(): void; uncork(): void }> }> }>;
+
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** @param api acts as the api role, pipelined: begin, statement and commit cost one round trip. Where the owner must do (openRoles) its
@@ -17,11 +20,15 @@ export function organizationPool(api: Database, organizationId: string): pg.Pool
   const named = `select set_config('bio.organization_id', '${organizationId}', true)`;
   const query = async (text: string | pg.QueryConfig, values?: unknown[]): Promise<pg.QueryResult> => {
     const client = await pool.connect();
-    const [begun, answer, ended] = await Promise.allSettled([
+    const { stream } = (client as unknown as Connected).connection;
+    stream.cork(); // one write to the socket instead of three
+    const sent = [
       client.query(`begin; ${named}`),
       typeof text === 'string' ? client.query(text, values) : client.query(text),
       client.query('commit'), // of a failed transaction: a rollback
-    ]);
+    ] as const;
+    stream.uncork();
+    const [begun, answer, ended] = await Promise.allSettled(sent);
     // A named statement that failed may not have been parsed, which pg does not notice.
     const doubtful = typeof text !== 'string' && answer.status === 'rejected';
     client.release(doubtful || begun.status === 'rejected' || ended.status === 'rejected' || client.getTransactionStatus() !== 'I');
