@@ -1,0 +1,2 @@
+-- minutes-as-columns
+SELECT 1;
