@@ -71,6 +71,8 @@ try {
   report({ name: 'packet sent to frame delivered, p99', value: result.frameMs.p99, unit: 'ms' });
   report({ name: 'frames delivered of those due', value: (100 * result.frames) / result.framesExpected, unit: '%', better: 'higher' });
   report({ name: 'tick of the main thread late, p99', value: Math.max(0, usage.loopP99Ms - 10), unit: 'ms' });
+  report({ name: 'tick of the main thread late by its own work, p99', value: Math.max(0, usage.ownP99Ms - 10), unit: 'ms' });
+  report({ name: 'tick of the main thread late by its own work, most', value: Math.max(0, usage.ownMaxMs - 10), unit: 'ms' });
   for (const [name, ms] of Object.entries(asked)) {
     report({ name: `${name}, p50`, value: quantile(ms, 0.5), unit: 'ms' });
     report({ name: `${name}, p99`, value: quantile(ms, 0.99), unit: 'ms', note: `${ms.length} requests` });
