@@ -70,7 +70,7 @@ export class BendDetector {
     for (let i = 0; i < count; i++) {
       const middle = past[i + reach]! + past[i + reach + 1]!;
       const bend = past[i]! + past[i + 1]! - 2 * middle + past[i + 2 * reach]! + past[i + 2 * reach + 1]!;
-      m1 += ((bend < 0 ? -bend : bend) - m1) * smooth;
+      m1 += (Math.abs(bend) - m1) * smooth;
       m2 += (m1 - m2) * smooth;
       if (m2 > peak) {
         peak = m2;

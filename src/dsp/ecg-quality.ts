@@ -382,8 +382,7 @@ export class EcgQuality {
 function highest(band: Float32Array, mask: number, from: number, to: number): number {
   let high = 0;
   for (let i = from; i <= to; i++) {
-    const v = band[i & mask]!;
-    const a = v < 0 ? -v : v;
+    const a = Math.abs(band[i & mask]!);
     if (a > high) high = a;
   }
   return high;

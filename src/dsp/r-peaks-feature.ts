@@ -75,17 +75,19 @@ export class FeaturePeaks {
     let peakSharp = this.#peakSharp;
     let peakValley = this.#peakValley;
     let event = NOTHING;
+    let isOver = false;
     let i = from;
-    while (i < to && event === NOTHING) {
+    const wakes = from + Math.max(1, Math.ceil(wakeAt - k));
+    const end = wakes < to ? wakes : to;
+    while (i < end) {
       const signed = slopes[i++]!;
       k++;
       if (signed !== signed) {
         event = MISSING;
         break;
       }
-      const d = signed < 0 ? -signed : signed;
-      const bend = signed - previousSlope;
-      const edge = bend < 0 ? -bend : bend;
+      const d = Math.abs(signed);
+      const edge = Math.abs(signed - previousSlope);
       previousSlope = signed;
       sum += d - window[windowAt]!;
       window[windowAt] = d;
@@ -104,18 +106,23 @@ export class FeaturePeaks {
         peakSharp = sharp;
       } else if (sum < DROP * peak || k - peakAt > hold) {
         if (!falling) {
-          falling = true;
-          this.#candidates.add(peakAt, peak, peakSlope, peakSharp, peakValley);
-          slope = 0;
-          sharp = 0;
-          valley = sum;
-          event = DUE;
+          isOver = true;
+          break;
         }
         peak = sum;
         peakAt = k;
       }
-      if (k >= wakeAt) event = DUE;
     }
+    if (isOver) {
+      this.#candidates.add(peakAt, peak, peakSlope, peakSharp, peakValley);
+      falling = true;
+      slope = 0;
+      sharp = 0;
+      valley = sum;
+      peak = sum;
+      peakAt = k;
+      event = DUE;
+    } else if (event !== MISSING && i === wakes) event = DUE;
     if (event !== MISSING) this.gapRun = 0;
     this.k = k + 1;
     this.#windowAt = windowAt;

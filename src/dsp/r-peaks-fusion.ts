@@ -68,7 +68,7 @@ export class LeadFusion {
     let anyHere = false;
     for (let lead = 0; lead < leadCount; lead++) {
       const slope = this.#leads[lead]!.slopes[i]!;
-      const d = slope < 0 ? -slope : slope;
+      const d = Math.abs(slope);
       this.#slopeRing[lead]![k & this.#ringMask] = d === d ? d : 0;
       if (d === d) {
         now[lead] = now[lead]! + (d - now[lead]!) * quick;

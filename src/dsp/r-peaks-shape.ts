@@ -145,8 +145,7 @@ export class BeatShape {
     let best = middle - reach;
     let high = -1;
     for (let i = best; i <= to; i++) {
-      const v = band[i & mask]!;
-      const a = v < 0 ? -v : v;
+      const a = Math.abs(band[i & mask]!);
       if (a > high) {
         high = a;
         best = i;
