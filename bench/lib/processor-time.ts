@@ -76,5 +76,5 @@ const ownText = Buffer.alloc(64);
 export function mainThreadCpuMs(): number {
   ownFile ??= openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
   const length = readSync(ownFile, ownText, 0, ownText.length, 0);
-  return Number(ownText.latin1Slice(0, length).split(' ', 1)[0]) / 1e6;
+  return Number(ownText.toString('latin1', 0, length).split(' ', 1)[0]) / 1e6;
 }
