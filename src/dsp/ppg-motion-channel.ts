@@ -2,6 +2,7 @@
 import FFT from 'fft.js';
 import { highPass, lowPass } from './biquad.ts';
 import type { Biquad } from './biquad.ts';
+import { FILLED_MAX, PADDED_SIZE, paddedTransform } from './padded-fft.ts';
 
 export const WINDOW_SEC = 8;
 export const STEP_SEC = 2;
@@ -25,7 +26,7 @@ export function rateHz(state: number): number {
 const MISSING_MAX = 0.2;
 
 /** Zero-padded: bins of 0.024 Hz, 20 in the main lobe of the window; between them a parabola through three is exact to 1e-4. */
-const FFT_SIZE = 1024;
+const FFT_SIZE = PADDED_SIZE;
 const fft = new FFT(FFT_SIZE);
 const input = new Float64Array(FFT_SIZE);
 const output = new Float64Array(2 * FFT_SIZE);
@@ -223,13 +224,15 @@ export class MotionChannel {
     mean /= size;
     for (let i = 0; i < size; i++) input[i] = (x[i]! - mean) * taper[i]!;
     input.fill(0, size);
-    fft.realTransform(output, input);
+    if (size <= FILLED_MAX) paddedTransform(input, output);
+    else fft.realTransform(output, input); // between 32 and 37.5 Hz
     for (let k = bin[0]! - 1; k <= lastBin; k++) binPower[k] = output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
     for (let s = 0; s < 2 * STATES; s++) {
       const k = bin[s]!;
       const d = past[s]!;
       const centre = binPower[k]!;
-      const [left, right] = [binPower[k - 1]!, binPower[k + 1]!];
+      const left = binPower[k - 1]!;
+      const right = binPower[k + 1]!;
       power[s] = Math.max(0, centre + 0.5 * d * (right - left) + 0.5 * d * d * (right - 2 * centre + left));
     }
     return true;
