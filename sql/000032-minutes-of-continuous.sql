@@ -1,0 +1,2 @@
+-- minutes-of-continuous
+SELECT 1;
