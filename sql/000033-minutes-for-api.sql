@@ -1,0 +1,2 @@
+-- minutes-for-api
+SELECT 1;
