@@ -1,21 +1,35 @@
-/** The last frames of one feed, encoded, for viewers that come back: one circular block of bytes. */
+/** The last frames of one feed, encoded, for viewers that come back. In chunks that are filled one after the other and freed whole: growing
+ *  copies nothing, and a hundred feeds whose viewers came together do not move a hundred megabytes in one turn of the loop. */
 
 export type RingFrame = Readonly<{ seq: number; bytes: Uint8Array }>;
 
-const FIRST_BYTES = 4096;
+/** A chunk holds so many frames of the size that needed it, within these bounds, bytes. */
+const CHUNK_FRAMES = 16;
+const CHUNK_BYTES_MIN = 4096;
+const CHUNK_BYTES_MAX = 65_536;
+/** ... and no more than this share of the ring: freeing one costs so much of the history at most. */
+const CHUNK_SHARE = 8;
+
+type Chunk = { readonly buf: Uint8Array; used: number; frameCount: number };
+type Held = Readonly<{ seq: number; chunk: Chunk; start: number; length: number; atMs: number }>;
 
 export class FrameRing {
-  #buf = new Uint8Array(FIRST_BYTES);
-  /** Per frame: seq, where its bytes start, how many, when it was put in (ms). Oldest first from #head on. */
-  readonly #frames: { seq: number; start: number; length: number; atMs: number }[] = [];
+  /** Oldest first; the last one is being filled. */
+  readonly #chunks: Chunk[] = [];
+  /** Freed last, for the next one. */
+  #spare: Chunk | null = null;
+  #bytesHeld = 0;
+  /** Oldest first from #head on. */
+  readonly #frames: Held[] = [];
   #head = 0;
 
   get count(): number {
     return this.#frames.length - this.#head;
   }
 
+  /** Of chunks, filled or not. */
   get bytesHeld(): number {
-    return this.#buf.length;
+    return this.#bytesHeld;
   }
 
   /** Sequence number of the oldest frame, Infinity when empty. */
@@ -26,20 +40,18 @@ export class FrameRing {
   /** @param bytes copied  @param bytesMax bound of the ring  @param ageMsMax older frames go */
   push(seq: number, bytes: Uint8Array, nowMs: number, bytesMax: number, ageMsMax: number): void {
     while (this.count > 0 && nowMs - this.#frames[this.#head]!.atMs > ageMsMax) this.#dropOldest();
+    if (this.#bytesHeld > bytesMax) this.#makeRoom(0, bytesMax); // more feeds share the memory now
     const length = bytes.length;
-    if (this.#buf.length > 2 * bytesMax && this.#buf.length > FIRST_BYTES) this.#shrink(bytesMax);
     if (length > bytesMax) {
-      while (this.count > 0) this.#dropOldest();
+      this.#makeRoom(length, bytesMax);
       return;
     }
-    let start = this.#place(length);
-    while (start < 0) {
-      if (2 * this.#buf.length <= bytesMax) this.#grow();
-      else this.#dropOldest();
-      start = this.#place(length);
-    }
-    this.#buf.set(bytes, start);
-    this.#frames.push({ seq, start, length, atMs: nowMs });
+    let chunk = this.#chunks[this.#chunks.length - 1];
+    if (chunk === undefined || chunk.used + length > chunk.buf.length) chunk = this.#addChunk(length, bytesMax);
+    chunk.buf.set(bytes, chunk.used);
+    this.#frames.push({ seq, chunk, start: chunk.used, length, atMs: nowMs });
+    chunk.used += length;
+    chunk.frameCount++;
   }
 
   /** The first frame after `seq`; its bytes are valid until the next push. */
@@ -52,7 +64,7 @@ export class FrameRing {
       else high = middle;
     }
     const found = this.#frames[low];
-    return found === undefined ? null : { seq: found.seq, bytes: this.#buf.subarray(found.start, found.start + found.length) };
+    return found === undefined ? null : { seq: found.seq, bytes: found.chunk.buf.subarray(found.start, found.start + found.length) };
   }
 
   /** Frames after `seq`. */
@@ -62,57 +74,51 @@ export class FrameRing {
     return count;
   }
 
-  /** Where `length` bytes fit in one piece, -1 when nowhere. Free is what does not lie between the oldest frame and the write position. */
-  #place(length: number): number {
-    if (this.count === 0) {
-      return length <= this.#buf.length ? 0 : -1;
+  #addChunk(length: number, bytesMax: number): Chunk {
+    const usual = Math.min(CHUNK_BYTES_MAX, Math.max(CHUNK_BYTES_MIN, CHUNK_FRAMES * length));
+    const size = Math.max(length, Math.min(usual, Math.floor(bytesMax / CHUNK_SHARE)));
+    let chunk = this.#spare;
+    if (chunk === null || chunk.buf.length < length || chunk.buf.length > 2 * size) {
+      this.#makeRoom(size, bytesMax);
+      chunk = { buf: new Uint8Array(size), used: 0, frameCount: 0 };
+      this.#bytesHeld += size;
     }
-    const oldest = this.#frames[this.#head]!.start;
-    const newest = this.#frames[this.#frames.length - 1]!;
-    const at = newest.start + newest.length;
-    if (newest.start >= oldest) {
-      if (at + length <= this.#buf.length) return at;
-      return length <= oldest ? 0 : -1;
+    this.#spare = null;
+    this.#chunks.push(chunk);
+    return chunk;
+  }
+
+  /** Frees the oldest chunks, and their frames, until so many bytes more fit. */
+  #makeRoom(bytes: number, bytesMax: number): void {
+    this.#freeSpare();
+    while (this.#chunks.length > 0 && this.#bytesHeld + bytes > bytesMax) {
+      const oldest = this.#chunks[0]!;
+      while (this.#chunks[0] === oldest) this.#dropOldest();
+      this.#freeSpare();
     }
-    return at + length <= oldest ? at : -1;
   }
 
   #dropOldest(): void {
+    const { chunk } = this.#frames[this.#head]!;
     this.#head++;
+    chunk.frameCount--;
+    if (chunk.frameCount === 0) this.#freeChunk();
     if (this.#head > 64 && this.#head * 2 > this.#frames.length) {
       this.#frames.splice(0, this.#head);
       this.#head = 0;
     }
   }
 
-  #grow(): void {
-    this.#move(2 * this.#buf.length);
+  /** The oldest chunk holds nothing any more. */
+  #freeChunk(): void {
+    const chunk = this.#chunks.shift()!;
+    this.#freeSpare();
+    chunk.used = chunk.frameCount = 0;
+    this.#spare = chunk;
   }
 
-  /** More feeds share the memory now: keeps the newest frames that fit. */
-  #shrink(bytesMax: number): void {
-    let bytes = 0;
-    let keepFrom = this.#frames.length;
-    while (keepFrom > this.#head && bytes + this.#frames[keepFrom - 1]!.length <= bytesMax / 2) bytes += this.#frames[--keepFrom]!.length;
-    while (this.#head < keepFrom && this.count > 0) {
-      const before = this.#frames.length;
-      this.#dropOldest();
-      keepFrom -= before - this.#frames.length;
-    }
-    let size = FIRST_BYTES;
-    while (2 * size <= bytesMax) size *= 2;
-    this.#move(size);
-  }
-
-  #move(size: number): void {
-    const larger = new Uint8Array(size);
-    let at = 0;
-    for (let i = this.#head; i < this.#frames.length; i++) {
-      const frame = this.#frames[i]!;
-      larger.set(this.#buf.subarray(frame.start, frame.start + frame.length), at);
-      frame.start = at;
-      at += frame.length;
-    }
-    this.#buf = larger;
+  #freeSpare(): void {
+    if (this.#spare !== null) this.#bytesHeld -= this.#spare.buf.length;
+    this.#spare = null;
   }
 }
