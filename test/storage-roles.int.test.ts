@@ -91,6 +91,20 @@ test('api sees through its views the rows of the organization that the transacti
   }
 });
 
+test('api gets minutes as columns of its own streams alone, and nothing without a name', async () => {
+  const ids = `array[${tenants.map(({ stream }) => stream.streamId).join(', ')}]`;
+  const minutes = (schema: string, streams: string): string =>
+    `select f.ns from method m cross join lateral ${schema}.feature_minutes(${streams}, m.id, '-infinity', 'infinity', 'mean', 0) f where m.code = 'derived:hr_ecg_v1'`;
+  const [own, other] = tenants as [(typeof tenants)[0], (typeof tenants)[0]];
+  expect(await as('api', own.tenant.orgId, minutes('api', ids))).toEqual([{ ns: [1] }]);
+  expect(await as('api', own.tenant.orgId, minutes('api', `array[${own.stream.streamId}]`))).toEqual([{ ns: [1] }]);
+  expect(await as('api', own.tenant.orgId, minutes('api', `array[${other.stream.streamId}]`))).toEqual([{ ns: null }]);
+  expect(await as('api', null, minutes('api', ids))).toEqual([{ ns: null }]);
+  expect(await as('api', own.tenant.orgId, minutes('public', ids))).toBe(DENIED);
+  for (const role of ['ingest', 'worker', 'audit'])
+    expect([role, await as(role, own.tenant.orgId, minutes('api', ids))]).toEqual([role, DENIED]);
+});
+
 test('api sees records of that organization alone', async () => {
   for (const table of records) {
     const all = (await database.pool.query<{ n: number }>(`select count(*)::int as n from ${table}`)).rows[0]!.n;

@@ -106,6 +106,32 @@ async function actual(database: TestDatabase, stream: OpenedStream, relation: st
   );
 }
 
+/** The minutes of a stream as feature_minutes packs them, and as the rows of feature_1m have them: [minute, n, good_n, suspect_n, value_n, good, suspect, every]. */
+async function packedAndPlain(database: TestDatabase, stream: OpenedStream, what: string, worst: number): Promise<[unknown[], unknown[]]> {
+  const { rows: packed } = await database.pool.query<Record<string, (number | null)[] | null>>(
+    `select f.* from method m cross join lateral feature_minutes(array[$1::int], m.id, '-infinity', 'infinity', $2, $3) f where m.code = $4`,
+    [stream.streamId, what, worst, methods[0]],
+  );
+  const of = (name: string): (number | null)[] | null => packed[0]?.[name] ?? null;
+  const names = ['minutes', 'ns', 'good_ns', 'suspect_ns', 'value_ns', 'goods', 'suspects', 'everies'];
+  const one = (of('minutes') ?? []).map((_, i) => names.map((name) => of(name)?.[i] ?? null));
+  const column = (prefix: string, asked: boolean): string =>
+    !asked || what === 'count' || (prefix === 'suspect_' && (what === 'first' || what === 'last'))
+      ? 'null'
+      : what === 'mean' || what === 'sum'
+        ? `${prefix}sum::float8`
+        : `${prefix}${what}`;
+  const { rows: plain } = await database.pool.query<unknown[]>({
+    rowMode: 'array',
+    text: `select (extract(epoch from bucket) / 60)::int, n::int, good_n::int, suspect_n::int, ${worst === 2 ? 'value_n::int' : 'null'},
+       ${column('good_', worst < 2)}, ${column('suspect_', worst === 1)}, ${column('', worst === 2)} from feature_1m where stream_id = $1`,
+    values: [stream.streamId],
+  });
+  const sorted = (list: unknown[]): unknown[] => list.map((row) => JSON.stringify(row)).sort();
+  return [sorted(one), sorted(plain)];
+}
+
+const asked = ['mean', 'min', 'max', 'sum', 'count', 'first', 'last'];
 const relations = [
   ['feature_1m', 60],
   ['feature_1h', 3600],
@@ -163,12 +189,16 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
         fc.asyncProperty(fc.array(fc.tuple(write, fc.boolean()), { minLength: 1, maxLength: 6 }), async (history) => {
           const stream = await newStream();
           let kept: Kept = new Map();
+          let turn = history.length;
           for (const [one, refreshAfter] of history) {
             await store(stream, one);
             kept = applied(kept, one);
             // A continuous aggregate shows late rows after its refresh; the portable rollups at once.
             if (refreshAfter || database.kind === 'timescale') await refresh();
             for (const [relation, step] of relations) expect(await actual(database, stream, relation, step)).toEqual(expected(kept, step));
+            const [what, worst] = [asked[turn % asked.length]!, turn++ % 3];
+            const [packed, plain] = await packedAndPlain(database, stream, what, worst);
+            expect([what, worst, packed]).toEqual([what, worst, plain]);
           }
         }),
         { numRuns: database.kind === 'timescale' ? 8 : 20, seed: 20261121 },
@@ -193,6 +223,8 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
         await store(stream, one);
         const [relation, step] = relations[i % 3]!;
         expect(await actual(database, stream, relation, step)).toEqual(expected(kept, step));
+        const [packed, plain] = await packedAndPlain(database, stream, asked[i % asked.length]!, i % 3);
+        expect(packed).toEqual(plain);
       }
       writing = false;
       await refreshing;

@@ -3,7 +3,8 @@ import type { Db } from '../auth/api-keys.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chooseResolution, lengthMs, type Resolution } from './chart-resolution.ts';
 import { ROW_SEC_MAX, rowSecOf } from '../storage/sample-rows.ts';
-import { newestMethods } from './newest-methods.ts';
+import { chartSources, methodOf } from './chart-sources.ts';
+import { minuteColumn } from './chart-minutes.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples } from './samples.ts';
 import { prepared } from '../storage/prepared.ts';
@@ -56,8 +57,7 @@ export type Chart = Readonly<{
 
 type Cell = Readonly<{ value: number | null; flag: QualityFlag }>;
 /** Cells of one column by the start of their bucket, Unix ms. */
-type Column = Map<number, Cell>;
-type StreamRow = { id: number };
+export type Column = Map<number, Cell>;
 
 const MINUTE_MS = 60_000;
 /** Longest range whose samples are decoded for buckets below a second, ms. */
@@ -71,14 +71,7 @@ export async function readChart(db: Db, query: ChartQuery): Promise<Chart> {
   const onlyWaves = query.series.every((series) => series.kind === 'waveform');
   const stepMinMs = onlyWaves && rangeMs <= DECODE_MS_MAX ? 1 : 1000;
   const resolution = chooseResolution(rangeMs, query.maxPoints, stepMinMs, query.resolution);
-  const streams = await db.query<StreamRow>(
-    prepared(
-      `select id from stream where organization_id = $1 and xuser_id = $2
-       and started_at < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day'`,
-      [query.orgId, query.subjectId, timestampAt(query.fromNs), timestampAfter(query.toNs)],
-    ),
-  );
-  const streamIds = streams.rows.map((row) => row.id);
+  const { streamIds, methods } = await chartSources(db, query);
   const columns: { series: number; what: ChartAggregate }[] = [];
   const cells: Column[] = [];
   for (const [index, series] of query.series.entries()) {
@@ -90,7 +83,7 @@ export async function readChart(db: Db, query: ChartQuery): Promise<Chart> {
       columns.push({ series: index, what: series.aggregate });
       cells.push(
         await (series.kind === 'feature'
-          ? featureColumn(db, query, series, resolution, streamIds)
+          ? featureColumn(db, query, series, resolution, streamIds, methodOf(series, methods))
           : measurementColumn(db, query, series, resolution)),
       );
     }
@@ -184,23 +177,26 @@ async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): P
   return rows[0]?.whole === true ? 'feature_1h' : 'feature_1m';
 }
 
+/** Methods that were found with more than one value of a minute, as those of single channels have: their minutes are joined by the database. */
+const severalInMinute = new Set<number>();
+const METHODS_MAX = 1000;
+
 async function featureColumn(
   db: Db,
   query: ChartQuery,
   series: Extract<ChartSeries, { kind: 'feature' }>,
   resolution: Resolution,
   streamIds: readonly number[],
+  methodId: number | null,
 ): Promise<Column> {
-  const [method] = await newestMethods(db, {
-    kind: 'feature',
-    streamIds,
-    fromNs: query.fromNs,
-    toNs: query.toNs,
-    names: [series.feature],
-    methodCodes: series.methodCode === null ? null : [series.methodCode],
-  });
-  if (method === undefined) return new Map();
+  if (methodId === null) return new Map();
   const relation = await relationFor(db, query, resolution);
+  if (lengthMs(resolution) === MINUTE_MS && !severalInMinute.has(methodId)) {
+    const column = await minuteColumn(db, query, series.aggregate, streamIds, methodId);
+    if (column !== null) return column;
+    if (severalInMinute.size >= METHODS_MAX) severalInMinute.clear();
+    severalInMinute.add(methodId);
+  }
   const time = relation === 'feature' ? 'time' : 'bucket';
   // Buckets begin where the range begins: rows before it in the first bucket do not count.
   const sums = (relation === 'feature' ? rawSums : rollupSums)(series.aggregate, query.qualityMax);
@@ -210,14 +206,14 @@ async function featureColumn(
        from ${relation}
        where ${time} >= $1::timestamptz and ${time} < $2::timestamptz and stream_id = any ($4::int[]) and method_id = $5
        group by 1`,
-      [...bucketBounds(query, resolution), streamIds, method.id],
+      [...bucketBounds(query, resolution), streamIds, methodId],
     ),
   );
   return new Map(rows.map((row) => [row.ms, cellOf(row, series.aggregate, query.qualityMax)]));
 }
 
 /** Of the aggregates only those that the question needs are there: all of them for 1,440 minutes take three times as long. */
-type BucketRow = {
+export type BucketRow = {
   ms: number;
   n: number;
   value_n: number;
@@ -290,7 +286,7 @@ function rollupSums(aggregate: ChartAggregate, qualityMax: QualityFlag): string 
 
 /** The value of a bucket from those of its values that may count. Its flag is that of the bucket: 0 when at least half of what should be
  *  there is good, 1 when at least half is good or suspect, else 2. */
-function cellOf(row: BucketRow, aggregate: ChartAggregate, qualityMax: QualityFlag): Cell {
+export function cellOf(row: Omit<BucketRow, 'ms'>, aggregate: ChartAggregate, qualityMax: QualityFlag): Cell {
   const flag: QualityFlag = row.good_n * 2 >= row.n ? 0 : (row.good_n + row.suspect_n) * 2 >= row.n ? 1 : 2;
   const count = qualityMax === 0 ? row.good_n : qualityMax === 1 ? row.good_n + row.suspect_n : row.value_n;
   if (aggregate === 'count') return { value: count, flag };

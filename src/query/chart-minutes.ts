@@ -1,0 +1,60 @@
+/** Buckets of a minute straight from the rollup of minutes: one row of arrays, nothing to add up. */
+import type { Db } from '../auth/api-keys.ts';
+import { prepared } from '../storage/prepared.ts';
+import { cellOf, type ChartAggregate, type ChartQuery, type Column } from './chart.ts';
+import { timestampAt } from './time-bounds.ts';
+
+/** A number that JSON cannot say (NaN) is a string. */
+type Numbers = readonly (number | string | null)[] | null;
+type Packed = {
+  minutes: readonly number[] | null;
+  ns: readonly number[];
+  value_ns: readonly number[] | null;
+  good_ns: readonly number[];
+  suspect_ns: readonly number[];
+  goods: Numbers;
+  suspects: Numbers;
+  everies: Numbers;
+};
+
+const at = (numbers: Numbers, i: number): number | null => {
+  const value = numbers?.[i] ?? null;
+  return typeof value === 'string' ? Number(value) : value;
+};
+
+/** @returns null when a minute has several rows (of several channels, or of two streams): they must be added exactly, as the database does */
+export async function minuteColumn(
+  db: Db,
+  query: ChartQuery,
+  aggregate: ChartAggregate,
+  streamIds: readonly number[],
+  methodId: number,
+): Promise<Column | null> {
+  const { rows } = await db.query<Packed>(
+    prepared(`select * from feature_minutes($1::int[], $2::smallint, $3::timestamptz, $4::timestamptz, $5, $6::int)`, [
+      streamIds,
+      methodId,
+      timestampAt(query.fromNs),
+      timestampAt(query.toNs + 999n),
+      aggregate,
+      query.qualityMax,
+    ]),
+  );
+  const column: Column = new Map();
+  const packed = rows[0];
+  if (packed === undefined || packed.minutes === null) return column;
+  const { minutes, ns, value_ns: valueNs, good_ns: goodNs, suspect_ns: suspectNs, goods, suspects, everies } = packed;
+  for (let i = 0; i < minutes.length; i++) {
+    const row = {
+      n: ns[i]!,
+      value_n: valueNs?.[i] ?? 0,
+      good_n: goodNs[i]!,
+      suspect_n: suspectNs[i]!,
+      good: at(goods, i),
+      suspect: at(suspects, i),
+      every: at(everies, i),
+    };
+    column.set(minutes[i]! * 60_000, cellOf(row, aggregate, query.qualityMax));
+  }
+  return column.size === minutes.length ? column : null;
+}

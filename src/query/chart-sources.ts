@@ -1,0 +1,35 @@
+/** Where the values of a chart are: the user's streams that overlap its range, and the methods of its features with values there. */
+import type { Db } from '../auth/api-keys.ts';
+import { prepared } from '../storage/prepared.ts';
+import type { ChartQuery, ChartSeries } from './chart.ts';
+import { timestampAfter, timestampAt } from './time-bounds.ts';
+
+type Method = Readonly<{ id: number; name: string; code: string }>;
+export type ChartSources = Readonly<{ streamIds: number[]; methods: readonly Method[] }>;
+
+/** One statement for all series. `offset 0`: one probe per method, see newest-methods.ts. */
+export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSources> {
+  const names = query.series.flatMap((series) => (series.kind === 'feature' ? [series.feature] : []));
+  const { rows } = await db.query<{ ids: number[] | null; methods: Method[] | null }>(
+    prepared(
+      `with own as (
+         select array_agg(id) as ids from stream where organization_id = $1 and xuser_id = $2
+         and started_at < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day')
+       select own.ids, (
+         select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code) order by (substring(m.code from '_v(\\d+)$'))::int desc, m.id desc)
+         from method m
+         where m.kind = 'feature' and m.name = any ($5::text[]) and exists (
+           select from feature f
+           where f.time >= $3::timestamptz and f.time < $4::timestamptz and f.stream_id = any (own.ids) and f.method_id = m.id offset 0)) as methods
+       from own`,
+      [query.orgId, query.subjectId, timestampAt(query.fromNs), timestampAfter(query.toNs), [...new Set(names)]],
+    ),
+  );
+  return { streamIds: rows[0]?.ids ?? [], methods: rows[0]?.methods ?? [] };
+}
+
+/** The newest version with values in the range, or the one that is asked for; null: neither has any. */
+export function methodOf(series: Extract<ChartSeries, { kind: 'feature' }>, methods: readonly Method[]): number | null {
+  const found = methods.find(({ name, code }) => name === series.feature && (series.methodCode === null || series.methodCode === code));
+  return found?.id ?? null;
+}
