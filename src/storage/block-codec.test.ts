@@ -57,7 +57,31 @@ function decoded(bytes: Uint8Array): BlockRun[] {
   return runs;
 }
 
+/** A run whose quality is `after` bytes long. */
+const last = (length: number, after: number, value: (i: number) => number): BlockRun[] => [
+  {
+    k0: 0,
+    samples: Int32Array.from({ length }, (_, i) => value(i)),
+    qmask: after === 0 ? null : Uint8Array.from({ length }, (_, i) => (i < after ? 2 - (i % 2) : 0)),
+  },
+];
+
 describe('block codec', () => {
+  test('gives back frames of every width and order at the end of a block', () => {
+    for (let length = 1; length < 70; length++) {
+      for (let after = 0; after < 6; after++) {
+        for (const power of [0, 1, 2]) {
+          const smooth = last(length, after, (i) => 7 * i ** power); // no bits at all
+          same(decoded(encodeBlock(smooth)), smooth);
+        }
+      }
+      for (let width = 1; width <= 31; width++) {
+        const noisy = last(length, width % 6, (i) => (i % 3) * 2 ** (width - 2) + 5 * i);
+        same(decoded(encodeBlock(noisy)), noisy);
+      }
+    }
+  });
+
   for (const bits of [2, 12, 16, 24, 32]) {
     test(`gives back ${bits}-bit integers exactly`, () => {
       fc.assert(

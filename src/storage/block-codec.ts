@@ -31,6 +31,7 @@ export const blockSamplesMax = 1 << 24;
 
 // One frame at a time passes through here: residuals of the three predictions, and the words they are packed into.
 const residual1 = new Int32Array(FRAME);
+const residualView = new DataView(residual1.buffer);
 const residual2 = new Int32Array(FRAME);
 const residual3 = new Int32Array(FRAME);
 const frameWords = new Uint32Array(FRAME + 1);
@@ -263,6 +264,7 @@ function unpackIntegers(bytes: Uint8Array, cursor: Cursor, n: number): Int32Arra
   let at = head + Math.ceil((n - 1) / FRAME);
   if (at > bytes.length) return fault(cursor, 'cut in frame heads'); // before allocating: n is bounded by the bytes that are there
   const samples = new Int32Array(n);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let a = (first >>> 1) ^ -(first & 1);
   let d1 = 0;
   let d2 = 0;
@@ -274,21 +276,53 @@ function unpackIntegers(bytes: Uint8Array, cursor: Cursor, n: number): Int32Arra
     const size = (length * width + 7) >> 3;
     if (order === 3 || width > 32) return fault(cursor, `frame head ${bytes[head - 1]}`);
     if (at + size > bytes.length) return fault(cursor, 'cut in a frame');
-    unpackFrame(bytes, at, size, length, width);
+    // Read where they lie, four bytes from the one that holds the first bit; frames that are wide or at the end by way of residual1.
+    const inPlace = width <= WIDTH_IN_PLACE_MAX && at + size + 4 <= bytes.length;
+    let source = view;
+    let bit = 8 * at;
+    let step = width;
+    let mask = (1 << width) - 1;
+    if (!inPlace) {
+      unpackFrame(bytes, at, size, length, width);
+      [source, bit, step, mask] = [residualView, 0, 32, -1];
+    }
     at += size;
-    for (let i = 0; i < length; i++) {
-      const z = residual1[i]!;
-      const e = (z >>> 1) ^ -(z & 1);
-      const e1 = order === 0 ? e : order === 1 ? (e + d1) | 0 : (((e + d2) | 0) + d1) | 0;
-      d2 = (e1 - d1) | 0;
-      d1 = e1;
-      a = (a + e1) | 0;
-      samples[from + i] = a;
+    const to = from + length;
+    // What residuals are of: steps, steps of steps, or steps of those. d1 and d2 are the last of the two, for the next frame.
+    if (order === 0) {
+      let before = d1;
+      for (let i = from; i < to; i++, bit += step) {
+        const z = (source.getInt32(bit >> 3, true) >>> (bit & 7)) & mask;
+        before = d1;
+        d1 = (z >>> 1) ^ -(z & 1);
+        a = (a + d1) | 0;
+        samples[i] = a;
+      }
+      d2 = (d1 - before) | 0;
+    } else if (order === 1) {
+      for (let i = from; i < to; i++, bit += step) {
+        const z = (source.getInt32(bit >> 3, true) >>> (bit & 7)) & mask;
+        d2 = (z >>> 1) ^ -(z & 1);
+        d1 = (d1 + d2) | 0;
+        a = (a + d1) | 0;
+        samples[i] = a;
+      }
+    } else {
+      for (let i = from; i < to; i++, bit += step) {
+        const z = (source.getInt32(bit >> 3, true) >>> (bit & 7)) & mask;
+        d2 = (d2 + ((z >>> 1) ^ -(z & 1))) | 0;
+        d1 = (d1 + d2) | 0;
+        a = (a + d1) | 0;
+        samples[i] = a;
+      }
     }
   }
   cursor.at = at;
   return samples;
 }
+
+/** A value of so many bits that begins anywhere in a byte lies in four bytes. */
+const WIDTH_IN_PLACE_MAX = 25;
 
 /** The values of one frame into residual1. */
 function unpackFrame(bytes: Uint8Array, at: number, size: number, length: number, width: number): void {
