@@ -64,7 +64,7 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
            select from feature f
            where f.stream_id = $1 and f.method_id = m.id and f.channel_no = c.channel_no
              and f.time >= coalesce($4::timestamptz, '-infinity') and f.time < coalesce($5::timestamptz, 'infinity')
-           offset 0 -- one probe each, see newest-methods.ts
+           offset 0 -- one probe each, see chart-sources.ts
          )
        order by m.name, m.id desc, c.channel_no
      )
