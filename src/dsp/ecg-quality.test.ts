@@ -78,6 +78,15 @@ describe('EcgKernel judges', () => {
     expect(numbers(judge(x, 257.3, x.length, kernel))).toEqual(whole);
   });
 
+  test('the seconds that are wanted as if it judged all', () => {
+    const x = ecg(250, 40);
+    const kernel = new EcgKernel(250, 1);
+    kernel.reset(16);
+    const out = judge(x, 250, 250, kernel);
+    expect(out.endSec[0]).toBe(17);
+    expect(numbers(out)).toEqual(numbers(judge(x, 250)).map((column) => column.slice(16)));
+  });
+
   test('absurd values do no harm', () => {
     const x = ecg(250, 30);
     x.fill(1e29, 2000, 2500);

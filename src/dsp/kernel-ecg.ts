@@ -54,6 +54,7 @@ export class EcgKernel implements LeadListener {
   #second = 0;
   #secondEnd = 0;
   #judged = 0;
+  #quietSec = 0;
   #given = 0;
 
   /** @param fs sampling rate in Hz, 50..4000 */
@@ -68,7 +69,9 @@ export class EcgKernel implements LeadListener {
     this.reset();
   }
 
-  reset(): void {
+  /** @param quietSec judgements that end up to here, in seconds, are not wanted */
+  reset(quietSec = 0): void {
+    this.#quietSec = quietSec;
     this.#detector.reset();
     for (const judge of this.judges) judge.reset();
     this.#beats.count = 0;
@@ -133,6 +136,7 @@ export class EcgKernel implements LeadListener {
     const toSec = endSec;
     const { position } = this.#beats;
     this.#forget(fromSec * this.#fs);
+    if (endSec <= this.#quietSec) return;
     let last = this.#beats.count;
     while (last > 0 && position[last - 1]! >= toSec * this.#fs) last--;
     let sqi = 0;

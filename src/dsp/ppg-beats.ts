@@ -302,7 +302,8 @@ export class PpgBeatDetector implements BeatDetector {
     const steepLevel = this.#steepLevel.value();
     if (!(level > 0) || !(steepLevel > 0)) return;
     let lead = this.#leads[0]!;
-    for (const other of this.#leads) if (other.riseAt(at, this.#newest) > lead.riseAt(at, this.#newest)) lead = other;
+    for (let c = 1; c < this.#leads.length; c++)
+      if (this.#leads[c]!.riseAt(at, this.#newest) > lead.riseAt(at, this.#newest)) lead = this.#leads[c]!;
     this.#period.update();
     const periodSamples = this.#period.periodSec * this.#fs;
     const periodic = Math.max(0, (this.#period.periodicity - weights.periodicityMin) / (1 - weights.periodicityMin));

@@ -55,6 +55,16 @@ describe('PulseKernel', () => {
     }
   });
 
+  test('told which seconds are not wanted, judges the others as before', () => {
+    const leads = armSwing();
+    const [, , ...whole] = columns(found(new PulseKernel(FS, 2, 3), leads, 100)).map((column, i) => (i < 6 ? column : column.slice(16)));
+    const kernel = new PulseKernel(FS, 2, 3);
+    kernel.reset(16);
+    const [, , ...quiet] = columns(found(kernel, leads, 100));
+    expect(quiet).toEqual(whole);
+    expect(quiet.at(-1)!.length).toBe(SECONDS - 16);
+  });
+
   test('takes an accelerometer that is silent for none', () => {
     const [red, infrared] = armSwing();
     const silent = new Float64Array(SECONDS * FS).fill(Number.NaN);

@@ -40,10 +40,11 @@ export class PulseKernel {
     this.latencySec = Math.max(this.#quality.latencySec, 5 + this.#motion.latencySec) + 1;
   }
 
-  reset(): void {
+  /** @param quietSec seconds that start before this one are not wanted */
+  reset(quietSec = 0): void {
     this.#detector.reset();
     this.#motion.reset();
-    this.#quality.reset();
+    this.#quality.reset(quietSec);
   }
 
   /** @param leads wavelengths, then axes; rows [from, to) are new */

@@ -134,6 +134,7 @@ export class PpgQuality {
   #n = 0;
   #nowSec = 0;
   #judgedSec = 0;
+  #quietSec = 0;
   // the decimated sample that is being made
   #sum = 0;
   #present = 0;
@@ -153,7 +154,9 @@ export class PpgQuality {
     this.reset();
   }
 
-  reset(): void {
+  /** @param quietSec seconds that start before this one, counted from here, are not judged: nobody wants them */
+  reset(quietSec = 0): void {
+    this.#quietSec = quietSec;
     this.#second.reset();
     this.#found.count = this.#other.count = 0;
     this.#sums.fill(0);
@@ -252,6 +255,7 @@ export class PpgQuality {
 
   #judge(out: FoundQuality): void {
     const startSec = this.#judgedSec++;
+    if (startSec < this.#quietSec) return;
     const firstSec = Math.max(0, startSec - BEFORE_SEC);
     const lastSec = Math.min(this.#nowSec, startSec + AFTER_SEC - 1);
     const from = Math.ceil(firstSec * this.#rate);

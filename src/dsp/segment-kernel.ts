@@ -28,8 +28,8 @@ export interface SegmentKernel {
   readonly latencySec: number;
   /** Start on a whole multiple of this many seconds; 0: anywhere. */
   readonly alignSec: number;
-  /** @param k grid index of the next sample */
-  reset(k: number): void;
+  /** @param k grid index of the next sample  @param fromUs what is not an event and lies before this is not wanted */
+  reset(k: number, fromUs: number): void;
   push(leads: readonly Float64Array[], from: number, to: number, out: Items): void;
   flush(out: Items): void;
 }
@@ -85,10 +85,10 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
   return {
     latencySec: kernel.latencySec,
     alignSec: 1,
-    reset(k) {
+    reset(k, fromUs) {
       originK = k;
       originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
-      kernel.reset();
+      kernel.reset(Math.floor(fromUs / 1e6) - originSec);
     },
     push(leads, from, to, out) {
       kernel.push(leads, from, to, found, judgements);
@@ -127,10 +127,10 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
   return {
     latencySec: kernel.latencySec,
     alignSec: 2,
-    reset(k) {
+    reset(k, fromUs) {
       originK = k;
       originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
-      kernel.reset();
+      kernel.reset(Math.floor(fromUs / 1e6) - originSec);
     },
     push(leads, from, to, out) {
       kernel.push(leads, from, to, foundPulse);

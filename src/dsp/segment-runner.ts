@@ -164,20 +164,20 @@ export class SegmentRunner {
     if (run.kernel === null) {
       if (!present) return;
       run.kernel = this.#stock.take(this.#kind.key, this.#kind.build);
-      this.#startKernel(run.kernel, run.items);
+      this.#startKernel(run.kernel, run.segment, run.items);
     }
     run.kernel.push(leads, from, to, run.items);
   }
 
   /** A kernel that counts whole seconds from its reset starts at one: what is missing of it is fed. */
-  #startKernel(kernel: SegmentKernel, out: Items): void {
+  #startKernel(kernel: SegmentKernel, segment: Segment, out: Items): void {
     const { alignSec } = kernel;
     let k = this.#k;
     if (alignSec > 0) {
       const sec = Math.floor(positionUs(k, this.#kind.rateNanoHz) / (alignSec * 1e6)) * alignSec;
       k = gridCeil(BigInt(sec) * 1_000_000_000n, this.#kind.rateNanoHz);
     }
-    kernel.reset(k);
+    kernel.reset(k, segment.index * segmentSec * 1e6);
     for (let left = this.#k - k; left > 0; left -= missingRows.length) kernel.push(this.#empty, 0, Math.min(left, missingRows.length), out);
   }
 
