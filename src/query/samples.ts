@@ -75,16 +75,20 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
     channels.rows.map(({ channel_no: no }) => [no, query.recent?.(query.streamId, no, query.fromNs - epochNs, query.toNs - epochNs) ?? []]),
   );
   // A row that begins before the range may reach into it. Its bound as a constant, too: that one excludes partitions.
-  const { rows } = await db.query<{ channel_no: number; us: number; codec: Buffer }>(
+  // A row of the answer has the blocks of one channel, end to end, in the order of the subquery; in base64, because a bytea comes as hex.
+  const { rows } = await db.query<ChannelBlocks>(
     prepared(
-      `select c.channel_no, (extract(epoch from b.time) * 1000000)::float8 as us, b.codec
+      `select c.channel_no, b.*
      from unnest($1::smallint[], $6::int[]) as c (channel_no, row_sec)
      cross join lateral (
-       select time, codec from sample_block
-       where time > $2::timestamptz - interval '${ROW_SEC_MAX} seconds' and time > $2::timestamptz - c.row_sec * interval '1 second'
-         and time < $3::timestamptz and stream_id = $4 and channel_no = c.channel_no
-       order by time limit $5) b
-     order by c.channel_no, b.time`,
+       select array_to_json(array_agg((extract(epoch from time) * 1000000)::bigint)) as us,
+         array_to_json(array_agg(octet_length(codec))) as lengths, encode(string_agg(codec, ''), 'base64') as codecs
+       from (
+         select time, codec from sample_block
+         where time > $2::timestamptz - interval '${ROW_SEC_MAX} seconds' and time > $2::timestamptz - c.row_sec * interval '1 second'
+           and time < $3::timestamptz and stream_id = $4 and channel_no = c.channel_no
+         order by time limit $5) p) b
+     where b.us is not null`,
       [
         channels.rows.map((row) => row.channel_no),
         timestampAt(query.fromNs),
@@ -102,7 +106,10 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
     const rateNanoHz = Number(row.rate_nhz);
     const kFrom = gridFrom(query.fromNs - epochNs, rateNanoHz);
     const kTo = gridFrom(toNs - epochNs, rateNanoHz);
-    const stored = rows.filter((block) => block.channel_no === row.channel_no).flatMap((block) => runsOf(block.codec));
+    const stored = runsOfBlocks(
+      rows.find((blocks) => blocks.channel_no === row.channel_no),
+      rateNanoHz,
+    );
     const runs = mergeRuns([...stored, ...(recent.get(row.channel_no) ?? [])]);
     for (const run of runs) {
       const low = Math.max(0, kFrom - run.k0);
@@ -130,15 +137,28 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
   return { segments, nextFromNs };
 }
 
+type ChannelBlocks = Readonly<{
+  channel_no: number;
+  /** Start of each row, Unix µs. */
+  us: readonly number[];
+  lengths: readonly number[];
+  codecs: string;
+}>;
+
+function runsOfBlocks(blocks: ChannelBlocks | undefined, rateNanoHz: number): BlockRun[] {
+  if (blocks === undefined) return [];
+  const room = { samples: new Int32Array(Math.ceil((blocks.us.length * rowSecOf(rateNanoHz) * rateNanoHz) / 1e9)), used: 0 };
+  const codecs = Buffer.from(blocks.codecs, 'base64');
+  let at = 0;
+  return blocks.lengths.flatMap((length) => runsOf(codecs.subarray(at, (at += length)), room));
+}
+
 /** Where the first channel that has more ends. Rows that begin before the range are not counted, or a page might not move on. */
-function nextPage(rows: readonly { channel_no: number; us: number }[], perChannel: number, fromUs: number): bigint | null {
-  const counts = new Map<number, number>();
+function nextPage(rows: readonly ChannelBlocks[], perChannel: number, fromUs: number): bigint | null {
   let next: number | null = null;
-  for (const row of rows) {
-    if (row.us < fromUs) continue;
-    const count = (counts.get(row.channel_no) ?? 0) + 1;
-    counts.set(row.channel_no, count);
-    if (count > perChannel && (next === null || row.us < next)) next = row.us;
+  for (const { us } of rows) {
+    const after = us.filter((one) => one >= fromUs)[perChannel];
+    if (after !== undefined && (next === null || after < next)) next = after;
   }
   return next === null ? null : BigInt(next) * 1000n;
 }

@@ -59,8 +59,11 @@ export function encodeBlock(runs: readonly BlockRun[]): Uint8Array {
   return out.slice(0, encodeBlockInto(runs, out, 0));
 }
 
+/** Where packed samples of many blocks go one after the other, as long as there is room: no memory of its own for each. */
+export type SampleRoom = { readonly samples: Int32Array; used: number };
+
 /** Unpacks a block. Every byte must be there and none may be left over; anything else is Rejected, never a wrong sample. */
-export function decodeBlock(bytes: Uint8Array): BlockRun[] | Rejected {
+export function decodeBlock(bytes: Uint8Array, room: SampleRoom | null = null): BlockRun[] | Rejected {
   if (bytes.length === 0) return corrupt(0, 'empty');
   if (bytes[0] !== VERSION) return corrupt(0, `unknown version ${bytes[0]}`);
   const cursor: Cursor = { at: 1, fault: '' };
@@ -69,7 +72,7 @@ export function decodeBlock(bytes: Uint8Array): BlockRun[] | Rejected {
   const runs: BlockRun[] = [];
   let total = 0;
   for (let i = 0; i < count && cursor.fault === ''; i++) {
-    const run = decodeRun(bytes, cursor, blockSamplesMax - total);
+    const run = decodeRun(bytes, cursor, blockSamplesMax - total, room);
     if (run === null) break;
     total += run.samples.length;
     runs.push(run);
@@ -215,23 +218,23 @@ function putVarint(out: Uint8Array, at: number, value: number): number {
 
 // ---------------------------------------------------------------------------------------------------------------- decoding
 
-function decodeRun(bytes: Uint8Array, cursor: Cursor, samplesLeft: number): BlockRun | null {
+function decodeRun(bytes: Uint8Array, cursor: Cursor, samplesLeft: number, room: SampleRoom | null): BlockRun | null {
   const form = bytes[cursor.at++];
   if (form === undefined) return fault(cursor, 'cut in a run');
   const k0 = getVarint(bytes, cursor);
   const n = getVarint(bytes, cursor);
   if (cursor.fault !== '') return null;
   if (n === 0 || n > samplesLeft) return fault(cursor, `${n} samples`);
-  const samples = decodeSamples(form & ~HAS_QUALITY, bytes, cursor, n);
+  const samples = decodeSamples(form & ~HAS_QUALITY, bytes, cursor, n, room);
   if (samples === null) return null;
   const qmask = (form & HAS_QUALITY) === 0 ? null : decodeQuality(bytes, cursor, n);
   return cursor.fault === '' ? { k0, samples, qmask } : null;
 }
 
-function decodeSamples(form: number, bytes: Uint8Array, cursor: Cursor, n: number): Samples | null {
+function decodeSamples(form: number, bytes: Uint8Array, cursor: Cursor, n: number, room: SampleRoom | null): Samples | null {
   switch (form) {
     case PACKED:
-      return unpackIntegers(bytes, cursor, n);
+      return unpackIntegers(bytes, cursor, n, room);
     case RAW_INT16: {
       const raw = getRaw(bytes, cursor, 2 * n);
       return raw === null ? null : Int32Array.from(new Int16Array(raw));
@@ -256,14 +259,14 @@ function getRaw(bytes: Uint8Array, cursor: Cursor, length: number): ArrayBuffer 
   return copy.buffer as ArrayBuffer;
 }
 
-function unpackIntegers(bytes: Uint8Array, cursor: Cursor, n: number): Int32Array | null {
+function unpackIntegers(bytes: Uint8Array, cursor: Cursor, n: number, room: SampleRoom | null): Int32Array | null {
   const first = getVarint(bytes, cursor);
   if (cursor.fault !== '') return null;
   if (first > 0xffff_ffff) return fault(cursor, 'first sample is wider than 32 bits');
   let head = cursor.at;
   let at = head + Math.ceil((n - 1) / FRAME);
   if (at > bytes.length) return fault(cursor, 'cut in frame heads'); // before allocating: n is bounded by the bytes that are there
-  const samples = new Int32Array(n);
+  const samples = samplesIn(room, n);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let a = (first >>> 1) ^ -(first & 1);
   let d1 = 0;
@@ -319,6 +322,11 @@ function unpackIntegers(bytes: Uint8Array, cursor: Cursor, n: number): Int32Arra
   }
   cursor.at = at;
   return samples;
+}
+
+function samplesIn(room: SampleRoom | null, n: number): Int32Array {
+  if (room === null || n > room.samples.length - room.used) return new Int32Array(n);
+  return room.samples.subarray(room.used, (room.used += n));
 }
 
 /** A value of so many bits that begins anywhere in a byte lies in four bytes. */

@@ -476,7 +476,9 @@ async function storeCarefully(client: pg.Client, batch: readonly Sealed[], askAl
     const { streamId, channelNo, timeUs } = sealed.row;
     const { epochNs, rateNanoHz } = sealed.channel;
     rows.push(
-      blocks.length === 1 ? sealed.row : makeSampleRow(streamId, channelNo, timeUs, epochNs, rateNanoHz, mergeRuns(blocks.flatMap(runsOf))),
+      blocks.length === 1
+        ? sealed.row
+        : makeSampleRow(streamId, channelNo, timeUs, epochNs, rateNanoHz, mergeRuns(blocks.flatMap((codec) => runsOf(codec)))),
     );
   }
   await copyRows(client, sampleBlockColumns, rowsOf(rows));

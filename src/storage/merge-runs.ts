@@ -81,6 +81,12 @@ function joined(chain: readonly BlockRun[]): BlockRun {
   const first = chain[0]!;
   if (chain.length === 1) return first;
   const n = chain.reduce((sum, run) => sum + run.samples.length, 0);
+  if (
+    chain.every(
+      (run, i) => run.qmask === null && run.samples instanceof Int32Array && (i === 0 || isBehind(run.samples, chain[i - 1]!.samples)),
+    )
+  )
+    return { k0: first.k0, samples: new Int32Array(first.samples.buffer, first.samples.byteOffset, n), qmask: null };
   const samples: Samples = first.samples instanceof Float32Array ? new Float32Array(n) : new Int32Array(n);
   const qmask = chain.some((run) => run.qmask !== null) ? new Uint8Array(n) : null;
   let at = 0;
@@ -90,4 +96,9 @@ function joined(chain: readonly BlockRun[]): BlockRun {
     at += run.samples.length;
   }
   return { k0: first.k0, samples, qmask };
+}
+
+/** Does it lie right behind the other in one memory, as decodeBlock leaves them that has room? */
+function isBehind(samples: Samples, other: Samples): boolean {
+  return samples.buffer === other.buffer && samples.byteOffset === other.byteOffset + other.byteLength;
 }

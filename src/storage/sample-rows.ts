@@ -2,7 +2,7 @@
 import { isRejected, PipelineError } from '../errors.ts';
 import { gridCeil, gridTimeNs, type StreamId } from '../signal.ts';
 import type { Database } from './database.ts';
-import { blockBytesMax, decodeBlock, encodeBlockInto, type BlockRun } from './block-codec.ts';
+import { blockBytesMax, decodeBlock, encodeBlockInto, type BlockRun, type SampleRoom } from './block-codec.ts';
 import type { CopyBuffer } from './copy-binary.ts';
 import { part } from './merge-runs.ts';
 
@@ -120,8 +120,8 @@ export function putSampleRow(rows: CopyBuffer, row: SampleRow): void {
 }
 
 /** @throws PipelineError internal when the block is damaged */
-export function runsOf(codec: Uint8Array): BlockRun[] {
-  const runs = decodeBlock(codec);
+export function runsOf(codec: Uint8Array, room: SampleRoom | null = null): BlockRun[] {
+  const runs = decodeBlock(codec, room);
   if (isRejected(runs)) throw new PipelineError('internal', runs.detail);
   return runs;
 }
