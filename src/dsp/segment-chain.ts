@@ -85,9 +85,9 @@ export class BeatChain implements Chain, RowTaker {
   readonly #sink: RowSink;
   readonly #breathing: BeatModulation | null;
   readonly #methods: ChainMethods;
-  /** Flags of judged seconds by their start, µs; the last half minute, or a little more. */
+  /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); the last half minute, or a little more. */
   readonly #flags = new Map<number, QualityFlag>();
-  /** Flags of heart rates by their time, µs; likewise. */
+  /** Flags of heart rates by their time, s; likewise. */
   readonly #rateFlags = new Map<number, QualityFlag>();
   #finalUs = 0;
 
@@ -98,7 +98,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#methods = methods;
     this.feed = new LeadFeed(group.codes.length + group.axisCount, this);
     const heldSec = stock.latencySec(kind);
-    const rateFlag = (tUs: number): QualityFlag => this.#rateFlags.get(tUs) ?? SUSPECT;
+    const rateFlag = (tUs: number): QualityFlag => this.#rateFlags.get(wholeSec(tUs)) ?? SUSPECT;
     this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, rateFlag, sink) : null;
     this.#breathing =
       group.breathing < 0 ? null : new BeatModulation(group.breathing, group.source, group.rateNanoHz, heldSec, this.#gaps, stock, sink);
@@ -106,7 +106,7 @@ export class BeatChain implements Chain, RowTaker {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
       else if (itemIs === itemKind.judgement) {
-        this.#rateFlags.set(tUs + 1, ecgRateFlag(b));
+        this.#rateFlags.set(wholeSec(tUs + 1), ecgRateFlag(b));
         this.#judged(tUs + 1 - judgedAfterUs, a, ecgFlag(a));
       } else {
         this.#track.push(tUs, a, this.#gaps.missingUs(this.#track.lastUs, tUs));
@@ -166,7 +166,7 @@ export class BeatChain implements Chain, RowTaker {
 
   #judged(tUs: number, sqi: number, flag: QualityFlag): void {
     if (this.#gaps.missingUs(tUs, tUs + secondUs) >= secondUs) return;
-    this.#flags.set(tUs, flag);
+    this.#flags.set(wholeSec(tUs), flag);
     this.#sink.quality(this.group.channelNo, tUs, sqi, flag);
     this.#sink.value(this.#methods.sqi, this.group.channelNo, tUs + secondUs, sqi, flag);
   }
@@ -191,8 +191,8 @@ export class BeatChain implements Chain, RowTaker {
     const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;
     this.#finalUs = Math.min(judgedUs, Math.max(lastUs + 1, judgedUs - intervalMaxUs));
     // not at every packet: an iterator each
-    if (this.#flags.size > keptFlags) forgetFlags(this.#flags, flaggedUs - keptFlagsUs);
-    if (this.#rateFlags.size > keptFlags) forgetFlags(this.#rateFlags, flaggedUs - keptFlagsUs);
+    if (this.#flags.size > keptFlags) forgetFlags(this.#flags, wholeSec(flaggedUs - keptFlagsUs));
+    if (this.#rateFlags.size > keptFlags) forgetFlags(this.#rateFlags, wholeSec(flaggedUs - keptFlagsUs));
     const keepUs = Math.min(judgedUs, this.#values?.finalUs ?? judgedUs, this.#breathing?.finalUs ?? judgedUs) - keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);
@@ -205,7 +205,7 @@ export class BeatChain implements Chain, RowTaker {
     const track = this.#track;
     const endUs = this.group.source === 'ppg' ? beatsUs : Math.floor(beatsUs / secondUs) * secondUs - judgedAfterUs + secondUs;
     for (; track.flagged < track.count && track.tUs[track.flagged]! < endUs; track.flagged++)
-      track.flag[track.flagged] = this.#flags.get(Math.floor(track.tUs[track.flagged]! / secondUs) * secondUs) ?? BAD;
+      track.flag[track.flagged] = this.#flags.get(wholeSec(track.tUs[track.flagged]!)) ?? BAD;
     return endUs;
   }
 
@@ -229,9 +229,11 @@ export class BeatChain implements Chain, RowTaker {
   }
 }
 
-function forgetFlags(flags: Map<number, QualityFlag>, beforeUs: number): void {
-  for (const tUs of flags.keys()) {
-    if (tUs >= beforeUs) break;
-    flags.delete(tUs);
+const wholeSec = (tUs: number): number => Math.floor(tUs / secondUs);
+
+function forgetFlags(flags: Map<number, QualityFlag>, beforeSec: number): void {
+  for (const sec of flags.keys()) {
+    if (sec >= beforeSec) break;
+    flags.delete(sec);
   }
 }

@@ -35,8 +35,12 @@ export interface SegmentKernel {
 }
 
 function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event): void {
-  out.values.push(kind, tUs, a, b);
-  out.count++;
+  const { values } = out;
+  const at = out.count++ * itemWidth;
+  values[at] = kind;
+  values[at + 1] = tUs;
+  values[at + 2] = a;
+  values[at + 3] = b;
 }
 
 // What kernels find on the way to items: emptied within each call, so shared by every kernel of the thread.

@@ -199,7 +199,8 @@ export class SegmentRunner {
     const startUs = segment.index * segmentSec * 1e6;
     const endUs = (segment.index + 1) * segmentSec * 1e6;
     const { values } = items;
-    for (let at = 0; at < values.length; at += itemWidth) {
+    const end = items.count * itemWidth;
+    for (let at = 0; at < end; at += itemWidth) {
       const kind = values[at]!;
       const tUs = values[at + 1]!;
       if (tUs >= endUs) continue;
@@ -211,7 +212,9 @@ export class SegmentRunner {
       }
       this.#sink(tUs, values[at + 2]!, values[at + 3]!, kind);
     }
-    items.count = values.length = 0;
+    items.count = 0;
+    // what one packet brings has room from now on; what a context brought is let go
+    if (values.length > keptItems * itemWidth) values.length = 0;
   }
 
   /** After contextSec without a row: everything undecided comes out. */
@@ -247,4 +250,6 @@ export class SegmentRunner {
   }
 }
 
+/** Items for which a run keeps room. */
+const keptItems = 8;
 const missingRows = new Float64Array(256).fill(Number.NaN);
