@@ -51,9 +51,15 @@ export async function run(dataDir: string): Promise<Section | null> {
   const extra: Record<string, Counts> = {};
   const halves = [none(), none()];
   const fused = none();
+  // Neither was looked at while the weights of leads were chosen.
+  const otherOrder = none();
+  const fusedRates: Record<number, Counts> = { 250: none(), 500: none() };
   for (const [index, recording] of recordings.entries()) {
     const leads = recording.leads.filter((lead) => lead.length === recording.leads[0]!.length);
     addCounts(fused, matchBeats(recording.beats, detectRecording(recording, leads), recording.fs, recording.flutter));
+    addCounts(otherOrder, matchBeats(recording.beats, detectRecording(recording, leads.toReversed()), recording.fs, recording.flutter));
+    for (const [fs, total] of Object.entries(fusedRates))
+      addCounts(total, matchBeats(recording.beats, detectRecording(recording, leads, Number(fs)), recording.fs, recording.flutter));
     const own = perRecord[recording.name] as Counts;
     const half = halves[index % 2]!;
     half.tp += own.tp;
@@ -61,6 +67,8 @@ export async function run(dataDir: string): Promise<Section | null> {
     half.fn += own.fn;
   }
   extra['all leads fused'] = fused;
+  extra['all leads fused, the last one first'] = otherOrder;
+  for (const [fs, total] of Object.entries(fusedRates)) extra[`all leads fused at ${fs} Hz`] = total;
   extra['odd recordings'] = halves[0]!;
   extra['even recordings'] = halves[1]!;
   for (const fs of [125, 250, 500]) {

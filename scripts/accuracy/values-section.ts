@@ -5,11 +5,12 @@ import { alignRPeaks } from './align-r-peaks.ts';
 import { quantile } from './hrv-section.ts';
 import { streamRows } from './hrv-stream.ts';
 import { loadMitdb } from './mitdb-recordings.ts';
+import type { EcgRecording } from './mitdb-recordings.ts';
 import { loadPpg } from './ppg-recordings.ts';
 import type { Section } from './section.ts';
 
 /** Values by flag: how many, how many of them within the limit; of those far off, how many are flagged 1 or 2. */
-type Tally = { count: [number, number, number]; within: [number, number, number]; off: number; offFlagged: number };
+export type Tally = { count: [number, number, number]; within: [number, number, number]; off: number; offFlagged: number };
 
 const newTally = (): Tally => ({ count: [0, 0, 0], within: [0, 0, 0], off: 0, offFlagged: 0 });
 
@@ -35,12 +36,14 @@ function tallyRow(name: string, t: Tally): string[] {
   ];
 }
 
-export async function run(dataDir: string): Promise<Section | null> {
+export type EcgTallies = Readonly<{ hr2: Tally; hr5: Tally; rmssd: Tally; rmssdLabels: Tally }>;
+
+/** Heart rate and RMSSD of the first lead of each recording. */
+export function ecgTallies(recordings: readonly EcgRecording[]): EcgTallies {
   const hr2 = newTally();
   const hr5 = newTally();
   const rmssd = newTally();
   const rmssdLabels = newTally();
-  const recordings = await loadMitdb(dataDir);
   for (const { fs, leads, beats, codes, flutter } of recordings) {
     const { features } = streamRows([{ code: 'ecg.1', kind: 'ecg', fs, unit: 'mV', samples: leads[0]! }]);
     const reference = Float64Array.from(beats, (k) => k / fs);
@@ -68,6 +71,12 @@ export async function run(dataDir: string): Promise<Section | null> {
       }
     }
   }
+  return { hr2, hr5, rmssd, rmssdLabels };
+}
+
+export async function run(dataDir: string): Promise<Section | null> {
+  const recordings = await loadMitdb(dataDir);
+  const { hr2, hr5, rmssd, rmssdLabels } = ecgTallies(recordings);
   const rows = [['value', 'count', 'flagged 0 / 1 / 2, %', 'flag 0 within, %', 'flag 1 within, %', 'off and flagged, %']];
   if (recordings.length > 0)
     rows.push(
@@ -168,7 +177,7 @@ function after(beatSec: Float64Array, t: number): number {
 
 const mean = (x: readonly number[]): number => x.reduce((a, b) => a + b, 0) / x.length;
 
-function pulseFigures(dataDir: string): { rate: Tally; variability: [string, number[]][] } | null {
+export function pulseFigures(dataDir: string): { rate: Tally; variability: [string, number[]][] } | null {
   const items = loadPpg(dataDir, ['bidmc']);
   if (items.length === 0) return null;
   const rate = newTally();

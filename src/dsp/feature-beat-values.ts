@@ -16,15 +16,32 @@ const secondUs = 1_000_000;
 type Names = {
   waits: boolean;
   doubtPairs: number;
+  limits: DoubtLimits;
   hr: number;
   rmssd60: number;
   long: readonly number[];
   spectral: readonly number[];
 };
 
-const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number): Names => ({
+/** Beyond these a value of variability is at best suspect. */
+export type DoubtLimits = Readonly<{
+  /** RMSSD over the mean interval. */
+  rmssdShareMax: number;
+  /** Share of beats that the detector is not sure of, each of them in doubt by itself or not. */
+  unsureBeatsMax: number;
+  /** SDNN below this, ms, is made of the variation of the fiducial and of the pulse's way rather than of the heart's. */
+  sdnnMin: number;
+}>;
+
+export const doubtLimits = {
+  ecg: { rmssdShareMax: 0.1, unsureBeatsMax: 0.15, sdnnMin: 0 },
+  ppg: { rmssdShareMax: 0.12, unsureBeatsMax: 1, sdnnMin: 5 },
+} as const satisfies Record<string, DoubtLimits>;
+
+const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number, limits: DoubtLimits): Names => ({
   waits,
   doubtPairs,
+  limits,
   hr: methodIndex(hr),
   rmssd60: methodIndex(`${prefix}_rmssd_60s`),
   long: ['mean_nn', 'sdnn', 'rmssd', 'pnn50', 'sd1', 'sd2'].map((name) => methodIndex(`${prefix}_${name}_300s`)),
@@ -34,7 +51,7 @@ const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number): 
 /** `waits`: the rate comes when its seconds have been judged, and is the median: single pulse waves are missed or doubled more often than
  *  R peaks.
  *  A detector confidence below doubtPairs makes an R peak doubtful for variability. Pulse beats are judged by their second alone. */
-const names = { ecg: named(false, 'hr_ecg', 'hrv', 0.5), ppg: named(true, 'hr_ppg', 'prv', 0) };
+const names = { ecg: named(false, 'hr_ecg', 'hrv', 0.5, doubtLimits.ecg), ppg: named(true, 'hr_ppg', 'prv', 0, doubtLimits.ppg) };
 /** A pulse interval longer than this many means hides a beat. */
 const longestMax = 1.45;
 
@@ -43,7 +60,7 @@ const group = (index: number): Method => featureMethods[index]!;
 
 const newWindow = (size: number): NnWindow => ({ count: 0, nnMs: new Float64Array(size), adjacent: new Uint8Array(size) });
 /** The NN intervals of the window at hand, and all its intervals; shared by every stream of the thread. */
-const scratch = { nn: newWindow(1024), all: newWindow(1024), endSec: new Float64Array(1024), sure: new Uint8Array(1024) };
+const scratch = { nn: newWindow(1024), all: newWindow(1024), endSec: new Float64Array(1024), sure: new Uint8Array(1024), unsureBeats: 0 };
 
 /** A median further than this from the mean, per minute: a wave was missed or doubled, or the pulse is irregular. */
 const meanOffMax = 2;
@@ -145,14 +162,15 @@ export class BeatValues {
     const flag = this.#gather(tUs, group(this.#names.rmssd60));
     if (flag === null) return;
     const x = timeDomain(scratch.nn);
-    if (!Number.isNaN(x.rmssdMs)) this.#sink.value(this.#names.rmssd60, -1, tUs, x.rmssdMs, worse(flag, doubt(x).pairs));
+    if (!Number.isNaN(x.rmssdMs))
+      this.#sink.value(this.#names.rmssd60, -1, tUs, x.rmssdMs, worse(flag, doubt(x, this.#names.limits).pairs));
   }
 
   #longVariability(tUs: number): void {
     const flag = this.#gather(tUs, group(this.#names.long[0]!));
     if (flag === null) return;
     const x = timeDomain(scratch.nn);
-    const { pairs, spread } = doubt(x);
+    const { pairs, spread } = doubt(x, this.#names.limits);
     const values = [x.meanNnMs, x.sdnnMs, x.rmssdMs, x.pnn50, x.sd1Ms, x.sd2Ms];
     const doubts = [GOOD, spread, pairs, pairs, pairs, spread] as const;
     for (let i = 0; i < values.length; i++)
@@ -164,7 +182,7 @@ export class BeatValues {
     if (gathered === null) return;
     const { lfMs2, hfMs2 } = bandPowers(scratch.endSec, scratch.nn.nnMs, scratch.nn.count);
     if (Number.isNaN(lfMs2)) return;
-    const flag = worse(gathered, doubt(timeDomain(scratch.nn)).pairs);
+    const flag = worse(gathered, doubt(timeDomain(scratch.nn), this.#names.limits).pairs);
     this.#sink.value(this.#names.spectral[0]!, -1, tUs, lfMs2, flag);
     this.#sink.value(this.#names.spectral[1]!, -1, tUs, hfMs2, flag);
     if (hfMs2 > 0) this.#sink.value(this.#names.spectral[2]!, -1, tUs, lfMs2 / hfMs2, flag);
@@ -190,8 +208,12 @@ export class BeatValues {
     let bad = 0;
     let accepted = -2;
     let unsureAt = -9;
+    let unsure = 0;
     for (let i = from; i < to; i++) {
-      if (confidence[i]! < sureMin) unsureAt = i;
+      if (confidence[i]! < sureMin) {
+        unsureAt = i;
+        unsure++;
+      }
       if (flag[i] === BAD) bad++;
       else if (flag[i] === SUSPECT || confidence[i]! < this.#names.doubtPairs) doubtful++;
       if (i === from || starts[i] === 1) continue;
@@ -206,6 +228,7 @@ export class BeatValues {
       endSec[nn.count++] = (times[i]! - tUs + windowUs) / secondUs;
       accepted = i;
     }
+    scratch.unsureBeats = unsure / (to - from);
     const coverage = covered / windowUs;
     if (coverage < method.coverageMin || nn.count < 2) return null;
     return flagOf(coverage, 1 - nn.count / all.count, bad / (to - from), (bad + doubtful) / (to - from));
@@ -215,15 +238,17 @@ export class BeatValues {
 const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);
 
 /** Is a value at the mercy of the correction? Suspect when what was excluded changes it by more than 10 %; measures of differences also when
- *  their tails are heavy (RMSSD over its robust twin) or larger than sinus rhythm has them (12 % of the mean): ectopic beats were left in;
- *  or when it hangs on beats whose place is doubtful. On MIT-BIH (labelled normal beats, not paced ones) these take the share of 60 s RMSSD
- *  within 10 % among those flagged 0 to 98.4 %; without the last rule 97.0 %. */
-function doubt(nn: TimeDomain): { pairs: QualityFlag; spread: QualityFlag } {
+ *  their tails are heavy (RMSSD over its robust twin) or larger than sinus rhythm has them (10 % of the mean, pulse 12 %): ectopic beats were left
+ *  in; when it hangs on beats whose place is doubtful, or many are. On MIT-BIH (labelled normal beats, not paced ones) these take the share of 60 s
+ *  RMSSD within 10 % among those flagged 0 to 99.3 %. */
+function doubt(nn: TimeDomain, limits: DoubtLimits): { pairs: QualityFlag; spread: QualityFlag } {
   const all = timeDomain(scratch.all);
-  const heavy = heavyTails(nn.rmssdMs) || nn.rmssdMs > rmssdShareMax * nn.meanNnMs || hangsOnUnsure(nn.rmssdMs);
+  const { rmssdMs } = nn;
+  const isUnsure = scratch.unsureBeats > limits.unsureBeatsMax || hangsOnUnsure(rmssdMs);
+  const isOdd = isUnsure || heavyTails(rmssdMs) || rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
   return {
-    pairs: heavy || all.rmssdMs > correctionMax * nn.rmssdMs ? SUSPECT : GOOD,
-    spread: all.sdnnMs > correctionMax * nn.sdnnMs ? SUSPECT : GOOD,
+    pairs: isOdd || all.rmssdMs > correctionMax * rmssdMs ? SUSPECT : GOOD,
+    spread: nn.sdnnMs < limits.sdnnMin || all.sdnnMs > correctionMax * nn.sdnnMs ? SUSPECT : GOOD,
   };
 }
 
@@ -245,7 +270,6 @@ const sureMin = 0.8;
 const unsureMax = 0.05;
 const correctionMax = 1.1;
 const tailMax = 1.4;
-const rmssdShareMax = 0.12;
 
 /** Is RMSSD above `tailMax` times its robust twin, 1.4826 x median of |difference|? By counting: sorting took a tenth of the whole chain. */
 function heavyTails(rmssdMs: number): boolean {

@@ -35,7 +35,7 @@ const pulse =
 
 type Entry = Omit<Method, 'code' | 'version' | 'coverageMin' | 'scope'> & Partial<Pick<Method, 'version' | 'coverageMin' | 'scope'>>;
 
-const method = (entry: Entry): Method => {
+export const method = (entry: Entry): Method => {
   const version = entry.version ?? 1;
   return { coverageMin: 0.5, scope: 'stream', ...entry, version, code: `derived:${entry.feature}_v${version}` };
 };
@@ -44,7 +44,7 @@ const method = (entry: Entry): Method => {
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 2,
+    version: 3,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -53,7 +53,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. Version 1 let an artefact in one lead outvote the others, lost the last beat before the end of the data, and did not interpolate.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. Version 2 found the same beats in a single lead; of several it took an artefact of one for noise of all.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -82,7 +82,7 @@ const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => 
   ): Method =>
     method({
       feature: `${prefix}_${name}_${windowSec}s`,
-      version: 2,
+      version: source === 'ecg' || name === 'sdnn' || name === 'sd2' ? 3 : 2,
       source,
       title,
       unit,
@@ -114,7 +114,7 @@ const block = (feature: string, source: MethodSource, title: string, unit: strin
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 2,
+    version: 3,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -122,7 +122,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks version 2 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
+      'Intervals of r_peaks version 3 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
@@ -140,7 +140,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 2,
+    version: 3,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -149,7 +149,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See ecg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 1 knew neither the scores of the R-peak detector nor the noise between the beats.',
+      'See ecg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 2 judged the beats of r_peaks version 2.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -211,14 +211,19 @@ export const featureMethods: readonly Method[] = [
     'Straczkiewicz et al. 2023, see motion.ts',
     'See motion.ts. Needs three axes of one rate.',
   ),
-  block(
-    'spo2',
-    'ppg',
-    'Oxygen saturation',
-    '%',
-    'Webster 1997, Design of Pulse Oximeters',
-    'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. See spo2.ts.',
-  ),
+  method({
+    feature: 'spo2',
+    version: 2,
+    source: 'ppg',
+    title: 'Oxygen saturation',
+    unit: '%',
+    windowSec: 8,
+    cadenceSec: 8,
+    scope: 'channel',
+    paper: 'Webster 1997, Design of Pulse Oximeters',
+    notes:
+      'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. See spo2.ts. Version 1 knew the textbook line alone.',
+  }),
   method({
     feature: 'hr_ppg_motion',
     version: 2,
@@ -235,7 +240,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 2 : 1,
+      version: source === 'ecg' ? 3 : 1,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -253,80 +258,4 @@ export function methodIndex(feature: string): number {
   const index = featureMethods.findIndex((m) => m.feature === feature);
   if (index < 0) throw new Error(`no method for feature ${feature}`);
   return index;
-}
-
-/** Versions that are computed no longer; their values stay, and say what they are. */
-const retiredBeatMethods: readonly Method[] = [
-  method({
-    feature: 'r_peaks',
-    version: 1,
-    source: 'ecg',
-    title: 'R peaks',
-    unit: '1',
-    windowSec: 0,
-    cadenceSec: 0,
-    scope: 'channel',
-    paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
-    notes: 'As version 2; a high wave in one lead alone was taken for a beat more often, and no beat was interpolated.',
-  }),
-];
-
-/** Version 1 of what is version 2 today, where formula and window are the same. */
-const firstVersion = (current: Method, notes: string): Method => method({ ...current, version: 1, notes: `As version 2 but: ${notes}` });
-
-const madeOfFirstRPeaks = 'made of r_peaks version 1, flagged by sqi_ecg version 1.';
-
-export const retiredMethods: readonly Method[] = [
-  ...featureMethods
-    .filter(({ feature }) => feature === 'hr_ecg' || feature === 'resp_rate_ecg' || feature.startsWith('hrv_'))
-    .map((current) => firstVersion(current, madeOfFirstRPeaks)),
-  ...featureMethods
-    .filter(({ feature }) => feature.startsWith('prv_'))
-    .map((current) => firstVersion(current, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')),
-  firstVersion(
-    featureMethods[methodIndex('hr_ppg_motion')]!,
-    'flagged by the share of power near the rate alone (78 % of rates off by 5 /min flagged, version 2: all).',
-  ),
-  {
-    ...featureMethods[methodIndex('sqi_ecg')]!,
-    version: 1,
-    code: 'derived:sqi_ecg_v1',
-    notes:
-      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (version 2: 0.978), a heart rate bore the flag of its second.',
-  },
-  method({
-    feature: 'hr_ppg',
-    version: 1,
-    source: 'ppg',
-    title: 'Pulse rate from PPG',
-    unit: '/min',
-    windowSec: 8,
-    cadenceSec: 1,
-    paper: '60,000 / mean pulse interval (ms)',
-    notes:
-      'Intervals whose two beats lie in the window; flags by sqi_ppg_v1. Version 2 is the median: one wave missed or doubled moves it less.',
-  }),
-  method({
-    feature: 'sqi_ppg',
-    version: 1,
-    source: 'ppg',
-    title: 'Signal quality of PPG',
-    unit: '1',
-    windowSec: 1,
-    cadenceSec: 1,
-    scope: 'channel',
-    paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
-    notes:
-      'Did not know the spectral rate: in motion it took arm swing for a pulse (AUC 0.78 on the wrist while running, 0.89 for version 2).',
-  }),
-];
-
-/** Every method version with what is known of it, for GET /api/v1/methods. */
-export function methodDescriptions(): (Method & Readonly<{ kind: 'feature' | 'beat'; current: boolean }>)[] {
-  return [
-    ...Object.values(beatMethods).map((m) => ({ ...m, kind: 'beat' as const, current: true })),
-    ...featureMethods.map((m) => ({ ...m, kind: 'feature' as const, current: true })),
-    ...retiredBeatMethods.map((m) => ({ ...m, kind: 'beat' as const, current: false })),
-    ...retiredMethods.map((m) => ({ ...m, kind: 'feature' as const, current: false })),
-  ];
 }

@@ -3,16 +3,20 @@ import type { LeadSignal } from './r-peaks-lead.ts';
 import { CAP, SIGNAL_BEATS } from './r-peaks-levels.ts';
 
 const CLEAR_POWER = 3; // a lead's weight: (level of its beats / its mean) to this power
-const FIRST_LEAD = 1.2; // preference for the first lead in that
+const FIRST_LEAD = 1.1; // preference for the first lead in that
 const SILENT = 0.2; // a lead whose last 0.3 s are below this share of its mean is left out (lead off, amplifier blocked)
 const LEAST_SHARE = 1e-3; // of the height in the sum of the leads, where no lead has anything
-const STRENGTH_MAX = 1.2; // a wave counts at most this many times the level of a lead's beats: an artefact of one lead stays that lead's
+const STRENGTH_MAX = 1.15; // a wave counts at most this many times the level of a lead's beats: an artefact of one lead stays that lead's
+
+const STEEP_LEAD = 0.15; // share of the weights from which on a lead has a say in how steep a wave is
 
 /** Weights follow the beats. One lead: nothing here is called but clearest(). */
 export class LeadFusion {
   /** Of the candidate weighed last: mean strength in the leads by their weights (0: not known yet), and in the weakest. */
   meanStrength = 0;
   weakestStrength = 1;
+  /** Of the candidate weighed last: share of the usual weights that the leads have which are not silent. */
+  present = 1;
   readonly #leads: readonly LeadSignal[];
   readonly #fd: number;
   readonly #width: number;
@@ -24,6 +28,8 @@ export class LeadFusion {
   readonly #level: Float64Array;
   readonly #mean: Float64Array;
   readonly #now: Float64Array;
+  /** Steepest |slope| of its beats. */
+  readonly #steep: Float64Array;
 
   /** @param fd rate of the feature, Hz  @param width of its moving sum, samples  @param ringLength a power of two */
   constructor(leads: readonly LeadSignal[], fd: number, width: number, ringLength: number) {
@@ -37,6 +43,7 @@ export class LeadFusion {
     this.#level = new Float64Array(length);
     this.#mean = new Float64Array(length);
     this.#now = new Float64Array(length);
+    this.#steep = new Float64Array(length);
   }
 
   reset(): void {
@@ -49,6 +56,7 @@ export class LeadFusion {
     this.#level.fill(0);
     this.#mean.fill(0);
     this.#now.fill(0);
+    this.#steep.fill(0);
   }
 
   /** Weighted sum of the leads' |slopes| into the first lead's; a missing lead is left out, its share goes to the others.
@@ -93,9 +101,13 @@ export class LeadFusion {
     for (let lead = 0; lead < leadCount; lead++) {
       const sum = this.#sumAt(lead, at);
       const level = this.#level[lead]!;
+      const steepest = this.#steepestAt(lead, at);
+      const steep = this.#steep[lead]!;
       // The first beats count in full: the very first may be none.
       this.#level[lead] =
         beatCount <= 4 ? level + (sum - level) / beatCount : level + (Math.min(sum, CAP * level) - level) / (2 * SIGNAL_BEATS);
+      this.#steep[lead] =
+        beatCount <= 4 ? steep + (steepest - steep) / beatCount : steep + (Math.min(steepest, CAP * steep) - steep) / SIGNAL_BEATS;
       const clear = ((lead === 0 ? FIRST_LEAD : 1) * this.#level[lead]!) / (width * this.#mean[lead]!);
       total += Number.isFinite(clear) ? clear ** CLEAR_POWER : 0;
     }
@@ -113,6 +125,24 @@ export class LeadFusion {
     return this.meanStrength > 0 ? Math.max(this.meanStrength * signal, LEAST_SHARE * height) : height;
   }
 
+  /** By how much leads agree on a wave: of two close ones the beat is the one that all leads have. */
+  agreement(at: number, height: number, signal: number, beatCount: number): number {
+    return this.heightOf(at, height, signal, beatCount) + this.weakestStrength * signal;
+  }
+
+  /** Steepest |slope| of a candidate over that of the beats, in the lead where it is steepest for that lead: a T wave is flat in all of them.
+   *  @param fused the same of the fused feature, for as long as no lead is known */
+  steepness(at: number, fused: number): number {
+    let weights = 0;
+    for (let lead = 0; lead < this.#leads.length; lead++) weights += this.#steep[lead]! > 0 ? this.#weight(lead) : 0;
+    if (!(weights > 0)) return fused;
+    let most = 0;
+    for (let lead = 0; lead < this.#leads.length; lead++)
+      if (this.#steep[lead]! > 0 && this.#weight(lead) > STEEP_LEAD * weights)
+        most = Math.max(most, this.#steepestAt(lead, at) / this.#steep[lead]!);
+    return most;
+  }
+
   /** The first lead, or one in which the wave is four times as strong. */
   clearest(at: number): number {
     let lead = 0;
@@ -126,24 +156,45 @@ export class LeadFusion {
   #weighStrengths(at: number, beatCount: number): void {
     let sum = 0;
     let weights = 0;
+    let all = 0;
     let weakest = 1;
-    if (beatCount > 0)
-      for (let lead = 0; lead < this.#leads.length; lead++) {
-        if (this.#level[lead]! === 0 || this.#now[lead]! < SILENT * this.#mean[lead]!) continue;
-        const strength = this.#strength(lead, at);
-        const weight = this.#gain[lead]! * this.#level[lead]!;
-        weights += weight;
-        sum += weight * Math.min(strength, STRENGTH_MAX);
-        if (strength < weakest) weakest = strength;
-      }
+    for (let lead = 0; lead < this.#leads.length; lead++) {
+      all += this.#gain[lead]! * this.#level[lead]!;
+      if (beatCount === 0 || this.#level[lead]! === 0 || this.#isSilent(lead)) continue;
+      const strength = this.#strength(lead, at);
+      const weight = this.#gain[lead]! * this.#level[lead]!;
+      weights += weight;
+      sum += weight * Math.min(strength, STRENGTH_MAX);
+      if (strength < weakest) weakest = strength;
+    }
     this.meanStrength = weights > 0 ? Math.max(sum / weights, Number.MIN_VALUE) : 0;
     this.weakestStrength = weakest;
+    this.present = all > 0 ? weights / all : 1;
+  }
+
+  #isSilent(lead: number): boolean {
+    return this.#now[lead]! < SILENT * this.#mean[lead]!;
+  }
+
+  #weight(lead: number): number {
+    return this.#isSilent(lead) ? 0 : this.#gain[lead]! * this.#level[lead]!;
   }
 
   /** |slope| sum of one lead at a candidate over that lead's level. */
   #strength(lead: number, at: number): number {
     const level = this.#level[lead]!;
     return level > 0 ? this.#sumAt(lead, at) / level : 0;
+  }
+
+  #steepestAt(lead: number, at: number): number {
+    const ring = this.#slopeRing[lead]!;
+    const mask = this.#ringMask;
+    let most = 0;
+    for (let i = 0; i < this.#width; i++) {
+      const slope = ring[(at - i) & mask]!;
+      if (slope > most) most = slope;
+    }
+    return most;
   }
 
   #sumAt(lead: number, at: number): number {

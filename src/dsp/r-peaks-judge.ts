@@ -32,12 +32,17 @@ export const NOISY_FULL = 2.5;
 const T_WAVE = -3; // score of what has a T wave's place and slope
 /** First term below this: nothing can make it a beat. */
 export const CLEAR_MISS = -3.2;
+const ALONE = 1; // per ln(usual weight of all leads / that of the leads which are not silent) above ALONE_FROM, up to ALONE_TO
+const ALONE_FROM = 0.7;
+const ALONE_TO = 4;
 const AGREEMENT = 2; // per ln(2 x strength of the weakest lead / mean strength) below 0, down to ln 0.5
 
 /** Judges candidates in order; the last one and its score are in the fields. */
 export class Judge {
   at = 0;
   height = 0;
+  /** Its height by its strength in each lead; of one lead the same as `height`. */
+  weighed = 0;
   steep = 0;
   edge = 0;
   /** Above 0: a beat. */
@@ -84,7 +89,7 @@ export class Judge {
     for (let i = head; i < tail; i++) {
       const other = candidates.height[i & SLOT]!;
       if (candidates.at[i & SLOT]! - at < refractory) {
-        if (other > height) return false;
+        if (this.#isOutdone(at, height, candidates.at[i & SLOT]!, other)) return false;
       } else if (other > rival) {
         rival = other;
         rivalAt = candidates.at[i & SLOT]!;
@@ -92,6 +97,7 @@ export class Judge {
     }
     this.at = at;
     this.height = height;
+    this.weighed = height;
     this.steep = candidates.steep[slot]!;
     this.edge = candidates.edge[slot]!;
     this.alike = 0;
@@ -99,6 +105,15 @@ export class Judge {
     const score = height >= NEGLIGIBLE * this.#levels.signal ? this.#score(candidates.before[slot]!, after, rival, rivalAt) : -9;
     this.score = score > 0 && this.#levels.isFollower(at, height, this.steep) ? T_WAVE : score;
     return true;
+  }
+
+  /** Of two candidates within the refractory time, is the later one the beat? */
+  #isOutdone(at: number, height: number, otherAt: number, other: number): boolean {
+    const fusion = this.#fusion;
+    if (fusion === null) return other > height;
+    const { signal } = this.#levels;
+    const { beatCount } = this.#shape;
+    return fusion.agreement(otherAt, other, signal, beatCount) > fusion.agreement(at, height, signal, beatCount);
   }
 
   /** @param before valley before it  @param after and after it  @param highest height of its highest follower */
@@ -115,8 +130,12 @@ export class Judge {
     // A rival counts for what it is in all leads, too.
     const rival = fusion !== null && highest > height ? fusion.heightOf(rivalAt, highest, signal, beatCount) : highest;
     const fused = fusion !== null ? fusion.heightOf(at, height, signal, beatCount) : height;
+    this.weighed = fused;
     let score = GAIN * Math.log(fused / threshold);
-    if (since < T_WAVE_SEC * this.#fd && steep < T_WAVE_SLOPE * slope) return T_WAVE;
+    if (since < T_WAVE_SEC * this.#fd) {
+      const isFlat = fusion === null ? steep < T_WAVE_SLOPE * slope : fusion.steepness(at, steep / slope) < T_WAVE_SLOPE;
+      if (isFlat) return T_WAVE;
+    }
     if (!(score > CLEAR_MISS || lateness > LATE_FROM)) return score;
     const noisy = Math.min(1, (NOISY_FULL * noise) / signal);
     const valley = Math.max(before, after, 0.018 * height); // ln <= 4
@@ -129,6 +148,7 @@ export class Judge {
     if (rival > fused) score -= (RIVAL + RIVAL_NOISY * noisy) * Math.min(2, Math.log(rival / fused));
     if (fusion !== null && fusion.meanStrength > 0)
       score += AGREEMENT * Math.log(Math.max(0.5, Math.min(1, (2 * fusion.weakestStrength) / fusion.meanStrength)));
+    if (fusion !== null && fusion.present < 1) score -= ALONE * Math.max(0, Math.min(ALONE_TO, -Math.log(fusion.present) - ALONE_FROM));
     if (edge < sharp) score += BLUNT * Math.min(3, Math.log(sharp / edge));
     return score;
   }

@@ -45,7 +45,8 @@ export type LeadListener = {
  *  - every candidate is judged 0.6 s after its peak, with its followers known; search-back takes rejected ones by score, at most 1.8 s old;
  *  - the threshold is raised after a beat, and falls with the time since the last one.
  *  Several leads: their slopes are summed with weights (level of its beats to its mean)^3 over that level, leads that fell silent left
- *  out; a wave that one of them lacks scores less, and none counts more than 1.2 times its beats. Positions are those of the first
+ *  out; a wave that one of them lacks scores less, and none counts more than 1.15 times its beats; of two close
+ *  ones the beat is the one that all leads have. Positions are those of the first
  *  lead, or of the clearest where the first has no such wave.
  *
  *  Latency: beats are told 0.75 s after the R wave; those found by searching back within 2 s. A pure function of the samples since
@@ -250,7 +251,7 @@ export class RPeakDetector implements BeatDetector {
       return;
     }
     if (judge.isDoubtful) this.#note(this.#shape.middle(at), score, alike, 0);
-    this.#levels.reject(height);
+    this.#levels.reject(judge.weighed);
     this.#rejected.keep(at, height, steep, edge, score);
   }
 

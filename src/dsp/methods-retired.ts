@@ -1,0 +1,87 @@
+/** Versions of methods that are computed no longer; their values stay, and say what they are. */
+import type { Method } from './methods.ts';
+import { beatMethods, featureMethods, method, methodIndex } from './methods.ts';
+
+/** An earlier version of what is computed today, where formula and window are the same. */
+const earlier = (current: Method, version: number, notes: string): Method =>
+  method({ ...current, version, notes: `As version ${version + 1} but: ${notes}` });
+
+export const retiredBeatMethods: readonly Method[] = [
+  earlier(
+    beatMethods.ecg,
+    2,
+    'with several leads an artefact in one of them counted as noise of all, and of two close waves the higher one was taken, not the one that all leads have (MIT-BIH, two leads: 60 errors in 46,141 beats, version 3: 44).',
+  ),
+  earlier(
+    beatMethods.ecg,
+    1,
+    'a high wave in one lead alone was taken for a beat more often, the last beat before the end of the data was lost, and no beat was interpolated.',
+  ),
+];
+
+const isMadeOfRPeaks = ({ feature }: Method): boolean => feature === 'hr_ecg' || feature === 'resp_rate_ecg' || feature.startsWith('hrv_');
+const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
+
+export const retiredMethods: readonly Method[] = [
+  ...featureMethods
+    .filter(isMadeOfRPeaks)
+    .flatMap((current) => [
+      earlier(current, 2, `made of r_peaks version 2${current.feature.startsWith('hrv_') ? laterDoubts : ''}.`),
+      earlier(current, 1, 'made of r_peaks version 1, flagged by sqi_ecg version 1.'),
+    ]),
+  ...featureMethods
+    .filter(({ feature }) => feature.startsWith('prv_'))
+    .flatMap((current) => [
+      ...(current.version === 3 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
+      earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.'),
+    ]),
+  earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
+  earlier(
+    featureMethods[methodIndex('hr_ppg_motion')]!,
+    1,
+    'flagged by the share of power near the rate alone (78 % of rates off by 5 /min flagged, version 2: all).',
+  ),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 2, 'of the beats of r_peaks version 2.'),
+  {
+    ...featureMethods[methodIndex('sqi_ecg')]!,
+    version: 1,
+    code: 'derived:sqi_ecg_v1',
+    notes:
+      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 and 3: 0.978), a heart rate bore the flag of its second.',
+  },
+  method({
+    feature: 'hr_ppg',
+    version: 1,
+    source: 'ppg',
+    title: 'Pulse rate from PPG',
+    unit: '/min',
+    windowSec: 8,
+    cadenceSec: 1,
+    paper: '60,000 / mean pulse interval (ms)',
+    notes:
+      'Intervals whose two beats lie in the window; flags by sqi_ppg_v1. Version 2 is the median: one wave missed or doubled moves it less.',
+  }),
+  method({
+    feature: 'sqi_ppg',
+    version: 1,
+    source: 'ppg',
+    title: 'Signal quality of PPG',
+    unit: '1',
+    windowSec: 1,
+    cadenceSec: 1,
+    scope: 'channel',
+    paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
+    notes:
+      'Did not know the spectral rate: in motion it took arm swing for a pulse (AUC 0.78 on the wrist while running, 0.89 for version 2).',
+  }),
+];
+
+/** Every method version with what is known of it, for GET /api/v1/methods. */
+export function methodDescriptions(): (Method & Readonly<{ kind: 'feature' | 'beat'; current: boolean }>)[] {
+  return [
+    ...Object.values(beatMethods).map((m) => ({ ...m, kind: 'beat' as const, current: true })),
+    ...featureMethods.map((m) => ({ ...m, kind: 'feature' as const, current: true })),
+    ...retiredBeatMethods.map((m) => ({ ...m, kind: 'beat' as const, current: false })),
+    ...retiredMethods.map((m) => ({ ...m, kind: 'feature' as const, current: false })),
+  ];
+}
