@@ -40,9 +40,10 @@ type Plan = Readonly<{
   taper: Float64Array;
   high: Biquad;
   low: Biquad;
-  /** Of each state, and of twice its rate: nearest bin, and how far it lies past it, bins. */
+  /** Of each state, and of twice its rate: nearest bin, and with d bins past it d / 2 and d^2 / 2. */
   bin: Int32Array;
-  past: Float64Array;
+  slope: Float64Array;
+  bend: Float64Array;
   /** Windows that nobody uses now: a new array every 2 s and channel was a tenth of the time of a sensor with accelerometer. */
   spare: Window[];
 }>;
@@ -59,11 +60,14 @@ function planOf(fs: number): Plan {
   const rate = fs / decimation;
   const size = Math.round(WINDOW_SEC * rate);
   const bin = new Int32Array(2 * STATES);
-  const past = new Float64Array(2 * STATES);
+  const slope = new Float64Array(2 * STATES);
+  const bend = new Float64Array(2 * STATES);
   for (let s = 0; s < 2 * STATES; s++) {
     const at = ((s < STATES ? rateHz(s) : 2 * rateHz(s - STATES)) * FFT_SIZE) / rate;
     bin[s] = Math.min(FFT_SIZE / 2 - 2, Math.round(at));
-    past[s] = at - bin[s]!;
+    const past = at - bin[s]!;
+    slope[s] = 0.5 * past;
+    bend[s] = 0.5 * past * past;
   }
   const plan = {
     decimation,
@@ -72,7 +76,8 @@ function planOf(fs: number): Plan {
     high: highPass(HIGH_PASS_HZ, fs),
     low: lowPass(Math.min(LOW_PASS_HZ, 0.4 * fs), fs),
     bin,
-    past,
+    slope,
+    bend,
     spare: [],
   };
   plans.set(fs, plan);
@@ -84,6 +89,9 @@ export class MotionChannel {
   /** Frame whose end this channel has reached. */
   captured = 0;
   nextFrame = 1;
+  /** Of the last spectrum. */
+  powerSum = 0;
+  powerMax = 0;
   readonly #fs: number;
   readonly #plan: Plan;
   readonly #ring: Float32Array;
@@ -211,12 +219,12 @@ export class MotionChannel {
     return sum / x.length;
   }
 
-  /** Power at each rate and, from STATES on, at twice each rate.
+  /** Power at each rate and, from STATES on, at twice each rate; their sum and maximum go to the fields.
    *  @param power length 2 * STATES  @returns false when too much is missing; then the output is left as it was */
   spectrum(frame: number, power: Float64Array): boolean {
     const window = this.#windowOf(frame);
     if (window === undefined || window.missing > MISSING_MAX) return false;
-    const { size, taper, bin, past } = this.#plan;
+    const { size, taper, bin, slope, bend } = this.#plan;
     const lastBin = bin[2 * STATES - 1]! + 1;
     const { x } = window;
     let mean = 0;
@@ -227,14 +235,20 @@ export class MotionChannel {
     if (size <= FILLED_MAX) paddedTransform(input, output);
     else fft.realTransform(output, input); // between 32 and 37.5 Hz
     for (let k = bin[0]! - 1; k <= lastBin; k++) binPower[k] = output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
+    let sum = 0;
+    let max = 0;
     for (let s = 0; s < 2 * STATES; s++) {
       const k = bin[s]!;
-      const d = past[s]!;
       const centre = binPower[k]!;
       const left = binPower[k - 1]!;
       const right = binPower[k + 1]!;
-      power[s] = Math.max(0, centre + 0.5 * d * (right - left) + 0.5 * d * d * (right - 2 * centre + left));
+      const value = Math.max(0, centre + slope[s]! * (right - left) + bend[s]! * (right - 2 * centre + left));
+      power[s] = value;
+      sum += value;
+      if (value > max) max = value;
     }
+    this.powerSum = sum;
+    this.powerMax = max;
     return true;
   }
 

@@ -242,7 +242,7 @@ export class PpgMotionHeartRate {
     let motionMax = -1;
     for (const channel of this.#ppg) {
       if (!channel.spectrum(index, power)) continue;
-      const max = largest(power);
+      const max = channel.powerMax;
       if (!(max > 0)) continue;
       usable = true;
       if (motionMax < 0) motionLargest = motionMax = this.#motionSpectrum(index);
@@ -257,8 +257,7 @@ export class PpgMotionHeartRate {
     motionPower.fill(0);
     for (const axis of this.#acc) {
       if (!axis.spectrum(index, axisPower)) continue;
-      let sum = 0;
-      for (let s = 0; s < 2 * STATES; s++) sum += axisPower[s]!;
+      const sum = axis.powerSum;
       if (sum > 0) for (let s = 0; s < 2 * STATES; s++) motionPower[s] = motionPower[s]! + axisPower[s]! / sum;
     }
     return largest(motionPower) || 1;
