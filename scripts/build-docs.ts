@@ -3,6 +3,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { envExample } from '../src/cli/config.ts';
+import type { MethodParameter } from '../src/dsp/method-parameters.ts';
+import { correctionParameters, methodDetails } from '../src/dsp/method-parameters.ts';
 import { beatMethods, featureMethods } from '../src/dsp/methods.ts';
 import { errorTable } from '../src/errors.ts';
 import type { ErrorCode } from '../src/errors.ts';
@@ -61,6 +63,16 @@ export function errorPages(): Record<string, string> {
   return Object.fromEntries(pages) as Record<string, string>;
 }
 
+const parameterTable = (parameters: readonly MethodParameter[]): string[] =>
+  table(
+    ['parameter', 'value', 'meaning'],
+    parameters.map(({ name, value, unit, meaning }) => [
+      `\`${name}\``,
+      unit === '1' ? String(value) : `${value} ${unit}`,
+      meaning.replaceAll('|', '\\|'),
+    ]),
+  );
+
 /** docs/features.md: what each value is, from the table that the engine computes by. */
 export function featuresDocument(): string {
   const seconds = (value: number): string => (value === 0 ? 'per event' : `${value} s`);
@@ -73,14 +85,23 @@ export function featuresDocument(): string {
     seconds(cadenceSec),
     `\`${code}\``,
   ]);
-  const notes = [...Object.values(beatMethods), ...featureMethods].flatMap(({ code, title, coverageMin, paper, notes: text }) => [
-    `## ${code}`,
-    '',
-    `${title}. ${paper}.`,
-    '',
-    `${text} At least ${Math.round(100 * coverageMin)} % of the window must be covered.`,
-    '',
-  ]);
+  const notes = [...Object.values(beatMethods), ...featureMethods].flatMap((method) => {
+    const { code, title, coverageMin, paper, notes: text } = method;
+    const { parameters, limits } = methodDetails(method);
+    const own = parameters.filter((parameter) => !correctionParameters.includes(parameter));
+    return [
+      `## ${code}`,
+      '',
+      `${title}. ${paper}.`,
+      '',
+      `${text} At least ${Math.round(100 * coverageMin)} % of the window must be covered.`,
+      '',
+      ...(own.length < parameters.length ? ['Intervals are corrected as said at the end of this page.', ''] : []),
+      ...(own.length > 0 ? [...parameterTable(own), ''] : []),
+      ...limits.map((limit) => `- ${limit}`),
+      '',
+    ];
+  });
   return [
     '# Features and their methods',
     '',
@@ -90,6 +111,11 @@ export function featuresDocument(): string {
     ...table(['feature', 'what', 'unit (UCUM)', 'from', 'window', 'every', 'method'], rows),
     '',
     ...notes,
+    '## Correction of intervals',
+    '',
+    'Of every `hrv_` and `prv_` feature.',
+    '',
+    ...parameterTable(correctionParameters),
   ].join('\n').trimEnd() + '\n'; // prettier-ignore
 }
 

@@ -18,7 +18,7 @@ import { connectRevocation } from './auth/revocation.ts';
 import type { Config } from './config.ts';
 import { prepareDemo } from './demo.ts';
 import type { Demo } from './demo.ts';
-import { methodDescriptions } from './dsp/methods-retired.ts';
+import { methodDescriptions } from './dsp/method-descriptions.ts';
 import { PipelineError } from './errors.ts';
 import { Cursors } from './http/cursor.ts';
 import { docsAssets, docsRoutes } from './http/docs-routes.ts';

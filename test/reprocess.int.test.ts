@@ -10,7 +10,7 @@ import type { Console } from '../src/cli/command.ts';
 import { EXIT_OK, EXIT_USAGE, runCommand } from '../src/cli/command.ts';
 import { reprocess } from '../src/cli/reprocess.ts';
 import { fixtureChannels, madeUpStream, packets, seeded } from '../src/dsp/feature-fixture.ts';
-import { methodDescriptions } from '../src/dsp/methods-retired.ts';
+import { methodDescriptions } from '../src/dsp/method-descriptions.ts';
 import type { Packet } from '../src/proto/packet-codec.ts';
 import { encodeBatch, encodePacket } from '../src/proto/packet-codec.ts';
 import type { SampleRun } from '../src/signal.ts';
@@ -139,9 +139,19 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   const baseUrl = await serve();
   await send(baseUrl, recordingOf('live'));
   const answer = await fetch(`${baseUrl}/api/v1/methods`, { headers: { authorization: `Bearer ${org.apiKey.key}` } });
-  const methods = (await answer.json()) as { code: string; current: boolean; paper: string; notes: string; unit: string }[];
-  for (const { code, paper, notes, unit } of methodDescriptions())
-    expect(methods).toContainEqual(expect.objectContaining({ code, paper, notes, unit }));
+  const methods = (await answer.json()) as {
+    code: string;
+    current: boolean;
+    parameters: { name: string; value: number; unit: string }[];
+  }[];
+  for (const { code, paper, notes, unit, parameters, limits } of methodDescriptions())
+    expect(methods).toContainEqual(expect.objectContaining({ code, paper, notes, unit, parameters, limits }));
+  expect(methods.find(({ code }) => code === 'derived:temp_mean_v1')!.parameters).toContainEqual({
+    name: 'hampel',
+    value: 3,
+    unit: '1',
+    meaning: expect.any(String) as string,
+  });
   expect(methods.filter(({ code }) => /hr_ppg_v|sqi_(ppg|ecg)_v/.test(code)).map(({ code, current }) => [code, current])).toEqual([
     ['derived:hr_ppg_v1', false],
     ['derived:hr_ppg_v2', true],

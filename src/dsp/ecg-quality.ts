@@ -23,9 +23,9 @@ import type { QualityFlag } from '../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../signal.ts';
 
 export const ecgQualityWindowSec = 10;
-const MATCH_SEC = 0.15;
+export const MATCH_SEC = 0.15;
 const FLAT_SEC = 0.2;
-const FLAT_MAX = 0.2;
+export const FLAT_MAX = 0.2;
 const PRESENT_MIN_SEC = 3;
 const BEATS_PER_SEC_MIN = 0.3;
 const GUARD_SEC = 0.12; // around a beat, left out of what lies between

@@ -7,15 +7,15 @@ import { BLOCK_SEC, BlockClock, appendValue, medianOf } from './block-values.ts'
 import type { FoundValues } from './block-values.ts';
 
 /** Kleckner 2018 (doi:10.1109/TBME.2017.2758643): conductance outside of this range, or changing faster, is an artefact. */
-const PLAUSIBLE_US = { min: 0.05, max: 60 } as const;
-const SLOPE_MAX_US_PER_SEC = 10;
+export const PLAUSIBLE_US = { min: 0.05, max: 60 } as const;
+export const SLOPE_MAX_US_PER_SEC = 10;
 /** Boucsein 2012 (SPR committee, doi:10.1111/j.1469-8986.2012.01384.x): usual least height of a response, and the longest rise. */
-const RESPONSE_MIN_US = 0.05;
-const RISE_MAX_SEC = 5;
-const RISE_MIN_SEC = 0.5;
+export const RESPONSE_MIN_US = 0.05;
+export const RISE_MAX_SEC = 5;
+export const RISE_MIN_SEC = 0.5;
 /** Faster rises than this are movement: half the height of the range per second is not physiological (Kocielnik 2013: 20 % per second). */
 const RISE_SHARE_MAX_PER_SEC = 0.2;
-const LOW_PASS_HZ = 1;
+export const LOW_PASS_HZ = 1;
 /** A turn counts once the signal came back by this share of RESPONSE_MIN_US: below are ADC steps. */
 const TURN_US = 0.2 * RESPONSE_MIN_US;
 

@@ -53,7 +53,7 @@ const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number, l
  *  A detector confidence below doubtPairs makes an R peak doubtful for variability. Pulse beats are judged by their second alone. */
 const names = { ecg: named(false, 'hr_ecg', 'hrv', 0.5, doubtLimits.ecg), ppg: named(true, 'hr_ppg', 'prv', 0, doubtLimits.ppg) };
 /** A pulse interval longer than this many means hides a beat. */
-const longestMax = 1.45;
+export const longestMax = 1.45;
 
 /** Cadences in the table are shared by the members of a group. */
 const group = (index: number): Method => featureMethods[index]!;
@@ -63,7 +63,7 @@ const newWindow = (size: number): NnWindow => ({ count: 0, nnMs: new Float64Arra
 const scratch = { nn: newWindow(1024), all: newWindow(1024), endSec: new Float64Array(1024), sure: new Uint8Array(1024), unsureBeats: 0 };
 
 /** A median further than this from the mean, per minute: a wave was missed or doubled, or the pulse is irregular. */
-const meanOffMax = 2;
+export const meanOffMax = 2;
 
 /** Intervals of the heart rate at hand: 8 s hold at most 40. */
 const intervals = new Float64Array(64);
@@ -75,8 +75,8 @@ function medianInterval(count: number): number {
 }
 
 /** Shares of intervals of a window at which its flag turns, see flagOf. */
-const excludedSuspect = 0.05;
-const excludedBad = 0.2;
+export const excludedSuspect = 0.05;
+export const excludedBad = 0.2;
 
 export class BeatValues {
   readonly #names: Names;
@@ -266,10 +266,10 @@ function hangsOnUnsure(rmssdMs: number): boolean {
   return Math.abs(Math.sqrt(squares / pairs) / rmssdMs - 1) > unsureMax;
 }
 
-const sureMin = 0.8;
-const unsureMax = 0.05;
-const correctionMax = 1.1;
-const tailMax = 1.4;
+export const sureMin = 0.8;
+export const unsureMax = 0.05;
+export const correctionMax = 1.1;
+export const tailMax = 1.4;
 
 /** Is RMSSD above `tailMax` times its robust twin, 1.4826 x median of |difference|? By counting: sorting took a tenth of the whole chain. */
 function heavyTails(rmssdMs: number): boolean {

@@ -3,11 +3,11 @@ import FFT from 'fft.js';
 
 /** Bands of the Task Force 1996 (doi:10.1161/01.CIR.93.5.1043), Hz. */
 const vlfHz = 0.003;
-const lfHz = 0.04;
-const hfHz = 0.15;
-const endHz = 0.4;
+export const lfHz = 0.04;
+export const hfHz = 0.15;
+export const endHz = 0.4;
 /** 4 Hz, as Kubios and most published work; the HF band ends a factor of five below its half. */
-const resampleHz = 4;
+export const resampleHz = 4;
 const fftSize = 2048;
 
 export type BandPowers = { vlfMs2: number; lfMs2: number; hfMs2: number };

@@ -75,13 +75,3 @@ export const retiredMethods: readonly Method[] = [
       'Did not know the spectral rate: in motion it took arm swing for a pulse (AUC 0.78 on the wrist while running, 0.89 for version 2).',
   }),
 ];
-
-/** Every method version with what is known of it, for GET /api/v1/methods. */
-export function methodDescriptions(): (Method & Readonly<{ kind: 'feature' | 'beat'; current: boolean }>)[] {
-  return [
-    ...Object.values(beatMethods).map((m) => ({ ...m, kind: 'beat' as const, current: true })),
-    ...featureMethods.map((m) => ({ ...m, kind: 'feature' as const, current: true })),
-    ...retiredBeatMethods.map((m) => ({ ...m, kind: 'beat' as const, current: false })),
-    ...retiredMethods.map((m) => ({ ...m, kind: 'feature' as const, current: false })),
-  ];
-}

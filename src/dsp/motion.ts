@@ -5,8 +5,8 @@ import type { Biquad } from './biquad.ts';
 import { BLOCK_SEC, BlockClock, appendValue } from './block-values.ts';
 import type { FoundValues } from './block-values.ts';
 
-const COVERAGE_MIN = 0.5;
-const COVERAGE_GOOD = 0.9;
+export const COVERAGE_MIN = 0.5;
+export const COVERAGE_GOOD = 0.9;
 
 /** `activity`: mean amplitude deviation of the vector magnitude over 8 s, in g.
  *  MAD = mean |r - mean r|, r = |a| (Vähä-Ypyä 2015, doi:10.1371/journal.pone.0134813; epochs of 6 s there). Preferred to ENMO
@@ -62,14 +62,14 @@ export class Activity {
 }
 
 /** A step: a peak of the band-passed magnitude at least this high, g. Gu 2017 uses 0.8 … 1.2 m/s² on phones. */
-const STEP_MIN_G = 0.09;
+export const STEP_MIN_G = 0.09;
 /** Between two steps, s: running at 4 steps/s … slow walking. */
-const STEP_PERIOD = { min: 0.25, max: 1.0 } as const;
+export const STEP_PERIOD = { min: 0.25, max: 1.0 } as const;
 /** Successive step periods differ by less than this share, and heights by less than this factor. */
-const PERIOD_CHANGE = 0.35;
-const HEIGHT_RATIO = 2.5;
+export const PERIOD_CHANGE = 0.35;
+export const HEIGHT_RATIO = 2.5;
 /** So many steps in a row that fit each other make a walk; fewer are gestures. */
-const WALK_STEPS = 6;
+export const WALK_STEPS = 6;
 
 /** `steps`: steps that began in the 8 s block.
  *  Peaks of the band-passed (0.6-4.5 Hz) vector magnitude with the checks of Gu et al. 2017 (Measurement 107, "Robust and accurate

@@ -20,18 +20,18 @@ import { PeriodTracker } from './ppg-period.ts';
 /** Width of the steepness measure. */
 const STEEP_SEC = 0.07;
 /** Two maxima of the slope sum closer than this are one. */
-const MERGE_SEC = 0.12;
+export const MERGE_SEC = 0.12;
 /** A candidate is judged this long after it: its level is that of the 4 s before and the 1 s after it, its period that of 5 and 1 s. */
-const AHEAD_SEC = 1;
+export const AHEAD_SEC = 1;
 /** A path is final this long after its beat entered it. */
-const LAG_SEC = 1;
+export const LAG_SEC = 1;
 /** Missing samples up to this are held at the last value; a longer gap ends the path and starts afresh. */
 const HOLD_SEC = 0.05;
 const BLOCK_SEC = 0.5;
 const TICK_SEC = 0.1;
 
 /** Weights of the path, tuned on 27 BIDMC and 6 IEEE SPC recordings together; see README.md for the split-half check. */
-const weights = {
+export const weights = {
   /** log of the height over the level at which a candidate is worth nothing. */
   logTheta: -1.82,
   /** Size of a candidate: weighted logarithms of the height and steepness of the rise, and of the fall within FALL_SEC after it. */
@@ -57,8 +57,8 @@ const weights = {
 } as const;
 
 /** Shortest interval between two beats (207/min) and the longest step of a path. */
-const IBI_MIN_SEC = 0.289;
-const IBI_MAX_SEC = 3.2;
+export const IBI_MIN_SEC = 0.289;
+export const IBI_MAX_SEC = 3.2;
 
 /** Candidates that a path may still choose from; at most (IBI_MAX + LAG) / MERGE = 44 are alive. */
 const NODES = 64;

@@ -7,14 +7,14 @@ import { FILLED_MAX, PADDED_SIZE, paddedTransform } from './padded-fft.ts';
 export const WINDOW_SEC = 8;
 export const STEP_SEC = 2;
 const STEPS = WINDOW_SEC / STEP_SEC;
-const HIGH_PASS_HZ = 0.4;
-const LOW_PASS_HZ = 8;
+export const HIGH_PASS_HZ = 0.4;
+export const LOW_PASS_HZ = 8;
 /** Spectra are taken from signals averaged down to about this rate. */
 const DECIMATED_HZ = 25;
 
 /** Grid of rates, the states of the path: 39 … 210 bpm in steps of 0.75 bpm. Fewer than 256: a state is a byte. */
 export const RATE_MIN_HZ = 0.65;
-const RATE_MAX_HZ = 3.5;
+export const RATE_MAX_HZ = 3.5;
 export const RATE_STEP_HZ = 0.0125;
 export const STATES = Math.round((RATE_MAX_HZ - RATE_MIN_HZ) / RATE_STEP_HZ) + 1;
 
@@ -23,7 +23,7 @@ export function rateHz(state: number): number {
 }
 
 /** A window with more missing samples than this share has no spectrum. */
-const MISSING_MAX = 0.2;
+export const MISSING_MAX = 0.2;
 
 /** Zero-padded: bins of 0.024 Hz, 20 in the main lobe of the window; between them a parabola through three is exact to 1e-4. */
 const FFT_SIZE = PADDED_SIZE;

@@ -21,7 +21,7 @@ const LAG = 2;
 export const FIRST_FRAME = WINDOW_SEC / STEP_SEC;
 
 /** Tuned on IEEE SPC recordings 01-06; see README.md for what each is worth. */
-const weights = {
+export const weights = {
   /** Power of the accelerometer taken off, in units of both spectra's maxima. */
   motion: 2.5,
   /** Share of the second harmonic's power added to the fundamental's. */

@@ -24,15 +24,15 @@ import { TwoAverageDetector } from './ppg-two-averages.ts';
 import type { QualityFlag } from '../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../signal.ts';
 
-const BEFORE_SEC = 4;
-const AFTER_SEC = 6;
+export const BEFORE_SEC = 4;
+export const AFTER_SEC = 6;
 const WINDOW_SEC = BEFORE_SEC + AFTER_SEC;
 const DECIMATED_HZ = 31.25;
 /** Without a change for this long a sample counts as lost. */
-const FLAT_SEC = 0.2;
-const MATCH_SEC = 0.15;
+export const FLAT_SEC = 0.2;
+export const MATCH_SEC = 0.15;
 /** A window with more missing or flat samples than this is bad whatever the rest says. */
-const LOST_MAX = 0.2;
+export const LOST_MAX = 0.2;
 const BEATS_MIN = 4;
 const RATE_STEP_SEC = 2;
 const RATE_RING = 8;

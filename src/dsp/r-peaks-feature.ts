@@ -1,7 +1,7 @@
 /** The detection signal (moving sum of |slope|) and its peaks, which become candidates. */
 import type { Candidates } from './r-peaks-candidates.ts';
 
-const WINDOW_SEC = 0.16; // of the moving sum of |slope|
+export const WINDOW_SEC = 0.16; // of the moving sum of |slope|
 const DROP = 0.75; // a peak is over when the feature falls below this share of it
 const HOLD_SEC = 0.15; // or after this time
 const RISING_SHARE = 0.75; // of the level of beats, for a peak that rises where the data end

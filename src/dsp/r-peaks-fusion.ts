@@ -2,11 +2,11 @@
 import type { LeadSignal } from './r-peaks-lead.ts';
 import { CAP, SIGNAL_BEATS } from './r-peaks-levels.ts';
 
-const CLEAR_POWER = 3; // a lead's weight: (level of its beats / its mean) to this power
-const FIRST_LEAD = 1.1; // preference for the first lead in that
-const SILENT = 0.2; // a lead whose last 0.3 s are below this share of its mean is left out (lead off, amplifier blocked)
+export const CLEAR_POWER = 3; // a lead's weight: (level of its beats / its mean) to this power
+export const FIRST_LEAD = 1.1; // preference for the first lead in that
+export const SILENT = 0.2; // a lead whose last 0.3 s are below this share of its mean is left out (lead off, amplifier blocked)
 const LEAST_SHARE = 1e-3; // of the height in the sum of the leads, where no lead has anything
-const STRENGTH_MAX = 1.15; // a wave counts at most this many times the level of a lead's beats: an artefact of one lead stays that lead's
+export const STRENGTH_MAX = 1.15; // a wave counts at most this many times the level of a lead's beats: an artefact of one lead stays that lead's
 
 const STEEP_LEAD = 0.15; // share of the weights from which on a lead has a say in how steep a wave is
 

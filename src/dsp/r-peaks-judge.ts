@@ -6,19 +6,19 @@ import type { LeadFusion } from './r-peaks-fusion.ts';
 import type { BeatLevels } from './r-peaks-levels.ts';
 import type { BeatShape } from './r-peaks-shape.ts';
 
-const REFRACTORY_SEC = 0.25; // of two candidates closer than this the lower one is none
+export const REFRACTORY_SEC = 0.25; // of two candidates closer than this the lower one is none
 const NEGLIGIBLE = 0.05; // share of the signal level below which a candidate is noise without further look
 // Score = 5 ln(height / threshold) + terms; a beat when > 0. Weights tuned as src/dsp/README.md says.
 const GAIN = 5;
-const NOISE_WEIGHT = 1.3; // threshold = floor + SIGNAL_WEIGHT (signal - floor), floor = NOISE_WEIGHT x noise level
-const SIGNAL_WEIGHT = 0.42;
+export const NOISE_WEIGHT = 1.3; // threshold = floor + SIGNAL_WEIGHT (signal - floor), floor = NOISE_WEIGHT x noise level
+export const SIGNAL_WEIGHT = 0.42;
 const RAISE = 0.5; // threshold x (1 + RAISE) just after a beat, falling to x 1 ...
 const RAISE_UNTIL = 0.55; // ... at this share of the mean RR
-const T_WAVE_SEC = 0.3; // within this time of a beat ...
-const T_WAVE_SLOPE = 0.8; // ... a flatter wave than this share of its slope is a T wave
+export const T_WAVE_SEC = 0.3; // within this time of a beat ...
+export const T_WAVE_SLOPE = 0.8; // ... a flatter wave than this share of its slope is a T wave
 const PROMINENCE = 0.3; // per ln(height / higher of the two valleys beside it) above 1.5
 const LATE = 2; // per mean RR beyond LATE_FROM, up to LATE_TO
-const LATE_FROM = 1.2;
+export const LATE_FROM = 1.2;
 const LATE_TO = 5;
 const SHAPE = 0.4; // per correlation with the mean beat above 0.7; SHAPE_NOISY more as noise grows
 const SHAPE_NOISY = 1;

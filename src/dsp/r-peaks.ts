@@ -13,21 +13,21 @@ import { BeatLevels } from './r-peaks-levels.ts';
 import { BeatShape, REFINE_SEC, templateHalf } from './r-peaks-shape.ts';
 
 // The detection signal. Decimation first: QRS energy lies below 25 Hz, and 360 samples/s of it triple the cost for the same F1.
-const FEATURE_RATE = 125; // Hz; the detection signal is made at the rate nearest to this that divides fs
-const HIGH_PASS_HZ = 6;
-const LOW_PASS_HZ = 21;
+export const FEATURE_RATE = 125; // Hz; the detection signal is made at the rate nearest to this that divides fs
+export const HIGH_PASS_HZ = 6;
+export const LOW_PASS_HZ = 21;
 
-const LOOK_SEC = 0.6; // a candidate is judged when it knows what follows
-const SEARCH_BACK_RR = 1.25; // no beat for this many mean RR: the best rejected candidate counts ...
-const SEARCH_BACK_SCORE = -2; // ... when its score is above this
+export const LOOK_SEC = 0.6; // a candidate is judged when it knows what follows
+export const SEARCH_BACK_RR = 1.25; // no beat for this many mean RR: the best rejected candidate counts ...
+export const SEARCH_BACK_SCORE = -2; // ... when its score is above this
 const SEARCH_BACK_MIN_SEC = 0.33;
 const TOO_OLD_SEC = 1.8;
 
-const LEARN_SEC = 1.58; // candidates are held back this long at the start
+export const LEARN_SEC = 1.58; // candidates are held back this long at the start
 const SILENCE_SEC = 5; // no beat for this long: learn anew, but not far below the old level
-const SHORT_GAP_SEC = 0.05; // the filters wait
-const FORGET_GAP_SEC = 10; // levels are learned anew after a longer gap
-const LATENCY_SEC = 2;
+export const SHORT_GAP_SEC = 0.05; // the filters wait
+export const FORGET_GAP_SEC = 10; // levels are learned anew after a longer gap
+export const LATENCY_SEC = 2;
 
 /** What one lead looks like to the detector while it is pushed. */
 export type LeadListener = {

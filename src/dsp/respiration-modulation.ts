@@ -141,7 +141,7 @@ export class RespirationModulation {
 }
 
 /** Rates of two modulations within this are taken to be of the same breaths, breaths/min. */
-const AGREE_PER_MIN = 2;
+export const AGREE_PER_MIN = 2;
 
 /** The rate of breathing from the rates of the modulations, in the order of `modulations`: that of the tops, or its mean with the nearer of the
  *  others when they agree; that of the heights where the tops show none. Karlen's mean of all three is worse on BIDMC (README.md): sedated

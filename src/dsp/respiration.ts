@@ -7,7 +7,7 @@ import type { BeatDetector, FoundBeats } from './kernel.ts';
 const DECIMATED_HZ = 12.5;
 /** Band, and the share of the usual swing that the signal must go back before a turn counts (Schäfer & Kratky 2008: 0.2-0.3 of a quartile).
  *  `channel` for a respiration channel, `surrogate` for the modulation of a pulse, where other rhythms are as large (measured, README.md). */
-const settings = {
+export const settings = {
   channel: { highPassHz: 0.08, lowPassHz: 0.9, turnShare: 0.35 },
   surrogate: { highPassHz: 0.15, lowPassHz: 0.6, turnShare: 0.22 },
 } as const;
@@ -16,7 +16,7 @@ const BLOCK_SEC = 2;
 const BLOCKS = 6;
 const RANGE_BLOCKS = 3;
 /** Two breaths are at least this far apart: 60 /min. */
-const PERIOD_MIN_SEC = 1;
+export const PERIOD_MIN_SEC = 1;
 const HOLD_SEC = 0.5;
 
 /** Finds breaths in a respiration signal (impedance, belt, flow, or a surrogate): the tops between two turns, as count-orig of

@@ -10,19 +10,19 @@
  *  - two thresholds: 4.5 spreads; 3.5 where more than 3 % around is rejected already. Clean recordings keep every interval (median
  *    window), and where there are faults the small ones are caught too. One threshold of 3.5 costs 3 % of RMSSD on clean recordings.
  *  Everything looks at most 64 s (three times nested) back and 11 beats ahead within the chain, so live and recomputed agree. */
-const medianBack = 10;
-const medianAhead = 3;
-const outlierShare = 0.3;
-const spreadUs = 64e6;
+export const medianBack = 10;
+export const medianAhead = 3;
+export const outlierShare = 0.3;
+export const spreadUs = 64e6;
 const spreadAhead = 3;
 const spreadQuantile = 0.4;
 /** The 40 % quantile of |x| of a standard normal x. */
 const quantileSigma = 0.524;
 const spreadCountMin = 8;
 const spreadFloorUs = 2000;
-const firstSigmas = 4.5;
-const secondSigmas = 3.5;
-const alertShare = 0.03;
+export const firstSigmas = 4.5;
+export const secondSigmas = 3.5;
+export const alertShare = 0.03;
 /** At the start of a chain the spread of the first intervals is taken from this many. */
 const headCount = 32;
 

@@ -10,11 +10,11 @@ import type { FoundValues } from './block-values.ts';
 export const textbookCalibration: Spo2Calibration = { offset: 110, slope: 25 };
 
 /** Least correlation of the two pulsatile parts: below it they are not one pulse. */
-const CORRELATION_MIN = 0.9;
-const CORRELATION_GOOD = 0.97;
+export const CORRELATION_MIN = 0.9;
+export const CORRELATION_GOOD = 0.97;
 /** Least pulsatile share (perfusion), of the infrared DC. */
-const PERFUSION_MIN = 0.0005;
-const LOST_MAX = 0.2;
+export const PERFUSION_MIN = 0.0005;
+export const LOST_MAX = 0.2;
 
 /** `spo2`: R = slope of red AC / DC on infrared AC / DC over 8 s (total least squares through 0 of the band-passed, normalised signals; by
  *  beats or by RMS the noise of either adds to R), SpO2 = offset - slope * R, limited to 0 … 100 %.

@@ -5,15 +5,15 @@ import { BLOCK_SEC, BlockClock, appendValue, medianOf } from './block-values.ts'
 import type { FoundValues } from './block-values.ts';
 
 /** Outside of this a reading is not skin, °C (sensor off, shorted, or in the sun). */
-const PLAUSIBLE = { min: 10, max: 45 } as const;
+export const PLAUSIBLE = { min: 10, max: 45 } as const;
 /** Hampel's factor: a sample further than this many robust standard deviations from the median is an artefact. */
-const HAMPEL = 3;
+export const HAMPEL = 3;
 const MAD_TO_SIGMA = 1.4826;
 /** Floor of the robust deviation, °C: sensors resolve 0.02 °C and a quantised plateau has a median deviation of 0. */
-const SIGMA_MIN = 0.02;
+export const SIGMA_MIN = 0.02;
 /** Worn on the skin readings lie in here (Kleckner 2018, doi:10.1109/TBME.2017.2758643: 30-40 °C for a good contact); else suspect. */
-const WORN = { min: 25, max: 41 } as const;
-const COVERAGE_MIN = 0.5;
+export const WORN = { min: 25, max: 41 } as const;
+export const COVERAGE_MIN = 0.5;
 
 /** `temp_mean`: mean of the samples of 8 s that a Hampel identifier (Davies & Gather 1993, doi:10.1080/01621459.1993.10476339) leaves.
  *  Unit: °C in, °C out. Latency: the block (8 s).

@@ -65,6 +65,13 @@ export type BiosignalDeps = Readonly<{
   methods?: readonly MethodDescription[];
 }>;
 
+const MethodParameterSchema = exactly({
+  name: Type.String({ description: 'snake_case, unique within the method.' }),
+  value: Type.Number(),
+  unit: Type.String({ description: "UCUM; '1' for ratios and counts." }),
+  meaning: Type.String(),
+});
+
 /** A method as src/dsp describes it. */
 export type MethodDescription = Readonly<{
   code: string;
@@ -83,6 +90,8 @@ export type MethodDescription = Readonly<{
   scope: 'stream' | 'channel';
   paper: string;
   notes: string;
+  parameters: readonly Static<typeof MethodParameterSchema>[];
+  limits: readonly string[];
 }>;
 
 const MethodSchema = exactly({
@@ -99,7 +108,13 @@ const MethodSchema = exactly({
   coverage_min: nullable(Type.Number({ description: 'Least share of the window that must be covered for a value to exist.' })),
   scope: nullable(oneOf(['stream', 'channel'])),
   paper: Type.String(),
-  notes: Type.String({ description: 'Parameters, deviations from the paper, limits, delay.' }),
+  parameters: Type.Array(MethodParameterSchema, {
+    description: 'The constants that this release computes it with; empty for methods that it does not compute.',
+  }),
+  limits: Type.Array(Type.String(), {
+    description: 'Where the method ends: needed input, what makes values suspect, known failures. Likewise.',
+  }),
+  notes: Type.String({ description: 'Deviations from the paper, delay, what changed since the version before.' }),
 });
 
 /** Methods of this release and of stored values, by code. */
@@ -119,6 +134,8 @@ function listMethods(known: readonly MethodDescription[], stored: readonly Store
     coverage_min: m.coverageMin,
     scope: m.scope,
     paper: m.paper,
+    parameters: [...m.parameters],
+    limits: [...m.limits],
     notes: m.notes,
   }));
   const foreign = stored
@@ -137,6 +154,8 @@ function listMethods(known: readonly MethodDescription[], stored: readonly Store
       coverage_min: null,
       scope: null,
       paper: '',
+      parameters: [],
+      limits: [],
       notes: '',
     }));
   return [...described, ...foreign].toSorted((a, b) => (a.code < b.code ? -1 : 1));
