@@ -1,19 +1,24 @@
 /** How many samples per second and core do R-peak detection and ECG quality take, over a plain Float32 sum pass of the same signal?
  *
- *  node bench/micro/r-peaks.bench.ts [rounds]
- *  30 minutes of a seeded synthetic ECG at 360 Hz; packets of 90 and whole; CPU time of the process; variants interleaved, best and
- *  median of the rounds. The sum pass is the speed of merely reading the samples on this machine under its present load. Where `python3` can
- *  import sleepecg, its C detector takes the same samples in the same run. */
-import { spawnSync } from 'node:child_process';
+ *  node bench/micro/r-peaks.bench.ts [rounds] [RECORD.hea]
+ *  30 minutes of a seeded synthetic ECG at 360 Hz, or the first lead of a WFDB record; packets of 90 and whole; CPU time of the process;
+ *  variants interleaved, best and median of the rounds. The sum pass is the speed of merely reading the samples on this machine under its
+ *  present load; two biquads, a square and a moving sum are the least that a detector without decimation would do. With BENCH_NATIVE_DIR
+ *  native detectors take the same samples in the same run, see bench/lib/native-peers.ts. */
+import { resolve } from 'node:path';
+import { highPass, lowPass } from '../../src/dsp/biquad.ts';
 import { noBeats } from '../../src/dsp/kernel-beats.ts';
 import { EcgKernel, noJudgements } from '../../src/dsp/kernel-ecg.ts';
 import { RPeakDetector } from '../../src/dsp/r-peaks.ts';
+import { physicalSamples, readRecord } from '../../src/formats/wfdb.ts';
 import type { GoalName } from '../lib/goals.ts';
-import { report, reportMedian } from '../lib/result.ts';
+import { reportPeers } from '../lib/native-peers.ts';
+import { reportMedian } from '../lib/result.ts';
 
-const FS = 360;
-const N = 1800 * FS;
 const rounds = Number(process.argv[2] ?? 15);
+const record = process.argv[3] === undefined ? null : await readRecord(resolve(process.argv[3]));
+const FS = record?.fs ?? 360;
+const N = record?.leads[0]!.samples.length ?? 1800 * FS;
 
 function syntheticEcg(): Float64Array {
   const x = new Float64Array(N);
@@ -31,13 +36,44 @@ function syntheticEcg(): Float64Array {
   return x;
 }
 
-const x = syntheticEcg();
+const x = record === null ? syntheticEcg() : physicalSamples(record.leads[0]!);
 const x32 = Float32Array.from(x);
+const filtered = new Float64Array(N);
 let keep = 0;
 
 function sumPass(): void {
   let sum = 0;
   for (let i = 0; i < x32.length; i++) sum += x32[i]!;
+  keep += sum;
+}
+
+/** Band-pass, square of the slope, moving sum of 50: every sample, no decisions. */
+function filterPass(): void {
+  const { b0: h0, b1: h1, b2: h2, a1: g1, a2: g2 } = highPass(6, FS);
+  const { b0: l0, b1: l1, b2: l2, a1: m1, a2: m2 } = lowPass(15, FS);
+  const window = new Float64Array(50);
+  let hz1 = 0;
+  let hz2 = 0;
+  let lz1 = 0;
+  let lz2 = 0;
+  let previous = 0;
+  let sum = 0;
+  let at = 0;
+  for (let i = 0; i < x.length; i++) {
+    const value = x[i]!;
+    const h = h0 * value + hz1;
+    hz1 = h1 * value - g1 * h + hz2;
+    hz2 = h2 * value - g2 * h;
+    const y = l0 * h + lz1;
+    lz1 = l1 * h - m1 * y + lz2;
+    lz2 = l2 * h - m2 * y;
+    const square = (y - previous) * (y - previous);
+    previous = y;
+    sum += square - window[at]!;
+    window[at] = square;
+    if (++at === 50) at = 0;
+    filtered[i] = sum;
+  }
   keep += sum;
 }
 
@@ -67,6 +103,7 @@ function kernelPass(leads: readonly Float64Array[], packet: number): () => void 
 
 const variants: [string, () => void, number, GoalName?][] = [
   ['Float32 sum pass', sumPass, 1],
+  ['two biquads and a moving sum', filterPass, 1],
   ['R peaks, packets of 90', detectPass([x], 90), 1, 'P7 peaks'],
   ['R peaks, whole', detectPass([x], N), 1],
   ['R peaks, 2 leads, packets of 90', detectPass([x, x], 90), 2],
@@ -89,25 +126,15 @@ variants.forEach(([name, , , goal], v) => {
   reportMedian({ name: `${name}: times the sum pass`, unit: 'times' }, ratios);
 });
 
-/** M samples/s of sleepecg's C detector (CPU time, best of 5); null where it is not installed. */
-function sleepecgRate(): number | null {
-  const script = `
-import sys, time, numpy, sleepecg
-x = numpy.frombuffer(sys.stdin.buffer.read(), dtype=numpy.float64)
-best = 0.0
-for _ in range(5):
-    start = time.process_time()
-    sleepecg.detect_heartbeats(x, ${FS})
-    best = max(best, len(x) / (time.process_time() - start) / 1e6)
-print(best)`;
-  const { status, stdout } = spawnSync('python3', ['-c', script], { input: new Uint8Array(x.buffer), encoding: 'utf8' });
-  return status === 0 ? Number(stdout) : null;
-}
-
-const native = sleepecgRate();
-if (native === null) console.log('sleepecg is not on this machine: no native peer beside it');
-else {
-  report({ name: 'sleepecg C, whole', value: native, unit: 'M samples/s', better: 'higher' });
-  report({ name: 'R peaks, whole: times sleepecg C', value: Math.max(...rates[2]!) / native, unit: 'times', better: 'higher' });
-}
+const inPackets = detectPass([x], 90);
+reportPeers('R peaks, packets of 90', x, FS, (times) => {
+  let best = 0;
+  for (let i = 0; i < times; i++) {
+    const start = process.cpuUsage();
+    inPackets();
+    const { user, system } = process.cpuUsage(start);
+    best = Math.max(best, N / (user + system));
+  }
+  return best;
+});
 if (keep === 0) throw new Error('nothing was computed');
