@@ -1,0 +1,2 @@
+-- channels-one-by-one
+SELECT 1;
