@@ -8,7 +8,7 @@ import * as motion from './motion.ts';
 import * as pulseBeats from './ppg-beats.ts';
 import * as motionChannel from './ppg-motion-channel.ts';
 import * as motionRate from './ppg-motion-hr.ts';
-import { motionFlagLimits } from './ppg-motion-trust.ts';
+import { motionFlagLimits, stillG } from './ppg-motion-trust.ts';
 import * as ppgQuality from './ppg-quality.ts';
 import * as rPeaks from './r-peaks.ts';
 import * as rFeature from './r-peaks-feature.ts';
@@ -274,6 +274,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('change', motionRate.weights.changeBpm, '/min', 'standard deviation of the change in 2 s'),
       p('prior', motionRate.weights.priorBpm, '/min', 'most likely rate before anything is known'),
       p('missing_max', motionChannel.MISSING_MAX, '1', 'share of missing samples above which a window has no spectrum'),
+      p('still', stillG, 'g', 'motion at which stride power counts half'),
       p('good', motionFlagLimits.good, '1', 'probability of being within 5 /min from which a rate is good'),
       p('bad', motionFlagLimits.bad, '1', 'probability below which it is bad'),
       p(

@@ -11,7 +11,7 @@
  *  The past enters through the path only. Started afresh 16 s before a 64 s segment, as the engine does, it loses nothing measurable
  *  against an unbroken run (README.md), so it is a pure function of bounded past.
  *
- *  Units: PPG any scale and sign, acceleration in g or m/s² (relative only). Works at rest and without an accelerometer too. */
+ *  Units: PPG any scale and sign, acceleration in g (m/s² gives the same rates, but other trust). Works at rest and without an accelerometer too. */
 import { MotionChannel, RATE_STEP_HZ, STATES, STEP_SEC, WINDOW_SEC, rateHz } from './ppg-motion-channel.ts';
 import { RateTrust } from './ppg-motion-trust.ts';
 
@@ -219,7 +219,7 @@ export class PpgMotionHeartRate {
     let stridePower = 0;
     for (let s = Math.max(0, state - PEAK_REACH); s <= Math.min(STATES - 1, state + PEAK_REACH); s++)
       if (stride[s]! > stridePower) stridePower = stride[s]!;
-    const trust = this.trust.of(bpm, share[state]! / 255, laterShare / 255, score[end]! - rival, stridePower / 255);
+    const trust = this.trust.of(bpm, share[state]! / 255, laterShare / 255, score[end]! - rival, stridePower / 255, motion);
     if (usable) appendRate(out, endSec, bpm, share[state]! / 255, trust, motion);
     else appendRate(out, endSec, Number.NaN, 0, 0, motion);
     this.#emitted++;

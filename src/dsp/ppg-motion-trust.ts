@@ -8,8 +8,10 @@ import type { QualityFlag } from '../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../signal.ts';
 
 /** In the order of the measures. */
-export const motionTrustModel = { constant: 3.42, of: [-4.24, 0.189, 0.326, -0.361] } as const;
+export const motionTrustModel = { constant: 3.5, of: [-4.65, 0.19, 0.336, -0.401] } as const;
 export const motionTrustMeasures = ['stride', 'margin', 'weakest', 'moved'] as const;
+/** Motion that counts half, g: a hand at rest has a spectrum too, of nothing that moves blood. */
+export const stillG = 0.05;
 /** Beyond this a rival path does not matter. */
 const MARGIN_MAX = 12;
 const SHARE_MIN = 0.02;
@@ -26,7 +28,7 @@ export function motionRateFlag(trust: number, confidence: number, motion: number
 
 /** Remembers the last two rates. */
 export class RateTrust {
-  /** Of the last rate: largest power of the accelerometer near it over its largest anywhere; log score of the best path over that of the best one
+  /** Of the last rate: largest power of the accelerometer near it over its largest anywhere, less where hardly anything moves; log score of the best path over that of the best one
    *  through a rate more than 6 bpm away, at most 12; log of the smallest share of power near the rate (two windows before to two after); log of
    *  1 + the bpm by which it moved. */
   readonly measures = new Float64Array(motionTrustMeasures.length);
@@ -42,13 +44,14 @@ export class RateTrust {
   }
 
   /** @param share of the cleaned power near the rate or twice the rate, 0..1  @param laterShare the smallest of the windows after it that
-   *  are known  @param margin, stride as in `measures`
+   *  are known  @param margin as in `measures`
+   *  @param stride the accelerometer's power at the rate over its largest, 0..1  @param motionG its root mean square, g
    *  @returns probability that the rate is within 5 bpm */
-  of(bpm: number, share: number, laterShare: number, margin: number, stride: number): number {
+  of(bpm: number, share: number, laterShare: number, margin: number, stride: number, motionG: number): number {
     let moved = this.#known > 0 ? Math.abs(bpm - this.#bpm1) : 0;
     if (this.#known > 1) moved = Math.max(moved, Math.abs(bpm - this.#bpm2));
     const { measures } = this;
-    measures[0] = stride;
+    measures[0] = (stride * motionG) / (motionG + stillG);
     measures[1] = Math.min(MARGIN_MAX, margin);
     measures[2] = Math.log(Math.max(SHARE_MIN, Math.min(share, laterShare, this.#share1, this.#share2)));
     measures[3] = Math.log1p(moved);
