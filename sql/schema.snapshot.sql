@@ -1633,9 +1633,9 @@ allowed_origin: allowed_origin_own for ALL to biosignal_api using ((project_id I
 allowed_origin: allowed_origin_service for ALL to biosignal_ingest, biosignal_worker using (true)
 api_key: api_key_own for ALL to biosignal_api using ((organization_id = current_organization()))
 api_key: api_key_service for ALL to biosignal_ingest, biosignal_worker using (true)
-artifact: artifact_own for ALL to biosignal_api using ((episode_id IN ( SELECT episode.id
-   FROM episode
-  WHERE (episode.organization_id = current_organization()))))
+artifact: artifact_own for ALL to biosignal_api using ((EXISTS ( SELECT
+   FROM episode e
+  WHERE ((e.id = artifact.episode_id) AND (e.organization_id = current_organization())))))
 artifact: artifact_service for ALL to biosignal_ingest, biosignal_worker using (true)
 audit_log: audit_log_own for ALL to biosignal_api using ((organization_id = current_organization()))
 audit_log: audit_log_read for SELECT to biosignal_audit using ((organization_id = current_organization()))
@@ -1683,9 +1683,9 @@ sdk_key: sdk_key_own for ALL to biosignal_api using ((project_id IN ( SELECT pro
 sdk_key: sdk_key_service for ALL to biosignal_ingest, biosignal_worker using (true)
 stream: stream_own for ALL to biosignal_api using ((organization_id = current_organization()))
 stream: stream_service for ALL to biosignal_ingest, biosignal_worker using (true)
-stream_channel: stream_channel_own for ALL to biosignal_api using ((stream_id IN ( SELECT stream.id
-   FROM stream
-  WHERE (stream.organization_id = current_organization()))))
+stream_channel: stream_channel_own for ALL to biosignal_api using ((EXISTS ( SELECT
+   FROM stream s
+  WHERE ((s.id = stream_channel.stream_id) AND (s.organization_id = current_organization())))))
 stream_channel: stream_channel_service for ALL to biosignal_ingest, biosignal_worker using (true)
 task: task_own for ALL to biosignal_api using ((organization_id = current_organization()))
 task_schedule: task_schedule_own for ALL to biosignal_api using ((organization_id = current_organization()))

@@ -81,7 +81,14 @@ afterAll(async () => {
   await database.close();
 });
 
-type Plan = { 'Relation Name'?: string; 'Actual Loops'?: number; Plans?: Plan[] };
+type Plan = {
+  'Relation Name'?: string;
+  'Actual Loops'?: number;
+  'Actual Rows'?: number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Join Filter'?: number;
+  Plans?: Plan[];
+};
 
 type PlanRow = { 'QUERY PLAN': { Plan: Plan }[] };
 const explain = 'explain (analyze, costs off, format json)';
@@ -192,4 +199,26 @@ test.each(['asc', 'desc'] as const)('observations, reported and derived, %s', as
     expect(rows).toHaveLength(1);
     expectOnePart(opened);
   }
+});
+
+test('channels are found without a look at the other streams of the organization', async () => {
+  await database.pool.query(
+    `insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, started_at)
+     select organization_id, project_id, device_id, xuser_id, uuid_send(gen_random_uuid()), epoch_ns, started_at
+     from stream, generate_series(1, 3000) where id = $1`,
+    [stream.streamId],
+  );
+  await database.pool.query('vacuum analyze stream');
+  const { rows } = await organizationPool(roles.api, tenant.orgId).query<PlanRow>(
+    `${explain} select c.code from stream_channel c join stream s on s.id = c.stream_id where c.stream_id = ${stream.streamId}`,
+  );
+  let streamRows = 0;
+  const walk = (plan: Plan): void => {
+    const skipped = (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Join Filter'] ?? 0);
+    if (plan['Relation Name'] === 'stream') streamRows += (plan['Actual Rows']! + skipped) * plan['Actual Loops']!;
+    for (const inner of plan.Plans ?? []) walk(inner);
+  };
+  walk(rows[0]!['QUERY PLAN'][0]!.Plan);
+  expect(streamRows).toBeGreaterThan(0);
+  expect(streamRows).toBeLessThan(10);
 });
