@@ -1,6 +1,6 @@
 /** What one HTTP request costs: a packet over POST /ingest/raw-packet, by the process's own CPU seconds, against a bare uWebSockets.js handler
  *  in the same run (interleaved); verifications of a token per second with the cache; observations, features and charts per second with p99
- *  on a database that holds SAMPLES samples.
+ *  on a database that holds SAMPLES samples, and the service's main thread over that of a bare handler.
  *
  *  BIO_BENCH_DATABASE_URL: a server for the databases of the run. BIO_BENCH_SAMPLES: default 1e8 (0 leaves the reads out).
  *  BIO_BENCH_PROFILE=layer (or service, bare): writes a processor profile of it into .cache, for npm run flame. */
@@ -259,32 +259,48 @@ async function reads(url: string): Promise<void> {
         }),
       }),
   };
+  const bare = await start('bare', url);
+  const nothing = (): Promise<Response> => fetch(`http://127.0.0.1:${bare.ready.port}/`);
+  for (let i = 0; i < 2000; i++) await (await nothing()).arrayBuffer();
   for (const [name, ask] of Object.entries(questions)) {
     for (let i = 0; i < 40; i++) await (await ask()).arrayBuffer();
-    const tookMs: number[] = [];
-    const untilMs = performance.now() + READ_SEC * 1000;
-    const before = threadsCpuSec(server.child.pid!);
-    await Promise.all(
-      Array.from({ length: 4 }, async () => {
-        while (performance.now() < untilMs) {
-          const sentMs = performance.now();
-          const response = await ask();
-          const { byteLength } = await response.arrayBuffer();
-          if (response.status !== 200 || byteLength < 100) throw new Error(`${name}: ${response.status}, ${byteLength} bytes`);
-          tookMs.push(performance.now() - sentMs);
-        }
-      }),
-    );
-    const cpu = threadsCpuSec(server.child.pid!).main - before.main;
-    tookMs.sort((a, b) => a - b);
-    const note = `${(40 * seconds * 250).toExponential(1)} samples stored, 4 clients; ${((cpu / tookMs.length) * 1000).toFixed(2)} ms of the service's main thread each`;
+    const { tookMs, cpuMs } = await askFor(READ_SEC, ask, server, 200);
+    const least = await askFor(READ_SEC / 4, nothing, bare, 202);
+    const note = `${(40 * seconds * 250).toExponential(1)} samples stored, 4 clients; ${cpuMs.toFixed(2)} ms of the service's main thread each`;
     report({ name: `${name}: requests`, value: tookMs.length / READ_SEC, unit: '/s', better: 'higher', note });
     report({ name: `${name}: p99`, value: tookMs[Math.floor(tookMs.length * 0.99)]!, unit: 'ms', better: 'lower' });
+    report({ name: `${name}: main thread over a bare handler`, value: cpuMs / least.cpuMs, unit: 'x', better: 'lower' });
   }
+  bare.child.kill();
   const stopped = once(server.child, 'exit');
   server.child.kill();
   await stopped;
   await database.close();
+}
+
+/** Four clients ask one question after the other. @returns wall times, ascending, and processor time of the server's main thread for one */
+async function askFor(
+  forSec: number,
+  ask: () => Promise<Response>,
+  server: Running,
+  status: number,
+): Promise<{ tookMs: readonly number[]; cpuMs: number }> {
+  const tookMs: number[] = [];
+  const untilMs = performance.now() + forSec * 1000;
+  const before = threadsCpuSec(server.child.pid!);
+  await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      while (performance.now() < untilMs) {
+        const sentMs = performance.now();
+        const response = await ask();
+        const { byteLength } = await response.arrayBuffer();
+        if (response.status !== status || byteLength < 60) throw new Error(`${response.url}: ${response.status}, ${byteLength} bytes`);
+        tookMs.push(performance.now() - sentMs);
+      }
+    }),
+  );
+  const cpu = threadsCpuSec(server.child.pid!).main - before.main;
+  return { tookMs: tookMs.sort((a, b) => a - b), cpuMs: (1000 * cpu) / tookMs.length };
 }
 
 function median(list: readonly number[]): number {

@@ -6,6 +6,7 @@ import type { SubjectId } from '../signal.ts';
 import type { Db } from './api-keys.ts';
 import { checkConsent } from './consents.ts';
 import type { ConsentPurpose } from './consents.ts';
+import { prepared } from '../storage/prepared.ts';
 
 export type Subject = Readonly<{ id: SubjectId; externalId: string; orgId: string; projectId: string; timeZone: string }>;
 export type OwnedStream = Readonly<{ id: number; uuid: string; subjectId: SubjectId; orgId: string; projectId: string; deviceId: string }>;
@@ -56,7 +57,8 @@ export async function ownSubject(
     time_zone: string;
     missing: readonly ConsentPurpose[];
   }>(
-    `select x.id, x.external_id, x.organization_id, x.project_id, coalesce(x.time_zone, p.time_zone) as time_zone,
+    prepared(
+      `select x.id, x.external_id, x.organization_id, x.project_id, coalesce(x.time_zone, p.time_zone) as time_zone,
        case when p.consent_required = '{}' then '{}' else missing_consents(x.id) end as missing
      from (
        select id from xuser where id = $5::uuid
@@ -64,7 +66,8 @@ export async function ownSubject(
      ) named join xuser x using (id) join project p on p.id = x.project_id
      where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3::uuid is null or x.id = $3) and p.archived_at is null
      order by x.id = $5::uuid desc limit 2`,
-    [orgOf(caller), projectOf(caller), own, wanted, uuid.test(wanted) ? wanted : null],
+      [orgOf(caller), projectOf(caller), own, wanted, uuid.test(wanted) ? wanted : null],
+    ),
   );
   const row = rows[0];
   if (row === undefined) throw new PipelineError('not_found', 'There is no such user.');
@@ -92,11 +95,13 @@ export async function ownStream(db: Db, caller: Caller, streamId: string): Promi
       device_id: string;
       missing: readonly ConsentPurpose[];
     }>(
-      `select s.id, s.uuid, s.xuser_id, s.organization_id, s.project_id, d.external_id as device_id,
+      prepared(
+        `select s.id, s.uuid, s.xuser_id, s.organization_id, s.project_id, d.external_id as device_id,
          case when p.consent_required = '{}' then '{}' else missing_consents(s.xuser_id) end as missing
        from stream s join device d on d.id = s.device_id join project p on p.id = s.project_id
        where s.uuid = $1 and s.organization_id = $2 and ($3::uuid is null or s.project_id = $3) and ($4::uuid is null or s.xuser_id = $4)`,
-      [streamId, orgOf(caller), projectOf(caller), ownSubjectOf(caller)],
+        [streamId, orgOf(caller), projectOf(caller), ownSubjectOf(caller)],
+      ),
     );
     const row = rows[0];
     if (row !== undefined) {

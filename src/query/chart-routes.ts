@@ -7,6 +7,7 @@ import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, QualityMask, Timestamp } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
+import { prepared } from '../storage/prepared.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chartAggregates, readChart } from './chart.ts';
 import type { ChartAggregate, ChartSeries } from './chart.ts';
@@ -148,8 +149,7 @@ async function namedSeries(db: Db, projectId: string, input: SeriesInput, i: num
   if (input.feature !== undefined) {
     const { feature } = input;
     const { rows } = await db.query<{ unit: string }>(
-      `select unit from method where kind = 'feature' and name = $1 order by id desc limit 1`,
-      [feature],
+      prepared(`select unit from method where kind = 'feature' and name = $1 order by id desc limit 1`, [feature]),
     );
     return {
       name: feature,

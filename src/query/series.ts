@@ -1,6 +1,7 @@
-/** Columns of long series: 100,000 values need no 100,000 objects here. Features come as arrays in the database's binary form, beats as JSON
+/** Columns of long series: 100,000 values need no 100,000 objects here. Features come as arrays in the database's binary form (in base64, because a bytea comes as hex), beats as JSON
  *  text. Aggregates take their input in the order of the sorted subquery; an ORDER BY of their own would sort once per column. */
 import type { Db } from '../auth/api-keys.ts';
+import { prepared } from '../storage/prepared.ts';
 
 export type SeriesFilter = Readonly<{
   streamId: number;
@@ -30,7 +31,7 @@ export type FeatureSeries = Readonly<{
 
 const inSource = `from feature f
   where f.stream_id = $1 and f.method_id = s.id and f.channel_no = s.channel_no
-    and f.time >= coalesce($4::timestamptz, '-infinity') and f.time < coalesce($5::timestamptz, 'infinity')
+    and f.time >= $4::timestamptz and f.time < $5::timestamptz
     and f.qmask <= $6 and f.value is not null and f.value < 'infinity' and f.value > '-infinity'`;
 /** Straight from the key, in its order. */
 const everyValue = `select f.time, f.ts_ns, f.value, f.qmask ${inSource} and $7::float8 is null order by f.time limit $8`;
@@ -49,12 +50,13 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
     code: string;
     cadence_hz: number | null;
     n: number;
-    ts: Buffer | null;
-    val: Buffer | null;
-    q: Buffer | null;
+    ts: string | null;
+    val: string | null;
+    q: string | null;
     last: string | null;
   }>(
-    `with channel as (
+    prepared(
+      `with channel as (
        select -1::smallint as channel_no union all select channel_no from stream_channel where stream_id = $1
      ), source as (
        select distinct on (m.name) m.id, m.name, m.code, m.cadence_hz, c.channel_no
@@ -63,19 +65,29 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
          and exists (
            select from feature f
            where f.stream_id = $1 and f.method_id = m.id and f.channel_no = c.channel_no
-             and f.time >= coalesce($4::timestamptz, '-infinity') and f.time < coalesce($5::timestamptz, 'infinity')
+             and f.time >= $4::timestamptz and f.time < $5::timestamptz
            offset 0 -- one probe each, see chart-sources.ts
          )
        order by m.name, m.id desc, c.channel_no
      )
      select s.name, s.code, s.cadence_hz, v.*
      from source s cross join lateral (
-       select count(*)::integer as n, array_send(array_agg(p.ts_ns)) as ts, array_send(array_agg(p.value)) as val,
-         array_send(array_agg(p.qmask::integer::"char")) as q, to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
+       select count(*)::integer as n, encode(array_send(array_agg(p.ts_ns)), 'base64') as ts, encode(array_send(array_agg(p.value)), 'base64') as val,
+         encode(array_send(array_agg(p.qmask::integer::"char")), 'base64') as q, to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
        from (${chosen}) p
      ) v
      order by s.name`,
-    [filter.streamId, filter.names, filter.methodCode, filter.since, filter.until, filter.qualityMax, filter.cadenceHz, filter.limit],
+      [
+        filter.streamId,
+        filter.names,
+        filter.methodCode,
+        filter.since ?? '-infinity',
+        filter.until ?? 'infinity',
+        filter.qualityMax,
+        filter.cadenceHz,
+        filter.limit,
+      ],
+    ),
   );
   return rows.map((row) => ({
     name: row.name,
@@ -91,14 +103,15 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
 /** Header of array_send for one dimension without nulls: dimensions, null flag, type, length, lower bound. */
 const ARRAY_HEADER_BYTES = 20;
 
-/** Reads what array_send wrote: each element has its length before it, all in network order. */
+/** Reads what array_send wrote, in base64: each element has its length before it, all in network order. */
 function columnOf<T extends BigInt64Array | Float64Array | Uint8Array>(
-  sent: Buffer | null,
+  base64: string | null,
   out: T,
   elementBytes: number,
   read: (view: DataView, at: number) => T[number],
 ): T {
-  if (sent === null) return out;
+  if (base64 === null) return out;
+  const sent = Buffer.from(base64, 'base64');
   const stride = 4 + elementBytes;
   if (sent.length !== ARRAY_HEADER_BYTES + stride * out.length) throw new Error(`array of ${sent.length} bytes for ${out.length} elements`);
   const view = new DataView(sent.buffer, sent.byteOffset, sent.byteLength);
@@ -139,13 +152,14 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
     q: string | null;
     last: string | null;
   }>(
-    `with source as (
+    prepared(
+      `with source as (
        select m.id, m.code, c.channel_no, c.code as channel_code
        from method m cross join stream_channel c
        where m.kind = 'beat' and c.stream_id = $1 and ($2::text is null or c.code = $2) and ($3::text is null or m.code = $3)
          and exists (
            select from beat b
-           where b.time >= coalesce($4::timestamptz, '-infinity') and b.time < coalesce($5::timestamptz, 'infinity')
+           where b.time >= $4::timestamptz and b.time < $5::timestamptz
              and b.stream_id = $1 and b.channel_no = c.channel_no and b.method_id = m.id
            offset 0
          )
@@ -159,13 +173,14 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
        from (
          select b.time, b.ts_ns, b.interval_ms, b.kind, b.qmask from beat b
          where b.stream_id = $1 and b.channel_no = s.channel_no and b.method_id = s.id
-           and b.time >= coalesce($4::timestamptz, '-infinity') and b.time < coalesce($5::timestamptz, 'infinity')
+           and b.time >= $4::timestamptz and b.time < $5::timestamptz
          order by b.time limit $6
        ) p
      ) v
      where v.n > 0
      order by s.channel_code, s.code`,
-    [filter.streamId, filter.channelCode, filter.methodCode, filter.since, filter.until, filter.limit],
+      [filter.streamId, filter.channelCode, filter.methodCode, filter.since ?? '-infinity', filter.until ?? 'infinity', filter.limit],
+    ),
   );
   return rows.map((row) => ({
     methodCode: row.code,
