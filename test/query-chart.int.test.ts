@@ -362,3 +362,42 @@ test('pages of derived observations are complete over years of gaps, two channel
     }
   }
 });
+
+test('a minute with values of several channels and streams has them all, in every aggregate', async () => {
+  const other = await openTestStream(new StreamRegistry(database), tenant, undefined, 9);
+  const begin = sec('2026-03-03T00:00:00Z');
+  const value = (minute: number, second: number, channelNo: number, of: number): DerivedFeature => ({
+    ...feature('eda_mean', begin + 60 * minute + second, of),
+    channelNo,
+  });
+  // one row in minutes 0 to 5, then a minute of two streams, then minutes of two channels
+  await store([
+    ...[0, 1, 2, 3, 4, 5].map((minute) => value(minute, 1, 0, 0.1 * minute)),
+    value(6, 0, 0, 0.1),
+    ...[7, 8, 9].flatMap((minute) => [value(minute, 0, 0, 0.1), value(minute, 1, 1, 0.2)]),
+  ]);
+  await writer.add({ streamId: other.streamId, beats: [], features: [value(6, 1, 0, 0.2)], replaces: null }, other.epochNs);
+  const two = { mean: 0.15, min: 0.1, max: 0.2, sum: 0.3, count: 2, first: 0.1, last: 0.1 } as const;
+  for (const [aggregate, expected] of Object.entries(two) as [keyof typeof two, number][]) {
+    for (const [from, to] of [
+      [0, 7], // mostly single
+      [6, 10],
+      [0, 7],
+    ] as const) {
+      const chart = await ask(
+        [{ kind: 'feature', feature: 'eda_mean', methodCode: null, aggregate }],
+        iso((begin + 60 * from) * 1000),
+        iso((begin + 60 * to) * 1000),
+        { resolution: '1m' },
+      );
+      const values = chart.values.map(([one]) => one);
+      for (let minute = from; minute < to; minute++) {
+        const single = aggregate === 'count' ? 1 : 0.1 * minute;
+        const got = values[minute - from];
+        if (minute < 6) expect([aggregate, minute, got]).toEqual([aggregate, minute, expect.closeTo(single, 12) as number]);
+        else if (aggregate === 'first' || aggregate === 'last') expect([0.1, 0.2]).toContain(got);
+        else expect([aggregate, minute, got]).toEqual([aggregate, minute, expected]);
+      }
+    }
+  }
+});

@@ -22,14 +22,15 @@ const at = (numbers: Numbers, i: number): number | null => {
   return typeof value === 'string' ? Number(value) : value;
 };
 
-/** @returns null when a minute has several rows (of several channels, or of two streams): they must be added exactly, as the database does */
+/** @returns with how many rows a minute has. More than 1 (several channels, or two streams at once): the column is wrong there, as they must be added
+ *  exactly, which the database does. */
 export async function minuteColumn(
   db: Db,
   query: ChartQuery,
   aggregate: ChartAggregate,
   streamIds: readonly number[],
   methodId: number,
-): Promise<Column | null> {
+): Promise<Readonly<{ column: Column; rowsOfMinute: number }>> {
   const { rows } = await db.query<Packed>(
     prepared(`select * from feature_minutes($1::int[], $2::smallint, $3::timestamptz, $4::timestamptz, $5, $6::int)`, [
       streamIds,
@@ -42,7 +43,7 @@ export async function minuteColumn(
   );
   const column: Column = new Map();
   const packed = rows[0];
-  if (packed === undefined || packed.minutes === null) return column;
+  if (packed === undefined || packed.minutes === null) return { column, rowsOfMinute: 1 };
   const { minutes, ns, value_ns: valueNs, good_ns: goodNs, suspect_ns: suspectNs, goods, suspects, everies } = packed;
   for (let i = 0; i < minutes.length; i++) {
     const row = {
@@ -56,5 +57,5 @@ export async function minuteColumn(
     };
     column.set(minutes[i]! * 60_000, cellOf(row, aggregate, query.qualityMax));
   }
-  return column.size === minutes.length ? column : null;
+  return { column, rowsOfMinute: minutes.length / column.size };
 }

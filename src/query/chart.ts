@@ -177,7 +177,7 @@ async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): P
   return rows[0]?.whole === true ? 'feature_1h' : 'feature_1m';
 }
 
-/** Methods that were found with more than one value of a minute, as those of single channels have: their minutes are joined by the database. */
+/** Methods of single channels, as they were met: their minutes have a row of each channel, which the database adds up. */
 const severalInMinute = new Set<number>();
 const METHODS_MAX = 1000;
 
@@ -192,10 +192,10 @@ async function featureColumn(
   if (methodId === null) return new Map();
   const relation = await relationFor(db, query, resolution);
   if (lengthMs(resolution) === MINUTE_MS && !severalInMinute.has(methodId)) {
-    const column = await minuteColumn(db, query, series.aggregate, streamIds, methodId);
-    if (column !== null) return column;
+    const { column, rowsOfMinute } = await minuteColumn(db, query, series.aggregate, streamIds, methodId);
+    if (rowsOfMinute === 1) return column;
     if (severalInMinute.size >= METHODS_MAX) severalInMinute.clear();
-    severalInMinute.add(methodId);
+    if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not for a minute in which a device began anew
   }
   const time = relation === 'feature' ? 'time' : 'bucket';
   // Buckets begin where the range begins: rows before it in the first bucket do not count.
