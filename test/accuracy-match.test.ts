@@ -63,7 +63,7 @@ describe.skipIf(!present)('R peaks of MIT-BIH', () => {
     expect(f1({ tp: match.tp, fp: match.fp.length, fn: match.fn.length })).toBeGreaterThanOrEqual(floor);
   });
 
-  test('gross over the recordings: first lead 99.90 (sensitivity and predictivity 99.88), all leads fused 99.95, each half 99.86', async () => {
+  test('gross over the recordings: first lead 99.90 (sensitivity and predictivity 99.88), all leads fused 99.95, each half 99.87', async () => {
     const first: Counts = { tp: 0, fp: 0, fn: 0 };
     const fused: Counts = { tp: 0, fp: 0, fn: 0 };
     const halves: Counts[] = [
@@ -76,11 +76,11 @@ describe.skipIf(!present)('R peaks of MIT-BIH', () => {
       addCounts(halves[index % 2]!, match);
       addCounts(fused, matchBeats(r.beats, detectRecording(r, r.leads), r.fs, r.flutter));
     }
-    expect(f1(first)).toBeGreaterThanOrEqual(99.9);
+    expect(f1(first)).toBeGreaterThanOrEqual(99.905);
     expect(sensitivity(first)).toBeGreaterThanOrEqual(99.88);
-    expect(predictivity(first)).toBeGreaterThanOrEqual(99.92);
+    expect(predictivity(first)).toBeGreaterThanOrEqual(99.93);
     expect(f1(fused)).toBeGreaterThanOrEqual(99.95);
-    for (const half of halves) expect(f1(half)).toBeGreaterThanOrEqual(99.86);
+    for (const half of halves) expect(f1(half)).toBeGreaterThanOrEqual(99.87);
   });
 
   test('electrode motion at 12, 6 and 0 dB on four recordings', async () => {

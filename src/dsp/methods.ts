@@ -53,7 +53,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. Version 2 found the same beats in a single lead; of several it took an artefact of one for noise of all.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. Version 2 took the higher of two close waves, and an artefact of one lead for noise of all.',
   }),
   ppg: method({
     feature: 'pulse_peaks',

@@ -6,7 +6,9 @@ import type { LeadFusion } from './r-peaks-fusion.ts';
 import type { BeatLevels } from './r-peaks-levels.ts';
 import type { BeatShape } from './r-peaks-shape.ts';
 
-export const REFRACTORY_SEC = 0.25; // of two candidates closer than this the lower one is none
+export const REFRACTORY_SEC = 0.25; // of two candidates closer than this the lower one is none ...
+const CLOSE_SHAPE = 0.25; // ... by ln(height) and this per correlation with the mean beat
+const CLOSE_BEATS = 4; // beats that make a mean
 const NEGLIGIBLE = 0.05; // share of the signal level below which a candidate is noise without further look
 // Score = 5 ln(height / threshold) + terms; a beat when > 0. Weights tuned as src/dsp/README.md says.
 const GAIN = 5;
@@ -24,9 +26,9 @@ const SHAPE = 0.4; // per correlation with the mean beat above 0.7; SHAPE_NOISY 
 const SHAPE_NOISY = 1;
 const SHAPE_INVERTED = 0.3; // an inverted beat counts as this share of its correlation
 const RHYTHM_NOISY = 0.5; // per |ln(RR / mean RR)|, as noise grows
-const RIVAL = 0.6; // per ln(height of the highest follower / height) above 0; RIVAL_NOISY more as noise grows
+const RIVAL = 0.8; // per ln(height of the highest follower / height) above 0; RIVAL_NOISY more as noise grows
 const RIVAL_NOISY = 0.8;
-const BLUNT = 0.4; // per ln(mean sharpness / sharpness) above 0: broad (ventricular) beats have less of the threshold's slopes
+const BLUNT = 0.5; // per ln(mean sharpness / sharpness) above 0: broad (ventricular) beats have less of the threshold's slopes
 /** "As noise grows": min(1, 2.5 noise level / signal level). */
 export const NOISY_FULL = 2.5;
 const T_WAVE = -3; // score of what has a T wave's place and slope
@@ -110,10 +112,24 @@ export class Judge {
   /** Of two candidates within the refractory time, is the later one the beat? */
   #isOutdone(at: number, height: number, otherAt: number, other: number): boolean {
     const fusion = this.#fusion;
-    if (fusion === null) return other > height;
+    if (fusion === null) return this.#isOutdoneAlone(at, height, otherAt, other);
     const { signal } = this.#levels;
     const { beatCount } = this.#shape;
     return fusion.agreement(otherAt, other, signal, beatCount) > fusion.agreement(at, height, signal, beatCount);
+  }
+
+  /** The same of one lead. */
+  #isOutdoneAlone(at: number, height: number, otherAt: number, other: number): boolean {
+    const higher = Math.log(other / height);
+    // likeness differs by at most 1
+    if (Math.abs(higher) >= CLOSE_SHAPE || this.#shape.beatCount <= CLOSE_BEATS) return higher > 0;
+    return higher + CLOSE_SHAPE * (this.#likeness(otherAt) - this.#likeness(at)) > 0;
+  }
+
+  /** 0..1 */
+  #likeness(at: number): number {
+    const alike = this.#shape.likeness(at, this.#peaks.k);
+    return Math.max(0, alike, -SHAPE_INVERTED * alike);
   }
 
   /** @param before valley before it  @param after and after it  @param highest height of its highest follower */
