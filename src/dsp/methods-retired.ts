@@ -26,14 +26,16 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
-      earlier(current, 2, `made of r_peaks version 2${current.feature.startsWith('hrv_') ? laterDoubts : ''}.`),
-      earlier(current, 1, 'made of r_peaks version 1, flagged by sqi_ecg version 1.'),
+      ...(current.version > 2
+        ? [earlier(current, 2, `made of r_peaks version 2${current.feature.startsWith('hrv_') ? laterDoubts : ''}.`)]
+        : []),
+      ...(current.version > 1 ? [earlier(current, 1, 'made of r_peaks version 1, flagged by sqi_ecg version 1.')] : []),
     ]),
   ...featureMethods
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => [
-      ...(current.version === 3 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
-      earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.'),
+      ...(current.version > 2 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
+      ...(current.version > 1 ? [earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')] : []),
     ]),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
   earlier(

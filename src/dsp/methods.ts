@@ -69,6 +69,12 @@ export const beatMethods = {
   }),
 } as const satisfies Record<string, Method>;
 
+/** By name; a new one is 1. */
+const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
+  ecg: { rmssd: 3, mean_nn: 3, sdnn: 3, pnn50: 3, sd1: 3, sd2: 3, lf: 3, hf: 3, lf_hf: 3 },
+  ppg: { rmssd: 2, mean_nn: 2, sdnn: 3, pnn50: 2, sd1: 2, sd2: 3, lf: 2, hf: 2, lf_hf: 2 },
+};
+
 const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => {
   const note = source === 'ecg' ? correction : `${pulse} ${correction}`;
   const entry = (
@@ -82,7 +88,7 @@ const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => 
   ): Method =>
     method({
       feature: `${prefix}_${name}_${windowSec}s`,
-      version: source === 'ecg' || name === 'sdnn' || name === 'sd2' ? 3 : 2,
+      version: variabilityVersions[source][name] ?? 1,
       source,
       title,
       unit,
