@@ -88,7 +88,18 @@ export const settings = {
     integer(MiB, 4096 * MiB),
     'Packets waiting to become durable, bytes; above it devices are answered busy.',
   ),
-  journalLingerMs: setting('BIO_JOURNAL_LINGER_MS', 10, integer(0, 200), 'How long a group commit waits for more packets, ms.'),
+  journalLingerMs: setting(
+    'BIO_JOURNAL_LINGER_MS',
+    10,
+    integer(0, 200),
+    'How long a group commit waits for more packets when an HTTP request waits for it, ms.',
+  ),
+  journalCalmLingerMs: setting(
+    'BIO_JOURNAL_CALM_LINGER_MS',
+    40,
+    integer(0, 200),
+    'How long a group commit of fewer than 128 packets waits when only WebSockets do, ms; they are answered every 180 ms.',
+  ),
   blockQueueBytesMax: setting('BIO_BLOCK_QUEUE_BYTES_MAX', 128 * MiB, integer(MiB, 4096 * MiB), 'Whole seconds waiting for COPY, bytes.'),
   reorderWindowMs: setting(
     'BIO_REORDER_WINDOW_MS',

@@ -281,6 +281,10 @@ export class Pipeline implements PacketSink {
     return stream.savedCount < stream.channels.length ? this.#durableWithChannels(stream, batch) : batch.durable;
   }
 
+  hurry(): void {
+    this.#log.hurry();
+  }
+
   #addChannels(stream: Stream, channels: readonly ChannelConfig[]): void {
     stream.channels = [...channels];
     stream.rates = channels.map((channel) => channel.rateNanoHz);
@@ -542,6 +546,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   const log = await PacketLog.open(database, registry, {
     queueBytesMax: config.journalQueueBytesMax,
     lingerMs: config.journalLingerMs,
+    calmLingerMs: config.journalCalmLingerMs,
     onRetry: (err, attempt) => logger.warn({ err, attempt }, 'packet log: trying again'),
     onAway: (err) => {
       metrics.degraded.set(err === null ? 0 : 1);

@@ -158,3 +158,24 @@ test('retention drops expired rows, but no batch of the log after the checkpoint
   expect((await database.pool.query('select from packet_log')).rowCount).toBe(0);
   await log.close();
 });
+
+test('a group commit waits for company, unless somebody waits for it or it has enough', async () => {
+  const log = await PacketLog.open(database, registry, { lingerMs: 1, calmLingerMs: 60_000, batchPacketsMax: 4 });
+  const append = (seq: number) => {
+    const batch = log.append({ streamId: stream.streamId, seq, receivedNs: 1n, bytes: Buffer.from('x') });
+    if (batch === 'busy') throw new Error('busy');
+    return batch;
+  };
+  const isDurable = (batch: { durable: Promise<void> }, waitMs: number): Promise<boolean> =>
+    Promise.race([batch.durable.then(() => true), new Promise<boolean>((done) => setTimeout(() => done(false), waitMs))]);
+  const calm = append(1);
+  expect(await isDurable(calm, 200)).toBe(false);
+  log.hurry();
+  expect(await isDurable(calm, 10_000)).toBe(true);
+  const [first, , , fourth] = [append(2), append(3), append(4), append(5)];
+  expect(fourth).toBe(first);
+  expect(await isDurable(fourth!, 10_000)).toBe(true);
+  const last = append(6);
+  await log.close(); // nothing is left behind
+  expect(await isDurable(last, 0)).toBe(true);
+});

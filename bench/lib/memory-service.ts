@@ -90,6 +90,8 @@ export class MemorySink implements PacketSink {
     return { promise, done };
   }
 
+  hurry(): void {}
+
   async closeStream(): Promise<void> {
     await Promise.resolve();
   }

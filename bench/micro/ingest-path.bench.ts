@@ -28,6 +28,7 @@ const sink: PacketSink = {
     }
     return durable;
   },
+  hurry: () => undefined,
   closeStream: () => Promise.resolve(),
 };
 

@@ -124,6 +124,11 @@ export class Ingest {
     return commit;
   }
 
+  /** Somebody waits for what was offered. */
+  hurry(): void {
+    this.#sink.hurry();
+  }
+
   /** A repeat waits for the commit of its first copy. */
   #duplicateOf(session: Session, seq: number): DuplicateOf {
     for (const commit of this.#unsettled) if (commit.has(session, seq)) return { commit };

@@ -117,7 +117,7 @@ async function takeOne(ingest: Ingest, caller: Caller, body: Uint8Array): Promis
   if (isRejected(offered)) throw failure(offered);
   const accepted = offered instanceof Commit;
   const commit = accepted ? offered : offered.commit;
-  if (commit !== null) await settle(commit);
+  if (commit !== null) await settle(ingest, commit);
   const duplicates = accepted ? 0 : 1;
   return replyOf(1 - duplicates, duplicates, [], session.durableHigh);
 }
@@ -158,7 +158,7 @@ async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Prom
   let failed: PipelineError | null = null;
   for (const [commit, entries] of waits) {
     try {
-      await settle(commit);
+      await settle(ingest, commit);
     } catch (error) {
       if (!(error instanceof PipelineError)) throw error;
       failed = error;
@@ -193,7 +193,8 @@ async function offerOne(ingest: Ingest, caller: Caller, packet: Packet, bytes: U
   return offered instanceof Commit ? { session, accepted: true, commit: offered } : { session, accepted: false, commit: offered.commit };
 }
 
-async function settle(commit: Commit): Promise<void> {
+async function settle(ingest: Ingest, commit: Commit): Promise<void> {
+  ingest.hurry();
   try {
     await commit.durable;
   } catch (error) {

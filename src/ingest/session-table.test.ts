@@ -36,6 +36,8 @@ class Sink implements PacketSink {
     return 'busy';
   }
 
+  hurry(): void {}
+
   async closeStream(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 10));
     this.closeCount++;

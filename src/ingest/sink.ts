@@ -67,6 +67,9 @@ export interface PacketSink {
    *  @param bytes the packet as received; valid only during the call: copy what is kept */
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy';
 
+  /** A request waits until what was taken is durable: the group commit need not wait for more company. */
+  hurry(): void;
+
   /** The session was idle and is dropped from memory; afterwards openStream must find all that is durable. */
   closeStream(session: Session): Promise<void>;
 }

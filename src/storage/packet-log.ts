@@ -39,8 +39,12 @@ export type LogBatch = Readonly<{
 export type PacketLogOptions = Readonly<{
   /** Packets waiting to become durable, bytes; above it append answers 'busy'. Default 64 MiB. */
   queueBytesMax?: number;
-  /** How long a batch waits for more packets, ms. Default 10. */
+  /** How long a batch waits for more packets when somebody waits for its answer (hurry), ms. Default 10. */
   lingerMs?: number;
+  /** ... and when nobody does, ms: a commit costs what dozens of packets cost. Never less than lingerMs. Default: lingerMs. */
+  calmLingerMs?: number;
+  /** A batch leaves without waiting for calmLingerMs with so many packets. Default 128. */
+  batchPacketsMax?: number;
   /** A batch leaves without lingering at this size, bytes. Default 1 MiB. */
   batchBytesMax?: number;
   /** How long a batch is tried before its packets are refused, ms: a database that restarts is back before. Default 8,000. */
@@ -70,6 +74,8 @@ type OpenBatch = {
   count: number;
   /** performance.now() of the first packet. */
   since: number;
+  /** Somebody waits for its answer, or it has many packets. */
+  hurried: boolean;
 };
 
 export class PacketLog {
@@ -100,9 +106,12 @@ export class PacketLog {
   private constructor(database: Database, registry: StreamRegistry, options: PacketLogOptions) {
     this.#database = database;
     this.#registry = registry;
+    const lingerMs = options.lingerMs ?? 10;
     this.#options = {
       queueBytesMax: options.queueBytesMax ?? 64 * 1024 * 1024,
-      lingerMs: options.lingerMs ?? 10,
+      lingerMs,
+      calmLingerMs: Math.max(lingerMs, options.calmLingerMs ?? 0),
+      batchPacketsMax: options.batchPacketsMax ?? 128,
       batchBytesMax: options.batchBytesMax ?? 1024 * 1024,
       retryForMs: options.retryForMs ?? 8000,
       lockWaitMs: options.lockWaitMs ?? 10_000,
@@ -165,8 +174,18 @@ export class PacketLog {
     batch.bytes += size;
     batch.count++;
     this.#queueBytes += size;
-    this.#schedule();
+    if (batch.count === this.#options.batchPacketsMax) this.hurry();
+    else this.#schedule();
     return batch;
+  }
+
+  /** Somebody waits for the packets taken so far to be durable: they leave after lingerMs, not after calmLingerMs. */
+  hurry(): void {
+    if (this.#open === null || this.#open.hurried) return;
+    this.#open.hurried = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#schedule();
   }
 
   /** Everything that is durable and after the checkpoint, in the order of its acknowledgement; the registry hears of each packet.
@@ -268,7 +287,17 @@ export class PacketLog {
       promise.catch(() => {}); // whoever awaits it hears of it; nobody may
       const buffer = this.#spare ?? Buffer.allocUnsafe(256 * 1024);
       this.#spare = null;
-      batch = { position: this.#nextPosition++, durable: promise, resolve, reject, buffer, bytes: 0, count: 0, since: performance.now() };
+      batch = {
+        position: this.#nextPosition++,
+        durable: promise,
+        resolve,
+        reject,
+        buffer,
+        bytes: 0,
+        count: 0,
+        since: performance.now(),
+        hurried: false,
+      };
       this.#open = batch;
     }
     if (batch.bytes + size > batch.buffer.length) {
@@ -283,7 +312,8 @@ export class PacketLog {
     if (this.#writing) return; // goes on when that batch is done
     const batch = this.#full[0] ?? this.#open;
     if (batch === null || batch === undefined) return;
-    const waitMs = this.#full.length > 0 || this.#closed ? 0 : this.#options.lingerMs - (performance.now() - batch.since);
+    const lingerMs = batch.hurried ? this.#options.lingerMs : this.#options.calmLingerMs;
+    const waitMs = this.#full.length > 0 || this.#closed ? 0 : lingerMs - (performance.now() - batch.since);
     if (waitMs <= 0 || batch.bytes >= this.#options.batchBytesMax) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), waitMs);
   }
