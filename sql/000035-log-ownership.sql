@@ -1,0 +1,1 @@
+-- Reserved: who owns the packet log, by epoch.

@@ -1,0 +1,1 @@
+-- Reserved: rows and log entries that could not be stored, with their reason.

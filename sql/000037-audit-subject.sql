@@ -1,0 +1,1 @@
+-- Reserved: whose data an audit entry is about.

@@ -1,0 +1,1 @@
+-- Reserved: what an answer sets off.

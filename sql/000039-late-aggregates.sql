@@ -1,0 +1,1 @@
+-- Reserved: late data in aggregates.

@@ -1,0 +1,1 @@
+-- Reserved: packets with one identity and other bytes.
