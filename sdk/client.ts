@@ -114,7 +114,7 @@ export type ClientOptions = Readonly<{
   baseUrl: string;
   /** An organization key or a user token; a function is asked before every request, so that a token can be renewed. */
   credential: string | (() => string | Promise<string>);
-  /** Times that a 429, a 503 or a lost connection is tried again, where that is safe. Default 3. */
+  /** How often a call is repeated after a 429, a 502, 503 or 504, or a lost connection, where that is safe. Default 3. */
   retries?: number;
   fetch?: typeof globalThis.fetch;
 }>;
@@ -219,8 +219,10 @@ export class BiosignalClient {
       }
       if (response.ok) return response;
       const text = await response.text();
-      // 429 and 503 say that nothing was done.
-      if ((response.status === 429 || response.status === 503) && attempt < retries)
+      // 429 and 503 say that nothing was done; a proxy's 502 or 504 does not.
+      const nothingDone = response.status === 429 || response.status === 503;
+      const unknown = response.status === 502 || response.status === 504;
+      if ((nothingDone || (unknown && repeatable)) && attempt < retries)
         await pause(attempt, response.headers.get('retry-after'));
       else throw new ApiError(response.status, problemOf(text));
     }

@@ -127,6 +127,11 @@ describe('the client', () => {
     });
     await flaky.createUserToken('a', 'b');
     expect(calls).toBe(3);
+    // A proxy's 502 does not say whether the service did it: asked again where that is safe, said otherwise.
+    statuses.push(502, 504, 200, 502);
+    await flaky.call('listStreams');
+    expect(calls).toBe(6);
+    await expect(flaky.createUserToken('a', 'b')).rejects.toMatchObject({ status: 502 });
     const lost = new BiosignalClient({ baseUrl: api.base, credential: 'x', fetch: () => Promise.reject(new TypeError('lost')) });
     await expect(lost.createUserToken('a', 'b')).rejects.toThrow('lost');
   });

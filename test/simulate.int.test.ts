@@ -1,5 +1,7 @@
 /** `simulate` against a real service: nothing of a long fast run is refused, and the truth it writes is what the service finds (EC57: 150 ms). */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -105,6 +107,35 @@ test('a fleet over WebSocket with every fault: what is acknowledged is there, on
   const verdict = await run(verify, [ledger]);
   expect(verdict.code, verdict.out).toBe(0);
   expect(JSON.parse(verdict.out)).toMatchObject({ ok: true, streams: 6, accepted: 360 - dropped, unanswered: 0 });
+});
+
+test('a proxy whose service is away answers 502 and 504: the packets are sent again', async () => {
+  const away = [502, 504, 502];
+  const proxy = createServer((incoming, outgoing) => {
+    const status = away.shift();
+    if (status !== undefined) {
+      incoming.resume().on('end', () => outgoing.writeHead(status).end());
+      return;
+    }
+    const { method, headers, url = '/' } = incoming;
+    const onward = request(new URL(url, service.baseUrl), { method: method ?? 'GET', headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(outgoing);
+    });
+    incoming.pipe(onward);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  try {
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const args = ['--duration', '5', '--speed', 'max', '--channels', 'ecg.ii', '--device-prefix', 'proxy-'];
+    const { code, out, err } = await run(simulate, args, { BIO_URL: url });
+    expect(code, err).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ packets: 5, accepted: 5, rejected: 0, unsettled: 0 });
+    expect(away).toEqual([]);
+  } finally {
+    proxy.close();
+    proxy.closeAllConnections();
+  }
 });
 
 test('a refused key ends it at once and says why', async () => {

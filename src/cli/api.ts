@@ -23,7 +23,7 @@ export function openApi(baseUrl: string, credential: string, signal: AbortSignal
       });
       if (response.ok) return response;
       const text = await response.text();
-      if (attempt >= ATTEMPTS || (response.status !== 429 && response.status !== 503)) throw problemOf(response.status, text);
+      if (attempt >= ATTEMPTS || !mayAskAgain(response.status, init.method ?? 'GET')) throw problemOf(response.status, text);
       await sleep(1000 * Math.max(0.2, Number(response.headers.get('retry-after') ?? 1)), undefined, { signal });
     }
   };
@@ -51,6 +51,11 @@ export function openApi(baseUrl: string, credential: string, signal: AbortSignal
       return parseExact(await (await request(urlOf(path), init)).text()) as T;
     },
   };
+}
+
+/** 429 and 503 say that nothing was done. After a proxy's 502 or 504 that is not known, so only questions are asked again. */
+function mayAskAgain(status: number, method: string): boolean {
+  return status === 429 || status === 503 || (method === 'GET' && (status === 502 || status === 504));
 }
 
 /** JSON whose integers beyond 2^53 become bigint: ts_ns to the digit. */

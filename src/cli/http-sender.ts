@@ -1,9 +1,10 @@
 /** Sends encoded packets to POST /ingest/raw-packet in batches, in order, again and again until they are durable or refused for good.
  *
  *  One batch is under way at a time: the next one fills meanwhile, so that batches grow with the latency and order is kept.
- *  429, 503 and lost connections are waited out (Retry-After, else 0.25 s doubling to 10 s); the whole batch is sent again, which is safe:
+ *  408, 429, 5xx and lost connections are waited out (Retry-After, else 0.25 s doubling to 10 s); the whole batch is sent again, which is safe:
  *  a packet that had become durable comes back as a duplicate. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { afterStatus } from '../../sdk/retry.ts';
 import { errorTable, PipelineError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { encodeBatch } from '../proto/packet-codec.ts';
@@ -142,7 +143,8 @@ export class HttpSender {
       return { reason: causeOf(error) };
     }
     const retryAfterMs = retryAfter(response);
-    if (response.status === 429 || response.status === 503) return { reason: `HTTP ${response.status}`, ...retryAfterMs };
+    // Not only the service's own 429 and 503: a proxy answers 502 or 504 while the service behind it starts again.
+    if (afterStatus(response.status) === 'retry') return { reason: `HTTP ${response.status}`, ...retryAfterMs };
     if (response.status !== 202) throw problemOf(response.status, text);
     return { rest: this.#settle(batch, JSON.parse(text) as ReplyBody), reason: 'busy', ...retryAfterMs };
   }
