@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EXIT_FAILED, EXIT_OK, EXIT_USAGE, runCommand } from '../src/cli/command.ts';
 import type { Command } from '../src/cli/command.ts';
+import { TcpProxy } from '../faults/lib/tcp-proxy.ts';
 import { init } from '../src/cli/init.ts';
 import { operator } from '../src/cli/operators.ts';
 import { readConfig } from '../src/config.ts';
@@ -94,6 +95,24 @@ test('operators are made, changed, given passwords and disabled, but for the las
   expect(await signIn('bob@clinic.example', password)).toBe(401);
   expect((await run(operator, ['disable', 'ada@clinic.example'])).code).toBe(EXIT_FAILED);
   expect((await run(operator, ['list', '--json'])).out).toContain('ada@clinic.example');
+});
+
+test('a command waits for a database that is just starting, and says so when there is none', async () => {
+  const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+  try {
+    const url = new URL(database.url);
+    url.port = String(proxy.port);
+    proxy.mode = 'refuse';
+    setTimeout(() => (proxy.mode = 'pass'), 1000);
+    const listed = await run(operator, ['list', '--json'], { DATABASE_URL: url.href });
+    expect(listed.code, listed.err).toBe(EXIT_OK);
+    proxy.mode = 'refuse';
+    const refused = await run(operator, ['list'], { DATABASE_URL: url.href });
+    expect(refused.code).not.toBe(EXIT_OK);
+    expect(refused.err).toContain('does not answer');
+  } finally {
+    await proxy.close();
+  }
 });
 
 test('wrong usage is said before anything is done', async () => {

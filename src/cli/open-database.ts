@@ -2,12 +2,18 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
+import { PipelineError } from '../errors.ts';
 import { openDatabase } from '../storage/database.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, DatabaseOptions } from '../storage/database.ts';
 import { startEmbeddedPostgres } from '../storage/embedded-postgres.ts';
+import { isRetryable } from '../storage/writer-connection.ts';
 import type { Console } from './command.ts';
+
+/** How long a command waits for a database that is starting or whose name is not known yet, ms. */
+const PATIENCE_MS = 5000;
 
 export type DatabaseAddress = Readonly<{ url: string; where: string; stop: () => Promise<void> }>;
 
@@ -27,7 +33,7 @@ export async function locateDatabase(console: Console, config: Config = readConf
 export async function withDatabase<T>(console: Console, use: (database: Database) => Promise<T>): Promise<T> {
   const address = await locateDatabase(console);
   try {
-    const database = await openDatabase(address.url, { applicationName: 'biosignal cli', poolSizeMax: 4, statementTimeoutMs: 0 });
+    const database = await openPatiently(address.url, { applicationName: 'biosignal cli', poolSizeMax: 4, statementTimeoutMs: 0 });
     try {
       return await use(database);
     } finally {
@@ -37,6 +43,19 @@ export async function withDatabase<T>(console: Console, use: (database: Database
     }
   } finally {
     await address.stop();
+  }
+}
+
+/** Containers that were started together find one another some seconds later, and the first command follows at once. */
+async function openPatiently(url: string, options: DatabaseOptions): Promise<Database> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await openDatabase(url, options);
+    } catch (error) {
+      if (!(error instanceof PipelineError) || !isRetryable(error.cause) || performance.now() > deadline) throw error;
+      await sleep(250);
+    }
   }
 }
 
