@@ -222,8 +222,7 @@ export class BiosignalClient {
       // 429 and 503 say that nothing was done; a proxy's 502 or 504 does not.
       const nothingDone = response.status === 429 || response.status === 503;
       const unknown = response.status === 502 || response.status === 504;
-      if ((nothingDone || (unknown && repeatable)) && attempt < retries)
-        await pause(attempt, response.headers.get('retry-after'));
+      if ((nothingDone || (unknown && repeatable)) && attempt < retries) await pause(attempt, response.headers.get('retry-after'));
       else throw new ApiError(response.status, problemOf(text));
     }
   }

@@ -1,10 +1,10 @@
-/** What is shipped fits together: compose file, image, systemd unit, settings. The compose file is also held against the Compose
- *  specification's schema by hand (docs/operator.md says when). */
+/** What is shipped fits together: compose file, image, systemd unit, settings. `npm run containers` starts it. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readCompose } from '../scripts/containers/compose.ts';
 import { settings } from '../src/config.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -45,6 +45,18 @@ describe('compose.yaml', () => {
   it('uses TimescaleDB 2.29.2 or newer', () => {
     const [, major, minor, patch] = /timescale\/timescaledb:(\d+)\.(\d+)\.(\d+)-pg1[78]/.exec(text) ?? [];
     expect(Number(major) * 1e6 + Number(minor) * 1e3 + Number(patch)).toBeGreaterThanOrEqual(2_029_002);
+  });
+
+  it('says everything in words that podman understands, and refuses to start without its secrets', () => {
+    const path = join(root, 'compose.yaml');
+    const secrets = { POSTGRES_PASSWORD: 'p', BIO_SECRET: 's' };
+    const { services: found, networks, volumes } = readCompose(path, 'x', secrets);
+    expect(found.map(({ name, after }) => [name, ...after])).toEqual([['database'], ['biosignal', 'database'], ['proxy', 'biosignal']]);
+    expect(networks).toEqual([['x_outside'], ['--internal', '--subnet', '172.31.241.0/24', 'x_inside']]);
+    expect(volumes).toEqual(['x_database', 'x_certificates']);
+    const { args = [] } = found.find(({ name }) => name === 'biosignal') ?? {};
+    expect(args).toEqual(expect.arrayContaining(['--read-only', '--cap-drop', 'ALL', 'BIO_SECRET=s', 'BIO_TRUST_PROXY=172.31.241.10']));
+    expect(() => readCompose(path, 'x', { ...secrets, BIO_SECRET: '' })).toThrow('BIO_SECRET: set it in .env');
   });
 
   it('sets only settings that exist', () => {

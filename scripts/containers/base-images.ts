@@ -19,7 +19,7 @@ export async function provideBaseImages(engine: Engine, names: readonly string[]
     if (pulled) {
       const digest = await engine.must(['podman', 'image', 'inspect', '--format', '{{.Digest}}', full]);
       images.push({ name, official: true, detail: digest });
-    } else images.push({ name, official: false, detail: await makeStandin(engine, full) });
+    } else images.push({ name, official: false, detail: await makeStandin(engine, full.split('@')[0]!) });
   }
   return images;
 }
