@@ -135,6 +135,30 @@ test('TypeScript: every packet once through a bad network', async () => {
   await survives(`${process.execPath} --disable-warning=ExperimentalWarning device.ts 12`, 'example-typescript');
 });
 
+/** A minute of each device, as docs/getting-started.md sends one. */
+test('the minute that a newcomer sends gives 75 beats per minute, every value good', async () => {
+  const programs: readonly (readonly [deviceId: string, command: string])[] = [
+    ['example-typescript', `${process.execPath} --disable-warning=ExperimentalWarning device.ts 60`],
+    ...(has('python3') ? [['example-python', 'PYTHONDONTWRITEBYTECODE=1 python3 device.py 60'] as const] : []),
+    ...(has('cc') ? [['example-c', `cc -O2 -o ${work}/device-60 device.c -lm && ${work}/device-60 60`] as const] : []),
+  ];
+  const api = openApi(service.baseUrl, env['BIO_KEY']!, new AbortController().signal);
+  for (const [deviceId, command] of programs) {
+    const { rows: before } = await database.pool.query<{ uuid: string }>('select uuid from stream');
+    await run(command);
+    const { rows } = await database.pool.query<{ uuid: string }>(
+      'select s.uuid from stream s join device d on d.id = s.device_id where d.external_id = $1 and not s.uuid = any ($2)',
+      [deviceId, before.map(({ uuid }) => uuid)],
+    );
+    const features = () =>
+      api.get<{ values: number[]; qmask: number[] }[]>(`/api/v1/streams/${rows[0]!.uuid}/features`, { names: 'hr_ecg', limit: 100 });
+    await until(async () => ((await features())[0]?.values.length ?? 0) > 50, 20_000);
+    const [{ values, qmask } = { values: [], qmask: [] }] = await features();
+    for (const value of values) expect(Math.abs(value - 75), deviceId).toBeLessThan(0.1);
+    expect(new Set(qmask), deviceId).toEqual(new Set([0]));
+  }
+});
+
 test('a key without the scope ends a program at once, with the reason', async () => {
   const { key } = await createApiKey(database.pool, { orgId, name: 'reader', scopes: ['read'] });
   for (const command of [has('python3') ? 'python3 device.py 2' : '', has('cc') ? `${work}/device 2` : ''].filter((one) => one !== '')) {

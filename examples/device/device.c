@@ -86,10 +86,11 @@ static uint64_t clock_ns(clockid_t id) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Stands for the ADC: sample n, a beat every 0.8 s, in microvolts. */
+/* Stands for the ADC: sample n, a beat every 0.8 s, in microvolts. With noise: a line without any is a lead that fell off. */
 static int32_t sample(uint64_t n) {
   double phase = fmod((double)n / FS, 0.8) - 0.4;
-  return (int32_t)lround(1000 * exp(-pow(phase / 0.012, 2)) + 150 * exp(-pow((phase - 0.25) / 0.06, 2)));
+  double beat = 1000 * exp(-pow(phase / 0.012, 2)) + 150 * exp(-pow((phase - 0.25) / 0.06, 2));
+  return (int32_t)lround(beat + 20.0 * (rand() / (double)RAND_MAX - 0.5));
 }
 
 static void make_packet(packet_t *p, const uint8_t boot_id[16], uint64_t seq, uint64_t device_ns, uint64_t unix_ns) {

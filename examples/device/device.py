@@ -142,9 +142,10 @@ class Sender:
 
 
 def ecg(n):
-    """Stands for the ADC: sample n, a beat every 0.8 s, in microvolts."""
+    """Stands for the ADC: sample n, a beat every 0.8 s, in microvolts. With noise: a line without any is a lead that fell off."""
     phase = n / FS % 0.8 - 0.4
-    return round(1000 * math.exp(-((phase / 0.012) ** 2)) + 150 * math.exp(-(((phase - 0.25) / 0.06) ** 2)))
+    beat = 1000 * math.exp(-((phase / 0.012) ** 2)) + 150 * math.exp(-(((phase - 0.25) / 0.06) ** 2))
+    return round(beat + random.uniform(-10, 10))
 
 
 def main(seconds):

@@ -22,10 +22,11 @@ const client = new IngestClient({
   onRejected: ({ code, detail }) => console.error(`refused: ${code}: ${detail}`), // will not get better: log it and go on
 });
 
-/** Stands for the ADC: sample n, a beat every 0.8 s, in microvolts. */
+/** Stands for the ADC: sample n, a beat every 0.8 s, in microvolts. With noise: a line without any is a lead that fell off. */
 function sample(n: number): number {
   const phase = ((n / FS) % 0.8) - 0.4;
-  return Math.round(1000 * Math.exp(-((phase / 0.012) ** 2)) + 150 * Math.exp(-(((phase - 0.25) / 0.06) ** 2)));
+  const beat = 1000 * Math.exp(-((phase / 0.012) ** 2)) + 150 * Math.exp(-(((phase - 0.25) / 0.06) ** 2));
+  return Math.round(beat + 20 * (Math.random() - 0.5));
 }
 
 const bootId = randomBytes(16).toString('hex'); // new whenever the sampling clock starts again
