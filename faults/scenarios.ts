@@ -301,7 +301,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'rolling',
     about: 'rolling restart: a second instance waits for the log, the first is told to stop',
-    world: { front: true, supervised: true }, // a second one that waited 10 s for the log ends and is started again
+    world: { front: true },
     round: async (world, random) => {
       await calm(random);
       const next = await world.secondInstance();

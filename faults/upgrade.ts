@@ -35,10 +35,10 @@ export const upgradeScenario: Scenario = {
   name: 'upgrade',
   about: 'the next release migrates the tables under load, waits for the log, the old one is told to stop',
   rounds: 10,
-  world: { front: true, supervised: true },
+  world: { front: true },
   round: async (world, random) => {
     await sleep(200 + 900 * random.next());
-    const next = await world.secondInstance(nextRelease(world.workDir, ++upgrades));
+    const next = await world.secondInstance({ root: nextRelease(world.workDir, ++upgrades) });
     // Streaming goes on under the new schema until the old one is stopped.
     for (const wanted = `%-of-the-next-release-${upgrades}.sql`; ; await sleep(50)) {
       const rows = await world.sql<{ n: number }>('select count(*)::int as n from migration where name like $1', [wanted]);

@@ -315,6 +315,10 @@ table packet_log_checkpoint
   id boolean not null default true
   batch_id bigint not null default 0
   updated_at timestamp with time zone not null default now()
+  epoch bigint not null default 0
+  owner uuid
+  owner_name text not null default ''::text
+  renewed_at timestamp with time zone not null default now()
 table partition_rule
   relation text not null
   step interval not null
@@ -1202,6 +1206,28 @@ begin
   end loop;
 end
 $function$
+CREATE OR REPLACE FUNCTION public.claim_log(new_owner uuid, new_owner_name text, seen_epoch bigint)
+ RETURNS TABLE(epoch bigint, checkpoint bigint, newest bigint)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  top bigint;
+begin
+  if not pg_try_advisory_lock(8031447120945) then
+    return;
+  end if;
+  perform pg_advisory_xact_lock(803145, 0);
+  top := (select max(batch_id) from packet_log);
+  return query
+    update packet_log_checkpoint c
+    set epoch = greatest(c.epoch, top >> 32, c.batch_id >> 32) + 1, owner = new_owner, owner_name = new_owner_name, renewed_at = clock_timestamp()
+    where c.epoch = seen_epoch
+    returning c.epoch, c.batch_id, greatest(c.batch_id, top);
+  if not found then
+    perform pg_advisory_unlock(8031447120945);
+  end if;
+end
+$function$
 CREATE OR REPLACE FUNCTION public.current_organization()
  RETURNS uuid
  LANGUAGE sql
@@ -1392,6 +1418,35 @@ begin
       array_to_json(array_agg(case what when 'min' then m.min when 'max' then m.max when 'first' then m.first when 'last' then m.last end)
         filter (where not summed and worst = 2)))
   from minute m;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.fence_writer()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  held constant text := current_setting('bio.epoch', true);
+begin
+  if held <> '' then
+    perform hold_log(held::bigint);
+  elsif current_user in ('biosignal_ingest', 'biosignal_worker') then
+    if exists (select from packet_log_checkpoint where epoch > 0) then
+      raise exception '% is written by the owner of the packet log only', tg_table_name using errcode = 'BS001';
+    end if;
+  end if;
+  return null;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.hold_log(held bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_advisory_xact_lock_shared(803145, 0); -- in memory only: no WAL, no row lock
+  -- A statement of its own: it sees the claim that the lock was waited for.
+  if not exists (select from packet_log_checkpoint where epoch = held) then
+    raise exception 'another instance has taken the packet log over' using errcode = 'BS001';
+  end if;
 end
 $function$
 CREATE OR REPLACE FUNCTION public.missing_consents(person uuid)
@@ -1611,15 +1666,21 @@ CREATE TRIGGER api_key_notify AFTER DELETE OR UPDATE OF scopes, expires_at, revo
 CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_append_only()
 CREATE TRIGGER audit_log_chain BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_chain()
 CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_append_only()
+CREATE TRIGGER beat_fence BEFORE INSERT OR DELETE OR UPDATE ON public.beat FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER consent_append_only BEFORE UPDATE ON public.consent FOR EACH ROW EXECUTE FUNCTION refuse_consent_change()
 CREATE TRIGGER consent_notify AFTER INSERT ON public.consent FOR EACH ROW EXECUTE FUNCTION notify_auth_insert('xuser_id')
+CREATE TRIGGER device_event_fence BEFORE INSERT OR DELETE OR UPDATE ON public.device_event FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER feature_fence BEFORE INSERT OR DELETE OR UPDATE ON public.feature FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER feature_note_delete AFTER DELETE ON public.feature REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
 CREATE TRIGGER feature_note_insert AFTER INSERT ON public.feature REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
 CREATE TRIGGER feature_note_update AFTER UPDATE ON public.feature REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
+CREATE TRIGGER measurement_fence BEFORE INSERT OR DELETE OR UPDATE ON public.measurement FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER operator_account_notify AFTER DELETE OR UPDATE OF role, password_hash, disabled_at ON public.operator_account FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
 CREATE TRIGGER operator_session_notify AFTER DELETE OR UPDATE OF revoked_at, expires_at ON public.operator_session FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
 CREATE TRIGGER organization_notify AFTER DELETE OR UPDATE ON public.organization FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER packet_log_fence BEFORE INSERT OR DELETE OR UPDATE ON public.packet_log FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER project_notify AFTER DELETE OR UPDATE ON public.project FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER sample_block_fence BEFORE INSERT OR DELETE OR UPDATE ON public.sample_block FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER sdk_key_notify AFTER DELETE OR UPDATE ON public.sdk_key FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
 CREATE TRIGGER signing_key_notify AFTER DELETE OR UPDATE ON public.signing_key FOR EACH ROW EXECUTE FUNCTION notify_auth('kid')
 CREATE TRIGGER signing_key_notify_insert AFTER INSERT ON public.signing_key FOR EACH ROW EXECUTE FUNCTION notify_auth_insert('kid')
@@ -1742,6 +1803,7 @@ public.operator_session: delete, insert, select, update to biosignal_api
 public.organization: delete, insert, select, update to biosignal_api
 public.organization: select to biosignal_ingest
 public.packet_log: insert, select to biosignal_ingest
+public.packet_log_checkpoint: select to biosignal_worker
 public.packet_log_checkpoint: select, update to biosignal_ingest
 public.partition_rule: select to biosignal_api
 public.partition_rule: select to biosignal_ingest

@@ -109,6 +109,11 @@ export function createMetrics() {
       help: '1 while the database takes nothing and devices are answered 503.',
       registers,
     }),
+    logOwner: new Gauge({
+      name: 'bio_log_owner',
+      help: '1 while this instance owns the packet log and takes packets, 0 while it waits for another one.',
+      registers,
+    }),
     openStreams: new Gauge({ name: 'bio_open_streams', help: 'Streams with data in the last minute.', registers }),
     queueBytes: new Gauge({
       name: 'bio_queue_bytes',

@@ -26,6 +26,7 @@ import type { BlockRun } from './storage/block-codec.ts';
 import { BlockWriter } from './storage/block-writer.ts';
 import { CopyWriter } from './storage/copy-writer.ts';
 import type { Database } from './storage/database.ts';
+import type { Ownership } from './storage/ownership.ts';
 import { PacketLog } from './storage/packet-log.ts';
 import type { LogBatch } from './storage/packet-log.ts';
 import { Coalesce } from './storage/coalesce.ts';
@@ -58,6 +59,8 @@ export type PipelineOptions = Readonly<{
   database: Database;
   /** Acts as the worker role: what is derived and reported. */
   derived: Database;
+  /** Of the packet log. */
+  ownership: Ownership;
   metrics: Metrics;
   logger: PipelineLogger;
   resolveSubject: LiveSocketOptions['resolveSubject'];
@@ -128,7 +131,7 @@ export class Pipeline implements PacketSink {
   #stopped = false;
 
   constructor(options: PipelineOptions, registry: StreamRegistry, log: PacketLog) {
-    const { config, database, derived, metrics, logger } = options;
+    const { config, database, derived, ownership, metrics, logger } = options;
     this.#options = options;
     this.#registry = registry;
     this.#log = log;
@@ -137,8 +140,8 @@ export class Pipeline implements PacketSink {
       metrics.errors.inc({ where: 'pipeline' });
       logger.warn({ err: cause }, message);
     };
-    this.#blocks = new BlockWriter(database, { queueBytesMax: config.blockQueueBytesMax, onFault });
-    this.#rows = new CopyWriter(derived, {
+    this.#blocks = new BlockWriter(ownership.fenced(database), { queueBytesMax: config.blockQueueBytesMax, onFault });
+    this.#rows = new CopyWriter(ownership.fenced(derived), {
       currentMethods: [...Object.values(beatMethods).map((method) => method.code), ...featureMethods.map((method) => method.code)],
       cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
       onFault,
@@ -266,6 +269,7 @@ export class Pipeline implements PacketSink {
   // ------------------------------------------------------------------------------------------------ a packet
 
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy' {
+    if (this.#log.lost !== null) throw new PipelineError('unavailable', `Nothing was kept: ${this.#log.lost}.`, { retryAfterSec: 1 });
     if (this.#log.awayMs > 0)
       throw new PipelineError('unavailable', 'The database is away; nothing was kept.', { retryAfterSec: AWAY_RETRY_SEC });
     if (this.#stopped || this.#poolFull || this.#blocks.full || this.#rows.full) return 'busy';
@@ -503,13 +507,22 @@ export class Pipeline implements PacketSink {
   /** For /readyz: what must work for packets to be taken. */
   parts(): readonly Readonly<{ name: string; ok: boolean; detail: string }>[] {
     const { lagMs, crashCount } = this.#pool.stats();
-    const { awayMs } = this.#log;
     return [
-      { name: 'packet_log', ok: !this.#stopped && awayMs === 0, detail: packetLogDetail(awayMs, this.#log.queueBytes) },
+      this.#logPart(),
       { name: 'sample_block', ok: !this.#blocks.full, detail: `${this.#blocks.queueBytes} bytes waiting` },
       { name: 'derived_rows', ok: !this.#rows.full, detail: `${this.#rows.queueBytes} bytes waiting` },
       { name: 'dsp', ok: !this.#poolFull, detail: `lag ${Math.round(lagMs)} ms, ${crashCount} worker crashes` },
     ];
+  }
+
+  #logPart(): Readonly<{ name: string; ok: boolean; detail: string }> {
+    const { lost, awayMs, queueBytes } = this.#log;
+    const { doubtful, unconfirmedMs } = this.#options.ownership;
+    const name = 'packet_log';
+    if (lost !== null) return { name, ok: false, detail: `lost: ${lost}` };
+    if (doubtful && awayMs === 0)
+      return { name, ok: false, detail: `not confirmed for ${Math.round(unconfirmedMs / 1000)} s: another instance may have taken over` };
+    return { name, ok: !this.#stopped && awayMs === 0, detail: packetLogDetail(awayMs, queueBytes) };
   }
 
   /** Takes no new packet; devices are told to reconnect when everything taken is acknowledged. */
@@ -522,6 +535,7 @@ export class Pipeline implements PacketSink {
     this.#stopped = true;
     for (const timer of this.#timers) clearInterval(timer);
     await this.#log.close();
+    if (this.#log.lost !== null) return await this.#abandon();
     while (this.#handing > 0) await new Promise((resolve) => setTimeout(resolve, 2));
     await this.#pool.settle();
     await this.#pool.idleFlush(0); // the last beats, in case a device never comes back; if it does, they are computed again
@@ -532,6 +546,12 @@ export class Pipeline implements PacketSink {
     await this.#rows.close();
     await this.#blocks.close();
   }
+
+  /** Another instance has the log and replays what is not stored: nothing of ours would be taken. */
+  async #abandon(): Promise<void> {
+    await Promise.all([this.#blocks.abandon(), this.#rows.abandon()]);
+    await this.#pool.close();
+  }
 }
 
 function packetLogDetail(awayMs: number, queueBytes: number): string {
@@ -541,9 +561,10 @@ function packetLogDetail(awayMs: number, queueBytes: number): string {
 
 /** Opens the log, replays what it holds, and is then ready for packets. */
 export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
-  const { config, database, logger, metrics } = options;
+  const { config, database, ownership, logger, metrics } = options;
   const registry = new StreamRegistry(database);
   const log = await PacketLog.open(database, registry, {
+    ownership,
     queueBytesMax: config.journalQueueBytesMax,
     lingerMs: config.journalLingerMs,
     calmLingerMs: config.journalCalmLingerMs,

@@ -1,7 +1,9 @@
 /** Composition root: configuration, database, modules, listen. Everything that is started says how to stop it; it is stopped in reverse
  *  order, within a deadline. */
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -29,6 +31,7 @@ import { startHttp } from './http/server.ts';
 import type { HttpServer } from './http/server.ts';
 import { serviceRoutes } from './http/service-routes.ts';
 import type { Part } from './http/service-routes.ts';
+import { startStandby } from './http/standby.ts';
 import { PAGE_CSP, redirects, staticFolder } from './http/static-files.ts';
 import type { StaticMount } from './http/static-files.ts';
 import { createMetrics } from './metrics.ts';
@@ -45,6 +48,8 @@ import { startEmbeddedPostgres } from './storage/embedded-postgres.ts';
 import { startMaintenance } from './storage/maintenance.ts';
 import { migrate } from './storage/migrate.ts';
 import { organizationPool } from './storage/organization-pool.ts';
+import { Ownership, tagOf } from './storage/ownership.ts';
+import type { Instance } from './storage/ownership.ts';
 import { openRoles } from './storage/roles.ts';
 import { serviceSecret } from './storage/service-secret.ts';
 
@@ -60,6 +65,8 @@ export type ServiceOptions = Readonly<{
   webDir?: string;
   /** Hears what is being done when it takes longer than a moment. */
   onProgress?: (message: string) => void;
+  /** Ends the waiting for another instance that owns the packet log; startService then throws. */
+  signal?: AbortSignal;
 }>;
 
 export type Service = Readonly<{
@@ -80,10 +87,12 @@ export type Service = Readonly<{
   failed: Promise<string>;
 }>;
 
-/** Starts everything. @throws PipelineError or Error with a sentence that says what to change */
+/** Starts everything; where another instance owns the packet log, waits for it, and answers 503 meanwhile. @throws PipelineError or Error with a sentence that says what to change */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config } = options;
   const logger: Logger = options.logger ?? createLogger(config.logLevel);
+  const instance: Instance = { id: randomUUID(), name: `${hostname()}:${config.port}` };
+  const applicationName = `biosignal ${tagOf(instance)}`;
   const stops: (() => Promise<void>)[] = [];
   let stopping: Promise<void> | null = null;
   const stop = (): Promise<void> => (stopping ??= stopAll(stops, logger));
@@ -101,16 +110,21 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       url = embedded.socketUrl;
     }
     const schema = await migrate(url);
-    const database = await openDatabase(url, { onError: (err) => logger.warn({ err }, 'database: an idle connection failed') });
+    const onError = (err: Error): void => logger.warn({ err }, 'database: an idle connection failed');
+    const database = await openDatabase(url, { applicationName, onError });
     stops.push(() => database.close());
     logger.info({ server: database.kind, schema: schema.version, applied: schema.applied }, `database: ${serverWords[database.kind]}`);
 
-    const roles = await openRoles(database, { onError: (err) => logger.warn({ err }, 'database: an idle connection failed') });
+    const roles = await openRoles(database, { tag: tagOf(instance), onError });
     stops.push(() => roles.close());
     if (roles.without !== null)
       logger.warn({ why: roles.without }, 'database: everything acts as the owner, not as the roles of its parts');
 
     const metrics = createMetrics();
+    const { ownership, standby } = await takeLog(roles.ingest, instance, metrics, { ...options, logger });
+    stops.push(() => ownership.release());
+    if (standby !== null) stops.push(() => standby.stop());
+    failures.push(ownership.ended);
     stops.push(
       startMaintenance(database, {
         onFault: (message, err) => {
@@ -138,6 +152,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       config,
       database: roles.ingest,
       derived: roles.worker,
+      ownership,
       metrics,
       logger,
       resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
@@ -174,13 +189,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         version,
         metricsToken: config.metricsToken,
         metrics: () => metrics.registry.metrics(),
-        parts: () => readiness(database, pipeline),
+        parts: () => readiness(database, pipeline, ownership),
       }),
       ...(demo?.routes ?? []),
     ];
     const { sockets } = pipeline;
+    await standby?.stop();
     const http: HttpServer = await startHttp({
-      config,
+      config: standby === null ? config : { ...config, port: standby.port },
       routes: [...apiRoutes, ...docsRoutes(apiRoutes, sockets, { version, tags: apiTags })],
       sockets,
       statics: [docsAssets(), redirects({ '/api-docs/': '/api-docs' }), ...webMounts(options.webDir)],
@@ -299,14 +315,71 @@ async function findSubject(api: Database, caller: Caller, subject: string): Prom
   }
 }
 
-async function readiness(database: Database, pipeline: Pipeline): Promise<readonly Part[]> {
+async function readiness(database: Database, pipeline: Pipeline, ownership: Ownership): Promise<readonly Part[]> {
+  return [await databasePart(database, ownership), ...pipeline.parts()];
+}
+
+/** Asks whose the packet log is: an instance that was stopped for a while says so with its first answer. */
+async function databasePart(database: Database, ownership: Ownership | null): Promise<Part> {
   const silence = sleep(READY_TIMEOUT_MS, `no answer within ${READY_TIMEOUT_MS} ms`, { ref: false });
-  const asked = database.pool.query('select 1').then(
-    () => '',
+  const asked = database.pool.query<{ epoch: bigint }>('select epoch from packet_log_checkpoint').then(
+    ({ rows }) => {
+      if (ownership !== null && rows[0]!.epoch !== ownership.epoch) ownership.lose();
+      return '';
+    },
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
   const answered = await Promise.race([asked, silence]);
-  return [{ name: 'database', ok: answered === '', detail: answered === '' ? serverWords[database.kind] : answered }, ...pipeline.parts()];
+  return { name: 'database', ok: answered === '', detail: answered === '' ? serverWords[database.kind] : answered };
+}
+
+/** Claims the packet log. While another instance has it, the port is listened on.
+ *  @returns also what listens there: to be stopped when the service itself can */
+async function takeLog(
+  ingest: Database,
+  instance: Instance,
+  metrics: Metrics,
+  { config, logger, signal }: ServiceOptions & Readonly<{ logger: Logger }>,
+): Promise<{ ownership: Ownership; standby: HttpServer | null }> {
+  let ownership: Ownership | null = null;
+  const standby: { http: Promise<HttpServer> | null } = { http: null };
+  const logPart = (): Part => {
+    const detail = ownership === null ? 'standby: another instance has the log; this one waits to take over' : 'taking over';
+    return { name: 'packet_log', ok: false, detail };
+  };
+  const listen = async (): Promise<HttpServer> =>
+    await startStandby(config, logger, {
+      version,
+      metricsToken: config.metricsToken,
+      metrics: () => metrics.registry.metrics(),
+      parts: async () => [await databasePart(ingest, null), logPart()],
+      standby: () => true,
+    });
+  try {
+    ownership = await Ownership.claim(ingest, {
+      instance,
+      ...(signal === undefined ? {} : { signal }),
+      onStandby: (owner) => {
+        logger.warn({ owner }, 'packet log: another instance has it; this one waits to take over');
+        standby.http = listen();
+        standby.http.catch((err: unknown) => logger.error({ err }, 'standby: the port cannot be listened on'));
+      },
+      onFault: (message, err) => {
+        metrics.errors.inc({ where: 'ownership' });
+        logger.warn({ err }, message);
+      },
+    });
+  } catch (error) {
+    await standby.http?.then((http) => http.stop()).catch(() => undefined);
+    throw error;
+  }
+  metrics.logOwner.set(1);
+  void ownership.ended.then((why) => {
+    metrics.logOwner.set(0);
+    logger.error({ epoch: ownership.epoch.toString() }, `packet log: ${why}`);
+  });
+  logger.info({ epoch: ownership.epoch.toString() }, 'packet log: this instance owns it');
+  return { ownership, standby: await standby.http };
 }
 
 /** A project may be named by its key in a path. */

@@ -201,7 +201,7 @@ test('no room on the disk (53100): refused, nothing of it kept, and taken when t
       await Promise.all([batch.durable, write(second)]).catch((error: unknown) => (refused = error));
     }
     expect(refused).toMatchObject({ code: 'unavailable', message: expect.stringMatching(/No space left|could not extend/) as string });
-    const before = await database.pool.query<{ n: number }>('select coalesce(max(batch_id), 0)::int as n from packet_log');
+    const before = await database.pool.query<{ n: number }>('select coalesce(max(batch_id), 0)::float8 as n from packet_log');
     execFileSync('mount', ['-o', 'remount,size=64m', disk]);
     // a device sends again what was refused; 'busy' until the log has seen that there is room
     for (let tries = 0; ; tries++) {
@@ -210,7 +210,7 @@ test('no room on the disk (53100): refused, nothing of it kept, and taken when t
       if (tries > 100) throw new Error('never taken again');
       await sleep(100);
     }
-    const after = await database.pool.query<{ n: number }>('select max(batch_id)::int as n from packet_log');
+    const after = await database.pool.query<{ n: number }>('select max(batch_id)::float8 as n from packet_log');
     expect(after.rows[0]!.n).toBeGreaterThan(before.rows[0]!.n);
     await database.pool.query('delete from packet_log where packet_count > 1 or length(data) > 4000');
     await writers.blocks.flush();

@@ -63,10 +63,29 @@ export class ServiceProcess {
     return await this.#gone;
   }
 
+  /** Stops every thread where it is (SIGSTOP), or lets them go on. */
+  pause(paused: boolean): void {
+    this.#child.kill(paused ? 'SIGSTOP' : 'SIGCONT');
+  }
+
   /** The one before must be gone. */
   start(): void {
     this.#child = this.#spawn();
     this.#gone = goneOf(this.#child);
+  }
+
+  /** Starts it again whenever it ends by itself, as an init system does. @returns how to stop doing so */
+  supervise(onEnd: (code: number) => void = () => undefined): () => void {
+    let watching = true;
+    const watch = async (): Promise<void> => {
+      const code = await this.#gone;
+      if (!watching) return;
+      onEnd(code);
+      this.start();
+      await watch();
+    };
+    void watch();
+    return () => void (watching = false);
   }
 
   async isReady(): Promise<boolean> {

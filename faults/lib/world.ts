@@ -61,6 +61,7 @@ export class World {
   fleet: Fleet;
   service: ServiceProcess;
   readonly #options: WorldOptions;
+  readonly #others: ServiceProcess[] = [];
   readonly #undo: () => Promise<void>;
 
   private constructor(
@@ -123,13 +124,19 @@ export class World {
     await this.untilServing(performance.now());
   }
 
-  /** Another instance on the same database, not yet ready. @param root folder of its release; default: this one */
-  async secondInstance(root?: string): Promise<ServiceProcess> {
-    return new ServiceProcess(await freePort(), {
-      env: this.env,
+  /** Another instance on the same database, not yet ready. @param root folder of its release; default: this one
+   *  @param env beside that of the first one */
+  async secondInstance({
+    root,
+    env = {},
+  }: Readonly<{ root?: string; env?: Readonly<Record<string, string>> }> = {}): Promise<ServiceProcess> {
+    const other = new ServiceProcess(await freePort(), {
+      env: { ...this.env, ...env },
       nodeFlags: this.#options.nodeFlags ?? [],
       ...(root === undefined ? {} : { root }),
     });
+    this.#others.push(other);
+    return other;
   }
 
   /** Until /readyz says so and a new packet was acknowledged. @returns ms since `sinceMs` */
@@ -187,8 +194,10 @@ export class World {
 
   async close(): Promise<void> {
     await this.fleet.stop(1).catch(() => undefined);
-    if (this.service.running) await Promise.race([this.service.terminate(), sleep(15_000)]);
-    if (this.service.running) await this.service.kill();
+    for (const service of new Set([...this.#others, this.service])) {
+      if (service.running) await Promise.race([service.terminate(), sleep(15_000)]);
+      if (service.running) await service.kill();
+    }
     await this.proxy.close();
     await this.front?.close();
     await this.postgres.stop();

@@ -10,7 +10,8 @@ export const start: Command = {
   name: 'start',
   summary: 'Run the service in the foreground.',
   description: `Migrates the database, listens, and stops in good order at SIGTERM or Ctrl-C: sockets drain, what was accepted becomes durable.
-Settings come from the environment ('biosignal config print'). Widgets and dashboard are served from dist/, if 'npm run build' has made it.`,
+Where another instance has the database it listens, answers 503, and takes over when that one ends; one that has been taken over from ends
+with code 1, to be started again. Settings come from the environment ('biosignal config print'). Widgets and dashboard are served from dist/, if 'npm run build' has made it.`,
   options: {},
   examples: ['biosignal start', 'biosignal start --json'],
   run: async ({ console, json }) => {
@@ -21,7 +22,12 @@ Settings come from the environment ('biosignal config print'). Widgets and dashb
       config,
       ...(existsSync(webDir) ? { webDir } : {}),
       onProgress: (message) => console.err(`biosignal: ${message}`),
+      signal: console.signal,
+    }).catch((error: unknown) => {
+      if (!console.signal.aborted) throw error;
+      return null; // told to end while it waited for another instance
     });
+    if (service === null) return EXIT_OK;
     if (json) console.out(JSON.stringify({ base_url: service.baseUrl, pid: process.pid }));
     else console.out(`biosignal listens on ${service.baseUrl}`);
     if (service.firstKey !== null) console.err(`first API key (shown once): ${service.firstKey}`);

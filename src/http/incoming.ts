@@ -116,6 +116,8 @@ export class Incoming {
     if (isStopping()) throw new PipelineError('shutting_down', 'The service is stopping.');
     this.#framed = true;
     this.#close = declared === 'chunked' || declared > DRAIN_BYTES_MAX; // an early error leaves the body unread
+    const refusal = options.refuse?.(this.#path) ?? null;
+    if (refusal !== null) throw refusal;
     if (this.#method === 'OPTIONS') return preflight(router, this.#path, headers);
     const mounted = this.#method === 'GET' || this.#wire.head ? staticReply(options.statics, this.#path, headers) : null;
     if (mounted !== null) return mounted;

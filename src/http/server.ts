@@ -1,5 +1,6 @@
 /** The HTTP and WebSocket server: the thin layer on uWebSockets.js. A request is an Incoming, a socket lives in sockets.ts. */
 import type { Config } from '../config.ts';
+import type { PipelineError } from '../errors.ts';
 import type { OriginAllowed } from './cors.ts';
 import { compileRow, Incoming } from './incoming.ts';
 import type { Row } from './incoming.ts';
@@ -63,6 +64,8 @@ export type HttpOptions = Readonly<{
   /** Failed credentials that one address may send per second, and AUTH_BURST_SEC times as many at once. Default 5. */
   authFailuresPerSec?: number;
   ticks?: Ticks;
+  /** Refuses what comes for a path before it is routed; null: goes on. Default: goes on. */
+  refuse?: (path: string) => PipelineError | null;
   /** Metrics, audit and the contract check of the tests listen here. */
   observe?: (exchange: Exchange) => void;
 }>;

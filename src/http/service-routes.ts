@@ -12,6 +12,8 @@ export type Part = Readonly<{ name: string; ok: boolean; detail: string }>;
 export type ServiceDeps = Readonly<{
   version: string;
   parts: () => Promise<readonly Part[]>;
+  /** Default: this instance is to take traffic. */
+  standby?: () => boolean;
   /** Text in the Prometheus exposition format. */
   metrics: () => Promise<string>;
   /** Bearer token for /metrics from other machines; empty: loopback only. */
@@ -20,7 +22,7 @@ export type ServiceDeps = Readonly<{
 
 const Health = exactly({ status: Type.Literal('ok'), version: Type.String() });
 const Readiness = exactly({
-  status: oneOf(['ready', 'not_ready']),
+  status: oneOf(['ready', 'not_ready', 'standby']),
   parts: Type.Array(exactly({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })),
 });
 
@@ -45,12 +47,16 @@ export function serviceRoutes(deps: ServiceDeps): readonly Route[] {
       access: { public: true },
       responses: {
         200: { description: 'Every part works.', schema: Readiness },
-        503: { description: 'A part does not.', schema: Readiness },
+        503: {
+          description: 'A part does not, or another instance owns the packet log and this one waits for it (standby).',
+          schema: Readiness,
+        },
       },
       handler: async () => {
         const parts = await deps.parts();
         const ready = parts.every((part) => part.ok);
-        return { status: ready ? 200 : 503, json: { status: ready ? 'ready' : 'not_ready', parts } };
+        const why = deps.standby?.() === true ? 'standby' : 'not_ready';
+        return { status: ready ? 200 : 503, json: { status: ready ? 'ready' : why, parts } };
       },
     },
     {

@@ -169,6 +169,17 @@ export class CopyWriter {
     await this.#connection.close();
   }
 
+  /** Ends without storing: another instance has the packets and computes the rows again. */
+  async abandon(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#steps = [];
+    this.#measurements = [];
+    this.#events = [];
+    this.#reportedDone = [];
+    await this.#connection.close();
+  }
+
   #queued(rowCount: number): void {
     this.#queueBytes += rowCount * ROW_BYTES;
     if (this.#writing === null && !this.#closed) this.#timer ??= setTimeout(() => this.#startWriting(), this.#options.lingerMs);

@@ -1,19 +1,21 @@
 /** Where a packet is durable before it is acknowledged: packets as they came, in batches, one COPY and one commit per batch.
  *
  *  A batch fills while the one before it is being written, and leaves when that one is done and it has lingered or is full (group commit).
- *  Batches are numbered in commit order. Everything up to the checkpoint is in the other tables; everything after it is replayed at start
- *  by recover(). Packets are never dropped once their promise has resolved, and a packet that was refused was not kept: sending it again
- *  is always right, because the tables after the log take the same samples twice as once.
+ *  Batches are numbered in commit order, above all that an owner before has written (ownership.ts). Everything up to the checkpoint is in
+ *  the other tables; everything after it is replayed at start by recover(). Packets are never dropped once their promise has resolved, and
+ *  a packet that was refused was not kept: sending it again is always right, because the tables after the log take the same samples twice
+ *  as once.
  *
  *  Modes: `open` takes packets. A batch is tried for retryForMs; when it cannot be written the log is `away`: that batch and all behind it
  *  are refused at once, so that a device's packets come back in the order in which it recorded them, and append() answers 'busy'. The
- *  database is asked about every second, and with its first answer the log is `open` again. `closed` refuses.
- *  One log per database: an advisory lock on the log's own connection keeps a second service out. */
+ *  database is asked about every second, and with its first answer the log is `open` again. `closed` refuses; so does `lost`, for good:
+ *  another instance has taken the log over. */
 import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database.ts';
+import { isNotOwner, Ownership } from './ownership.ts';
 import { Partitions } from './partitions.ts';
 import { saveStreams, type StreamRegistry } from './stream-registry.ts';
 import { WriterConnection } from './writer-connection.ts';
@@ -49,7 +51,9 @@ export type PacketLogOptions = Readonly<{
   batchBytesMax?: number;
   /** How long a batch is tried before its packets are refused, ms: a database that restarts is back before. Default 8,000. */
   retryForMs?: number;
-  /** How long to wait for another service to let go of the log, ms. Default 10,000. */
+  /** Who writes it. Default: claimed by open(), given back by close(). */
+  ownership?: Ownership;
+  /** How long open() waits for another service when it claims the log, ms. Default 10,000. */
   lockWaitMs?: number;
   onRetry?: (error: Error, attempt: number) => void;
   /** Told when the log goes away (with the reason) and when it is open again (null). */
@@ -60,7 +64,6 @@ export type PacketLogOptions = Readonly<{
 const ENTRY_HEAD = 24;
 /** Row of a part: 24 header + 26 fixed + 4 length, and not more than 8,160 fit a page. */
 const PART_BYTES = 8096;
-const LOCK = 8_031_447_120_945n;
 /** How often a database that is away is asked, ms. */
 const PROBE_MS = 500;
 
@@ -81,14 +84,15 @@ type OpenBatch = {
 export class PacketLog {
   readonly #database: Database;
   readonly #registry: StreamRegistry;
-  readonly #options: Required<Omit<PacketLogOptions, 'onRetry' | 'onAway'>>;
+  readonly #options: Required<Omit<PacketLogOptions, 'onRetry' | 'onAway' | 'ownership' | 'lockWaitMs'>>;
   readonly #onAway: (reason: Error | null) => void;
 
+  readonly #ownership: Ownership;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
-  #nextPosition = 1;
-  #durablePosition = 0;
-  #checkpointed = 0;
+  #nextPosition: number;
+  #durablePosition: number;
+  #checkpointed: number;
   #checkpointing: Promise<void> = Promise.resolve();
   #open: OpenBatch | null = null;
   /** Full batches that wait behind the one being written. */
@@ -99,13 +103,16 @@ export class PacketLog {
   #closed = false;
   /** performance.now() since when the database takes nothing; null: it does. */
   #awaySinceMs: number | null = null;
-  /** Backend of the connection that holds the lock, or held it. */
-  #lockPid = 0;
   #spare: Buffer | null = null;
+  #release: () => Promise<void> = async () => undefined;
 
-  private constructor(database: Database, registry: StreamRegistry, options: PacketLogOptions) {
+  private constructor(database: Database, registry: StreamRegistry, ownership: Ownership, options: PacketLogOptions) {
     this.#database = database;
     this.#registry = registry;
+    this.#ownership = ownership;
+    this.#checkpointed = ownership.checkpoint;
+    this.#durablePosition = ownership.newest;
+    this.#nextPosition = ownership.firstPosition;
     const lingerMs = options.lingerMs ?? 10;
     this.#options = {
       queueBytesMax: options.queueBytesMax ?? 64 * 1024 * 1024,
@@ -114,32 +121,27 @@ export class PacketLog {
       batchPacketsMax: options.batchPacketsMax ?? 128,
       batchBytesMax: options.batchBytesMax ?? 1024 * 1024,
       retryForMs: options.retryForMs ?? 8000,
-      lockWaitMs: options.lockWaitMs ?? 10_000,
     };
     this.#partitions = new Partitions(database);
     this.#onAway = options.onAway ?? (() => {});
     const answerTimeoutMs = Math.max(1000, this.#options.retryForMs);
-    this.#connection = new WriterConnection(database, {
+    this.#connection = new WriterConnection(ownership.fenced(database), {
       retryForMs: this.#options.retryForMs,
       statementTimeoutMs: answerTimeoutMs,
       answerTimeoutMs,
-      onConnect: (client) => this.#lock(client),
       ...(options.onRetry === undefined ? {} : { onRetry: options.onRetry }),
     });
+    void ownership.ended.then((why) => this.#goAway(new PipelineError('unavailable', why, { retryAfterSec: 1 })));
   }
 
   /** Takes the log of a database over. Call recover() before the first append.
    *  @throws PipelineError conflict when another service holds it */
   static async open(database: Database, registry: StreamRegistry, options: PacketLogOptions = {}): Promise<PacketLog> {
-    const log = new PacketLog(database, registry, options);
-    await log.#connection.run(async (client) => {
-      const { rows } = await client.query<{ checkpoint: bigint; newest: bigint }>(
-        `select batch_id as checkpoint, greatest(batch_id, coalesce((select max(batch_id) from packet_log), 0)) as newest from packet_log_checkpoint`,
-      );
-      log.#checkpointed = Number(rows[0]!.checkpoint);
-      log.#durablePosition = Number(rows[0]!.newest);
-      log.#nextPosition = log.#durablePosition + 1;
-    });
+    const { ownership, lockWaitMs = 10_000 } = options;
+    if (ownership !== undefined) return new PacketLog(database, registry, ownership, options);
+    const own = await Ownership.claim(database, { waitMs: lockWaitMs });
+    const log = new PacketLog(database, registry, own, options);
+    log.#release = () => own.release();
     return log;
   }
 
@@ -151,6 +153,11 @@ export class PacketLog {
   /** Packets not yet durable, bytes. */
   get queueBytes(): number {
     return this.#queueBytes;
+  }
+
+  /** Why this instance writes the log no more; null: it does. */
+  get lost(): string | null {
+    return this.#ownership.lost;
   }
 
   /** How long the database has taken nothing, ms; 0 while it does. */
@@ -191,13 +198,10 @@ export class PacketLog {
   /** Everything that is durable and after the checkpoint, in the order of its acknowledgement; the registry hears of each packet.
    *  A packet that was sent twice may come twice. */
   async *recover(): AsyncGenerator<LogEntry & Readonly<{ position: number }>> {
-    const last = this.#durablePosition;
-    for (let from = this.#checkpointed; from < last;) {
-      const { rows } = await this.#database.pool.query<{ batch_id: bigint; data: Buffer }>(
-        `select batch_id, data from packet_log where batch_id > $1 and batch_id <= $2 order by batch_id, part`,
-        [from.toString(), (from + 16).toString()],
-      );
-      from += 16;
+    for (let from = this.#checkpointed; ;) {
+      const { rows } = await this.#database.pool.query<{ batch_id: bigint; data: Buffer }>(nextBatches, [from.toString()]);
+      if (rows.length === 0) return;
+      from = Number(rows.at(-1)!.batch_id);
       for (let i = 0; i < rows.length;) {
         const position = rows[i]!.batch_id;
         const parts: Buffer[] = [];
@@ -226,7 +230,7 @@ export class PacketLog {
     let client: pg.PoolClient | null = null;
     try {
       client = await this.#database.pool.connect();
-      await client.query('begin');
+      await client.query(`begin; select hold_log(${this.#ownership.epoch})`);
       if (dirty.count > 0) await client.query(saveStreams, [...dirty.columns]);
       await client.query('update packet_log_checkpoint set batch_id = greatest(batch_id, $1), updated_at = now()', [target.toString()]);
       await client.query('commit');
@@ -235,6 +239,7 @@ export class PacketLog {
     } catch (error) {
       dirty.undo(); // also when there was no connection to be had
       client?.release(true);
+      if (isNotOwner(error)) this.#ownership.lose();
       throw error;
     }
   }
@@ -249,6 +254,7 @@ export class PacketLog {
       else await last.durable.catch(() => {});
     }
     await this.#connection.close();
+    await this.#release();
   }
 
   /** Refuses everything that waits, and asks the database until it answers. */
@@ -259,18 +265,20 @@ export class PacketLog {
     if (this.#open !== null) waiting.push(this.#open);
     this.#open = null;
     for (const batch of waiting) this.#settle(batch, reason);
+    if (this.lost !== null) return;
     this.#onAway(reason);
     void this.#askAgain();
   }
 
   async #askAgain(): Promise<void> {
     const probe = new WriterConnection(this.#database, { retryForMs: 0, statementTimeoutMs: 2000, answerTimeoutMs: 3000 });
-    while (!this.#closed) {
+    while (!this.#closed && this.lost === null) {
       const asking = probe.run((client) => client.query(takesWrites));
       if (await asking.then(({ rowCount }) => rowCount === 1, () => false)) break; // prettier-ignore
       await new Promise((done) => setTimeout(done, PROBE_MS * (0.5 + Math.random())));
     }
     await probe.close();
+    if (this.lost !== null) return;
     this.#awaySinceMs = null;
     this.#onAway(null);
   }
@@ -334,6 +342,7 @@ export class PacketLog {
       .then(
         () => this.#settle(sent, null),
         (error: unknown) => {
+          if (isNotOwner(error)) this.#ownership.lose();
           const reason = asUnavailable(error);
           this.#settle(sent, reason);
           this.#goAway(reason);
@@ -371,38 +380,16 @@ export class PacketLog {
       }
     });
   }
-
-  /** On every new connection: only one service writes the log. A connection of ours that was cut off may hold the lock yet, because the
-   *  server has not noticed: it is ended. */
-  async #lock(client: pg.Client): Promise<void> {
-    // A server that loses a service without a word lets go of its lock within seconds rather than hours.
-    await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
-    const deadline = performance.now() + this.#options.lockWaitMs;
-    for (;;) {
-      const { rows } = await client.query<{ got: boolean; pid: number }>(
-        'select pg_try_advisory_lock($1) as got, pg_backend_pid() as pid',
-        [LOCK.toString()],
-      );
-      if (rows[0]!.got) {
-        this.#lockPid = rows[0]!.pid;
-        return;
-      }
-      if (this.#lockPid !== 0) await client.query(endOldLock(this.#lockPid));
-      if (performance.now() > deadline) throw new PipelineError('conflict', 'another biosignal service writes to this database');
-      await new Promise((done) => setTimeout(done, 50));
-    }
-  }
 }
 
 /** One row when the database can be written. Locks the row, so that a full disk or a read-only standby shows. */
 const takesWrites = 'select batch_id from packet_log_checkpoint for update';
 
-/** Ends only the backend that holds this lock: its number may be somebody else's by now. As the login role, to which it belongs. */
-const endOldLock = (pid: number): string => `begin; set local role none;
-  select pg_terminate_backend(pid) from pg_locks
-  where locktype = 'advisory' and granted and pid = ${pid} and database = (select oid from pg_database where datname = current_database())
-    and (classid::int8 << 32) + objid::int8 = ${LOCK};
-  commit`;
+/** All parts of the next batches after $1. */
+const nextBatches = `select batch_id, data from packet_log
+  where batch_id > $1 and batch_id <= (
+    select max(batch_id) from (select batch_id from packet_log where batch_id > $1 and part = 0 order by batch_id limit 16) next)
+  order by batch_id, part`;
 
 function batchRows(batch: OpenBatch, timeUs: number): CopyBuffer {
   const rows = new CopyBuffer(batch.bytes + 1024 + (batch.bytes / PART_BYTES) * 64);

@@ -15,11 +15,14 @@ export type RoleDatabases = Readonly<{
   close(): Promise<void>;
 }>;
 
+/** @param tag ends the name of every connection: whose it is */
+export type RoleOptions = DatabaseOptions & Readonly<{ tag?: string }>;
+
 /** Connections of each role's pool; with the owner's 10 they stay below a quarter of PostgreSQL's default of 100. */
 const POOL_SIZES = { api: 10, ingest: 8, worker: 4 } as const;
 
 /** Opens a pool per role. Where the login may not act as them (roles are the server's: a hoster may forbid to create any) all are the owner. */
-export async function openRoles(owner: Database, options: DatabaseOptions = {}): Promise<RoleDatabases> {
+export async function openRoles(owner: Database, { tag, ...options }: RoleOptions = {}): Promise<RoleDatabases> {
   const opened: Database[] = [];
   const close = async (): Promise<void> => {
     for (const database of opened.splice(0)) await database.close();
@@ -28,7 +31,7 @@ export async function openRoles(owner: Database, options: DatabaseOptions = {}):
     const database = await openDatabase(owner.url, {
       ...options,
       poolSizeMax: POOL_SIZES[part],
-      applicationName: `biosignal ${part}`,
+      applicationName: tag === undefined ? `biosignal ${part}` : `biosignal ${part} ${tag}`,
       role: `biosignal_${part}`,
     });
     opened.push(database);

@@ -9,4 +9,8 @@ const service = await startService({
   logger: { debug: quiet, info: quiet, warn: tell, error: tell },
 });
 console.log(service.baseUrl);
+void service.failed.then((reason) => {
+  console.error(reason);
+  return service.stop().then(() => process.exit(1));
+});
 process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)));
