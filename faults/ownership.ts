@@ -95,6 +95,84 @@ export async function restartBesideStandby(world: World, random: Random): Promis
   }
 }
 
+/** Until it waits for the log. */
+async function untilStandby(service: ServiceProcess): Promise<void> {
+  for (const deadline = performance.now() + 60_000; performance.now() < deadline; await sleep(50)) {
+    const answer = await fetch(`${service.url}/readyz`, { signal: AbortSignal.timeout(3000) }).catch(() => null);
+    if (((await answer?.json().catch(() => null)) as { status?: string } | null)?.status === 'standby') return;
+  }
+  throw new Error(`does not wait:\n${service.log.slice(-2000)}`);
+}
+
+/** An owner that was taken over from. @throws Error when it has not ended with code 1 */
+async function endOfFormer(owner: ServiceProcess): Promise<void> {
+  const code = await Promise.race([owner.gone, sleep(60_000, null, { ref: false })]);
+  if (code !== 1) throw new Error(`the former owner ended with ${code}:\n${owner.log.slice(-2000)}`);
+}
+
+/** @param strike what happens to the owner  @param end what has to happen until its process has gone
+ *  @returns ms from the fault until a packet was acknowledged by the other */
+const takeOver = (
+  name: string,
+  about: string,
+  strike: (world: World, owner: ServiceProcess, random: Random) => unknown,
+  end: (world: World, owner: ServiceProcess) => Promise<unknown>,
+): Scenario => ({
+  name: `takeover-${name}`,
+  about: `${about}; a second instance waits`,
+  world: { front: true },
+  round: async (world, random) => {
+    const owner = world.service;
+    const other = await secondOf(world);
+    await untilStandby(other);
+    await calm(random);
+    const since = performance.now();
+    await strike(world, owner, random);
+    const awayMs = await servedBy(world, other, since);
+    await end(world, owner);
+    owner.start();
+    await untilStandby(owner);
+    // Back to the first, which alone can be cut off.
+    await other.terminate();
+    await servedBy(world, owner, performance.now());
+    other.start();
+    return awayMs;
+  },
+});
+
+export const takeOverScenarios: readonly Scenario[] = [
+  takeOver(
+    'kill',
+    'kill -9 of the owner',
+    (_, owner) => owner.kill(),
+    async () => undefined,
+  ),
+  takeOver(
+    'sigterm',
+    'SIGTERM of the owner',
+    (_, owner) => void owner.terminate(),
+    (_, owner) => owner.gone,
+  ),
+  takeOver(
+    'hang',
+    'SIGSTOP of the owner, SIGCONT when it was taken over from',
+    (_, owner) => owner.pause(true),
+    async (_, owner) => {
+      owner.pause(false);
+      await endOfFormer(owner);
+    },
+  ),
+  takeOver(
+    'cut',
+    'the owner is cut off from the database: connections are refused, or swallowed without a word',
+    (world, _, random) => (world.proxy.mode = random.next() < 0.5 ? 'refuse' : 'hole'),
+    async (world, owner) => {
+      world.proxy.mode = 'pass';
+      await endOfFormer(owner);
+    },
+  ),
+];
+
 export const takeBackScenario: Scenario = {
   name: 'take-back',
   about: 'the owner is cut off, a second instance takes over and ends, the first takes over again, is killed and started',

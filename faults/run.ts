@@ -9,7 +9,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createRandom } from '../src/cli/simulator/random.ts';
 import { networkScenario } from './network.ts';
-import { standbyRestartScenario, takeBackScenario } from './ownership.ts';
+import { standbyRestartScenario, takeBackScenario, takeOverScenarios } from './ownership.ts';
 import { sameIdScenario } from './same-id.ts';
 import { merged, runScenario, tableOf } from './report.ts';
 import type { FaultResult } from './report.ts';
@@ -28,7 +28,15 @@ const { values } = parseArgs({
 });
 const seed = Number(values.seed);
 const wanted = values.only === '' ? null : new Set(values.only.split(','));
-const all = [...scenarios, takeBackScenario, standbyRestartScenario, upgradeScenario, networkScenario, sameIdScenario];
+const all = [
+  ...scenarios,
+  takeBackScenario,
+  ...takeOverScenarios,
+  standbyRestartScenario,
+  upgradeScenario,
+  networkScenario,
+  sameIdScenario,
+];
 for (const name of wanted ?? [])
   if (!all.some((scenario) => scenario.name === name))
     throw new Error(`no fault '${name}'; there are ${all.map((s) => s.name).join(', ')}`);

@@ -577,7 +577,8 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   });
   const pipeline = new Pipeline(options, registry, log);
   const startedMs = performance.now();
-  const count = await pipeline.recover();
+  const taken = ownership.ended.then((why) => Promise.reject(new PipelineError('conflict', why)));
+  const count = await Promise.race([pipeline.recover(), taken]);
   if (count > 0)
     logger.info(
       { count, ms: Math.round(performance.now() - startedMs) },

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort, ServiceProcess } from '../faults/lib/service.ts';
 import { World } from '../faults/lib/world.ts';
 import { takeAndGiveBack, untilListening } from '../faults/ownership.ts';
+import { runCommand } from '../src/cli/command.ts';
+import { doctor } from '../src/cli/doctor.ts';
 import { createSimulatedDevice } from '../src/cli/simulator/device.ts';
 import { createPacketSource } from '../src/cli/simulator/packets.ts';
 import { createRandom } from '../src/cli/simulator/random.ts';
@@ -16,6 +18,21 @@ const readiness = async (service: ServiceProcess): Promise<{ status: number; bod
   const answer = await fetch(`${service.url}/readyz`);
   return { status: answer.status, body: (await answer.json()) as Readiness };
 };
+
+async function doctorOf(service: ServiceProcess): Promise<unknown> {
+  const out: string[] = [];
+  const env = { DATABASE_URL: world.postgres.url, PORT: String(service.port) };
+  const signal = new AbortController().signal;
+  await runCommand(doctor, ['--json'], {
+    out: (line) => void out.push(line),
+    err: () => undefined,
+    progress: null,
+    env,
+    cwd: world.workDir,
+    signal,
+  });
+  return JSON.parse(out.join('\n')) as unknown;
+}
 
 /** One packet of a new device. @returns status; 0: it has ended */
 let devices = 0;
@@ -78,6 +95,14 @@ test('a second instance waits, says so, and takes over from an owner that hangs,
   }
   expect(await (await fetch(`${second.url}/metrics`)).text()).toContain('bio_log_owner 0');
   expect(await (await fetch(`${first.url}/metrics`)).text()).toContain('bio_log_owner 1');
+
+  const findings = await doctorOf(second);
+  expect(findings).toContainEqual(
+    expect.objectContaining({ check: 'service', state: 'ok', found: expect.stringContaining('waits') as string }),
+  );
+  expect(findings).toContainEqual(
+    expect.objectContaining({ check: 'owner', state: 'ok', found: expect.stringContaining(`:${first.port} has the packet log`) as string }),
+  );
 
   // The owner hangs.
   first.pause(true);

@@ -22,6 +22,8 @@ type Finding = Readonly<{
 }>;
 
 const GIB = 1024 ** 3;
+/** An owner renews every second, and one that waits takes over after ten. */
+const OWNER_SILENT_SEC = 15;
 
 export const doctor: Command = {
   name: 'doctor',
@@ -140,7 +142,13 @@ async function databaseFindings(console: Console, config: Config): Promise<Findi
   try {
     const database = await openDatabase(address.url, { applicationName: 'biosignal doctor', poolSizeMax: 1 });
     try {
-      return [...(await server(database, address.where)), await schema(database), await clock(database), await backlog(database)];
+      return [
+        ...(await server(database, address.where)),
+        await schema(database),
+        await clock(database),
+        await owner(database),
+        await backlog(database),
+      ];
     } finally {
       await database.close();
       if (!database.pool.ended) await database.pool.end();
@@ -221,6 +229,23 @@ async function clock(database: Database): Promise<Finding> {
   return { check: 'clock', state: 'warning', found, advice: 'run a time service (chrony, systemd-timesyncd) on both machines' };
 }
 
+/** Who takes packets. */
+async function owner(database: Database): Promise<Finding> {
+  const { rows: has } = await database.pool.query<{ there: boolean }>(
+    `select exists (select from pg_attribute where attrelid = to_regclass('packet_log_checkpoint') and attname = 'owner_name') as there`,
+  );
+  if (has[0]?.there !== true) return { check: 'owner', state: 'ok', found: 'no instance has the packet log' };
+  const { rows } = await database.pool.query<{ owned: boolean; name: string; epoch: string; age: number }>(
+    `select owner is not null as owned, owner_name as name, epoch::text, extract(epoch from clock_timestamp() - renewed_at)::float8 as age
+     from packet_log_checkpoint`,
+  );
+  const row = rows[0];
+  if (row === undefined || !row.owned) return { check: 'owner', state: 'ok', found: 'no instance has the packet log' };
+  const found = `${row.name} has the packet log (epoch ${row.epoch}), renewed ${row.age.toFixed(0)} s ago`;
+  if (row.age < OWNER_SILENT_SEC) return { check: 'owner', state: 'ok', found };
+  return { check: 'owner', state: 'warning', found, advice: 'it was killed, hangs or is cut off; a second instance would have taken over' };
+}
+
 /** Packets that are durable but not yet in the tables that queries read. */
 async function backlog(database: Database): Promise<Finding> {
   const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('packet_log') is not null as there`);
@@ -248,6 +273,8 @@ async function service(config: Config): Promise<Finding> {
   const base = `${scheme}://127.0.0.1:${config.port}`;
   try {
     const response = await fetch(`${base}/readyz`, { signal: AbortSignal.timeout(3000) });
+    const { status } = (await response.json().catch(() => ({}))) as { status?: string };
+    if (status === 'standby') return { check: 'service', state: 'ok', found: `${base} waits to take over from another instance` };
     const state = response.ok ? 'ok' : 'warning';
     return { check: 'service', state, found: `${base} answers ${response.status} to /readyz` };
   } catch {
