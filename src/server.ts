@@ -373,13 +373,17 @@ async function takeLog(
     await standby.http?.then((http) => http.stop()).catch(() => undefined);
     throw error;
   }
+  const http = await standby.http?.catch(async (error: unknown) => {
+    await ownership?.release();
+    throw error;
+  });
   metrics.logOwner.set(1);
   void ownership.ended.then((why) => {
     metrics.logOwner.set(0);
     logger.error({ epoch: ownership.epoch.toString() }, `packet log: ${why}`);
   });
   logger.info({ epoch: ownership.epoch.toString() }, 'packet log: this instance owns it');
-  return { ownership, standby: await standby.http };
+  return { ownership, standby: http ?? null };
 }
 
 /** A project may be named by its key in a path. */

@@ -228,6 +228,16 @@ test('the roles of the data path write with an epoch only; the login and what pe
   await insert(database);
 });
 
+test('the log of an earlier release, which does not renew, is not taken while its lock is held', async () => {
+  const earlier = await database.connect();
+  open.push(() => earlier.end());
+  await earlier.query('select pg_advisory_lock(8031447120945)');
+  await expect(claim({ waitMs: 400 })).rejects.toMatchObject({ code: 'conflict' });
+  const waiting = claim();
+  await earlier.query('select pg_advisory_unlock(8031447120945)');
+  expect((await waiting).epoch).toBe(1n);
+});
+
 test('a log that was given back is taken at once by the one that waits', async () => {
   const first = await claim();
   const waiting = Ownership.claim(database, { instance: { id: '00000000-0000-4000-8000-000000000001', name: 'second' } });

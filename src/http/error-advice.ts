@@ -126,7 +126,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Nothing was kept: wait for `Retry-After`, send the same again. Operators: `/metrics` shows which queue, `/readyz` what waits.',
   },
   unavailable: {
-    when: 'The database, or another part that this request needs, is away.',
+    when: 'The database, or another part that this request needs, is away; or this instance waits for another one that takes the packets (standby).',
     act: 'Nothing was kept: send the same again later. Operators: `/readyz` and `biosignal doctor` say which part.',
   },
   shutting_down: {

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database.ts';
-import { isRetryable, WriterConnection } from './writer-connection.ts';
+import { WriterConnection } from './writer-connection.ts';
 
 /** SQLSTATE of a write whose epoch is not the newest. */
 const NOT_OWNER = 'BS001';
@@ -223,7 +223,7 @@ export class Ownership {
       const { rows } = await this.#connection.run((client) => client.query<Seen>(lookAtOwner));
       return rows[0]!;
     } catch (error) {
-      if (!(error instanceof PipelineError && error.code === 'unavailable')) throw error;
+      if (!isAway(error)) throw error;
       return null;
     }
   }
@@ -248,7 +248,7 @@ export class Ownership {
         return claim;
       });
     } catch (error) {
-      if (error instanceof PipelineError && error.code === 'internal') throw error;
+      if (!isAway(error)) throw error;
       this.#onFault('the packet log could not be taken over: it is tried again', error);
       await sleep(LOOK_MS);
       return null;
@@ -306,8 +306,7 @@ export class Ownership {
       else this.#renewedMs = performance.now();
       return true;
     } catch (error) {
-      if (!(error instanceof PipelineError && error.code === 'unavailable') && !isRetryable(error))
-        this.#onFault('the packet log could not be renewed', error);
+      if (!isAway(error)) this.#onFault('the packet log could not be renewed', error);
       return false;
     }
   }
@@ -322,6 +321,11 @@ export class Ownership {
     if (this.#locked) this.#pid = rows[0]!.pid;
     else if (this.#pid !== 0) await client.query(endLockHolder(this.#pid));
   }
+}
+
+/** The database does not answer, or does not take this now. */
+function isAway(error: unknown): boolean {
+  return error instanceof PipelineError && error.code === 'unavailable';
 }
 
 /** May an instance that waits take the log from the one that was seen? */
