@@ -10,8 +10,9 @@ export const start: Command = {
   name: 'start',
   summary: 'Run the service in the foreground.',
   description: `Migrates the database, listens, and stops in good order at SIGTERM or Ctrl-C: sockets drain, what was accepted becomes durable.
-Where another instance has the database it listens, answers 503, and takes over when that one ends; one that has been taken over from ends
-with code 1, to be started again. Settings come from the environment ('biosignal config print'). Widgets and dashboard are served from dist/, if 'npm run build' has made it.`,
+Where another instance has the database it listens, answers 503, and takes over when that one ends; one that was taken over from ends with
+code 1, to be started again. Settings come from the environment ('biosignal config print'). Widgets and dashboard are served from dist/, if
+'npm run build' has made it.`,
   options: {},
   examples: ['biosignal start', 'biosignal start --json'],
   run: async ({ console, json }) => {
