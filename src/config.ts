@@ -67,6 +67,12 @@ export const settings = {
   ),
   publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Least level that is logged.'),
+  retentionPeriodSec: setting(
+    'BIO_RETENTION_PERIOD_SEC',
+    600,
+    integer(1, 86_400),
+    'How often expired rows are looked for and deleted, seconds.',
+  ),
   dspWorkers: setting('BIO_DSP_WORKERS', 1, integer(1, 64), 'Worker threads for signal processing.'),
   dspQueueBytesMax: setting(
     'BIO_DSP_QUEUE_BYTES_MAX',

@@ -43,6 +43,7 @@ import { openDatabase } from './storage/database.ts';
 import type { Database } from './storage/database.ts';
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts';
 import { startMaintenance } from './storage/maintenance.ts';
+import type { MaintenanceState } from './storage/maintenance.ts';
 import { migrate } from './storage/migrate.ts';
 import { organizationPool } from './storage/organization-pool.ts';
 import { openRoles } from './storage/roles.ts';
@@ -111,8 +112,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       logger.warn({ why: roles.without }, 'database: everything acts as the owner, not as the roles of its parts');
 
     const metrics = createMetrics();
+    let maintenance: MaintenanceState = { retentionAgeSec: 0, jobs: [] };
     stops.push(
       startMaintenance(database, {
+        retentionMs: config.retentionPeriodSec * 1000,
+        onWatched: (found) => {
+          maintenance = found;
+          metrics.retentionAge.set(found.retentionAgeSec);
+          metrics.jobsFailing.set(found.jobs.length);
+        },
         onFault: (message, err) => {
           metrics.errors.inc({ where: 'maintenance' });
           logger.warn({ err }, `maintenance: ${message}`);
@@ -174,7 +182,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         version,
         metricsToken: config.metricsToken,
         metrics: () => metrics.registry.metrics(),
-        parts: () => readiness(database, pipeline),
+        parts: () => readiness(database, pipeline, maintenance),
       }),
       ...(demo?.routes ?? []),
     ];
@@ -299,14 +307,17 @@ async function findSubject(api: Database, caller: Caller, subject: string): Prom
   }
 }
 
-async function readiness(database: Database, pipeline: Pipeline): Promise<readonly Part[]> {
+async function readiness(database: Database, pipeline: Pipeline, { jobs }: MaintenanceState): Promise<readonly Part[]> {
   const silence = sleep(READY_TIMEOUT_MS, `no answer within ${READY_TIMEOUT_MS} ms`, { ref: false });
   const asked = database.pool.query('select 1').then(
     () => '',
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
   const answered = await Promise.race([asked, silence]);
-  return [{ name: 'database', ok: answered === '', detail: answered === '' ? serverWords[database.kind] : answered }, ...pipeline.parts()];
+  // Packets are taken while a job fails, so it is said and does not count. Why it fails may name rows: that is for the log.
+  const failing = jobs.map(({ job }) => `; a job fails: ${job}`).join('');
+  const detail = answered === '' ? serverWords[database.kind] + failing : answered;
+  return [{ name: 'database', ok: answered === '', detail }, ...pipeline.parts()];
 }
 
 /** A project may be named by its key in a path. */

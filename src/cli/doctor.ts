@@ -9,6 +9,9 @@ import type { Config } from '../config.ts';
 import { loadUws } from '../http/uws.ts';
 import { openDatabase } from '../storage/database.ts';
 import type { Database, ServerKind } from '../storage/database.ts';
+import { OVERDUE_SEC } from '../storage/maintenance.ts';
+import { projectRetentionAgeSec } from '../storage/retention.ts';
+import { failingJobs } from '../storage/timescale-jobs.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE } from './command.ts';
 import { hasDatabase, locateDatabase } from './open-database.ts';
@@ -140,7 +143,13 @@ async function databaseFindings(console: Console, config: Config): Promise<Findi
   try {
     const database = await openDatabase(address.url, { applicationName: 'biosignal doctor', poolSizeMax: 1 });
     try {
-      return [...(await server(database, address.where)), await schema(database), await clock(database), await backlog(database)];
+      return [
+        ...(await server(database, address.where)),
+        await schema(database),
+        await clock(database),
+        await backlog(database),
+        ...(await housekeeping(database)),
+      ];
     } finally {
       await database.close();
       if (!database.pool.ended) await database.pool.end();
@@ -242,6 +251,28 @@ async function backlog(database: Database): Promise<Finding> {
     ...(old ? { advice: 'the service replays them when it starts; is it running?' } : {}),
   };
 }
+
+/** What is done in the background, and would not be missed at once. */
+async function housekeeping(database: Database): Promise<Finding[]> {
+  const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('project_retention_swept') is not null as there`);
+  if (has[0]?.there !== true) return [];
+  const findings: Finding[] = [];
+  const ageSec = await projectRetentionAgeSec(database.pool);
+  if (ageSec > OVERDUE_SEC) {
+    findings.push({
+      check: 'retention',
+      state: 'warning',
+      found: `last applied in full ${Math.round(ageSec / 60)} minutes ago: rows outlive what their project keeps`,
+      advice: 'the service applies it: does it run, and what does its log say of retention?',
+    });
+  }
+  for (const { job, why } of await failingJobs(database)) {
+    findings.push({ check: 'timescaledb', state: 'warning', found: `${job}: ${why}`, advice: JOB_ADVICE });
+  }
+  return findings;
+}
+
+const JOB_ADVICE = 'until it runs old data are not packed and charts of history get slower: see timescaledb_information.job_errors';
 
 async function service(config: Config): Promise<Finding> {
   const scheme = config.tlsCert === '' ? 'http' : 'https';

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { ServerKind } from './database.ts';
+import { locks } from './locks.ts';
 
 /** What a file may ask for in a line `--! requires: …`. Without one it runs everywhere. */
 const requirements = {
@@ -27,8 +28,6 @@ export type MigrateResult = Readonly<{
   version: number;
 }>;
 
-const LOCK = 8_031_447_120_943n; // pg_advisory_lock: one migration at a time per database, however many services start at once
-
 const sqlFolder = new URL('../../sql/', import.meta.url);
 
 /** Migrates. Fresh, again, from an older release, twenty at once, after a kill in the middle: all end in the same schema.
@@ -41,7 +40,7 @@ export async function migrate(url: string, options: Readonly<{ folder?: URL }> =
   client.on('error', () => {});
   await client.connect();
   try {
-    await client.query('select pg_advisory_lock($1)', [LOCK.toString()]);
+    await client.query('select pg_advisory_lock($1)', [locks.migration.toString()]);
     const kind = await settleKind(client);
     const done = await readLedger(client);
     refuseUnknown(migrations, done);

@@ -14,6 +14,7 @@ import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database.ts';
+import { locks } from './locks.ts';
 import { Partitions } from './partitions.ts';
 import { saveStreams, type StreamRegistry } from './stream-registry.ts';
 import { WriterConnection } from './writer-connection.ts';
@@ -60,7 +61,7 @@ export type PacketLogOptions = Readonly<{
 const ENTRY_HEAD = 24;
 /** Row of a part: 24 header + 26 fixed + 4 length, and not more than 8,160 fit a page. */
 const PART_BYTES = 8096;
-const LOCK = 8_031_447_120_945n;
+const LOCK = locks.packetLog;
 /** How often a database that is away is asked, ms. */
 const PROBE_MS = 500;
 
