@@ -1,8 +1,11 @@
 /** Late data is in every chart as soon as it is stored: hours late, and weeks late into chunks that are packed, beside a device that is on
  *  time. Through the whole service, the same on every kind of server; none may let an aggregate's schedule show. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CopyWriter } from '../src/storage/copy-writer.ts';
 import { refreshRollups } from '../src/storage/maintenance.ts';
-import { otherServers } from './helpers/database.ts';
+import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
+import { otherServers, testDatabase } from './helpers/database.ts';
+import { createTenant, ecg, openTestStream } from './helpers/recording.ts';
 import { runService, type RunningService } from './helpers/running-service.ts';
 import { sendEcg } from './helpers/send-ecg.ts';
 
@@ -117,3 +120,38 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     });
   });
 }
+
+test('an hour of last week beside a device on time touches that hour in the aggregates, not the week', async ({ skip }) => {
+  const community = otherServers().find(({ name }) => name === 'timescale');
+  await using database = await testDatabase({}, community?.url);
+  if (database.kind !== 'timescale') return skip();
+  await database.pool.query(`select alter_job(job_id, scheduled => false) from timescaledb_information.jobs where job_id >= 1000`);
+  const tenant = await createTenant(database);
+  const registry = new StreamRegistry(database);
+  const writer = new CopyWriter(database, { currentMethods: [] });
+  const nowMs = Date.now();
+  const values = async (stream: OpenedStream, fromMs: number): Promise<void> => {
+    const features = Array.from({ length: 60 }, (_, i) => ({
+      feature: 'hr_ecg',
+      channelNo: -1,
+      tNs: BigInt(fromMs + i * 1000) * 1_000_000n - stream.epochNs,
+      value: 60,
+      qmask: 0 as const,
+      methodCode: 'derived:hr_ecg_v1',
+    }));
+    await writer.add({ streamId: stream.streamId, beats: [], features, replaces: null }, stream.epochNs);
+  };
+  const [live, late] = [await openTestStream(registry, tenant, [ecg], 1), await openTestStream(registry, tenant, [ecg], 2)];
+  await values(live, nowMs - 300_000);
+  await database.pool.query(`call refresh_continuous_aggregate('feature_1m', null, $1::timestamptz)`, [new Date(nowMs - 120_000)]);
+  // In one chunk, and in one batch of the writer.
+  await Promise.all([values(live, nowMs - 60_000), values(late, nowMs - 5 * HOUR_MS), values(live, nowMs)]);
+  const { rows } = await database.pool.query<{ minutes: number }>(
+    `select (greatest_modified_value - lowest_modified_value) / 60e6::float8 as minutes
+     from _timescaledb_catalog.continuous_aggs_hypertable_invalidation_log`,
+  );
+  expect(rows.length).toBeGreaterThan(0);
+  for (const { minutes } of rows) expect(minutes).toBeLessThan(2);
+  expect((await database.pool.query('select from feature')).rowCount).toBe(4 * 60);
+  await writer.close();
+});
