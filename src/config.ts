@@ -43,6 +43,12 @@ export const settings = {
   host: setting('BIO_HOST', '127.0.0.1', text, 'Address to listen on. Plain HTTP is served on loopback only.'),
   port: setting('PORT', 8080, integer(0, 65_535), 'Port to listen on; 0 picks a free one.'),
   databaseUrl: setting('DATABASE_URL', '', text, 'PostgreSQL or TimescaleDB to use. Empty: an embedded PostgreSQL in dataDir.'),
+  plainPostgres: setting(
+    'BIO_PLAIN_POSTGRES',
+    false,
+    flag,
+    'Make a new database a plain one although the server has TimescaleDB; without it such a server is used with it, or refused. It stays plain.',
+  ),
   dataDir: setting('BIO_DATA_DIR', '.data', text, 'Folder of the embedded database and of generated keys.'),
   tlsCert: setting('BIO_TLS_CERT', '', text, 'Path of the TLS certificate chain (PEM).'),
   tlsKey: setting('BIO_TLS_KEY', '', text, 'Path of the TLS private key (PEM).'),

@@ -101,7 +101,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       failures.push(embedded.exited.then(() => 'the embedded database has stopped'));
       url = embedded.socketUrl;
     }
-    const schema = await migrate(url);
+    const schema = await migrate(url, { plain: config.plainPostgres });
     const database = await openDatabase(url, { onError: (err) => logger.warn({ err }, 'database: an idle connection failed') });
     stops.push(() => database.close());
     logger.info({ server: database.kind, schema: schema.version, applied: schema.applied }, `database: ${serverWords[database.kind]}`);
