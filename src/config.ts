@@ -43,6 +43,12 @@ export const settings = {
   host: setting('BIO_HOST', '127.0.0.1', text, 'Address to listen on. Plain HTTP is served on loopback only.'),
   port: setting('PORT', 8080, integer(0, 65_535), 'Port to listen on; 0 picks a free one.'),
   databaseUrl: setting('DATABASE_URL', '', text, 'PostgreSQL or TimescaleDB to use. Empty: an embedded PostgreSQL in dataDir.'),
+  dbConnectionsMax: setting(
+    'BIO_DB_CONNECTIONS_MAX',
+    30,
+    integer(13, 10_000),
+    'Connections of this node to the database, all together. Three nodes of 30 fit the 100 that a server allows by default.',
+  ),
   plainPostgres: setting(
     'BIO_PLAIN_POSTGRES',
     false,

@@ -46,7 +46,7 @@ import { startMaintenance } from './storage/maintenance.ts';
 import type { MaintenanceState } from './storage/maintenance.ts';
 import { migrate } from './storage/migrate.ts';
 import { organizationPool } from './storage/organization-pool.ts';
-import { openRoles } from './storage/roles.ts';
+import { connectionRoom, fewConnections, openRoles, poolSizes } from './storage/roles.ts';
 import { serviceSecret } from './storage/service-secret.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
@@ -102,11 +102,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       url = embedded.socketUrl;
     }
     const schema = await migrate(url, { plain: config.plainPostgres });
-    const database = await openDatabase(url, { onError: (err) => logger.warn({ err }, 'database: an idle connection failed') });
+    const sizes = poolSizes(config.dbConnectionsMax);
+    const onError = (err: Error): void => logger.warn({ err }, 'database: an idle connection failed');
+    const database = await openDatabase(url, { poolSizeMax: sizes.owner, onError });
     stops.push(() => database.close());
     logger.info({ server: database.kind, schema: schema.version, applied: schema.applied }, `database: ${serverWords[database.kind]}`);
 
-    const roles = await openRoles(database, { onError: (err) => logger.warn({ err }, 'database: an idle connection failed') });
+    const room = await connectionRoom(database);
+    if (room.limit - room.used < config.dbConnectionsMax) logger.warn(room, `database: ${fewConnections(room, config.dbConnectionsMax)}`);
+
+    const roles = await openRoles(database, { onError }, sizes);
     stops.push(() => roles.close());
     if (roles.without !== null)
       logger.warn({ why: roles.without }, 'database: everything acts as the owner, not as the roles of its parts');

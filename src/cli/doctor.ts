@@ -10,6 +10,7 @@ import { loadUws } from '../http/uws.ts';
 import { openDatabase } from '../storage/database.ts';
 import type { Database, ServerKind } from '../storage/database.ts';
 import { OVERDUE_SEC } from '../storage/maintenance.ts';
+import { connectionRoom, fewConnections } from '../storage/roles.ts';
 import { projectRetentionAgeSec } from '../storage/retention.ts';
 import { failingJobs } from '../storage/timescale-jobs.ts';
 import type { Command, Console } from './command.ts';
@@ -145,6 +146,7 @@ async function databaseFindings(console: Console, config: Config): Promise<Findi
     try {
       return [
         ...(await server(database, address.where)),
+        ...(await connections(database, config)),
         await schema(database),
         await clock(database),
         await backlog(database),
@@ -193,6 +195,18 @@ async function server(database: Database, where: string): Promise<Finding[]> {
     findings.push({ check: 'timescaledb', state: 'warning', found: timescale, advice: '2.29.2 or newer is what the tests run on' });
   }
   return findings;
+}
+
+/** Those of a node that runs already are counted as its own. */
+async function connections(database: Database, config: Config): Promise<Finding[]> {
+  const { limit } = await connectionRoom(database);
+  const { rows } = await database.pool.query<{ others: number }>(
+    `select count(*)::int as others from pg_stat_activity
+     where backend_type = 'client backend' and not (datname = current_database() and application_name like 'biosignal%')`,
+  );
+  const room = { limit, used: rows[0]!.others };
+  if (room.limit - room.used >= config.dbConnectionsMax) return [];
+  return [{ check: 'connections', state: 'warning', found: fewConnections(room, config.dbConnectionsMax) }];
 }
 
 function olderThan(version: string, wanted: readonly number[]): boolean {
