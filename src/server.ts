@@ -25,6 +25,7 @@ import { docsAssets, docsRoutes } from './http/docs-routes.ts';
 import { describeError } from './http/logger.ts';
 import type { Logger } from './http/logger.ts';
 import type { Caller, Route } from './http/route.ts';
+import { openFilesMax } from './http/open-files.ts';
 import { startHttp } from './http/server.ts';
 import type { HttpServer } from './http/server.ts';
 import { serviceRoutes } from './http/service-routes.ts';
@@ -89,6 +90,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let stopping: Promise<void> | null = null;
   const stop = (): Promise<void> => (stopping ??= stopAll(stops, logger));
   try {
+    refuseFewFiles(config);
     await refuseTakenPort(config.host, config.port);
     const failures: Promise<string>[] = [];
     let url = config.databaseUrl;
@@ -286,6 +288,21 @@ async function firstStart(
   }
   const demo = await prepareDemo(database, auth, { orgId: project.org_id, projectId: project.project_id }, logger);
   return { firstKey, demo };
+}
+
+/** Files that a service without devices has open (measured: 32, and 5 a worker), and a few sockets. */
+const OPEN_FILES = 40;
+const OPEN_FILES_PER_WORKER = 6;
+
+/** Says so before a worker thread fails for want of one, which ends the process with a stack. */
+function refuseFewFiles({ dspWorkers, dbConnectionsMax }: Config): void {
+  const limit = openFilesMax();
+  const needed = OPEN_FILES + OPEN_FILES_PER_WORKER * dspWorkers + dbConnectionsMax;
+  if (limit === null || limit >= needed) return;
+  throw new PipelineError(
+    'conflict',
+    `This process may open ${limit} files, and needs ${needed} before the first device connects: raise it (ulimit -n 65536, or LimitNOFILE= of systemd).`,
+  );
 }
 
 /** Says so before anything is started. */

@@ -1,11 +1,12 @@
 /** `biosignal doctor`: looks at the machine, the settings, the database and the running service, and says what is wrong and what to do. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { arch, availableParallelism, platform, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
+import { openFilesMax } from '../http/open-files.ts';
 import { loadUws } from '../http/uws.ts';
 import { openDatabase } from '../storage/database.ts';
 import type { Database, ServerKind } from '../storage/database.ts';
@@ -68,7 +69,7 @@ function machine(): Finding[] {
   if (platform() !== 'linux' || arch() !== 'x64') {
     findings[0] = { check: 'machine', state: 'fault', found: runtime, advice: 'the socket library is locked for Linux on x64' };
   }
-  const limit = openFiles();
+  const limit = openFilesMax();
   if (limit !== null) {
     const few = limit < 65_536;
     findings.push({
@@ -79,12 +80,6 @@ function machine(): Finding[] {
     });
   }
   return findings;
-}
-
-function openFiles(): number | null {
-  if (!existsSync('/proc/self/limits')) return null;
-  const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
-  return soft === undefined ? null : Number(soft);
 }
 
 function native(): Finding[] {
