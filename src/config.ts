@@ -43,6 +43,18 @@ export const settings = {
   host: setting('BIO_HOST', '127.0.0.1', text, 'Address to listen on. Plain HTTP is served on loopback only.'),
   port: setting('PORT', 8080, integer(0, 65_535), 'Port to listen on; 0 picks a free one.'),
   databaseUrl: setting('DATABASE_URL', '', text, 'PostgreSQL or TimescaleDB to use. Empty: an embedded PostgreSQL in dataDir.'),
+  dbConnectionsMax: setting(
+    'BIO_DB_CONNECTIONS_MAX',
+    30,
+    integer(14, 10_000),
+    'Connections of this node to the database, all together. Three nodes of 30 fit the 100 that a server allows by default.',
+  ),
+  plainPostgres: setting(
+    'BIO_PLAIN_POSTGRES',
+    false,
+    flag,
+    'Make a new database a plain one although the server has TimescaleDB; without it such a server is used with it, or refused. It stays plain.',
+  ),
   dataDir: setting('BIO_DATA_DIR', '.data', text, 'Folder of the embedded database and of generated keys.'),
   tlsCert: setting('BIO_TLS_CERT', '', text, 'Path of the TLS certificate chain (PEM).'),
   tlsKey: setting('BIO_TLS_KEY', '', text, 'Path of the TLS private key (PEM).'),
@@ -67,6 +79,12 @@ export const settings = {
   ),
   publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Least level that is logged.'),
+  retentionPeriodSec: setting(
+    'BIO_RETENTION_PERIOD_SEC',
+    600,
+    integer(1, 86_400),
+    'How often expired rows are looked for and deleted, seconds.',
+  ),
   dspWorkers: setting('BIO_DSP_WORKERS', 1, integer(1, 64), 'Worker threads for signal processing.'),
   dspQueueBytesMax: setting(
     'BIO_DSP_QUEUE_BYTES_MAX',

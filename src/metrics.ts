@@ -130,6 +130,16 @@ export function createMetrics() {
       registers,
     }),
     quarantined: new Counter({ name: 'bio_quarantined_batches_total', help: 'Batches set aside after three worker crashes.', registers }),
+    retentionAge: new Gauge({
+      name: 'bio_retention_age_seconds',
+      help: 'Time since the retention of every project was last applied in full, by any node, s; 0 when no project has one.',
+      registers,
+    }),
+    jobsFailing: new Gauge({
+      name: 'bio_timescale_jobs_failing',
+      help: 'Jobs of TimescaleDB whose last run failed or that do not run; 0 on other servers.',
+      registers,
+    }),
     requests: registered(registry, new RequestCounter('bio_http_requests_total', 'API requests by operation and status.')),
     requestSeconds: registered(registry, new RequestTimes('bio_http_request_seconds', 'API request duration, s.', seconds)),
     errors: new Counter({

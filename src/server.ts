@@ -27,6 +27,7 @@ import { docsAssets, docsRoutes } from './http/docs-routes.ts';
 import { describeError } from './http/logger.ts';
 import type { Logger } from './http/logger.ts';
 import type { Caller, Route } from './http/route.ts';
+import { openFilesMax } from './http/open-files.ts';
 import { startHttp } from './http/server.ts';
 import type { HttpServer } from './http/server.ts';
 import { serviceRoutes } from './http/service-routes.ts';
@@ -46,11 +47,12 @@ import { openDatabase } from './storage/database.ts';
 import type { Database } from './storage/database.ts';
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts';
 import { startMaintenance } from './storage/maintenance.ts';
+import type { MaintenanceState } from './storage/maintenance.ts';
 import { migrate } from './storage/migrate.ts';
 import { organizationPool } from './storage/organization-pool.ts';
 import { Ownership, tagOf } from './storage/ownership.ts';
 import type { Instance } from './storage/ownership.ts';
-import { openRoles } from './storage/roles.ts';
+import { connectionRoom, fewConnections, openRoles, poolSizes } from './storage/roles.ts';
 import { serviceSecret } from './storage/service-secret.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
@@ -97,6 +99,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let stopping: Promise<void> | null = null;
   const stop = (): Promise<void> => (stopping ??= stopAll(stops, logger));
   try {
+    refuseFewFiles(config);
     await refuseTakenPort(config.host, config.port);
     const failures: Promise<string>[] = [];
     let url = config.databaseUrl;
@@ -109,13 +112,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       failures.push(embedded.exited.then(() => 'the embedded database has stopped'));
       url = embedded.socketUrl;
     }
-    const schema = await migrate(url);
+    const schema = await migrate(url, { plain: config.plainPostgres });
+    const sizes = poolSizes(config.dbConnectionsMax);
     const onError = (err: Error): void => logger.warn({ err }, 'database: an idle connection failed');
-    const database = await openDatabase(url, { applicationName, onError });
+    const database = await openDatabase(url, { applicationName, poolSizeMax: sizes.owner, onError });
     stops.push(() => database.close());
     logger.info({ server: database.kind, schema: schema.version, applied: schema.applied }, `database: ${serverWords[database.kind]}`);
 
-    const roles = await openRoles(database, { tag: tagOf(instance), onError });
+    const room = await connectionRoom(database);
+    if (room.limit - room.used < config.dbConnectionsMax) logger.warn(room, `database: ${fewConnections(room, config.dbConnectionsMax)}`);
+
+    const roles = await openRoles(database, { tag: tagOf(instance), onError }, sizes);
     stops.push(() => roles.close());
     if (roles.without !== null)
       logger.warn({ why: roles.without }, 'database: everything acts as the owner, not as the roles of its parts');
@@ -125,8 +132,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stops.push(() => ownership.release());
     if (standby !== null) stops.push(() => standby.stop());
     failures.push(ownership.ended);
+    let maintenance: MaintenanceState = { retentionAgeSec: 0, jobs: [] };
     stops.push(
       startMaintenance(database, {
+        retentionMs: config.retentionPeriodSec * 1000,
+        onWatched: (found) => {
+          maintenance = found;
+          metrics.retentionAge.set(found.retentionAgeSec);
+          metrics.jobsFailing.set(found.jobs.length);
+        },
         onFault: (message, err) => {
           metrics.errors.inc({ where: 'maintenance' });
           logger.warn({ err }, `maintenance: ${message}`);
@@ -189,7 +203,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         version,
         metricsToken: config.metricsToken,
         metrics: () => metrics.registry.metrics(),
-        parts: () => readiness(database, pipeline, ownership),
+        parts: () => readiness(database, pipeline, ownership, maintenance),
       }),
       ...(demo?.routes ?? []),
     ];
@@ -291,6 +305,21 @@ async function firstStart(
   return { firstKey, demo };
 }
 
+/** Files that a service without devices has open (measured: 32, and 5 a worker), and a few sockets. */
+const OPEN_FILES = 40;
+const OPEN_FILES_PER_WORKER = 6;
+
+/** Says so before a worker thread fails for want of one, which ends the process with a stack. */
+function refuseFewFiles({ dspWorkers, dbConnectionsMax }: Config): void {
+  const limit = openFilesMax();
+  const needed = OPEN_FILES + OPEN_FILES_PER_WORKER * dspWorkers + dbConnectionsMax;
+  if (limit === null || limit >= needed) return;
+  throw new PipelineError(
+    'conflict',
+    `This process may open ${limit} files, and needs ${needed} before the first device connects: raise it (ulimit -n 65536, or LimitNOFILE= of systemd).`,
+  );
+}
+
 /** Says so before anything is started. */
 async function refuseTakenPort(host: string, port: number): Promise<void> {
   if (port === 0) return;
@@ -315,8 +344,16 @@ async function findSubject(api: Database, caller: Caller, subject: string): Prom
   }
 }
 
-async function readiness(database: Database, pipeline: Pipeline, ownership: Ownership): Promise<readonly Part[]> {
-  return [await databasePart(database, ownership), ...pipeline.parts()];
+async function readiness(
+  database: Database,
+  pipeline: Pipeline,
+  ownership: Ownership,
+  { jobs }: MaintenanceState,
+): Promise<readonly Part[]> {
+  const part = await databasePart(database, ownership);
+  // Packets are taken while a job fails, so it is said and does not count. Why it fails may name rows: that is for the log.
+  const failing = jobs.map(({ job }) => `; a job fails: ${job}`).join('');
+  return [{ ...part, detail: part.detail + failing }, ...pipeline.parts()];
 }
 
 /** Asks whose the packet log is: an instance that was stopped for a while says so with its first answer. */

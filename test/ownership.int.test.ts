@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { BlockWriter } from '../src/storage/block-writer.ts';
 import { CopyWriter } from '../src/storage/copy-writer.ts';
 import type { Database } from '../src/storage/database.ts';
+import { locks } from '../src/storage/locks.ts';
 import { Ownership } from '../src/storage/ownership.ts';
 import { PacketLog } from '../src/storage/packet-log.ts';
 import { openRoles } from '../src/storage/roles.ts';
@@ -231,10 +232,10 @@ test('the roles of the data path write with an epoch only; the login and what pe
 test('the log of an earlier release, which does not renew, is not taken while its lock is held', async () => {
   const earlier = await database.connect();
   open.push(() => earlier.end());
-  await earlier.query('select pg_advisory_lock(8031447120945)');
+  await earlier.query('select pg_advisory_lock($1)', [locks.packetLog]);
   await expect(claim({ waitMs: 400 })).rejects.toMatchObject({ code: 'conflict' });
   const waiting = claim();
-  await earlier.query('select pg_advisory_unlock(8031447120945)');
+  await earlier.query('select pg_advisory_unlock($1)', [locks.packetLog]);
   expect((await waiting).epoch).toBe(1n);
 });
 

@@ -69,6 +69,19 @@ afterEach(() => {
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 describe('npm start', () => {
+  it('is a sentence when biosignal start may open too few files', async () => {
+    const child = spawn('sh', ['-c', 'ulimit -n 40; exec "$0" src/cli/main.ts start', process.execPath], {
+      cwd: root,
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: String(await freePort()), BIO_DATA_DIR: dataDir },
+    });
+    let text = '';
+    child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    expect(await new Promise((done) => child.on('close', done)), text).toBe(1);
+    expect(text).toMatch(/may open 40 files, and needs \d+/);
+    expect(text).not.toContain('    at '); // a sentence, no stack
+  });
+
   it('shows a page and the first key once, streams, says when its port is taken, and leaves nothing behind', async () => {
     const port = await freePort();
     const first = start(port);

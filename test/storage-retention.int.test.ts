@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CopyWriter } from '../src/storage/copy-writer.ts';
 import { BlockWriter } from '../src/storage/block-writer.ts';
+import { locks } from '../src/storage/locks.ts';
 import { refreshRollups } from '../src/storage/maintenance.ts';
 import { applyProjectRetention, keepEverything, readProjectRetention, writeProjectRetention } from '../src/storage/retention.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
@@ -82,9 +83,9 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       expect(await readProjectRetention(database.pool, strict.projectId)).toEqual({ samplesDays: 9, featuresDays: 20, beatsDays: null });
 
       const first = await applyProjectRetention(database, { deletesMax: 5 });
-      expect(first).toEqual({ rows: 5, done: false });
+      expect(first).toEqual({ rows: 5, outcome: 'more' });
       let rows = first.rows;
-      for (let last = first; !last.done; rows += last.rows) last = await applyProjectRetention(database, { deletesMax: 50 });
+      for (let last = first; last.outcome === 'more'; rows += last.rows) last = await applyProjectRetention(database, { deletesMax: 50 });
       expect(rows).toBe(30 + 25 + 30);
       if (database.kind === 'timescale') await database.pool.query(`call refresh_continuous_aggregate('feature_1m', null, null)`);
       else await refreshRollups(database);
@@ -96,10 +97,10 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     test('a late row that is too old goes with the next look if it is recent history, with the daily one whatever its age', async () => {
       const tenant = await createTenant(database);
       await writeProjectRetention(database.pool, tenant.projectId, { samplesDays: 5, featuresDays: null, beatsDays: null });
-      expect(await applyProjectRetention(database)).toEqual({ rows: 0, done: true });
+      expect(await applyProjectRetention(database)).toEqual({ rows: 0, outcome: 'done' });
       const recent = await record(tenant, 8, 1, 1);
       const ancient = await record(tenant, 400, 1, 2);
-      expect(await applyProjectRetention(database)).toEqual({ rows: 1, done: true });
+      expect(await applyProjectRetention(database)).toEqual({ rows: 1, outcome: 'done' });
       expect([await count('sample_block', recent), await count('sample_block', ancient)]).toEqual([0, 1]);
       await database.pool.query(`update project_retention_swept set whole_at = now() - interval '25 hours'`);
       await applyProjectRetention(database);
@@ -109,8 +110,8 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     test('two services do not delete at the same time, and nonsense is refused', async () => {
       const tenant = await createTenant(database);
       const holder = await database.connect();
-      await holder.query('select pg_advisory_lock(8031447120945)');
-      expect(await applyProjectRetention(database)).toEqual({ rows: 0, done: false });
+      await holder.query('select pg_advisory_lock($1)', [locks.projectRetention.toString()]);
+      expect(await applyProjectRetention(database)).toEqual({ rows: 0, outcome: 'busy' });
       await holder.end();
       await expect(
         writeProjectRetention(database.pool, tenant.projectId, { samplesDays: 0, featuresDays: null, beatsDays: null }),

@@ -10,6 +10,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes } from 
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Pool } from 'pg';
+import { hashedLock, namedLocks } from '../storage/locks.ts';
 import type { Db } from './api-keys.ts';
 import { KeySealer } from './key-sealer.ts';
 
@@ -55,7 +56,7 @@ export class SigningKeys {
     const client = await this.#pool.connect();
     try {
       await client.query('begin');
-      await client.query(`select pg_advisory_xact_lock(hashtextextended('biosignal signing key', 0))`);
+      await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.signingKey)})`);
       await this.#load(client); // a racing node may have made it
       if (this.#signer(Date.now()) === null) {
         // What does not open signs no more: it is retired as rotation does.
@@ -80,7 +81,7 @@ export class SigningKeys {
     const client = await this.#pool.connect();
     try {
       await client.query('begin');
-      await client.query(`select pg_advisory_xact_lock(hashtextextended('biosignal signing key', 0))`);
+      await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.signingKey)})`);
       await client.query(
         `update signing_key set
            retire_at = now() + make_interval(secs => $1::integer),

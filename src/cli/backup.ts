@@ -14,6 +14,7 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from '../storage/database.ts';
 import { migrate } from '../storage/migrate.ts';
@@ -81,7 +82,7 @@ With --check the files are only held against their hashes.`,
     if (options.flag('check')) return report(console, json, manifest, 'whole');
     const address = await locateDatabase(console);
     try {
-      await migrate(address.url);
+      await migrate(address.url, { plain: readConfig(console.env).plainPostgres });
       const database = await openDatabase(address.url, { applicationName: 'biosignal restore', poolSizeMax: 2, statementTimeoutMs: 0 });
       try {
         await readBackup(database, folder, manifest, console);

@@ -1,14 +1,19 @@
 /** `biosignal doctor`: looks at the machine, the settings, the database and the running service, and says what is wrong and what to do. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { arch, availableParallelism, platform, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
+import { openFilesMax } from '../http/open-files.ts';
 import { loadUws } from '../http/uws.ts';
 import { openDatabase } from '../storage/database.ts';
 import type { Database, ServerKind } from '../storage/database.ts';
+import { OVERDUE_SEC } from '../storage/maintenance.ts';
+import { connectionRoom, fewConnections } from '../storage/roles.ts';
+import { projectRetentionAgeSec } from '../storage/retention.ts';
+import { failingJobs } from '../storage/timescale-jobs.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE } from './command.ts';
 import { hasDatabase, locateDatabase } from './open-database.ts';
@@ -66,7 +71,7 @@ function machine(): Finding[] {
   if (platform() !== 'linux' || arch() !== 'x64') {
     findings[0] = { check: 'machine', state: 'fault', found: runtime, advice: 'the socket library is locked for Linux on x64' };
   }
-  const limit = openFiles();
+  const limit = openFilesMax();
   if (limit !== null) {
     const few = limit < 65_536;
     findings.push({
@@ -77,12 +82,6 @@ function machine(): Finding[] {
     });
   }
   return findings;
-}
-
-function openFiles(): number | null {
-  if (!existsSync('/proc/self/limits')) return null;
-  const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
-  return soft === undefined ? null : Number(soft);
 }
 
 function native(): Finding[] {
@@ -144,10 +143,12 @@ async function databaseFindings(console: Console, config: Config): Promise<Findi
     try {
       return [
         ...(await server(database, address.where)),
+        ...(await connections(database, config)),
         await schema(database),
         await clock(database),
         await owner(database),
         await backlog(database),
+        ...(await housekeeping(database)),
       ];
     } finally {
       await database.close();
@@ -192,6 +193,18 @@ async function server(database: Database, where: string): Promise<Finding[]> {
     findings.push({ check: 'timescaledb', state: 'warning', found: timescale, advice: '2.29.2 or newer is what the tests run on' });
   }
   return findings;
+}
+
+/** Those of a node that runs already are counted as its own. */
+async function connections(database: Database, config: Config): Promise<Finding[]> {
+  const { limit } = await connectionRoom(database);
+  const { rows } = await database.pool.query<{ others: number }>(
+    `select count(*)::int as others from pg_stat_activity
+     where backend_type = 'client backend' and not (datname = current_database() and application_name like 'biosignal%')`,
+  );
+  const room = { limit, used: rows[0]!.others };
+  if (room.limit - room.used >= config.dbConnectionsMax) return [];
+  return [{ check: 'connections', state: 'warning', found: fewConnections(room, config.dbConnectionsMax) }];
 }
 
 function olderThan(version: string, wanted: readonly number[]): boolean {
@@ -267,6 +280,28 @@ async function backlog(database: Database): Promise<Finding> {
     ...(old ? { advice: 'the service replays them when it starts; is it running?' } : {}),
   };
 }
+
+/** What is done in the background, and would not be missed at once. */
+async function housekeeping(database: Database): Promise<Finding[]> {
+  const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('project_retention_swept') is not null as there`);
+  if (has[0]?.there !== true) return [];
+  const findings: Finding[] = [];
+  const ageSec = await projectRetentionAgeSec(database.pool);
+  if (ageSec > OVERDUE_SEC) {
+    findings.push({
+      check: 'retention',
+      state: 'warning',
+      found: `last applied in full ${Math.round(ageSec / 60)} minutes ago: rows outlive what their project keeps`,
+      advice: 'the service applies it: does it run, and what does its log say of retention?',
+    });
+  }
+  for (const { job, why } of await failingJobs(database)) {
+    findings.push({ check: 'timescaledb', state: 'warning', found: `${job}: ${why}`, advice: JOB_ADVICE });
+  }
+  return findings;
+}
+
+const JOB_ADVICE = 'until it runs old data are not packed and charts of history get slower: see timescaledb_information.job_errors';
 
 async function service(config: Config): Promise<Finding> {
   const scheme = config.tlsCert === '' ? 'http' : 'https';

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createOrganization } from '../auth/organizations.ts';
+import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { migrate } from '../storage/migrate.ts';
 import type { Command, Console } from './command.ts';
@@ -38,7 +39,7 @@ once. A second call changes nothing and says what is there. 'biosignal' and 'npm
     const result: Record<string, string> = {};
     const address = await locateDatabase(here);
     try {
-      const { version, kind } = await migrate(address.url);
+      const { version, kind } = await migrate(address.url, { plain: readConfig(here.env).plainPostgres });
       result['database'] = `${kind}, schema ${version} (${address.where})`;
     } finally {
       await address.stop();

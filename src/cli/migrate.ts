@@ -1,4 +1,5 @@
 /** `biosignal migrate`: brings the database to the schema of this release. */
+import { readConfig } from '../config.ts';
 import { migrate as migrateDatabase } from '../storage/migrate.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK } from './command.ts';
@@ -14,7 +15,7 @@ several nodes. 'biosignal start' does the same first.`,
   run: async ({ console, json }) => {
     const address = await locateDatabase(console);
     try {
-      const result = await migrateDatabase(address.url);
+      const result = await migrateDatabase(address.url, { plain: readConfig(console.env).plainPostgres });
       if (json) console.out(JSON.stringify(result, null, 2));
       else {
         for (const name of result.applied) console.out(`applied ${name}`);

@@ -5,6 +5,7 @@
  *  unless the rule says so.
  *  Deterministic from the stored values: looking again at the same values opens nothing twice (one episode per rule, stream and start). */
 import type { Pool } from 'pg';
+import { hashedLock, namedLocks } from '../storage/locks.ts';
 import { insertStrip } from './episodes.ts';
 import { emitEvent } from './webhooks.ts';
 
@@ -100,6 +101,8 @@ export type RuleOptions = Readonly<{
 /** Share of the trusted feature's values within a minute that must be good. */
 const GOOD_SHARE_MIN = 0.8;
 const PERIOD_MS = 15_000;
+/** How long a look waits for that of another node, s; one takes less than a second. */
+const TURN_WAIT_SEC = 10;
 /** Looked back each time: longer than any rule's sustain and release, and late packets of a minute. */
 const LOOK_BACK_SEC = 900;
 
@@ -119,17 +122,15 @@ export function startEpisodeRules(options: RuleOptions): () => Promise<void> {
 
 type Candidate = Readonly<{ id: number; uuid: string; organization_id: string; project_id: string; xuser_id: string }>;
 
-/** One look. Another node that is looking makes this one do nothing. */
+/** One look, after that of another node. @throws the database's 55P03 when that one does not end: rules that stopped must be noticed */
 export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query('begin');
-    const { rows: lock } = await client.query<{ taken: boolean }>(
-      `select pg_try_advisory_xact_lock(hashtextextended('biosignal episode rules', 0)) as taken`,
-    );
-    if (lock[0]?.taken === true) {
-      for (const rule of rules) for (const stream of await concerned(client, rule)) await applyRule(client, stream, rule);
-    }
+    await client.query(`set local lock_timeout = '${TURN_WAIT_SEC}s'`);
+    await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.episodeRules)})`);
+    await client.query('set local lock_timeout to default');
+    for (const rule of rules) for (const stream of await concerned(client, rule)) await applyRule(client, stream, rule);
     await client.query('commit');
   } catch (error) {
     await client.query('rollback').catch(() => undefined);

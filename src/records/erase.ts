@@ -9,6 +9,7 @@ import type { Actor } from '../auth/audit.ts';
 import { PipelineError } from '../errors.ts';
 import type { SubjectId } from '../signal.ts';
 import { waitLong } from '../storage/database.ts';
+import { pairLocks } from '../storage/locks.ts';
 import { emitEvent } from './webhooks.ts';
 
 export type StoreReceipt = Readonly<{ store: string; deleted: number; remaining: number }>;
@@ -88,7 +89,7 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
   const continuous = kinds[0]?.kind === 'timescale';
   if (continuous) await client.query('set local timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
   // A refresh that began before would bring back what it saw; it keeps this lock from its list to its last commit.
-  else await client.query('select pg_advisory_xact_lock(803144, 2)');
+  else await client.query('select pg_advisory_xact_lock($1, $2)', [...pairLocks.refresh]);
   const streams = await client.query<{ id: number }>('select id from stream where xuser_id = $1', [subjectId]);
   const streamIds = streams.rows.map((row) => row.id);
   const stores: { store: string; deleted: number; count: () => Promise<number> }[] = [];

@@ -95,12 +95,15 @@ const BEAT_COLUMNS = 'time, ts_ns, stream_id, channel_no, method_id, interval_ms
 const FEATURE_COLUMNS = 'time, ts_ns, value, stream_id, method_id, channel_no, qmask';
 /** One row in memory, about. */
 const ROW_BYTES = 100;
+/** Streams whose rows are further apart are written in transactions of their own, ms. */
+const APART_MS = 600_000;
 
 export class CopyWriter {
   readonly #options: Required<Omit<CopyWriterOptions, 'onFault'>>;
   readonly #onFault: (message: string, cause: unknown) => void;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
+  readonly #notesRanges: boolean;
   /** By code, then by name. */
   readonly #methodIds = { beat: new Map<string, Map<string, number>>(), feature: new Map<string, Map<string, number>>() };
   #steps: Step[] = [];
@@ -121,6 +124,7 @@ export class CopyWriter {
     };
     this.#onFault = options.onFault ?? (() => {});
     this.#partitions = new Partitions(database);
+    this.#notesRanges = database.kind === 'timescale';
     this.#connection = new WriterConnection(database, {
       onRetry: (error, attempt) => this.#onFault(`derived rows: attempt ${attempt}: ${error.message}`, error),
     });
@@ -198,12 +202,24 @@ export class CopyWriter {
     this.#measurements = [];
     this.#events = [];
     this.#reportedDone = [];
-    this.#writing = this.#store(steps, measurements, events).finally(() => {
+    this.#writing = this.#storeByTime(steps, measurements, events).finally(() => {
       this.#queueBytes -= bytes;
       this.#writing = null;
       for (const resolve of done) resolve();
       if (this.#steps.length > 0 || this.#reportedDone.length > 0) this.#queued(0);
     });
+  }
+
+  /** TimescaleDB notes one range per transaction and chunk as touched, from its oldest row to its newest: an hour of last week in one
+   *  transaction with this second would have the aggregates of that week computed again, everybody's. */
+  async #storeByTime(
+    steps: readonly Step[],
+    measurements: readonly ReportedMeasurement[],
+    events: readonly ReportedEvent[],
+  ): Promise<void> {
+    const [first = [], ...others] = this.#notesRanges ? stepsByTime(steps) : [steps];
+    await this.#store(first, measurements, events);
+    for (const part of others) await this.#store(part, [], []);
   }
 
   /** Until it is stored. */
@@ -385,6 +401,34 @@ export class CopyWriter {
       ],
     );
   }
+}
+
+/** The steps in parts that begin at about the same time, the oldest first. All steps of a stream are in one part, in their order. */
+function stepsByTime(steps: readonly Step[]): readonly (readonly Step[])[] {
+  const streams = new Map<StreamId, { beginMs: number; steps: Step[] }>();
+  for (const step of steps) {
+    const beginMs = beginOf(step);
+    const stream = streams.get(step.rows.streamId);
+    if (stream === undefined) streams.set(step.rows.streamId, { beginMs, steps: [step] });
+    else {
+      stream.steps.push(step);
+      stream.beginMs = Math.min(stream.beginMs, beginMs);
+    }
+  }
+  const parts: Step[][] = [];
+  let lastMs = -Infinity;
+  for (const { beginMs, steps: own } of [...streams.values()].sort((a, b) => a.beginMs - b.beginMs)) {
+    if (beginMs - lastMs > APART_MS) parts.push([]);
+    parts.at(-1)!.push(...own);
+    lastMs = beginMs;
+  }
+  return parts;
+}
+
+/** Time of the first row that a step writes or deletes, Unix ms. */
+function beginOf({ epochNs, rows }: Step): number {
+  const tNs = rows.replaces?.fromNs ?? rows.beats[0]?.tNs ?? rows.features[0]?.tNs ?? 0n;
+  return Number((epochNs + tNs) / 1_000_000n);
 }
 
 /** Cuts before every replacement, so that rows added before it are deleted by it and rows after it are not. */

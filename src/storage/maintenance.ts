@@ -1,44 +1,82 @@
-/** What the database needs done beside reads and writes: rollups kept, expired chunks and partitions dropped, old replies forgotten. */
+/** What the database needs done beside reads and writes: rollups kept, late values brought into the continuous aggregates, expired chunks and
+ *  partitions dropped, what projects keep no longer deleted, old replies forgotten; and a look at whether all of that gets done. */
 import { waitLong } from './database.ts';
 import type { Database } from './database.ts';
-import { applyProjectRetention } from './retention.ts';
+import { refreshLate } from './late-aggregates.ts';
+import { applyProjectRetention, projectRetentionAgeSec } from './retention.ts';
+import { failingJobs } from './timescale-jobs.ts';
+import type { JobFault } from './timescale-jobs.ts';
 
 export type MaintenanceOptions = Readonly<{
   /** How often noted minutes are kept in the rollups, ms. Default 30,000. */
   refreshMs?: number;
-  /** How often retention is applied, ms. Default 600,000. */
+  /** How often late values are looked for, where there are continuous aggregates, ms. Default 1,000. */
+  lateMs?: number;
+  /** How often retention is applied, ms; the first time after a minute at most. Default 600,000. */
   retentionMs?: number;
+  /** How often it is looked whether retention and TimescaleDB's jobs get done, ms. Default 60,000, or retentionMs if that is less. */
+  watchMs?: number;
   onFault?: (message: string, cause: unknown) => void;
+  /** Called with what each look found. */
+  onWatched?: (found: MaintenanceState) => void;
+}>;
+
+export type MaintenanceState = Readonly<{
+  /** Time since every project's retention was last applied in full, by any service, s; 0 when no project has one. */
+  retentionAgeSec: number;
+  /** Jobs of TimescaleDB that fail or do not run; empty on other servers. */
+  jobs: readonly JobFault[];
 }>;
 
 /** Minutes of one refresh: each run is a short transaction. */
 const REFRESH_ROWS = 5000;
+/** Longest time until retention is first applied after a start, ms: a service that restarts often must do it too. */
+const FIRST_RETENTION_MS = 60_000;
+/** A project's retention that was not applied in full for this long is reported, s; so are rollups that nobody could refresh. */
+export const OVERDUE_SEC = 3600;
+/** How often it is reported, ms. */
+const REPORT_MS = 3_600_000;
+/** Pause of a task that failed, ms, if its period is shorter. */
+const AFTER_FAULT_MS = 30_000;
 
 /** Starts the housekeeping. Any number of services may run it on one database: each task is done by one of them at a time. @returns how to stop */
 export function startMaintenance(database: Database, options: MaintenanceOptions = {}): () => Promise<void> {
   const onFault = options.onFault ?? (() => {});
+  const stopping = new AbortController();
+  const retentionMs = options.retentionMs ?? 600_000;
+  const watchMs = options.watchMs ?? Math.min(60_000, retentionMs);
   const tasks = [
+    database.kind === 'timescale'
+      ? every(
+          options.lateMs ?? 1000,
+          () => refreshLate(database),
+          (error) => onFault('late values could not be brought into the continuous aggregates', error),
+        )
+      : every(options.refreshMs ?? 30_000, rollupTask(database, onFault), (error) => onFault('rollups could not be refreshed', error)),
     every(
-      options.refreshMs ?? 30_000,
-      () => refreshRollups(database),
-      (error) => onFault('rollups could not be refreshed', error),
-    ),
-    every(
-      options.retentionMs ?? 600_000,
-      async () => {
-        await applyRetention(database);
-        await applyProjectRetention(database);
-      },
+      retentionMs,
+      () => applyRetention(database),
       (error) => onFault('retention could not be applied', error),
+      FIRST_RETENTION_MS,
     ),
+    every(
+      retentionMs,
+      async () => {
+        while ((await applyProjectRetention(database, { signal: stopping.signal })).outcome === 'more') if (stopping.signal.aborted) break;
+      },
+      (error) => onFault('retention of projects could not be applied', error),
+      FIRST_RETENTION_MS,
+    ),
+    every(watchMs, watchTask(database, onFault, options.onWatched), (error) => onFault('maintenance could not be watched', error)),
   ];
   return async () => {
+    stopping.abort();
     await Promise.all(tasks.map((stop) => stop()));
   };
 }
 
 /** Keeps the minutes that were noted, until none is left. TimescaleDB's continuous aggregates have jobs of their own: does nothing there.
- *  @returns how many minutes */
+ *  @returns how many minutes; 0 also when another service is at it */
 export async function refreshRollups(database: Database): Promise<number> {
   if (database.kind === 'timescale') return 0;
   const client = await database.pool.connect();
@@ -68,22 +106,72 @@ export async function applyRetention(database: Database): Promise<number> {
   return rows[0]!.dropped;
 }
 
-/** Runs a task again and again, never two at once. @returns how to stop: waits for the one that runs */
-function every(periodMs: number, task: () => Promise<unknown>, onError: (error: unknown) => void): () => Promise<void> {
+/** A refresh that another session keeps out answers nothing; charts stay right, but have more to compute every day. */
+function rollupTask(database: Database, onFault: (message: string, cause: unknown) => void): () => Promise<void> {
+  let keptMs = performance.now();
+  return async () => {
+    if ((await refreshRollups(database)) === 0) {
+      const { rows } = await database.pool.query<{ left: boolean }>(
+        `select exists (select from rollup_dirty where bucket < now() - interval '10 minutes') as left`,
+      );
+      const forMs = performance.now() - keptMs;
+      if (rows[0]!.left && forMs < OVERDUE_SEC * 1000) return;
+      if (rows[0]!.left) onFault(`rollups could not be refreshed for ${minutes(forMs / 1000)}: another session holds their lock`, null);
+    }
+    keptMs = performance.now();
+  };
+}
+
+function watchTask(
+  database: Database,
+  onFault: (message: string, cause: unknown) => void,
+  onWatched: ((found: MaintenanceState) => void) | undefined,
+): () => Promise<void> {
+  let reported = '';
+  let reportedMs = -Infinity;
+  const since = new Date();
+  return async () => {
+    const [retentionAgeSec, jobs] = await Promise.all([projectRetentionAgeSec(database.pool), failingJobs(database, since)]);
+    onWatched?.({ retentionAgeSec, jobs });
+    const faults = jobs.map(({ job, why }) => `TimescaleDB: ${job}: ${why}`);
+    if (retentionAgeSec > OVERDUE_SEC)
+      faults.unshift(
+        `retention of projects was last applied in full ${minutes(retentionAgeSec)} ago: rows outlive what their project keeps`,
+      );
+    // Again when it is another fault, or still there an hour later.
+    const kinds = [retentionAgeSec > OVERDUE_SEC, ...jobs.map(({ job }) => job)].join();
+    if (kinds === reported && performance.now() - reportedMs < REPORT_MS) return;
+    [reported, reportedMs] = [kinds, performance.now()];
+    for (const fault of faults) onFault(fault, null);
+  };
+}
+
+const minutes = (sec: number): string => `${Math.round(sec / 60)} minutes`;
+
+/** Runs a task again and again, never two at once, and never for more than half of the time. @param firstMs at most this long until the
+ *  first run  @returns how to stop: waits for the one that runs */
+function every(periodMs: number, task: () => Promise<unknown>, onError: (error: unknown) => void, firstMs = Infinity): () => Promise<void> {
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout;
-  const arm = (): void => {
+  const run = async (): Promise<void> => {
+    const begunMs = performance.now();
+    let pauseMs = periodMs;
+    try {
+      await task();
+    } catch (error) {
+      onError(error);
+      pauseMs = Math.max(periodMs, AFTER_FAULT_MS);
+    }
+    if (!stopped) arm(Math.max(pauseMs, performance.now() - begunMs));
+  };
+  const arm = (delayMs: number): void => {
     timer = setTimeout(() => {
-      running = task()
-        .then(() => {}, onError)
-        .then(() => {
-          if (!stopped) arm();
-        });
-    }, periodMs);
+      running = run();
+    }, delayMs);
     timer.unref();
   };
-  arm();
+  arm(Math.min(periodMs, firstMs));
   return async () => {
     stopped = true;
     clearTimeout(timer);

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { ServerKind } from './database.ts';
+import { locks } from './locks.ts';
 
 /** What a file may ask for in a line `--! requires: …`. Without one it runs everywhere. */
 const requirements = {
@@ -27,22 +28,26 @@ export type MigrateResult = Readonly<{
   version: number;
 }>;
 
-const LOCK = 8_031_447_120_943n; // pg_advisory_lock: one migration at a time per database, however many services start at once
+export type MigrateOptions = Readonly<{
+  folder?: URL;
+  /** A new database becomes a plain one even where TimescaleDB is installed. Default false. */
+  plain?: boolean;
+}>;
 
 const sqlFolder = new URL('../../sql/', import.meta.url);
 
 /** Migrates. Fresh, again, from an older release, twenty at once, after a kill in the middle: all end in the same schema.
  *  A new database becomes the best kind that the server offers, and stays that kind.
- *  @throws PipelineError conflict when the database is newer than the code, when an applied file was changed since, or when the
- *  server can no longer do what the schema was made for */
-export async function migrate(url: string, options: Readonly<{ folder?: URL }> = {}): Promise<MigrateResult> {
+ *  @throws PipelineError conflict when the database is newer than the code, when an applied file was changed since, when the server can
+ *  no longer do what the schema was made for, or when it has TimescaleDB and a new database cannot use it (unless it shall be plain) */
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<MigrateResult> {
   const migrations = await readMigrations(options.folder ?? sqlFolder);
   const client = new pg.Client({ connectionString: url, application_name: 'biosignal migrate', options: '-c timezone=UTC' });
   client.on('error', () => {});
   await client.connect();
   try {
-    await client.query('select pg_advisory_lock($1)', [LOCK.toString()]);
-    const kind = await settleKind(client);
+    await client.query('select pg_advisory_lock($1)', [locks.migration.toString()]);
+    const kind = await settleKind(client, url, options.plain === true);
     const done = await readLedger(client);
     refuseUnknown(migrations, done);
     const applied: string[] = [];
@@ -79,7 +84,7 @@ function requiredKinds(name: string, text: string): readonly ServerKind[] | null
 }
 
 /** Reads the kind this database was made for, or settles it: creates the extension where the server has it. */
-async function settleKind(client: pg.Client): Promise<ServerKind> {
+async function settleKind(client: pg.Client, url: string, plain: boolean): Promise<ServerKind> {
   await client.query(`
     create table if not exists migration (
       id integer not null,
@@ -104,17 +109,35 @@ async function settleKind(client: pg.Client): Promise<ServerKind> {
     return recorded;
   }
   const offered = await client.query("select from pg_available_extensions where name = 'timescaledb'");
-  if (offered.rowCount === 1) {
-    try {
-      await client.query('create extension if not exists timescaledb');
-    } catch (error) {
-      // Not preloaded, or this role may not: works without, with portable rollups. `biosignal doctor` says what is lost.
-      if (!['42501', '58P01', '0A000', 'F0000', 'XX000'].includes((error as pg.DatabaseError).code ?? '')) throw error;
-    }
-  }
+  if (offered.rowCount === 1 && !plain) await createExtension(url);
   const kind = await offeredKind(client);
   await client.query('insert into database_kind (kind) values ($1)', [kind]);
   return kind;
+}
+
+/** A database that is made plain stays plain (backup and restore is the only way on), so a server that has TimescaleDB and cannot use it is
+ *  refused rather than used as less than it was meant to be. On a connection of its own: without preload the server ends it. */
+async function createExtension(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, application_name: 'biosignal migrate' });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await client.query('create extension if not exists timescaledb');
+  } catch (error) {
+    const { code, message } = error as pg.DatabaseError;
+    const cause = code === '42501' ? 'this role may not create it' : /preload/.test(message) ? 'it is not preloaded' : message;
+    const remedy =
+      code === '42501'
+        ? "have an administrator run 'create extension timescaledb' in this database"
+        : "set shared_preload_libraries = 'timescaledb' and restart the server";
+    throw new PipelineError(
+      'conflict',
+      `the server has TimescaleDB, but ${cause}: ${remedy}; or set BIO_PLAIN_POSTGRES=1 to do without it, for good in this database`,
+      { cause: error },
+    );
+  } finally {
+    await client.end().catch(() => {});
+  }
 }
 
 async function offeredKind(client: pg.Client): Promise<ServerKind> {

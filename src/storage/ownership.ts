@@ -13,12 +13,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database.ts';
+import { locks, pairLocks } from './locks.ts';
 import { WriterConnection } from './writer-connection.ts';
 
 /** SQLSTATE of a write whose epoch is not the newest. */
 const NOT_OWNER = 'BS001';
 /** Session lock of the owner. Earlier releases know no other sign. */
-const LOCK = 8_031_447_120_945n;
+const LOCK = locks.packetLog;
 /** How often an owner renews, ms. */
 const RENEW_MS = 1000;
 /** How often a waiting instance looks, and an owner tries to reach a database that is away, ms. */
@@ -337,7 +338,7 @@ function mayTake({ owner, locked }: Seen, silentMs: number, fresh: boolean): boo
 
 const ofThisDatabase = `database = (select oid from pg_database where datname = current_database())`;
 const isSessionLock = `locktype = 'advisory' and granted and objsubid = 1 and ${ofThisDatabase} and (classid::int8 << 32) + objid::int8 = ${LOCK}`;
-const isHold = `locktype = 'advisory' and granted and objsubid = 2 and ${ofThisDatabase} and classid = 803145 and objid = 0`;
+const isHold = `locktype = 'advisory' and granted and objsubid = 2 and ${ofThisDatabase} and classid = ${pairLocks.logHold[0]} and objid = ${pairLocks.logHold[1]}`;
 
 const lookAtOwner = `select epoch, owner, owner_name, renewed_at::text as renewed, exists (select from pg_locks where ${isSessionLock}) as locked
   from packet_log_checkpoint`;

@@ -3,7 +3,9 @@
  *  Rows of other projects share the chunks, so expired rows are deleted: an hour of a few streams per statement, each its own transaction,
  *  so that no lock is held long and writers are not held up. Rollups of deleted features go with their next refresh. */
 import type pg from 'pg';
+import { waitLong } from './database.ts';
 import type { Database } from './database.ts';
+import { locks } from './locks.ts';
 
 type Db = Pick<pg.Pool, 'query'>;
 
@@ -46,54 +48,79 @@ const relations = [
   ['beat', 'beats_days'],
 ] as const;
 
-const LOCK = 8_031_447_120_945n; // pg_try_advisory_lock: one service deletes at a time
 /** Streams of one delete: 20 streams x 4 channels x 3,600 s = 288,000 rows at most. */
 const STREAMS_PER_DELETE = 20;
 /** Streams found by one look. */
 const STREAMS_PER_LOOK = 500;
 /** Rows later than this are found by the daily look at everything. */
 const LATE = '8 days';
+/** Time of one delete, s: the rows of packed chunks are unpacked first. */
+const DELETE_SEC_MAX = 600;
 
 export type ProjectRetentionResult = Readonly<{
   rows: number;
-  /** False: more is left than this run may do, or another service is at it. */
-  done: boolean;
+  /** `done`: nothing is left; `more`: more than one run may delete, call again; `busy`: another service is at it. */
+  outcome: 'done' | 'more' | 'busy';
 }>;
 
-/** Deletes what has expired. @param options deletesMax: statements of one run, default 2,000 */
+/** Deletes what has expired. One service at a time.
+ *  @param options deletesMax: statements of one run, default 2,000; signal: ends the run after the current statement (`more`) */
 export async function applyProjectRetention(
   database: Database,
-  options: Readonly<{ deletesMax?: number }> = {},
+  options: Readonly<{ deletesMax?: number; signal?: AbortSignal }> = {},
 ): Promise<ProjectRetentionResult> {
   const client = await database.pool.connect();
+  waitLong(client);
   try {
-    const { rows: got } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [LOCK.toString()]);
-    if (!got[0]!.got) return { rows: 0, done: false };
+    const { rows: got } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [
+      locks.projectRetention.toString(),
+    ]);
+    if (!got[0]!.got) return { rows: 0, outcome: 'busy' };
+    await client.query(`set statement_timeout = '${DELETE_SEC_MAX}s'`);
     // Rows of the columnstore are unpacked before they are deleted; the default bound of 100,000 is below one delete of ours.
     if (database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
     const { rows: rules } = await client.query<Rule>(
-      `select p.project_id, r.relation, now() - days * interval '1 day' as cutoff
-       from project_retention p
-       cross join lateral (values ${relations.map(([relation, column]) => `('${relation}', p.${column})`).join(', ')}) as r (relation, days)
-       where days is not null order by random()`, // so that one with years to delete does not hold up the others for ever
+      `select project_id, relation, now() - days * interval '1 day' as cutoff from ${rulesOf}
+       order by random()`, // so that one with years to delete does not hold up the others for ever
     );
     let left = options.deletesMax ?? 2000;
     let total = 0;
     for (const rule of rules) {
-      const { rows, deletes, done } = await sweep(client, rule, left);
+      const { rows, deletes, done } = await sweep(client, rule, left, options.signal);
       total += rows;
       left -= deletes;
-      if (!done) return { rows: total, done: false };
+      if (!done) return { rows: total, outcome: 'more' };
     }
-    return { rows: total, done: true };
+    return { rows: total, outcome: 'done' };
   } finally {
     client.release(true); // with its lock and settings
   }
 }
 
+/** A row per project and relation that has a number of days. */
+const rulesOf = `(select p.project_id, p.updated_at, r.relation, r.days
+  from project_retention p
+  cross join lateral (values ${relations.map(([relation, column]) => `('${relation}', p.${column})`).join(', ')}) as r (relation, days)
+  where r.days is not null) rules`;
+
+/** How long ago the rule that waits longest was applied in full, or set, s; 0 when no project has one. Whichever service did it. */
+export async function projectRetentionAgeSec(db: Db): Promise<number> {
+  // What was deleted up to `cutoff` by a rule of so many days was deleted that many days later.
+  const { rows } = await db.query<{ age: number }>(
+    `select coalesce(max(extract(epoch from now() - greatest(s.cutoff + days * interval '1 day', rules.updated_at))), 0)::float8 as age
+     from ${rulesOf} left join project_retention_swept s using (project_id, relation)`,
+  );
+  return Math.max(0, rows[0]!.age);
+}
+
 type Rule = { project_id: string; relation: string; cutoff: Date };
 
-async function sweep(client: pg.PoolClient, rule: Rule, deletesMax: number): Promise<{ rows: number; deletes: number; done: boolean }> {
+async function sweep(
+  client: pg.PoolClient,
+  rule: Rule,
+  deletesMax: number,
+  signal: AbortSignal | undefined,
+): Promise<{ rows: number; deletes: number; done: boolean }> {
   const { project_id: project, relation, cutoff } = rule;
   const { rows: swept } = await client.query<{ whole: boolean; since: Date }>(
     `select s.whole_at < now() - interval '1 day' as whole, s.cutoff - interval '${LATE}' as since
@@ -114,7 +141,7 @@ async function sweep(client: pg.PoolClient, rule: Rule, deletesMax: number): Pro
     if (found.length === 0) break;
     for (const [hour, ids] of byHour(found)) {
       for (let i = 0; i < ids.length; i += STREAMS_PER_DELETE) {
-        if (deletes >= deletesMax) return { rows: total, deletes, done: false };
+        if (deletes >= deletesMax || signal?.aborted === true) return { rows: total, deletes, done: false };
         const { rowCount } = await client.query(
           `delete from ${relation} where time >= $1 and time < least($1::timestamptz + interval '1 hour', $2) and stream_id = any ($3::int[])`,
           [new Date(hour), cutoff, ids.slice(i, i + STREAMS_PER_DELETE)],

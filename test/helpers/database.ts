@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { openDatabase, type Database, type DatabaseOptions } from '../../src/storage/database.ts';
 import { startEmbeddedPostgres } from '../../src/storage/embedded-postgres.ts';
+import { locks } from '../../src/storage/locks.ts';
 import { migrate } from '../../src/storage/migrate.ts';
 
 export type TestDatabase = Database & AsyncDisposable;
@@ -118,7 +119,7 @@ async function templateOf(server: string): Promise<string> {
   const admin = new pg.Client(server);
   await admin.connect();
   try {
-    await admin.query('select pg_advisory_lock(8031447120944)');
+    await admin.query('select pg_advisory_lock($1)', [locks.testTemplate.toString()]);
     const found = await admin.query('select datallowconn from pg_database where datname = $1', [template]);
     if (found.rows[0]?.datallowconn === false) return template;
     await admin.query(`drop database if exists ${template} with (force)`);

@@ -30,8 +30,9 @@ export type RunningService = Readonly<{
 export type SendOptions = Readonly<{ as?: string; body?: unknown; headers?: Readonly<Record<string, string>> }>;
 export type Watched = Readonly<{ socket: WebSocket; frames: () => number; closed: () => CloseEvent | null; ready: () => boolean }>;
 
-export async function runService(env: Readonly<Record<string, string>> = {}): Promise<RunningService> {
-  const database = await testDatabase();
+/** @param serverUrl another database server than the run's */
+export async function runService(env: Readonly<Record<string, string>> = {}, serverUrl?: string): Promise<RunningService> {
+  const database = await testDatabase({}, serverUrl);
   const faults: string[] = [];
   const note = (fields: object, message: string): void => void faults.push(`${message} ${String((fields as { err?: Error }).err?.stack)}`);
   const quiet = (): void => undefined;
