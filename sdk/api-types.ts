@@ -502,7 +502,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string }[];
+    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null }[];
   };
   /** Register a webhook */
   createWebhook: {
@@ -511,7 +511,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
-    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; secret: string };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; secret: string };
   };
   /** Remove a webhook */
   deleteWebhook: {

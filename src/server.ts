@@ -41,6 +41,7 @@ import type { Pipeline } from './pipeline.ts';
 import { queryApi } from './query/api.ts';
 import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
+import { WebhookNetworks } from './records/webhook-networks.ts';
 import type { SubjectId } from './signal.ts';
 import { openDatabase } from './storage/database.ts';
 import type { Database } from './storage/database.ts';
@@ -98,6 +99,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const stop = (): Promise<void> => (stopping ??= stopAll(stops, logger));
   try {
     await refuseTakenPort(config.host, config.port);
+    const networks = new WebhookNetworks(config.webhookNetworks);
     const failures: Promise<string>[] = [];
     let url = config.databaseUrl;
     if (url === '') {
@@ -144,7 +146,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stops.push(() => auth.stop());
     const reads = startReadAudit(database.pool, (err) => logger.warn({ err }, 'audit: reads could not be written'));
     stops.push(() => reads.stop());
-    stops.push(startRecordsWork({ pool: database.pool, onError: (err) => logger.warn({ err }, 'records: background work failed') }));
+    stops.push(
+      startRecordsWork({ pool: database.pool, networks, onError: (err) => logger.warn({ err }, 'records: background work failed') }),
+    );
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
 
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
@@ -179,6 +183,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
             cursors,
             flowingStreams: () => pipeline.flowingStreams(),
             endSubject: (subjectId) => pipeline.forgetSubject(subjectId),
+            networks,
             journalSecret: config.secret === '' ? null : Buffer.from(config.secret),
           }),
         ],

@@ -12,6 +12,7 @@ import { responseRoutes } from './response-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { taskScheduleRoutes } from './task-schedule-routes.ts';
+import type { WebhookNetworks } from './webhook-networks.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
 /** @param deps owner: for what no caller's organization may do by itself: erasing, and the secret of journals. Default: db */
@@ -24,6 +25,8 @@ export function recordsApi(
     endSubject?: EraseDeps['endSubject'];
     /** At least 32 bytes; null: journals are sealed with a secret that the database holds. */
     journalSecret?: Uint8Array | null;
+    /** Which addresses webhooks may call; default: the public internet. */
+    networks?: WebhookNetworks;
   }>,
 ): readonly Route[] {
   const owner = deps.owner ?? deps.db;

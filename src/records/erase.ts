@@ -6,10 +6,10 @@ import type { Pool, PoolClient } from 'pg';
 import { sqlState } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
 import type { Actor } from '../auth/audit.ts';
+import { emitEvent } from '../auth/events.ts';
 import { PipelineError } from '../errors.ts';
 import type { SubjectId } from '../signal.ts';
 import { waitLong } from '../storage/database.ts';
-import { emitEvent } from './webhooks.ts';
 
 export type StoreReceipt = Readonly<{ store: string; deleted: number; remaining: number }>;
 export type EraseReceipt = Readonly<{

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import type { Pool } from 'pg';
+import { answerOnce } from '../auth/answer-once.ts';
 import { ownSubject } from '../auth/ownership.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
@@ -96,19 +97,23 @@ export function selfReportRoutes(deps: Readonly<{ db: Pool; owner: Pool; journal
       bodyBytesMax: 16 * 1024,
       idempotent: true,
       responses: { 201: { description: 'The entry.', schema: MoodSchema } },
-      handler: async ({ caller, body }) => {
+      handler: async (request) => {
+        const { caller, body } = request;
         const input = body as { score: number; note?: string; time?: string };
         const subject = await ownSubject(db, caller, '', 'recording');
         const time = input.time ?? new Date().toISOString();
-        const { rows } = await db.query<{ id: string }>(
-          `insert into mood (organization_id, project_id, xuser_id, score, note, time) values ($1, $2, $3, $4, $5, $6)
-           returning id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time`,
-          [subject.orgId, subject.projectId, subject.id, input.score, input.note ?? '', time],
-        );
-        const row = rows[0];
-        if (row === undefined) throw new Error('mood insert returned no row');
-        await storeSelfMeasurement(db, subject, { id: row.id, code: 'mood', value: input.score, time, methodCode: 'reported:mood_v1' });
-        return { status: 201, json: row };
+        return await answerOnce(db, request, 'createMood', async (client) => {
+          const { rows } = await client.query<{ id: string }>(
+            `insert into mood (organization_id, project_id, xuser_id, score, note, time) values ($1, $2, $3, $4, $5, $6)
+             returning id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time`,
+            [subject.orgId, subject.projectId, subject.id, input.score, input.note ?? '', time],
+          );
+          const row = rows[0];
+          if (row === undefined) throw new Error('mood insert returned no row');
+          const { id } = row;
+          await storeSelfMeasurement(client, subject, { id, code: 'mood', value: input.score, time, methodCode: 'reported:mood_v1' });
+          return { status: 201, json: row };
+        });
       },
     },
     {
@@ -150,17 +155,20 @@ export function selfReportRoutes(deps: Readonly<{ db: Pool; owner: Pool; journal
       bodyBytesMax: 128 * 1024,
       idempotent: true,
       responses: { 201: { description: 'Kept. The text is not repeated.', schema: exactly({ id: Uuid, time: Timestamp }) } },
-      handler: async ({ caller, body }) => {
+      handler: async (request) => {
+        const { caller, body } = request;
         const input = body as { text: string; time?: string };
         const subject = await ownSubject(db, caller, '', 'recording');
         const id = randomUUID();
         const sealed = (await journalCipher()).seal(input.text, subject.id, id);
-        const { rows } = await db.query(
-          `insert into journal_entry (id, organization_id, project_id, xuser_id, sealed, time) values ($1, $2, $3, $4, $5, $6)
-           returning id, to_json(time) #>> '{}' as time`,
-          [id, subject.orgId, subject.projectId, subject.id, sealed, input.time ?? new Date().toISOString()],
-        );
-        return { status: 201, json: rows[0] };
+        return await answerOnce(db, request, 'createJournalEntry', async (client) => {
+          const { rows } = await client.query(
+            `insert into journal_entry (id, organization_id, project_id, xuser_id, sealed, time) values ($1, $2, $3, $4, $5, $6)
+             returning id, to_json(time) #>> '{}' as time`,
+            [id, subject.orgId, subject.projectId, subject.id, sealed, input.time ?? new Date().toISOString()],
+          );
+          return { status: 201, json: rows[0] };
+        });
       },
     },
   ];

@@ -1,6 +1,7 @@
 /** Tasks: given by the application or a clinician, marked by the person. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import { answerOnce } from '../auth/answer-once.ts';
 import { isUuid, ownSubject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
@@ -76,15 +77,17 @@ export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       idempotent: true,
       responses: { 201: { description: 'The task.', schema: TaskSchema } },
       errors: ['not_found'],
-      handler: async ({ caller, body }) => {
-        const input = body as { subject_id: string; title: string; description?: string; due?: string | null };
-        const subject = await ownSubject(db, caller, input.subject_id);
-        const { rows } = await db.query(
-          `insert into task (organization_id, project_id, xuser_id, title, description, due) values ($1, $2, $3, $4, $5, $6)
-           returning ${columns}`,
-          [subject.orgId, subject.projectId, subject.id, input.title, input.description ?? '', input.due ?? null],
-        );
-        return { status: 201, json: rows[0] };
+      handler: async (request) => {
+        const input = request.body as { subject_id: string; title: string; description?: string; due?: string | null };
+        const subject = await ownSubject(db, request.caller, input.subject_id);
+        return await answerOnce(db, request, 'createTask', async (client) => {
+          const { rows } = await client.query(
+            `insert into task (organization_id, project_id, xuser_id, title, description, due) values ($1, $2, $3, $4, $5, $6)
+             returning ${columns}`,
+            [subject.orgId, subject.projectId, subject.id, input.title, input.description ?? '', input.due ?? null],
+          );
+          return { status: 201, json: rows[0] };
+        });
       },
     },
     {
