@@ -493,7 +493,7 @@ export type Operations = {
     params: { xuserId: string };
     query: {};
     body: { confirm_external_id: string };
-    answer: { xuser_id: string; erased_at: string; stores: readonly { store: string; deleted: number; remaining: number }[]; packet_log_until: string };
+    answer: { xuser_id: string; erased_at: string; stores: readonly { store: string; deleted: number; remaining: number }[]; devices_shared: number; packet_log_until: string };
   };
   /** List webhooks */
   listWebhooks: {
@@ -565,7 +565,7 @@ export type Operations = {
     params: {};
     query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; order?: 'asc' | 'desc' | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { id: string; text: string; time: string }[];
+    answer: readonly { id: string; text: string | null; time: string }[];
   };
   /** Write a journal entry */
   createJournalEntry: {

@@ -9,6 +9,9 @@ create index webhook_delivery_due_idx on webhook_delivery (webhook_id, next_atte
 update webhook_delivery d set status = 'failed', last_error = 'the webhook was removed'
 from webhook w where w.id = d.webhook_id and w.disabled_at is not null and d.status = 'pending';
 
+-- A kept answer goes with the person whom it is about.
+alter table idempotency add column xuser_id uuid;
+
 -- As in 000024, with episode_id in the event.
 create or replace function open_event_episode(event_id uuid, event_time timestamptz, of_stream integer, event_code text, event_text text) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$

@@ -235,6 +235,7 @@ table idempotency
   response_headers jsonb
   response_body bytea
   created_at timestamp with time zone not null default now()
+  xuser_id uuid
 table journal_entry
   id uuid not null default gen_random_uuid()
   organization_id uuid not null

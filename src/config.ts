@@ -75,7 +75,13 @@ export const settings = {
     '',
     secretText,
     'Seals journals and the keys that sign user tokens, in the database; 32 characters or more, the same on every node. Empty: one that is kept in the database itself, ' +
-      'so whoever reads a whole backup can read journals and sign tokens. Journals written under a value open under that value only: keep it.',
+      'so whoever reads a whole backup can read journals and sign tokens. Journals written under a value open under that value only: keep it, and change it with BIO_SECRET_PREVIOUS.',
+  ),
+  secretPrevious: setting(
+    'BIO_SECRET_PREVIOUS',
+    '',
+    secretText,
+    'The value of BIO_SECRET before it was changed: what it sealed opens, and is sealed anew when the service starts.',
   ),
   publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Least level that is logged.'),

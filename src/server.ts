@@ -41,6 +41,8 @@ import type { Pipeline } from './pipeline.ts';
 import { queryApi } from './query/api.ts';
 import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
+import type { JournalSeals } from './records/journal-seals.ts';
+import { inspectSecret, journalSealsOf, reseal, resealKeys } from './records/secret-change.ts';
 import { WebhookNetworks } from './records/webhook-networks.ts';
 import type { SubjectId } from './signal.ts';
 import { openDatabase } from './storage/database.ts';
@@ -135,6 +137,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         },
       }),
     );
+    const sealing = await startSealing(database, config, logger);
+    stops.push(sealing.stop);
     const scheme = config.tlsCert === '' ? 'http' : 'https';
     const auth = new Auth({
       database,
@@ -176,6 +180,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
             flowingStreams: () => pipeline.flowingStreams(),
             recentSamples: (streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs),
             methods: methodDescriptions(),
+            openJournal: (sealed, subjectId, entryId) => sealing.journal.open(sealed, subjectId, entryId),
           }),
           ...recordsApi({
             db,
@@ -184,7 +189,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
             flowingStreams: () => pipeline.flowingStreams(),
             endSubject: (subjectId) => pipeline.forgetSubject(subjectId),
             networks,
-            journalSecret: config.secret === '' ? null : Buffer.from(config.secret),
+            journal: sealing.journal,
           }),
         ],
         database.pool,
@@ -194,7 +199,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         version,
         metricsToken: config.metricsToken,
         metrics: () => metrics.registry.metrics(),
-        parts: () => readiness(database, pipeline, ownership),
+        parts: async () => [...(await readiness(database, pipeline, ownership)), ...sealing.parts()],
       }),
       ...(demo?.routes ?? []),
     ];
@@ -254,6 +259,38 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await stop();
     throw error;
   }
+}
+
+type Sealing = Readonly<{ journal: JournalSeals; parts: () => readonly Part[]; stop: () => Promise<void> }>;
+
+/** Looks whether BIO_SECRET is the one of before, and begins to seal anew what the one of before sealed. A lost one does not keep the service
+ *  from serving signals: it is said in the log, at /readyz and by doctor, and journals wait. */
+async function startSealing(database: Database, config: Config, logger: Logger): Promise<Sealing> {
+  const { state: found, sentence } = await inspectSecret(database, config);
+  let state = found;
+  const journal = journalSealsOf(database.pool, config, () => (state === 'lost' ? 'the secret that seals them was changed.' : ''));
+  if (state === 'lost') logger.error({}, `secret: ${sentence}`);
+  let stopped = false;
+  let working: Promise<void> = Promise.resolve();
+  if (state === 'rotating') {
+    await resealKeys(database, config); // before they are read
+    working = reseal(database, config, () => !stopped).then(
+      (done) => {
+        if (done === null) return;
+        state = 'same';
+        logger.info({ ...done }, 'secret: everything is sealed with the new value; BIO_SECRET_PREVIOUS is not needed any more');
+      },
+      (err: unknown) => logger.error({ err }, 'secret: sealing anew failed; it goes on at the next start'),
+    );
+  }
+  return {
+    journal,
+    parts: () => (state === 'same' ? [] : [{ name: 'secret', ok: true, detail: sentence }]),
+    stop: async () => {
+      stopped = true;
+      await working;
+    },
+  };
 }
 
 const serverWords = {

@@ -7,6 +7,7 @@ import type { Route } from '../src/http/route.ts';
 import { startHttp } from '../src/http/server.ts';
 import { recordsApi } from '../src/records/api.ts';
 import { JournalCipher } from '../src/records/journal-cipher.ts';
+import { JournalSeals } from '../src/records/journal-seals.ts';
 import { serviceSecret } from '../src/storage/service-secret.ts';
 import { allRoutes } from './helpers/all-routes.ts';
 import { startApi } from './helpers/api.ts';
@@ -315,9 +316,11 @@ it('adds up the quality of heart rates by the hour', async () => {
 });
 
 it('seals journals with the secret of the environment where there is one, and still opens those from before', async () => {
-  const journalSecret = Buffer.from('a secret of at least 32 characters, from outside');
+  const secret = Buffer.from('a secret of at least 32 characters, from outside');
   const { pool } = api.database;
-  const outside = await startHttpFor(recordsApi({ db: pool, cursors: new Cursors(Buffer.alloc(32, 7)), journalSecret }));
+  const outside = await startHttpFor(
+    recordsApi({ db: pool, cursors: new Cursors(Buffer.alloc(32, 7)), journal: new JournalSeals(pool, { secret }) }),
+  );
   const call = (method: string, body?: object): Promise<Response> =>
     fetch(`${outside.base}/api/v1/journal`, {
       method,

@@ -6,19 +6,27 @@ import type { Reply, RequestContext } from '../http/route.ts';
 import { transaction } from '../storage/transaction.ts';
 import { keepReply } from './idempotency.ts';
 
-/** @param operationId of the route that answers  @param work everything that belongs together, on the client that it is given
+export type AnsweredOnce = Readonly<{
+  /** Of the route that answers. */
+  operationId: string;
+  /** Whom the answer is about: it is erased with them. Absent: the answer itself names them, or it is about nobody. */
+  subjectId?: string;
+}>;
+
+/** @param work everything that belongs together, on the client that it is given
  *  @throws PipelineError conflict when another request with this key was faster; nothing of this one is kept then */
 export async function answerOnce(
   pool: Pool,
   request: Pick<RequestContext, 'caller' | 'header'>,
-  operationId: string,
+  { operationId, subjectId }: AnsweredOnce,
   work: (client: PoolClient) => Promise<Reply>,
 ): Promise<Reply> {
   const { caller, header } = request;
   const key = header('idempotency-key');
   return await transaction(pool, async (client) => {
     const reply = await work(client);
-    if (key !== '' && caller.kind !== 'anonymous' && !(await keepReply(client, { caller, route: operationId, key }, reply))) {
+    if (key === '' || caller.kind === 'anonymous') return reply;
+    if (!(await keepReply(client, { caller, route: operationId, key }, reply, subjectId))) {
       throw new PipelineError('conflict', 'Another request with this Idempotency-Key was faster; send it again for its answer.');
     }
     return reply;

@@ -73,13 +73,13 @@ export function consentRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
         const { purpose, granted, document = '' } = body as { purpose: ConsentPurpose; granted: boolean; document?: string };
         const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
         const by = callerKey(caller);
-        return await answerOnce(db, request, 'recordConsent', async (client) => {
-          await recordConsent(client, { orgId: subject.orgId, subjectId: subject.id, purpose, granted, document, by });
+        return await answerOnce(db, request, { operationId: 'recordConsent', subjectId: subject.id }, async (client) => {
+          const consentId = await recordConsent(client, { orgId: subject.orgId, subjectId: subject.id, purpose, granted, document, by });
           await audit(client, request, {
             action: granted ? 'consent.granted' : 'consent.withdrawn',
             targetKind: 'xuser',
             targetId: subject.id,
-            detail: { purpose, document },
+            detail: { purpose, consent: consentId }, // what it says goes with the person; this stays
           });
           return { status: 201, json: await state(client, subject.id) };
         });

@@ -47,17 +47,18 @@ function scopeOf({ caller, route, key }: Keyed): readonly string[] {
 }
 
 /** Keeps the answer of a claimed key. In the transaction of the work it is kept with it or not at all (answer-once.ts).
- *  @returns false when it has an answer already, or is claimed no longer */
-export async function keepReply(db: Db, keyed: Keyed, reply: Reply): Promise<boolean> {
+ *  @param subjectId whom it is about  @returns false when it has an answer already, or is claimed no longer */
+export async function keepReply(db: Db, keyed: Keyed, reply: Reply, subjectId: string | null = null): Promise<boolean> {
   const body = reply.json === undefined ? (reply.text ?? '') : writeJson(reply.json);
   const { rowCount } = await db.query(
-    `update idempotency set status = $4, response_headers = $5, response_body = $6
+    `update idempotency set status = $4, response_headers = $5, response_body = $6, xuser_id = $7
      where organization_id = $1 and operation = $2 and idempotency_key = $3 and status is null`,
     [
       ...scopeOf(keyed),
       reply.status,
       JSON.stringify({ ...reply.headers, 'content-type': reply.contentType ?? 'application/json' }),
       Buffer.from(body),
+      subjectId,
     ],
   );
   return rowCount === 1;

@@ -77,7 +77,7 @@ export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): rea
         }
         const project = await projectFor(db, caller, input.project_key);
         const { orgId } = project;
-        return await answerOnce(db, request, 'resolveUser', async (client) => {
+        return await answerOnce(db, request, { operationId: 'resolveUser' }, async (client) => {
           const { xuser, created } = await resolveXuser(client, orgId, project.id, externalId);
           const { display_name: displayName, time_zone: timeZone } = input;
           const { changed, xuser: now } = await changeXuser(client, xuser.xuser_id, { displayName, timeZone });

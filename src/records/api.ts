@@ -7,6 +7,7 @@ import { eraseRoutes } from './erase-routes.ts';
 import type { EraseDeps } from './erase-routes.ts';
 import { fleetRoutes } from './fleet-routes.ts';
 import { goalRoutes } from './goal-routes.ts';
+import { JournalSeals } from './journal-seals.ts';
 import { questionnaireRoutes } from './questionnaire-routes.ts';
 import { responseRoutes } from './response-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
@@ -23,8 +24,8 @@ export function recordsApi(
     cursors: Cursors;
     flowingStreams?: () => readonly number[];
     endSubject?: EraseDeps['endSubject'];
-    /** At least 32 bytes; null: journals are sealed with a secret that the database holds. */
-    journalSecret?: Uint8Array | null;
+    /** Default: journals are sealed with a secret that the database holds. */
+    journal?: JournalSeals;
     /** Which addresses webhooks may call; default: the public internet. */
     networks?: WebhookNetworks;
   }>,
@@ -34,7 +35,7 @@ export function recordsApi(
     ...episodeRoutes(deps),
     ...eraseRoutes({ ...deps, db: owner }),
     ...webhookRoutes(deps),
-    ...selfReportRoutes({ ...deps, owner }),
+    ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),
     ...responseRoutes(deps),
     ...taskRoutes(deps),

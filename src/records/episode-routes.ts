@@ -214,7 +214,7 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
         const stream = input.stream_id === undefined ? null : await ownStream(db, caller, input.stream_id);
         if (stream !== null && stream.subjectId !== subject.id) throw new PipelineError('not_found', 'There is no such stream.');
         checkOrder(input.started_at, input.ended_at ?? null);
-        return await answerOnce(db, request, 'createEpisode', async (client) => {
+        return await answerOnce(db, request, { operationId: 'createEpisode', subjectId: subject.id }, async (client) => {
           const id = await insertEpisode(client, {
             orgId: subject.orgId,
             projectId: subject.projectId,
@@ -314,7 +314,7 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
         if (stream !== null && stream.subjectId !== episode.subject_id) throw new PipelineError('not_found', 'There is no such stream.');
         if (input.starts_at !== undefined) checkOrder(input.starts_at, input.ends_at ?? null);
         const subject = await ownSubject(db, caller, episode.subject_id);
-        return await answerOnce(db, request, 'addArtifact', async (client) => {
+        return await answerOnce(db, request, { operationId: 'addArtifact', subjectId: subject.id }, async (client) => {
           const artifactId = await insertArtifact(client, {
             episodeId: episode.id,
             kind: input.kind,

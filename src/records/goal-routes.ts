@@ -96,7 +96,7 @@ export function goalRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
           period?: string;
         };
         const subject = await ownSubject(db, caller, input.subject_id);
-        return await answerOnce(db, request, 'createGoal', async (client) => {
+        return await answerOnce(db, request, { operationId: 'createGoal', subjectId: subject.id }, async (client) => {
           const { rows } = await client.query<{ id: string }>(
             `insert into goal (organization_id, project_id, xuser_id, biosignal_id, target, title, agg, period, created_by)
              select $1, $2, $3, b.id, $5, $6, $7, $8, $9 from biosignal b where b.id = $4 and (b.project_id is null or b.project_id = $2)

@@ -74,7 +74,7 @@ export function responseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
         if ('faults' in verdict) throw invalid(verdict.faults);
         const authored = input.authored ?? new Date().toISOString();
         const response = { questionnaire, item: input.item, authored, verdict, amends: null, reason: '' };
-        return await answerOnce(db, request, 'createQuestionnaireResponse', async (client) =>
+        return await answerOnce(db, request, { operationId: 'createQuestionnaireResponse', subjectId: subject.id }, async (client) =>
           replyOf(await keepResponse(client, subject, response), verdict),
         );
       },
@@ -108,7 +108,7 @@ export function responseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
         const held = scoreResponse(questionnaire, before.item);
         const amends = { id: before.id, safety: 'faults' in held ? [] : held.safety };
         const response = { questionnaire, item, authored: before.authored, verdict, amends, reason };
-        return await answerOnce(db, request, 'amendQuestionnaireResponse', async (client) =>
+        return await answerOnce(db, request, { operationId: 'amendQuestionnaireResponse', subjectId: subject.id }, async (client) =>
           replyOf(await keepResponse(client, subject, response), verdict),
         );
       },

@@ -118,7 +118,7 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
           });
         }
         const subject = await ownSubject(db, caller, input.subject_id);
-        return await answerOnce(db, request, 'createTaskSchedule', async (client) => {
+        return await answerOnce(db, request, { operationId: 'createTaskSchedule', subjectId: subject.id }, async (client) => {
           const { rows } = await client.query(
             `insert into task_schedule (organization_id, project_id, xuser_id, title, description, every, every_n, weekdays, times, starts_on, ends_on, created_by)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], coalesce($10::date, (now() at time zone $13)::date), $11, $12) returning ${columns}`,
