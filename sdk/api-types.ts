@@ -214,7 +214,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { email: string; password: string };
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
   };
   /** Sign out */
   signOut: {
@@ -232,7 +232,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
   };
   /** List the members of the organization */
   listMembers: {
@@ -241,7 +241,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean }[];
+    answer: readonly { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string }[];
   };
   /** Add a member */
   createMember: {
@@ -250,7 +250,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { email: string; display_name?: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; password: string };
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
   };
   /** Change the role of a member, or disable the account */
   updateMember: {
@@ -259,7 +259,7 @@ export type Operations = {
     params: { memberId: string };
     query: {};
     body: { role?: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; disabled?: boolean };
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
   };
   /** Verify the hash chain of the audit log */
   verifyAuditLog: {

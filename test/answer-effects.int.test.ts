@@ -17,8 +17,18 @@ type Episode = { id: string; title: string; status: string; summary: Record<stri
 type Kept = { id: string; authored: string; safety: boolean };
 
 let run: RunningService;
+let strain: { id: number };
 beforeAll(async () => {
   run = await runService();
+  const body = {
+    name: 'Strain',
+    abbreviation: 'STRAIN',
+    unit: '{score}',
+    signal_type: 'score',
+    source_type: 'self_report',
+    code: 'strain',
+  };
+  strain = (await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body })).body;
 });
 afterAll(() => run.close());
 
@@ -55,9 +65,6 @@ describe('inserts that are refused and connections that are cut', () => {
 
   it('an answer or amendment that was acknowledged has its episode and event exactly once; another has none, or its retry completes it', async () => {
     const { pool } = run.database;
-    const { body: strain } = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, {
-      body: { name: 'Strain', abbreviation: 'STRAIN', unit: '{score}', signal_type: 'score', source_type: 'self_report', code: 'strain' },
-    });
     await publish('strain', ['{a} > 5', '{a} > 8']);
     const hook = await run.send<{ id: string }>('POST', '/api/v1/webhooks', {
       body: { url: 'https://receiver.example/hook', events: ['episode.created'] },

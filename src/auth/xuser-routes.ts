@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
+import { checkIfMatch } from '../http/precondition.ts';
 import type { Caller, Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
@@ -138,11 +139,12 @@ export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): rea
       summary: 'Read one user',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       params: { xuserId: Uuid },
-      responses: { 200: { description: 'The user.', schema: XuserSchema } },
+      responses: { 200: { description: 'The user.', schema: XuserSchema, headers: ['ETag'] } },
       errors: ['not_found'],
       handler: async ({ caller, params }) => {
         const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
-        return { status: 200, json: await readXuser(db, subject.id) };
+        const xuser = await readXuser(db, subject.id);
+        return { status: 200, json: xuser, headers: { etag: tagOf(xuser) } };
       },
     },
     {
@@ -158,21 +160,28 @@ export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): rea
         time_zone: Type.Optional(nullable(TimeZone)),
         disabled: Type.Optional(Type.Boolean()),
       }),
-      responses: { 200: { description: 'The user as it is now.', schema: XuserSchema } },
-      errors: ['not_found'],
-      handler: async ({ caller, params, body }) => {
+      responses: { 200: { description: 'The user as it is now.', schema: XuserSchema, headers: ['ETag'] } },
+      errors: ['not_found', 'precondition_failed', 'precondition_required'],
+      handler: async (request) => {
+        const { caller, params, body } = request;
         const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
         const input = body as { display_name?: string; time_zone?: string | null; disabled?: boolean };
         checkTimeZone(input.time_zone ?? undefined);
         const { display_name: displayName, time_zone: timeZone, disabled } = input;
         return await transaction(db, async (client) => {
+          await client.query('select 1 from xuser where id = $1 for no key update', [subject.id]);
+          checkIfMatch(request, tagOf(await readXuser(client, subject.id)));
           const { changed, xuser } = await changeXuser(client, subject.id, { displayName, timeZone, disabled });
           if (changed) await emitEvent(client, subject, 'xuser.updated', { xuser_id: subject.id });
-          return { status: 200, json: xuser };
+          return { status: 200, json: xuser, headers: { etag: tagOf(xuser) } };
         });
       },
     },
   ];
+}
+
+function tagOf({ updated_at: updatedAt }: Xuser): string {
+  return `"${updatedAt}"`;
 }
 
 async function readXuser(db: Db, id: string): Promise<Xuser> {

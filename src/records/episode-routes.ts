@@ -10,7 +10,8 @@ import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { callerKey } from '../http/request.ts';
-import type { Caller, Route } from '../http/route.ts';
+import { checkIfMatch } from '../http/precondition.ts';
+import type { Caller, Reply, Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { transaction } from '../storage/transaction.ts';
 import {
@@ -129,7 +130,7 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
     await ownSubject(on, caller, episode.subject_id); // consent
     return episode;
   };
-  const detail = async (caller: Caller, id: string, on: Db = db): Promise<object> => {
+  const detail = async (caller: Caller, id: string, on: Db = db): Promise<Episode & { artifacts: readonly object[] }> => {
     const episode = await found(caller, id, on);
     const artifacts = await listArtifacts(on, id);
     return {
@@ -256,9 +257,9 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
       summary: 'Read an episode with its artifacts',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       params: { id: Uuid },
-      responses: { 200: { description: 'The episode.', schema: EpisodeDetailSchema } },
+      responses: { 200: { description: 'The episode.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
       errors: ['not_found'],
-      handler: async ({ caller, params }) => ({ status: 200, json: await detail(caller, params['id'] ?? '') }),
+      handler: async ({ caller, params }) => tagged(await detail(caller, params['id'] ?? '')),
     },
     {
       method: 'PATCH',
@@ -269,17 +270,20 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
       access: { key: 'write', operator: 'editor' },
       params: { id: Uuid },
       body: EpisodePatch,
-      responses: { 200: { description: 'The episode as it is now.', schema: EpisodeDetailSchema } },
-      errors: ['not_found'],
-      handler: async ({ caller, params, body }) => {
+      responses: { 200: { description: 'The episode as it is now.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
+      errors: ['not_found', 'precondition_failed', 'precondition_required'],
+      handler: async (request) => {
+        const { caller, params, body } = request;
         const episode = await found(caller, params['id'] ?? '');
         const change = body as EpisodeChange;
         checkOrder(episode.started_at, change.ended_at ?? null);
         const subject = await ownSubject(db, caller, episode.subject_id);
         return await transaction(db, async (client) => {
+          await client.query('select 1 from episode where id = $1 for no key update', [episode.id]);
+          checkIfMatch(request, tagOf(await found(caller, episode.id, client)));
           await updateEpisode(client, episode.id, change);
           await emitEvent(client, subject, 'episode.updated', { episode_id: episode.id, subject_id: subject.id, kind: episode.kind });
-          return { status: 200, json: await detail(caller, episode.id, client) };
+          return tagged(await detail(caller, episode.id, client));
         });
       },
     },
@@ -359,6 +363,14 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
       },
     },
   ];
+}
+
+function tagOf({ updated_at: updatedAt }: Episode): string {
+  return `"${updatedAt}"`;
+}
+
+function tagged(episode: Episode): Reply {
+  return { status: 200, json: episode, headers: { etag: tagOf(episode) } };
 }
 
 const stripFormats = ['svg', 'png', 'csv', 'wfdb'] as const;

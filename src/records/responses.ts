@@ -32,7 +32,7 @@ export async function keepResponse(db: Db, subject: Subject, response: KeptRespo
   await db.query('delete from questionnaire_draft where xuser_id = $1 and questionnaire = $2', [subject.id, questionnaire.code]);
   const methodCode = `reported:${questionnaire.code.replaceAll('-', '')}_v${questionnaire.version}`;
   for (const { code, value } of verdict.observations) {
-    await storeSelfMeasurement(db, subject, { id, code, value, time: authored, methodCode });
+    await storeSelfMeasurement(db, subject, { id, code, value, time: authored, methodCode, ofProduct: questionnaire.builtIn });
   }
   await applySafety(db, subject, response, id);
   return id;

@@ -89,8 +89,8 @@ export function selfReportRoutes(deps: Readonly<{ db: Pool; journal: JournalSeal
           );
           const row = rows[0];
           if (row === undefined) throw new Error('mood insert returned no row');
-          const { id } = row;
-          await storeSelfMeasurement(client, subject, { id, code: 'mood', value: input.score, time, methodCode: 'reported:mood_v1' });
+          const measured = { id: row.id, code: 'mood', value: input.score, time, methodCode: 'reported:mood_v1', ofProduct: true };
+          await storeSelfMeasurement(client, subject, measured);
           return { status: 201, json: row };
         });
       },

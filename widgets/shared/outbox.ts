@@ -2,7 +2,10 @@
  *
  *  Every entry carries its own Idempotency-Key from the start, so sending it twice is harmless. Entries lie in IndexedDB under the user they
  *  belong to; only a session of that user sends them. Where there is no IndexedDB (private windows) they live as long as the page. A refusal
- *  that repeating cannot mend (400, 404, 422 …) is kept as `failed` and shown, never dropped silently. */
+ *  that repeating cannot mend (400, 404, 422 …) is kept as `failed` and shown, never dropped silently.
+ *
+ *  What lies there is plain text: a key beside it would be read by whatever reads it (SECURITY.md). So it does not lie there long: a day once
+ *  somebody else uses the service on this device, a month otherwise. */
 import { ServiceError } from './session.ts';
 import type { Session } from './session.ts';
 
@@ -11,6 +14,10 @@ export type Entry = Readonly<{ id: string; owner: string; kind: string; path: st
 const DATABASE = 'bio-outbox';
 const STORE = 'entries';
 const AGAIN_MS = 15_000;
+const DAY_MS = 86_400_000;
+/** How long an entry waits, and how long one of another user of this device. */
+const LIFE_MS = 30 * DAY_MS;
+const LIFE_OF_OTHERS_MS = DAY_MS;
 
 const memory = new Map<string, Entry>();
 let database: Promise<IDBDatabase | null> | null = null;
@@ -51,9 +58,20 @@ async function remove(id: string): Promise<void> {
   await run('readwrite', (store) => store.delete(id));
 }
 
+async function allEntries(): Promise<Entry[]> {
+  return (await run('readonly', (store) => store.getAll() as IDBRequest<Entry[]>)) ?? [...memory.values()];
+}
+
+/** Removes what has waited too long. */
+async function expire(owner: string): Promise<void> {
+  for (const entry of await allEntries()) {
+    const lifeMs = entry.owner === owner ? LIFE_MS : LIFE_OF_OTHERS_MS;
+    if (Date.now() - entry.createdMs > lifeMs) await remove(entry.id);
+  }
+}
+
 async function entriesOf(owner: string): Promise<Entry[]> {
-  const stored = (await run('readonly', (store) => store.getAll() as IDBRequest<Entry[]>)) ?? [...memory.values()];
-  return stored.filter((entry) => entry.owner === owner).toSorted((a, b) => a.createdMs - b.createdMs);
+  return (await allEntries()).filter((entry) => entry.owner === owner).toSorted((a, b) => a.createdMs - b.createdMs);
 }
 
 export class Outbox {
@@ -111,6 +129,7 @@ export class Outbox {
     try {
       const owner = await this.#owner();
       await exclusively(async () => {
+        await expire(owner);
         for (const entry of await entriesOf(owner)) {
           if (entry.failed || this.#closed) continue;
           const outcome = await this.#send(entry);
