@@ -87,9 +87,12 @@ async function deliveriesOfRemoved(id: string): Promise<{ status: string; last_e
 }
 
 it('an address that answers 410 is called no more, and says so; what was due to it has ended', async () => {
-  const gone = await receiver((response) => void response.writeHead(410).end());
+  const held: ServerResponse[] = [];
+  const gone = await receiver((response) => void held.push(response));
   const id = await register(gone.url, ['episode.created']);
   for (let i = 0; i < 10; i++) await episode(`gone_${i}`);
+  await until(() => held.length > 0);
+  for (const response of held) response.writeHead(410).end();
   await until(async () => (await deliveries(id)).every(({ status }) => status === 'failed'));
   const list = await deliveries(id);
   expect(list).toHaveLength(10);

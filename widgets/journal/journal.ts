@@ -82,7 +82,7 @@ export class BioJournal extends EntryWidget<readonly JournalEntry[]> {
         (entry) =>
           html`<li part="entry">
             <time class="muted" datetime=${entry.time}>${formatTime(this.locale, Date.parse(entry.time), this.timeZone)}</time>
-            ${entry.text === null ? html`<p class="muted">${this.say('journalClosed')}</p>` : html`<p>${entry.text}</p>`}
+            <p>${entry.text ?? this.text('error')}</p>
           </li>`,
       )}
     </ul>`;

@@ -14,10 +14,10 @@ export type Entry = Readonly<{ id: string; owner: string; kind: string; path: st
 const DATABASE = 'bio-outbox';
 const STORE = 'entries';
 const AGAIN_MS = 15_000;
-const DAY_MS = 86_400_000;
 /** How long an entry waits, and how long one of another user of this device. */
-const LIFE_MS = 30 * DAY_MS;
-const LIFE_OF_OTHERS_MS = DAY_MS;
+const LIFE_DAYS = 30;
+const LIFE_DAYS_OF_OTHERS = 1;
+const DAY_MS = 86_400_000;
 
 const memory = new Map<string, Entry>();
 let database: Promise<IDBDatabase | null> | null = null;
@@ -58,20 +58,14 @@ async function remove(id: string): Promise<void> {
   await run('readwrite', (store) => store.delete(id));
 }
 
-async function allEntries(): Promise<Entry[]> {
-  return (await run('readonly', (store) => store.getAll() as IDBRequest<Entry[]>)) ?? [...memory.values()];
-}
-
-/** Removes what has waited too long. */
-async function expire(owner: string): Promise<void> {
-  for (const entry of await allEntries()) {
-    const lifeMs = entry.owner === owner ? LIFE_MS : LIFE_OF_OTHERS_MS;
-    if (Date.now() - entry.createdMs > lifeMs) await remove(entry.id);
-  }
-}
-
+/** Those of a user, the oldest first. What has lain here too long is removed, whosever it is. */
 async function entriesOf(owner: string): Promise<Entry[]> {
-  return (await allEntries()).filter((entry) => entry.owner === owner).toSorted((a, b) => a.createdMs - b.createdMs);
+  const stored = (await run('readonly', (store) => store.getAll() as IDBRequest<Entry[]>)) ?? [...memory.values()];
+  for (const entry of stored) {
+    const days = entry.owner === owner ? LIFE_DAYS : LIFE_DAYS_OF_OTHERS;
+    if (Date.now() - entry.createdMs > days * DAY_MS) await remove(entry.id);
+  }
+  return stored.filter((entry) => entry.owner === owner).toSorted((a, b) => a.createdMs - b.createdMs);
 }
 
 export class Outbox {
@@ -129,7 +123,6 @@ export class Outbox {
     try {
       const owner = await this.#owner();
       await exclusively(async () => {
-        await expire(owner);
         for (const entry of await entriesOf(owner)) {
           if (entry.failed || this.#closed) continue;
           const outcome = await this.#send(entry);
