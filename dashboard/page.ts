@@ -18,6 +18,8 @@ export type PageContext = Readonly<{
 export abstract class Page {
   protected readonly context: PageContext;
   #problem: string | null = null;
+  /** Somebody else was faster: what is on the page is not what is there. */
+  #overtaken = false;
   #phase: 'loading' | 'ready' | 'failed' = 'loading';
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -70,10 +72,12 @@ export abstract class Page {
     try {
       await action();
       this.#problem = null;
+      this.#overtaken = false;
       return true;
     } catch (error) {
       if (!(error instanceof ServiceError)) reportError(error);
       else if (error.status === 401) location.reload();
+      this.#overtaken = error instanceof ServiceError && error.status === 412;
       this.#problem = error instanceof ServiceError ? error.message : 'Something went wrong on this page.';
       return false;
     } finally {
@@ -106,6 +110,7 @@ export abstract class Page {
     return html`<div class="problem" role="alert">
       <p>${problem}</p>
       ${this.#phase === 'failed' ? html`<button type="button" @click=${() => void this.#first()}>Try again</button>` : nothing}
+      ${this.#overtaken ? html`<button type="button" @click=${() => void this.run(() => this.load())}>Discard mine and show theirs</button>` : nothing}
     </div>`;
   }
 

@@ -3,16 +3,28 @@ import { addressOf } from '../sdk/request.ts';
 import type { Answer, AnyRequest, BodyOf, Method, OperationAt, PathOf, RequestArguments } from '../sdk/request.ts';
 import { ServiceError } from '../widgets/shared/session.ts';
 
-type Args<M extends Method, P extends string> = RequestArguments<OperationAt<M, P>>;
+type Tagged = Readonly<{ etag?: string }>;
+type Args<M extends Method, P extends string> = RequestArguments<OperationAt<M, P>, Tagged>;
 type AnswerAt<M extends Method, P extends string> = Answer<OperationAt<M, P>>;
 /** @param next the address of the following page, null after the last one */
 type Page<Items> = { items: Items; next: string | null };
 
-/** Calls an operation by its method and its path with `{parameters}`. @returns its JSON, null when the answer has no body */
+/** Calls an operation by its method and its path with `{parameters}`; a change with the `etag` of what it is a change of.
+ *  @returns its JSON, null when the answer has no body */
 export async function call<M extends Method, P extends PathOf<M>>(method: M, path: P, ...args: Args<M, P>): Promise<AnswerAt<M, P>> {
-  const request = args[0] as AnyRequest | undefined;
-  const response = await ask(method, addressOf(path, request), request?.body);
-  return (response.status === 204 ? null : await response.json()) as AnswerAt<M, P>;
+  return (await callTagged(method, path, ...args)).value;
+}
+
+/** The same, with the ETag of the answer, for a change that is made of it. */
+export async function callTagged<M extends Method, P extends PathOf<M>>(
+  method: M,
+  path: P,
+  ...args: Args<M, P>
+): Promise<{ value: AnswerAt<M, P>; etag: string }> {
+  const request = args[0] as (AnyRequest & Tagged) | undefined;
+  const response = await ask(method, addressOf(path, request), request?.body, request?.etag);
+  const value = (response.status === 204 ? null : await response.json()) as AnswerAt<M, P>;
+  return { value, etag: response.headers.get('etag') ?? '' };
 }
 
 /** A page of a list: the first, or the one at `next` of the page before. */
@@ -28,11 +40,15 @@ export async function callNext<P extends PathOf<'GET'>>(_path: P, next: string):
   };
 }
 
-async function ask(method: string, address: string, body?: unknown): Promise<Response> {
+async function ask(method: string, address: string, body?: unknown, etag = ''): Promise<Response> {
   const response = await fetch(address, {
     method,
     credentials: 'same-origin',
-    headers: body === undefined ? { accept: 'application/json' } : { accept: 'application/json', 'content-type': 'application/json' },
+    headers: {
+      accept: 'application/json',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(etag === '' ? {} : { 'if-match': etag }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   }).catch(() => {
     throw new ServiceError(0, 'network', 'The service did not answer.');

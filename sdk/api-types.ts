@@ -214,7 +214,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { email: string; password: string };
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
   };
   /** Sign out */
   signOut: {
@@ -232,7 +232,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
   };
   /** List the members of the organization */
   listMembers: {
@@ -241,7 +241,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean }[];
+    answer: readonly { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string }[];
   };
   /** Add a member */
   createMember: {
@@ -250,7 +250,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { email: string; display_name?: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; password: string };
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
   };
   /** Change the role of a member, or disable the account */
   updateMember: {
@@ -259,7 +259,7 @@ export type Operations = {
     params: { memberId: string };
     query: {};
     body: { role?: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; disabled?: boolean };
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
   };
   /** Verify the hash chain of the audit log */
   verifyAuditLog: {
@@ -493,7 +493,7 @@ export type Operations = {
     params: { xuserId: string };
     query: {};
     body: { confirm_external_id: string };
-    answer: { xuser_id: string; erased_at: string; stores: readonly { store: string; deleted: number; remaining: number }[]; packet_log_until: string };
+    answer: { xuser_id: string; erased_at: string; stores: readonly { store: string; deleted: number; remaining: number }[]; devices_shared: number; packet_log_until: string };
   };
   /** List webhooks */
   listWebhooks: {
@@ -502,7 +502,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string }[];
+    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null }[];
   };
   /** Register a webhook */
   createWebhook: {
@@ -511,7 +511,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
-    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; secret: string };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; secret: string };
   };
   /** Remove a webhook */
   deleteWebhook: {
@@ -565,7 +565,7 @@ export type Operations = {
     params: {};
     query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; order?: 'asc' | 'desc' | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { id: string; text: string; time: string }[];
+    answer: readonly { id: string; text: string | null; time: string }[];
   };
   /** Write a journal entry */
   createJournalEntry: {

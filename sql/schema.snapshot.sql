@@ -235,6 +235,7 @@ table idempotency
   response_headers jsonb
   response_body bytea
   created_at timestamp with time zone not null default now()
+  xuser_id uuid
 table journal_entry
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -504,6 +505,7 @@ table webhook
   description text not null default ''::text
   created_at timestamp with time zone not null default now()
   disabled_at timestamp with time zone
+  gone_at timestamp with time zone
 table webhook_delivery
   id uuid not null default gen_random_uuid()
   webhook_id uuid not null
@@ -726,7 +728,7 @@ CREATE INDEX stream_xuser_id_started_at_idx ON public.stream USING btree (xuser_
 CREATE UNIQUE INDEX task_schedule_id_due_key ON public.task USING btree (schedule_id, due)
 CREATE INDEX task_schedule_xuser_id_idx ON public.task_schedule USING btree (xuser_id)
 CREATE INDEX task_xuser_id_due_idx ON public.task USING btree (xuser_id, due)
-CREATE INDEX webhook_delivery_due_idx ON public.webhook_delivery USING btree (next_attempt_at) WHERE (status = 'pending'::text)
+CREATE INDEX webhook_delivery_due_idx ON public.webhook_delivery USING btree (webhook_id, next_attempt_at) WHERE (status = 'pending'::text)
 CREATE INDEX webhook_delivery_webhook_id_idx ON public.webhook_delivery USING btree (webhook_id, created_at)
 CREATE INDEX webhook_organization_id_idx ON public.webhook USING btree (organization_id)
 CREATE INDEX xuser_organization_id_idx ON public.xuser USING btree (organization_id)
@@ -1526,10 +1528,11 @@ begin
     event_time + rule.after_sec * interval '1 second', of_stream, 'device:' || recording.device);
   insert into webhook_delivery (webhook_id, event, payload)
   select id, 'episode.created', jsonb_build_object('type', 'episode.created', 'timestamp', to_json(now()), 'data',
-    jsonb_build_object('id', event_id, 'subject_id', recording.xuser_id, 'kind', event_code, 'severity', rule.severity))
+    jsonb_build_object('episode_id', event_id, 'subject_id', recording.xuser_id, 'kind', event_code, 'severity', rule.severity))
   from webhook
-  where organization_id = recording.organization_id and (project_id is null or project_id = recording.project_id) and disabled_at is null
-    and (events @> array['episode.created'] or events @> array['*']);
+  where organization_id = recording.organization_id and (project_id is null or project_id = recording.project_id) and disabled_at is null and gone_at is null
+    and (events @> array['episode.created'] or events @> array['*'])
+  for share;
 end
 $function$
 CREATE OR REPLACE PROCEDURE public.refresh_rollups(INOUT minutes integer DEFAULT 0, IN rows_max integer DEFAULT 20000)

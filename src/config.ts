@@ -1,4 +1,5 @@
 /** All settings: one frozen object, read once from the environment. Every limit has a unit in its name and a default here. */
+import { isIP } from 'node:net';
 import { PipelineError } from './errors.ts';
 
 type Setting<T> = Readonly<{ env: string; doc: string; fallback: T; parse: (text: string) => T }>;
@@ -9,6 +10,17 @@ const list = (value: string): readonly string[] =>
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
+const networks = (value: string): readonly string[] => {
+  const items = list(value);
+  for (const item of items) {
+    const [net = '', prefix = '', ...rest] = item.split('/');
+    const bits = isIP(net) === 6 ? 128 : 32;
+    if (isIP(net) === 0 || rest.length > 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) {
+      throw new RangeError(`networks such as 10.1.0.0/16 or fd00::/8, not '${item}'`);
+    }
+  }
+  return items;
+};
 const integer =
   (min: number, max: number) =>
   (value: string): number => {
@@ -75,7 +87,13 @@ export const settings = {
     '',
     secretText,
     'Seals journals and the keys that sign user tokens, in the database; 32 characters or more, the same on every node. Empty: one that is kept in the database itself, ' +
-      'so whoever reads a whole backup can read journals and sign tokens. Journals written under a value open under that value only: keep it.',
+      'so whoever reads a whole backup can read journals and sign tokens. Journals written under a value open under that value only: keep it, and change it with BIO_SECRET_PREVIOUS.',
+  ),
+  secretPrevious: setting(
+    'BIO_SECRET_PREVIOUS',
+    '',
+    secretText,
+    'The value of BIO_SECRET before it was changed: what it sealed opens, and is sealed anew when the service starts.',
   ),
   publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Least level that is logged.'),
@@ -152,6 +170,12 @@ export const settings = {
   ),
   bodyTimeoutMs: setting('BIO_BODY_TIMEOUT_MS', 10_000, integer(100, 600_000), 'A request body must arrive within this time, ms.'),
   stopTimeoutMs: setting('BIO_STOP_TIMEOUT_MS', 8000, integer(100, 600_000), 'An orderly stop takes at most this, ms.'),
+  webhookNetworks: setting(
+    'BIO_WEBHOOK_NETWORKS',
+    [] as readonly string[],
+    networks,
+    'Networks (CIDR, comma-separated) that webhooks may call although they are not of the public internet, there also over plain HTTP, e.g. 10.1.0.0/16. Empty: none.',
+  ),
   metricsToken: setting('BIO_METRICS_TOKEN', '', text, 'Bearer token for /metrics from other machines; empty: loopback only.'),
   demo: setting('BIO_DEMO', false, flag, 'Create a demo organization and stream a simulated device into it.'),
 } as const;

@@ -32,6 +32,8 @@ const table = {
   headers_too_large: { status: 431, close: 4516, retry: false, title: 'The request headers are larger than the limit.' },
   idempotency_mismatch: { status: 422, close: 4517, retry: false, title: 'The idempotency key was used with another body.' },
   conflict: { status: 409, close: 4518, retry: false, title: 'The record exists with other content.' },
+  precondition_failed: { status: 412, close: 4521, retry: false, title: 'Somebody else has changed the record since it was read.' },
+  precondition_required: { status: 428, close: 4522, retry: false, title: 'The change does not say what it is a change of (If-Match).' },
   cursor_invalid: { status: 400, close: 4519, retry: false, title: 'The cursor is malformed or belongs to another query.' },
   range_too_large: { status: 400, close: 4520, retry: false, title: 'The time range is larger than the limit.' },
   request_timeout: { status: 408, close: 4002, retry: true, title: 'The request body did not arrive in time.' },

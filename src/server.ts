@@ -42,6 +42,9 @@ import type { Pipeline } from './pipeline.ts';
 import { queryApi } from './query/api.ts';
 import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
+import type { JournalSeals } from './records/journal-seals.ts';
+import { inspectSecret, journalSealsOf, reseal, resealKeys } from './records/secret-change.ts';
+import { WebhookNetworks } from './records/webhook-networks.ts';
 import type { SubjectId } from './signal.ts';
 import { openDatabase } from './storage/database.ts';
 import type { Database } from './storage/database.ts';
@@ -101,6 +104,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   try {
     refuseFewFiles(config);
     await refuseTakenPort(config.host, config.port);
+    const networks = new WebhookNetworks(config.webhookNetworks);
     const failures: Promise<string>[] = [];
     let url = config.databaseUrl;
     if (url === '') {
@@ -147,6 +151,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         },
       }),
     );
+    const sealing = await startSealing(database, config, logger);
+    stops.push(sealing.stop);
     const scheme = config.tlsCert === '' ? 'http' : 'https';
     const auth = new Auth({
       database,
@@ -158,7 +164,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stops.push(() => auth.stop());
     const reads = startReadAudit(database.pool, (err) => logger.warn({ err }, 'audit: reads could not be written'));
     stops.push(() => reads.stop());
-    stops.push(startRecordsWork({ pool: database.pool, onError: (err) => logger.warn({ err }, 'records: background work failed') }));
+    stops.push(
+      startRecordsWork({ pool: database.pool, networks, onError: (err) => logger.warn({ err }, 'records: background work failed') }),
+    );
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
 
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
@@ -186,6 +194,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
             flowingStreams: () => pipeline.flowingStreams(),
             recentSamples: (streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs),
             methods: methodDescriptions(),
+            openJournal: (sealed, subjectId, entryId) => sealing.journal.open(sealed, subjectId, entryId),
           }),
           ...recordsApi({
             db,
@@ -193,7 +202,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
             cursors,
             flowingStreams: () => pipeline.flowingStreams(),
             endSubject: (subjectId) => pipeline.forgetSubject(subjectId),
-            journalSecret: config.secret === '' ? null : Buffer.from(config.secret),
+            networks,
+            journal: sealing.journal,
           }),
         ],
         database.pool,
@@ -203,7 +213,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         version,
         metricsToken: config.metricsToken,
         metrics: () => metrics.registry.metrics(),
-        parts: () => readiness(database, pipeline, ownership, maintenance),
+        parts: async () => [...(await readiness(database, pipeline, ownership, maintenance)), ...sealing.parts()],
       }),
       ...(demo?.routes ?? []),
     ];
@@ -263,6 +273,38 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await stop();
     throw error;
   }
+}
+
+type Sealing = Readonly<{ journal: JournalSeals; parts: () => readonly Part[]; stop: () => Promise<void> }>;
+
+/** Looks whether BIO_SECRET is the one of before, and begins to seal anew what the one of before sealed. A lost one does not keep the service
+ *  from serving signals: it is said in the log, at /readyz and by doctor, and journals wait. */
+async function startSealing(database: Database, config: Config, logger: Logger): Promise<Sealing> {
+  const { state: found, sentence } = await inspectSecret(database, config);
+  let state = found;
+  const journal = journalSealsOf(database.pool, config, () => (state === 'lost' ? 'the secret that seals them was changed.' : ''));
+  if (state === 'lost') logger.error({}, `secret: ${sentence}`);
+  let stopped = false;
+  let working: Promise<void> = Promise.resolve();
+  if (state === 'rotating') {
+    await resealKeys(database, config); // before they are read
+    working = reseal(database, config, () => !stopped).then(
+      (done) => {
+        if (done === null) return;
+        state = 'same';
+        logger.info({ ...done }, 'secret: everything is sealed with the new value; BIO_SECRET_PREVIOUS is not needed any more');
+      },
+      (err: unknown) => logger.error({ err }, 'secret: sealing anew failed; it goes on at the next start'),
+    );
+  }
+  return {
+    journal,
+    parts: () => (state === 'same' ? [] : [{ name: 'secret', ok: true, detail: sentence }]),
+    stop: async () => {
+      stopped = true;
+      await working;
+    },
+  };
 }
 
 const serverWords = {

@@ -7,6 +7,7 @@ import type { Route } from '../src/http/route.ts';
 import { startHttp } from '../src/http/server.ts';
 import { recordsApi } from '../src/records/api.ts';
 import { JournalCipher } from '../src/records/journal-cipher.ts';
+import { JournalSeals } from '../src/records/journal-seals.ts';
 import { serviceSecret } from '../src/storage/service-secret.ts';
 import { allRoutes } from './helpers/all-routes.ts';
 import { startApi } from './helpers/api.ts';
@@ -197,6 +198,39 @@ it('lets a project replace one that ships, and names what is wrong with a rule',
   expect(await api.json('GET', '/api/v1/questionnaire-responses?questionnaire=who-5', { as: ada.token })).toEqual([]);
 });
 
+it("gives a shipped questionnaire's score to the catalog's biosignal, and refuses a score with a code that nothing has", async () => {
+  const own = { name: 'Mine', abbreviation: 'MINE', unit: '{score}', signal_type: 'score', source_type: 'self_report', code: 'who5' };
+  const { id } = await api.json<{ id: number }>('POST', `/api/v1/projects/${api.org.projectId}/biosignals`, { body: own, status: 201 });
+  const asked = await api.json<{ item: { linkId: string; answerOption: { valueCoding: object }[] }[] }>(
+    'GET',
+    '/api/v1/questionnaires/who-5',
+    {
+      as: ada.token,
+    },
+  );
+  const item = asked.item.map(({ linkId, answerOption }) => ({ linkId, answer: [{ valueCoding: answerOption[1]!.valueCoding }] }));
+  const body = {
+    resourceType: 'QuestionnaireResponse',
+    questionnaire: 'who-5',
+    status: 'completed',
+    authored: '2026-05-01T07:00:00Z',
+    item,
+  };
+  await api.json('POST', '/api/v1/questionnaire-responses', { as: ada.token, body, status: 201 });
+  const observed = (biosignal: number) =>
+    api.json('GET', `/api/v1/observations?biosignal_id=${biosignal}&since=2026-05-01T00:00:00Z&until=2026-05-02T00:00:00Z`, {
+      as: ada.token,
+    });
+  expect(await observed(83)).toMatchObject([{ value: 20 }]);
+  expect(await observed(id)).toEqual([]);
+
+  const scored = pains(['How strong is it?']);
+  const unknown = { ...scored, scoring: { ...scored.scoring, scores: [{ ...scored.scoring.scores[0], code: 'nobody.knows' }] } };
+  const refused = await api.send('PUT', `${project()}/pain`, { body: unknown });
+  expect(refused.status).toBe(422);
+  expect(await refused.json()).toMatchObject({ errors: [{ pointer: '/scoring/scores/0/code', code: 'unknown' }] });
+});
+
 it('keeps a draft until the questionnaire is answered', async () => {
   const item = [{ linkId: 'daily.sleep', answer: [{ valueDecimal: 7 }] }];
   const path = '/api/v1/questionnaires/daily-checkin/draft';
@@ -315,9 +349,11 @@ it('adds up the quality of heart rates by the hour', async () => {
 });
 
 it('seals journals with the secret of the environment where there is one, and still opens those from before', async () => {
-  const journalSecret = Buffer.from('a secret of at least 32 characters, from outside');
+  const secret = Buffer.from('a secret of at least 32 characters, from outside');
   const { pool } = api.database;
-  const outside = await startHttpFor(recordsApi({ db: pool, cursors: new Cursors(Buffer.alloc(32, 7)), journalSecret }));
+  const outside = await startHttpFor(
+    recordsApi({ db: pool, cursors: new Cursors(Buffer.alloc(32, 7)), journal: new JournalSeals(pool, { secret }) }),
+  );
   const call = (method: string, body?: object): Promise<Response> =>
     fetch(`${outside.base}/api/v1/journal`, {
       method,

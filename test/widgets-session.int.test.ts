@@ -209,6 +209,37 @@ describe.skipIf(chromiumPath === null)('the outbox', () => {
     await page.context().close();
   });
 
+  it('keeps an entry a month for its writer, and a day once somebody else uses this device', async () => {
+    fixture.on('POST', '/api/v1/journal', { status: -1 });
+    const writer = `sdk-key="sdk_x" xuser-token="${fixtureToken({ sub: 'writer' })}"`;
+    const { page } = await open(writer, '<bio-journal></bio-journal>');
+    const journal = page.locator('bio-journal');
+    await journal.getByRole('textbox').fill('Not sent yet');
+    await journal.getByRole('button', { name: 'Save' }).click();
+    await journal.getByText('Not sent yet').waitFor();
+    /** Entries on this device; `olderMs`: as if they were made so much earlier. */
+    const kept = (olderMs: number): Promise<number> =>
+      page.evaluate(async (older) => {
+        const done = <T>(request: IDBRequest<T>): Promise<T> =>
+          new Promise((resolve) => request.addEventListener('success', () => resolve(request.result)));
+        const db = await done(indexedDB.open('bio-outbox'));
+        const store = db.transaction('entries', 'readwrite').objectStore('entries');
+        const entries = (await done(store.getAll())) as { createdMs: number }[];
+        for (const entry of entries) if (older > 0) await done(store.put({ ...entry, createdMs: entry.createdMs - older }));
+        db.close();
+        return entries.length;
+      }, olderMs);
+    expect(await kept(2 * 86_400_000)).toBe(1);
+    await page.reload();
+    await journal.getByText('Not sent yet').waitFor();
+    const body = '<bio-journal></bio-journal>';
+    const other = `sdk-key="sdk_x" xuser-token="${fixtureToken({ sub: 'reader' })}"`;
+    fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes: other, body }) });
+    await page.reload();
+    await expect.poll(() => kept(0)).toBe(0);
+    await page.context().close();
+  });
+
   it('moves nothing under a finger that marks one task after the other', async () => {
     fixture.on('POST', '/api/v1/tasks/t2/status', { status: 200, json: { id: 't2', status: 'done' } });
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, '<bio-task-list></bio-task-list>');

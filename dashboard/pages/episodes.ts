@@ -4,7 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { Page } from '../page.ts';
 import { badge, chips, duration, emptyState, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
-import { call } from '../service.ts';
+import { call, callTagged } from '../service.ts';
 import type { EpisodeDetail, EpisodeLine, Xuser } from '../service.ts';
 
 type Filter = 'open' | 'closed' | 'all';
@@ -73,6 +73,7 @@ export class EpisodesPage extends Page {
 
 export class EpisodePage extends Page {
   #episode: EpisodeDetail | null = null;
+  #etag = '';
   #user: Xuser | null = null;
 
   override get title(): string {
@@ -80,8 +81,9 @@ export class EpisodePage extends Page {
   }
 
   protected override async load(): Promise<void> {
-    const episode = await call('GET', '/api/v1/episodes/{id}', { params: { id: this.context.argument } });
+    const { value: episode, etag } = await callTagged('GET', '/api/v1/episodes/{id}', { params: { id: this.context.argument } });
     this.#episode = episode;
+    this.#etag = etag;
     this.#user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: episode.subject_id } });
   }
 
@@ -151,7 +153,7 @@ export class EpisodePage extends Page {
   #closing(episode: EpisodeDetail): TemplateResult | typeof nothing {
     if (this.context.member.role === 'viewer' || this.context.member.role === 'analyst') return nothing;
     const set = (status: EpisodeDetail['status']) => () =>
-      void this.change(() => call('PATCH', '/api/v1/episodes/{id}', { params: { id: episode.id }, body: { status } }));
+      void this.change(() => call('PATCH', '/api/v1/episodes/{id}', { params: { id: episode.id }, body: { status }, etag: this.#etag }));
     if (episode.status !== 'open') return html`<div><button type="button" @click=${set('open')}>Open again</button></div>`;
     return html`<div class="row">
       <button type="button" class="primary" @click=${set('closed')}>Looked at: close</button>

@@ -79,7 +79,11 @@ export class MembersPage extends Page {
         @change=${(event: Event) => {
           const { value } = event.target as HTMLSelectElement;
           void this.change(() =>
-            call('PATCH', '/api/v1/members/{memberId}', { params: { memberId: member.id }, body: { role: value as Member['role'] } }),
+            call('PATCH', '/api/v1/members/{memberId}', {
+              params: { memberId: member.id },
+              body: { role: value as Member['role'] },
+              etag: member.etag,
+            }),
           );
         }}
       >
@@ -92,7 +96,7 @@ export class MembersPage extends Page {
     if (member.id === this.context.member.id) return html`<span class="muted">you</span>`;
     return html`<button
       type="button"
-      @click=${() => void this.change(() => call('PATCH', '/api/v1/members/{memberId}', { params: { memberId: member.id }, body: { disabled: !member.disabled } }))}
+      @click=${() => void this.change(() => call('PATCH', '/api/v1/members/{memberId}', { params: { memberId: member.id }, body: { disabled: !member.disabled }, etag: member.etag }))}
     >
       ${member.disabled ? 'Enable' : 'Disable'}<span class="vh"> ${member.email}</span>
     </button>`;

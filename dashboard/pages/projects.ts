@@ -2,10 +2,16 @@
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
-import { call } from '../service.ts';
+import { call, callTagged } from '../service.ts';
 import type { Project, ProjectSettings, SdkKey } from '../service.ts';
 
-type Shown = Readonly<{ project: Project; sdkKeys: readonly SdkKey[]; origins: readonly string[]; settings: ProjectSettings }>;
+type Tagged<T> = Readonly<{ value: T; etag: string }>;
+type Shown = Readonly<{
+  project: Project;
+  sdkKeys: readonly SdkKey[];
+  origins: Tagged<{ origins: readonly string[] }>;
+  settings: Tagged<ProjectSettings>;
+}>;
 
 const kept = [
   ['samples_days', 'Samples', 'waveforms as the devices sent them'],
@@ -27,10 +33,10 @@ export class ProjectsPage extends Page {
     const projects = await call('GET', '/api/v1/projects');
     this.#projects = await Promise.all(
       projects.map(async (project) => {
-        const [sdkKeys, { origins }, settings] = await Promise.all([
+        const [sdkKeys, origins, settings] = await Promise.all([
           call('GET', '/api/v1/projects/{projectId}/sdk-keys', { params: { projectId: project.id } }),
-          call('GET', '/api/v1/projects/{projectId}/origins', { params: { projectId: project.id } }),
-          call('GET', '/api/v1/projects/{projectId}/settings', { params: { projectId: project.id } }),
+          callTagged('GET', '/api/v1/projects/{projectId}/origins', { params: { projectId: project.id } }),
+          callTagged('GET', '/api/v1/projects/{projectId}/settings', { params: { projectId: project.id } }),
         ]);
         return { project, sdkKeys, origins, settings };
       }),
@@ -86,7 +92,11 @@ export class ProjectsPage extends Page {
                 .split(/\s+/)
                 .filter((origin) => origin !== '');
               void this.change(() =>
-                call('PUT', '/api/v1/projects/{projectId}/origins', { params: { projectId: project.id }, body: { origins: wanted } }),
+                call('PUT', '/api/v1/projects/{projectId}/origins', {
+                  params: { projectId: project.id },
+                  body: { origins: wanted },
+                  etag: origins.etag,
+                }),
               );
             }}
           >
@@ -97,7 +107,7 @@ export class ProjectsPage extends Page {
                 rows="3"
                 spellcheck="false"
                 placeholder="https://tools.clinic.example"
-                .value=${origins.join('\n')}
+                .value=${origins.value.origins.join('\n')}
               ></textarea>
             </label>
             <div><button>Save origins</button></div>
@@ -160,7 +170,7 @@ export class ProjectsPage extends Page {
       <button type="button" @click=${ask('')}>Keep</button>`;
   }
 
-  #settings(project: Project, settings: ProjectSettings): TemplateResult {
+  #settings(project: Project, { value: settings, etag }: Tagged<ProjectSettings>): TemplateResult {
     return html`<form
       class="fields settings"
       @submit=${(event: SubmitEvent) => {
@@ -170,7 +180,7 @@ export class ProjectsPage extends Page {
           retention: { samples_days: days('samples_days'), features_days: days('features_days'), beats_days: days('beats_days') },
           consent_required: all('consent') as ('recording' | 'sharing')[],
         };
-        void this.change(() => call('PUT', '/api/v1/projects/{projectId}/settings', { params: { projectId: project.id }, body }));
+        void this.change(() => call('PUT', '/api/v1/projects/{projectId}/settings', { params: { projectId: project.id }, body, etag }));
       }}
     >
       <h3>Retention</h3>

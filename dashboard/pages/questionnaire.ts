@@ -76,6 +76,7 @@ export class QuestionnairePage extends Page {
       const made = (await call('PUT', '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}', {
         params: { projectId: project, questionnaireId: code },
         body: bodyOf(this.#draft),
+        etag: this.#current === null ? '' : `"${this.#current.version}"`,
       })) as QuestionnaireVersion;
       this.#current = made;
       this.#draft = draftOf(made);

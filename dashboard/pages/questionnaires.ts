@@ -58,6 +58,7 @@ export class QuestionnairesPage extends ProjectPage {
                       void this.change(() =>
                         call('DELETE', '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}', {
                           params: { projectId: this.project.id, questionnaireId: item.id },
+                          etag: `"${item.version}"`,
                         }),
                       );
                     }),

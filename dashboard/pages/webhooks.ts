@@ -55,7 +55,11 @@ export class WebhooksPage extends Page {
         { name: 'Address', cell: (hook) => html`<code>${hook.url}</code> <span class="muted">${hook.description}</span>` },
         { name: 'Events', cell: (hook) => (hook.events.includes('*') ? 'all' : hook.events.join(', ')) },
         { name: 'Project', cell: (hook) => projectName(this.#projects, hook.project_id) },
-        { name: 'Since', cell: (hook) => this.time(hook.created_at) },
+        {
+          name: 'Since',
+          cell: (hook) =>
+            html`${this.time(hook.created_at)} ${hook.gone_at === null ? nothing : badge('bad', 'answered 410: called no more')}`,
+        },
         {
           name: 'Actions',
           kind: 'actions',

@@ -1,8 +1,10 @@
 /** Consent of a person, and what a project asks for. */
 import { Type } from 'typebox';
+import type { Pool } from 'pg';
 import { callerKey } from '../http/request.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { answerOnce } from './answer-once.ts';
 import type { Db } from './api-keys.ts';
 import { audit } from './audit.ts';
 import { consentPurposes, listConsents, missingConsents, recordConsent } from './consents.ts';
@@ -24,11 +26,11 @@ const ConsentsSchema = exactly({
   records: Type.Array(ConsentSchema, { description: 'Newest first; the newest of a purpose counts.' }),
 });
 
-export function consentRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
+export function consentRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
-  const state = async (subjectId: string): Promise<object> => ({
-    missing: await missingConsents(db, subjectId),
-    records: await listConsents(db, subjectId),
+  const state = async (on: Db, subjectId: string): Promise<object> => ({
+    missing: await missingConsents(on, subjectId),
+    records: await listConsents(on, subjectId),
   });
   return [
     {
@@ -43,7 +45,7 @@ export function consentRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       errors: ['not_found'],
       handler: async ({ caller, params }) => {
         const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
-        return { status: 200, json: await state(subject.id) };
+        return { status: 200, json: await state(db, subject.id) };
       },
     },
     {
@@ -71,14 +73,16 @@ export function consentRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
         const { purpose, granted, document = '' } = body as { purpose: ConsentPurpose; granted: boolean; document?: string };
         const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
         const by = callerKey(caller);
-        await recordConsent(db, { orgId: subject.orgId, subjectId: subject.id, purpose, granted, document, by });
-        await audit(db, request, {
-          action: granted ? 'consent.granted' : 'consent.withdrawn',
-          targetKind: 'xuser',
-          targetId: subject.id,
-          detail: { purpose, document },
+        return await answerOnce(db, request, { operationId: 'recordConsent', subjectId: subject.id }, async (client) => {
+          const consentId = await recordConsent(client, { orgId: subject.orgId, subjectId: subject.id, purpose, granted, document, by });
+          await audit(client, request, {
+            action: granted ? 'consent.granted' : 'consent.withdrawn',
+            targetKind: 'xuser',
+            targetId: subject.id,
+            detail: { purpose, consent: consentId }, // what it says goes with the person; this stays
+          });
+          return { status: 201, json: await state(client, subject.id) };
         });
-        return { status: 201, json: await state(subject.id) };
       },
     },
   ];

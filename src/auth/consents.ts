@@ -48,14 +48,14 @@ export type ConsentInput = Readonly<{
   by: string;
 }>;
 
-/** Adds a record. Open feeds and recordings of the person are asked again: every node hears of it. */
-export async function recordConsent(db: Db, input: ConsentInput): Promise<Consent> {
-  const { rows } = await db.query<Consent>(
+/** Adds a record. Open feeds and recordings of the person are asked again: every node hears of it. @returns its number */
+export async function recordConsent(db: Db, input: ConsentInput): Promise<number> {
+  const { rows } = await db.query<{ id: bigint }>(
     `insert into consent (organization_id, xuser_id, purpose, granted, document, recorded_by) values ($1, $2, $3, $4, $5, $6)
-     returning ${columns}`,
+     returning id`,
     [input.orgId, input.subjectId, input.purpose, input.granted, input.document, input.by],
   );
   const row = rows[0];
   if (row === undefined) throw new Error('consent insert returned no row');
-  return row;
+  return Number(row.id);
 }

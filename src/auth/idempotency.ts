@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { PipelineError } from '../errors.ts';
 import { writeJson } from '../http/json.ts';
 import { callerKey } from '../http/request.ts';
-import type { Reply } from '../http/route.ts';
+import type { Caller, Reply } from '../http/route.ts';
 import type { Idempotency } from '../http/server.ts';
 import type { Db } from './api-keys.ts';
 
@@ -23,32 +23,45 @@ type Row = Readonly<{
 export function idempotencyStore(db: Db): Idempotency {
   return async ({ caller, route, key, fingerprint }, work) => {
     if (caller.kind === 'anonymous') return await work();
-    const scope = [caller.orgId, route, `${callerKey(caller)} ${key}`];
+    const scope = scopeOf({ caller, route, key });
     const bodyHash = createHash('sha256').update(fingerprint).digest();
     const claimed = await claim(db, scope, bodyHash);
     if (claimed !== null) return claimed;
     try {
       const reply = await work();
-      const body = reply.json === undefined ? (reply.text ?? '') : writeJson(reply.json);
-      await db.query(
-        `update idempotency set status = $4, response_headers = $5, response_body = $6
-         where organization_id = $1 and operation = $2 and idempotency_key = $3`,
-        [
-          ...scope,
-          reply.status,
-          JSON.stringify({ ...reply.headers, 'content-type': reply.contentType ?? 'application/json' }),
-          Buffer.from(body),
-        ],
-      );
+      await keepReply(db, { caller, route, key }, reply);
       return reply;
     } catch (error) {
-      await db.query(
-        'delete from idempotency where organization_id = $1 and operation = $2 and idempotency_key = $3 and status is null',
-        scope,
-      );
+      await db.query('delete from idempotency where organization_id = $1 and operation = $2 and idempotency_key = $3 and status is null', [
+        ...scope,
+      ]);
       throw error;
     }
   };
+}
+
+type Keyed = Readonly<{ caller: Exclude<Caller, { kind: 'anonymous' }>; route: string; key: string }>;
+
+function scopeOf({ caller, route, key }: Keyed): readonly string[] {
+  return [caller.orgId, route, `${callerKey(caller)} ${key}`];
+}
+
+/** Keeps the answer of a claimed key. In the transaction of the work it is kept with it or not at all (answer-once.ts).
+ *  @param subjectId whom it is about  @returns false when it has an answer already, or is claimed no longer */
+export async function keepReply(db: Db, keyed: Keyed, reply: Reply, subjectId: string | null = null): Promise<boolean> {
+  const body = reply.json === undefined ? (reply.text ?? '') : writeJson(reply.json);
+  const { rowCount } = await db.query(
+    `update idempotency set status = $4, response_headers = $5, response_body = $6, xuser_id = $7
+     where organization_id = $1 and operation = $2 and idempotency_key = $3 and status is null`,
+    [
+      ...scopeOf(keyed),
+      reply.status,
+      JSON.stringify({ ...reply.headers, 'content-type': reply.contentType ?? 'application/json' }),
+      Buffer.from(body),
+      subjectId,
+    ],
+  );
+  return rowCount === 1;
 }
 
 /** Takes the key, or answers what is known of it. @throws PipelineError idempotency_mismatch, conflict (still being answered) */

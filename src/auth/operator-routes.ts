@@ -1,15 +1,27 @@
 /** Sign-in of the dashboard, members of an organization, and the audit log. */
 import { Type } from 'typebox';
+import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
+import { checkIfMatch } from '../http/precondition.ts';
 import { RateLimit } from '../http/rate-limit.ts';
 import type { Access, Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import type { Db } from './api-keys.ts';
+import { transaction } from '../storage/transaction.ts';
 import { audit } from './audit.ts';
 import { SESSION_COOKIE } from './auth.ts';
-import { createMember, listMembers, memberRoles, PASSWORD_MIN, SESSION_SEC, signIn, signOut, updateMember } from './operators.ts';
+import {
+  createMember,
+  listMembers,
+  lockMember,
+  memberRoles,
+  PASSWORD_MIN,
+  SESSION_SEC,
+  signIn,
+  signOut,
+  updateMember,
+} from './operators.ts';
 import type { MemberRole } from './operators.ts';
 import { orgOf } from './ownership.ts';
 
@@ -21,6 +33,7 @@ const MemberSchema = exactly({
   created_at: Timestamp,
   last_login_at: nullable(Timestamp),
   disabled: Type.Boolean(),
+  etag: Type.String({ description: 'For If-Match of a change.' }),
 });
 const AuditSchema = exactly({
   id: Type.Integer(),
@@ -42,7 +55,7 @@ const admin: Access = { key: 'admin', operator: 'admin' };
 const SIGN_INS_PER_SEC = 0.2;
 const SIGN_IN_BURST_SEC = 50;
 
-export function operatorRoutes(deps: Readonly<{ db: Db; cursors: Cursors; secureCookies: boolean }>): readonly Route[] {
+export function operatorRoutes(deps: Readonly<{ db: Pool; cursors: Cursors; secureCookies: boolean }>): readonly Route[] {
   const { db, cursors, secureCookies } = deps;
   const tries = new RateLimit('sign-in', SIGN_INS_PER_SEC, SIGN_IN_BURST_SEC);
   const cookie = (value: string, maxAgeSec: number): string =>
@@ -157,12 +170,17 @@ export function operatorRoutes(deps: Readonly<{ db: Db; cursors: Cursors; secure
       params: { memberId: Uuid },
       body: exactly({ role: Type.Optional(oneOf(memberRoles)), disabled: Type.Optional(Type.Boolean()) }),
       responses: { 200: { description: 'The member as it is now.', schema: MemberSchema } },
-      errors: ['not_found', 'conflict'],
+      errors: ['not_found', 'conflict', 'precondition_failed', 'precondition_required'],
       handler: async (request) => {
         const change = request.body as { role?: MemberRole; disabled?: boolean };
-        const member = await updateMember(db, orgOf(request.caller), request.params['memberId'] ?? '', change);
-        await audit(db, request, { action: 'member.updated', targetKind: 'operator', targetId: member.id, detail: change });
-        return { status: 200, json: member };
+        const orgId = orgOf(request.caller);
+        const id = request.params['memberId'] ?? '';
+        return await transaction(db, async (client) => {
+          checkIfMatch(request, (await lockMember(client, orgId, id)).etag);
+          const member = await updateMember(client, orgId, id, change);
+          await audit(client, request, { action: 'member.updated', targetKind: 'operator', targetId: member.id, detail: change });
+          return { status: 200, json: member };
+        });
       },
     },
     {

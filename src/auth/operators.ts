@@ -23,10 +23,13 @@ export type Member = Readonly<{
   created_at: string;
   last_login_at: string | null;
   disabled: boolean;
+  /** Of role and state: what updateMember changes. */
+  etag: string;
 }>;
 
 const columns = `id, email, display_name, role, to_json(created_at) #>> '{}' as created_at,
-  to_json(last_login_at) #>> '{}' as last_login_at, disabled_at is not null as disabled`;
+  to_json(last_login_at) #>> '{}' as last_login_at, disabled_at is not null as disabled,
+  format('"%s"', md5(concat_ws(' ', id, role, disabled_at))) as etag`;
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt as never);
 
@@ -71,6 +74,16 @@ export async function listMembers(db: Db, orgId: string): Promise<readonly Membe
     [orgId],
   );
   return rows;
+}
+
+/** The member, whom nobody else changes until this transaction is over. @throws PipelineError not_found */
+export async function lockMember(db: Db, orgId: string, id: string): Promise<Member> {
+  const { rows } = await db.query<Member>(`select ${columns} from operator_account where organization_id = $1 and id = $2 for update`, [
+    orgId,
+    id,
+  ]);
+  if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such member.');
+  return rows[0];
 }
 
 /** Changes a role or disables an account, whose sessions end with it. An organization keeps one owner or admin.

@@ -119,6 +119,11 @@ export async function ownStream(db: Db, caller: Caller, streamId: string): Promi
   throw new PipelineError('not_found', 'There is no such stream.');
 }
 
+/** Makes others who change something of the project wait until this transaction is over. */
+export async function lockProject(db: Db, projectId: string): Promise<void> {
+  await db.query('select 1 from project where id = $1 for no key update', [projectId]);
+}
+
 /** Finds a project by uuid or by its public key, also by the one before it during the overlap. @throws PipelineError not_found */
 export async function ownProject(db: Db, caller: Caller, project: string): Promise<OwnedProject> {
   const { rows } = await db.query<{ id: string; organization_id: string; project_key: string; time_zone: string }>(

@@ -1,12 +1,15 @@
 /** Projects and their origins for direct mode. */
 import { Type } from 'typebox';
+import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
+import { checkIfMatch, etagOf } from '../http/precondition.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly } from '../http/schemas.ts';
+import { transaction } from '../storage/transaction.ts';
 import type { Db } from './api-keys.ts';
 import { audit } from './audit.ts';
 import { createProject } from './organizations.ts';
-import { orgOf, ownProject, projectOf } from './ownership.ts';
+import { lockProject, orgOf, ownProject, projectOf } from './ownership.ts';
 import { ProjectSchema } from './public-key-routes.ts';
 import { projectColumns } from './public-keys.ts';
 
@@ -18,10 +21,10 @@ const Origin = Type.String({
 const OriginsSchema = exactly({ origins: Type.Array(Origin, { maxItems: 100, uniqueItems: true }) });
 const admin: Access = { key: 'admin', operator: 'admin' };
 
-export function projectRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
+export function projectRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
-  const origins = async (projectId: string): Promise<{ origins: string[] }> => {
-    const { rows } = await db.query<{ origin: string }>('select origin from allowed_origin where project_id = $1 order by origin', [
+  const origins = async (on: Db, projectId: string): Promise<{ origins: string[] }> => {
+    const { rows } = await on.query<{ origin: string }>('select origin from allowed_origin where project_id = $1 order by origin', [
       projectId,
     ]);
     return { origins: rows.map((row) => row.origin) };
@@ -71,11 +74,11 @@ export function projectRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       summary: 'Origins from which direct mode is accepted',
       access: admin,
       params: { projectId: Type.String({ maxLength: 64 }) },
-      responses: { 200: { description: 'Origins.', schema: OriginsSchema } },
-      handler: async ({ caller, params }) => ({
-        status: 200,
-        json: await origins((await ownProject(db, caller, params['projectId'] ?? '')).id),
-      }),
+      responses: { 200: { description: 'Origins.', schema: OriginsSchema, headers: ['ETag'] } },
+      handler: async ({ caller, params }) => {
+        const found = await origins(db, (await ownProject(db, caller, params['projectId'] ?? '')).id);
+        return { status: 200, json: found, headers: { etag: etagOf(found) } };
+      },
     },
     {
       method: 'PUT',
@@ -87,19 +90,26 @@ export function projectRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       access: admin,
       params: { projectId: Type.String({ maxLength: 64 }) },
       body: OriginsSchema,
-      responses: { 200: { description: 'Origins as they are now.', schema: OriginsSchema } },
+      responses: { 200: { description: 'Origins as they are now.', schema: OriginsSchema, headers: ['ETag'] } },
+      errors: ['precondition_failed', 'precondition_required'],
       handler: async (request) => {
         const { caller, params, body } = request;
         const project = await ownProject(db, caller, params['projectId'] ?? '');
         const wanted = (body as { origins: string[] }).origins;
-        // One statement: a reader sees the old list or the new one.
-        await db.query(
-          `with gone as (delete from allowed_origin where project_id = $1 and not origin = any($2::text[]))
-           insert into allowed_origin (project_id, origin) select $1, unnest($2::text[]) on conflict do nothing`,
-          [project.id, wanted],
-        );
-        await audit(db, request, { action: 'origins.replaced', targetKind: 'project', targetId: project.id, detail: { origins: wanted } });
-        return { status: 200, json: await origins(project.id) };
+        return await transaction(db, async (client) => {
+          await lockProject(client, project.id);
+          checkIfMatch(request, etagOf(await origins(client, project.id)));
+          // One statement: a reader sees the old list or the new one.
+          await client.query(
+            `with gone as (delete from allowed_origin where project_id = $1 and not origin = any($2::text[]))
+             insert into allowed_origin (project_id, origin) select $1, unnest($2::text[]) on conflict do nothing`,
+            [project.id, wanted],
+          );
+          const detail = { origins: wanted };
+          await audit(client, request, { action: 'origins.replaced', targetKind: 'project', targetId: project.id, detail });
+          const after = await origins(client, project.id);
+          return { status: 200, json: after, headers: { etag: etagOf(after) } };
+        });
       },
     },
   ];

@@ -1,13 +1,16 @@
 /** Settings of a project: how long its rows are kept, and which consent it asks of its people. */
 import { Type } from 'typebox';
+import type { Pool } from 'pg';
+import { checkIfMatch, etagOf } from '../http/precondition.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly, nullable, oneOf } from '../http/schemas.ts';
+import { transaction } from '../storage/transaction.ts';
 import { readProjectRetention, retentionDaysMax, writeProjectRetention } from '../storage/retention.ts';
 import type { Db } from './api-keys.ts';
 import { audit } from './audit.ts';
 import { consentPurposes } from './consents.ts';
 import type { ConsentPurpose } from './consents.ts';
-import { ownProject } from './ownership.ts';
+import { lockProject, ownProject } from './ownership.ts';
 
 const Days = nullable(
   Type.Integer({
@@ -31,11 +34,11 @@ type Settings = Readonly<{
   consent_required: readonly ConsentPurpose[];
 }>;
 
-export function projectSettingsRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
+export function projectSettingsRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
-  const read = async (projectId: string): Promise<Settings> => {
-    const kept = await readProjectRetention(db as Parameters<typeof readProjectRetention>[0], projectId);
-    const { rows } = await db.query<{ consent_required: ConsentPurpose[] }>('select consent_required from project where id = $1', [
+  const read = async (on: Db, projectId: string): Promise<Settings> => {
+    const kept = await readProjectRetention(on, projectId);
+    const { rows } = await on.query<{ consent_required: ConsentPurpose[] }>('select consent_required from project where id = $1', [
       projectId,
     ]);
     return {
@@ -52,10 +55,11 @@ export function projectSettingsRoutes(deps: Readonly<{ db: Db }>): readonly Rout
       summary: 'Read the retention and consent rules of a project',
       access: admin,
       params: { projectId: Type.String({ maxLength: 64 }) },
-      responses: { 200: { description: 'Settings.', schema: SettingsSchema } },
+      responses: { 200: { description: 'Settings.', schema: SettingsSchema, headers: ['ETag'] } },
       handler: async ({ caller, params }) => {
         const project = await ownProject(db, caller, params['projectId'] ?? '');
-        return { status: 200, json: await read(project.id) };
+        const settings = await read(db, project.id);
+        return { status: 200, json: settings, headers: { etag: etagOf(settings) } };
       },
     },
     {
@@ -69,22 +73,28 @@ export function projectSettingsRoutes(deps: Readonly<{ db: Db }>): readonly Rout
       access: admin,
       params: { projectId: Type.String({ maxLength: 64 }) },
       body: SettingsSchema,
-      responses: { 200: { description: 'Settings as they are now.', schema: SettingsSchema } },
+      responses: { 200: { description: 'Settings as they are now.', schema: SettingsSchema, headers: ['ETag'] } },
+      errors: ['precondition_failed', 'precondition_required'],
       handler: async (request) => {
         const { caller, params, body } = request;
         const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const before = await read(project.id);
         const wanted = body as Settings;
         const { samples_days: samplesDays, features_days: featuresDays, beats_days: beatsDays } = wanted.retention;
-        await writeProjectRetention(db as Parameters<typeof writeProjectRetention>[0], project.id, {
-          samplesDays,
-          featuresDays,
-          beatsDays,
+        return await transaction(db, async (client) => {
+          await lockProject(client, project.id);
+          const before = await read(client, project.id);
+          checkIfMatch(request, etagOf(before));
+          await writeProjectRetention(client, project.id, { samplesDays, featuresDays, beatsDays });
+          await client.query('update project set consent_required = $2 where id = $1', [project.id, [...wanted.consent_required]]);
+          const after = await read(client, project.id);
+          await audit(client, request, {
+            action: 'project.configured',
+            targetKind: 'project',
+            targetId: project.id,
+            detail: { before, after },
+          });
+          return { status: 200, json: after, headers: { etag: etagOf(after) } };
         });
-        await db.query('update project set consent_required = $2 where id = $1', [project.id, [...wanted.consent_required]]);
-        const after = await read(project.id);
-        await audit(db, request, { action: 'project.configured', targetKind: 'project', targetId: project.id, detail: { before, after } });
-        return { status: 200, json: after };
       },
     },
   ];

@@ -1,17 +1,22 @@
 /** User records: resolve or create, list, read, disable. */
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
+import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
+import { checkIfMatch } from '../http/precondition.ts';
 import type { Caller, Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
+import { transaction } from '../storage/transaction.ts';
+import { answerOnce } from './answer-once.ts';
 import type { Db } from './api-keys.ts';
+import { emitEvent } from './events.ts';
 import { orgOf, ownProject, ownSubject, ownSubjectOf, projectOf } from './ownership.ts';
 import type { OwnedProject } from './ownership.ts';
 import { ExternalId, ProjectKey } from './token-routes.ts';
-import { resolveXuser, xuserColumns } from './xusers.ts';
+import { changeXuser, resolveXuser, xuserColumns } from './xusers.ts';
 import type { Xuser } from './xusers.ts';
 
 export const XuserSchema = exactly({
@@ -27,7 +32,7 @@ export const XuserSchema = exactly({
 
 const TimeZone = Type.String({ minLength: 1, maxLength: 64 });
 
-export function xuserRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): readonly Route[] {
+export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): readonly Route[] {
   const { db, cursors } = deps;
   const query: Record<string, TSchema> = {
     project_id: Type.Optional(Uuid),
@@ -60,7 +65,8 @@ export function xuserRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): reado
         201: { description: 'The user was created.', schema: XuserSchema },
       },
       errors: ['not_found'],
-      handler: async ({ caller, body }) => {
+      handler: async (request) => {
+        const { caller, body } = request;
         const input = body as { xuser_id?: string; external_id?: string; project_key?: string; display_name?: string; time_zone?: string };
         const externalId = input.external_id ?? input.xuser_id;
         if (externalId === undefined) throw missing('/external_id');
@@ -71,14 +77,14 @@ export function xuserRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): reado
           return { status: 200, json: await readXuser(db, own.id) };
         }
         const project = await projectFor(db, caller, input.project_key);
-        const { xuser, created } = await resolveXuser(db, project.orgId, project.id, externalId);
-        if (input.display_name === undefined && input.time_zone === undefined) return { status: created ? 201 : 200, json: xuser };
-        const { rows } = await db.query<Xuser>(
-          `update xuser set display_name = coalesce($2, display_name), time_zone = coalesce($3, time_zone), updated_at = now()
-           where id = $1 returning ${xuserColumns}`,
-          [xuser.xuser_id, input.display_name ?? null, input.time_zone ?? null],
-        );
-        return { status: created ? 201 : 200, json: rows[0] };
+        const { orgId } = project;
+        return await answerOnce(db, request, { operationId: 'resolveUser' }, async (client) => {
+          const { xuser, created } = await resolveXuser(client, orgId, project.id, externalId);
+          const { display_name: displayName, time_zone: timeZone } = input;
+          const { changed, xuser: now } = await changeXuser(client, xuser.xuser_id, { displayName, timeZone });
+          if (changed && !created) await emitEvent(client, { orgId, projectId: project.id }, 'xuser.updated', { xuser_id: now.xuser_id });
+          return { status: created ? 201 : 200, json: now };
+        });
       },
     },
     {
@@ -133,11 +139,12 @@ export function xuserRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): reado
       summary: 'Read one user',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       params: { xuserId: Uuid },
-      responses: { 200: { description: 'The user.', schema: XuserSchema } },
+      responses: { 200: { description: 'The user.', schema: XuserSchema, headers: ['ETag'] } },
       errors: ['not_found'],
       handler: async ({ caller, params }) => {
         const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
-        return { status: 200, json: await readXuser(db, subject.id) };
+        const xuser = await readXuser(db, subject.id);
+        return { status: 200, json: xuser, headers: { etag: tagOf(xuser) } };
       },
     },
     {
@@ -153,25 +160,28 @@ export function xuserRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): reado
         time_zone: Type.Optional(nullable(TimeZone)),
         disabled: Type.Optional(Type.Boolean()),
       }),
-      responses: { 200: { description: 'The user as it is now.', schema: XuserSchema } },
-      errors: ['not_found'],
-      handler: async ({ caller, params, body }) => {
+      responses: { 200: { description: 'The user as it is now.', schema: XuserSchema, headers: ['ETag'] } },
+      errors: ['not_found', 'precondition_failed', 'precondition_required'],
+      handler: async (request) => {
+        const { caller, params, body } = request;
         const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
         const input = body as { display_name?: string; time_zone?: string | null; disabled?: boolean };
         checkTimeZone(input.time_zone ?? undefined);
-        const { rows } = await db.query<Xuser>(
-          `update xuser set
-             display_name = coalesce($2, display_name),
-             time_zone = case when $3 then $4 else time_zone end,
-             disabled_at = case when $5::boolean is null then disabled_at when $5 then coalesce(disabled_at, now()) end,
-             updated_at = now()
-           where id = $1 returning ${xuserColumns}`,
-          [subject.id, input.display_name ?? null, input.time_zone !== undefined, input.time_zone ?? null, input.disabled ?? null],
-        );
-        return { status: 200, json: rows[0] };
+        const { display_name: displayName, time_zone: timeZone, disabled } = input;
+        return await transaction(db, async (client) => {
+          await client.query('select 1 from xuser where id = $1 for no key update', [subject.id]);
+          checkIfMatch(request, tagOf(await readXuser(client, subject.id)));
+          const { changed, xuser } = await changeXuser(client, subject.id, { displayName, timeZone, disabled });
+          if (changed) await emitEvent(client, subject, 'xuser.updated', { xuser_id: subject.id });
+          return { status: 200, json: xuser, headers: { etag: tagOf(xuser) } };
+        });
       },
     },
   ];
+}
+
+function tagOf({ updated_at: updatedAt }: Xuser): string {
+  return `"${updatedAt}"`;
 }
 
 async function readXuser(db: Db, id: string): Promise<Xuser> {

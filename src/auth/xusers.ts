@@ -1,4 +1,5 @@
 /** User records: exactly one per project and external id, however many calls race. */
+import { PipelineError } from '../errors.ts';
 import type { Db } from './api-keys.ts';
 
 /** A user record as the API shows it. */
@@ -45,4 +46,31 @@ export async function findXuser(db: Db, projectId: string, externalId: string): 
     externalId,
   ]);
   return rows[0] ?? null;
+}
+
+export type XuserChange = Readonly<{
+  displayName?: string | undefined;
+  /** null: that of the project. */
+  timeZone?: string | null | undefined;
+  disabled?: boolean | undefined;
+}>;
+
+/** Changes what is given. @returns the record as it is now, and whether it is another than before */
+export async function changeXuser(db: Db, id: string, change: XuserChange): Promise<Readonly<{ changed: boolean; xuser: Xuser }>> {
+  const { displayName = null, timeZone, disabled = null } = change;
+  const { rows: changed } = await db.query<Xuser>(
+    `with wanted as (
+       select coalesce($2, display_name) as name, case when $3 then $4 else time_zone end as zone,
+         case when $5::boolean is null then disabled_at when $5 then coalesce(disabled_at, now()) end as disabled
+       from xuser where id = $1
+     )
+     update xuser set display_name = w.name, time_zone = w.zone, disabled_at = w.disabled, updated_at = now() from wanted w
+     where xuser.id = $1 and (xuser.display_name, xuser.time_zone, xuser.disabled_at) is distinct from (w.name, w.zone, w.disabled)
+     returning ${xuserColumns}`,
+    [id, displayName, timeZone !== undefined, timeZone ?? null, disabled],
+  );
+  if (changed[0] !== undefined) return { changed: true, xuser: changed[0] };
+  const { rows } = await db.query<Xuser>(`select ${xuserColumns} from xuser where id = $1`, [id]);
+  if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such user.');
+  return { changed: false, xuser: rows[0] };
 }

@@ -22,6 +22,10 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Create, list and change the people who sign in to the dashboard.',
     load: async () => (await import('./operators.ts')).operator,
   },
+  secret: {
+    summary: 'Check BIO_SECRET, seal everything anew under another value, or give up a lost one.',
+    load: async () => (await import('./secret.ts')).secret,
+  },
   token: { summary: 'Mint a user token.', load: async () => (await import('./token.ts')).token },
   replay: { summary: 'Stream recordings into a service as if a device sent them.', load: async () => (await import('./replay.ts')).replay },
   simulate: { summary: 'Stream simulated devices, with faults if wanted.', load: async () => (await import('./simulate.ts')).simulate },

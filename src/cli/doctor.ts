@@ -8,6 +8,7 @@ import { readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import { openFilesMax } from '../http/open-files.ts';
 import { loadUws } from '../http/uws.ts';
+import { inspectSecret } from '../records/secret-change.ts';
 import { openDatabase } from '../storage/database.ts';
 import type { Database, ServerKind } from '../storage/database.ts';
 import { OVERDUE_SEC } from '../storage/maintenance.ts';
@@ -149,6 +150,7 @@ async function databaseFindings(console: Console, config: Config): Promise<Findi
         await owner(database),
         await backlog(database),
         ...(await housekeeping(database)),
+        ...(await secretFindings(database, config)),
       ];
     } finally {
       await database.close();
@@ -231,6 +233,15 @@ async function schema(database: Database): Promise<Finding> {
   return version < wanted
     ? { check: 'schema', state: 'warning', found: `version ${version} of ${wanted}`, advice: "'biosignal migrate', or restart the service" }
     : { check: 'schema', state: 'fault', found: `version ${version}, this release knows ${wanted}`, advice: 'start the newer release' };
+}
+
+async function secretFindings(database: Database, config: Config): Promise<Finding[]> {
+  const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('service_secret') is not null as there`);
+  if (has[0]?.there !== true) return [];
+  const { state, sentence } = await inspectSecret(database, config);
+  if (state !== 'lost') return [{ check: 'secret', state: 'ok', found: `BIO_SECRET ${sentence}` }];
+  const [found = '', ...advice] = sentence.split(/(?<=\.) /);
+  return [{ check: 'secret', state: 'fault', found, advice: advice.join(' ') }];
 }
 
 async function clock(database: Database): Promise<Finding> {

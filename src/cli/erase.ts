@@ -14,7 +14,8 @@ export const erase: Command = {
   positionals: 'USER',
   description: `USER is the uuid or external id of a user record. Samples, beats, values, rollups, records and the user itself go, at once and for good;
 the receipt counts what went and what is left (0), without health data in it. Raw packets are logged in batches of many devices and go
-with the log's partitions, at the time the receipt states. Backups that hold the user are yours to expire.`,
+with the log's partitions, at the time the receipt states. Devices that recorded nobody else go too. What the database server itself keeps
+outside of its tables is yours to expire: archived WAL, standbys that lag, snapshots of disks, backups.`,
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
     yes: { type: 'boolean', doc: 'Do it. Without, the command only says what it would erase.' },
@@ -47,6 +48,7 @@ with the log's partitions, at the time the receipt states. Backups that hold the
       if (json) console.out(JSON.stringify(receipt, null, 2));
       else {
         for (const line of formatTable(receipt.stores.map((store) => ({ ...store })))) console.out(line);
+        if (receipt.devices_shared > 0) console.out(`${receipt.devices_shared} devices stay: they recorded other users too`);
         console.out(`user ${receipt.xuser_id} erased at ${receipt.erased_at}; raw packets gone by ${receipt.packet_log_until}`);
       }
       return receipt.stores.every(({ remaining }) => remaining === 0) ? EXIT_OK : EXIT_FAILED;

@@ -8,7 +8,7 @@ export type OriginAllowed = (caller: Caller & { kind: 'key' }, origin: string) =
 
 const EXPOSED = 'link, etag, ratelimit, ratelimit-policy, retry-after, x-request-id, content-disposition, idempotency-replayed';
 const ACCEPTED =
-  'authorization, content-type, content-encoding, accept, idempotency-key, if-none-match, project-key, xuser-id, sdk-key, x-request-id';
+  'authorization, content-type, content-encoding, accept, idempotency-key, if-match, if-none-match, project-key, xuser-id, sdk-key, x-request-id';
 
 export function preflightHeaders(methods: readonly string[]): Readonly<Record<string, string>> {
   return {

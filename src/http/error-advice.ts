@@ -35,7 +35,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
   },
   consent_missing: {
     when: 'The project requires a consent for this and the person has not given it, or has withdrawn it. What is open (live views, ingest) ends within a second.',
-    act: 'Nothing to repeat. `GET /api/v1/xusers/{xuserId}/consents` shows what was given; only the person can change it.',
+    act: 'Nothing to repeat. `GET /api/v1/xusers/{xuserId}/consents` shows what was given; the person records it, or an application or operator on their behalf.',
   },
   not_found: {
     when: 'A wrong id, a record that was erased, or one of another organization, project or person: the answers are the same on purpose.',
@@ -76,6 +76,14 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
   conflict: {
     when: 'The record changed since it was read, exists already, or the step is not possible in its state (a completed task, an amended response, the last administrator).',
     act: 'Read the record again and decide. `detail` says what is in the way.',
+  },
+  precondition_failed: {
+    when: 'The request has `If-Match`, and the record has another `ETag` by now: somebody else was faster. Nothing was saved.',
+    act: 'Read the record again, show both to the person, and send the change again with the new `ETag`.',
+  },
+  precondition_required: {
+    when: 'An operator changes something that others may be changing too, without `If-Match`. Keys may leave it out.',
+    act: 'Send `If-Match` with the `ETag` of the answer that was read, or `*` to replace whatever is there.',
   },
   cursor_invalid: {
     when: 'A `cursor` that was cut or typed, or is used with other parameters than the page it came from.',

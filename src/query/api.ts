@@ -8,6 +8,7 @@ import { bootstrapRoutes } from './bootstrap-routes.ts';
 import type { BootstrapDeps } from './bootstrap-routes.ts';
 import { chartRoutes } from './chart-routes.ts';
 import { exportRoutes } from './export-routes.ts';
+import type { OpenJournal } from './export-routes.ts';
 import { observationRoutes } from './observation-routes.ts';
 import type { ObservationDeps } from './observation-routes.ts';
 import { sampleRoutes } from './sample-routes.ts';
@@ -26,6 +27,8 @@ export type QueryApiDeps = BootstrapDeps &
     /** Acknowledged samples of this process that are not rows yet; absent: samples are there a second and a half later. */
     recentSamples?: RecentSamples;
     methods?: readonly MethodDescription[];
+    /** For exports that a person asks for. */
+    openJournal?: OpenJournal;
   }>;
 
 export function queryApi(deps: QueryApiDeps): readonly Route[] {
@@ -38,6 +41,6 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...stripRoutes(deps),
     ...observationRoutes(deps),
     ...chartRoutes(deps),
-    ...exportRoutes({ pool: deps.db }),
+    ...exportRoutes({ ...deps, pool: deps.db }),
   ];
 }

@@ -36,11 +36,12 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
   { table: 'goal', sql: 'select to_jsonb(g) as row from goal g where g.xuser_id = $1' },
   { table: 'task', sql: 'select to_jsonb(t) as row from task t where t.xuser_id = $1' },
   { table: 'consent', sql: 'select to_jsonb(c) as row from consent c where c.xuser_id = $1' },
-  { table: 'questionnaire_draft', sql: 'select to_jsonb(d) as row from questionnaire_draft d where d.xuser_id = $1' },
-  { table: 'task_schedule', sql: 'select to_jsonb(t) as row from task_schedule t where t.xuser_id = $1' },
-  { table: 'goal', sql: 'select to_jsonb(g) as row from goal g where g.xuser_id = $1' },
-  // The text of a journal is sealed to all but its author, who reads it with GET /api/v1/journal.
-  { table: 'journal_entry', sql: `select to_jsonb(j) - 'sealed' as row from journal_entry j where j.xuser_id = $1` },
+  // Its text is opened for its author alone (linesOf).
+  { table: 'journal_entry', sql: `select to_jsonb(j) as row from journal_entry j where j.xuser_id = $1` },
+  {
+    table: 'device',
+    sql: 'select to_jsonb(d) as row from device d where d.xuser_id = $1 or d.id in (select device_id from stream where xuser_id = $1)',
+  },
   { table: 'device_event', sql: 'select to_jsonb(d) as row from device_event d join stream s on s.id = d.stream_id where s.xuser_id = $1' },
   {
     table: 'beat',
@@ -54,7 +55,10 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
   },
 ];
 
-export function exportRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
+/** Opens a journal entry; null when the secret that sealed it is not there. */
+export type OpenJournal = (sealed: Uint8Array, subjectId: string, entryId: string) => Promise<string | null>;
+
+export function exportRoutes(deps: Readonly<{ pool: Pool; openJournal?: OpenJournal }>): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -63,8 +67,9 @@ export function exportRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       tag: 'Users',
       summary: 'Export everything that is held of a user',
       description:
-        'Lines of JSON, {"table", "row"}; samples as digital values with gain and baseline; of the journal times only, its text is for its author. The last line is {"table":"end"}.',
-      access: { key: 'admin', operator: 'admin' },
+        'Lines of JSON, {"table", "row"}; samples as digital values with gain and baseline. The text of the journal is for its author: with a ' +
+        'user token it is there, for keys and operators it is null. The last line is {"table":"end"}.',
+      access: { key: 'admin', userToken: 'own', operator: 'admin' },
       params: { xuserId: Uuid },
       responses: { 200: { description: 'Lines.', contentType: NDJSON, schema: Type.Unknown() } },
       errors: ['not_found'],
@@ -73,7 +78,7 @@ export function exportRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
         await audit(deps.pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id });
         return {
           status: 200,
-          stream: linesOf(deps.pool, subject.id),
+          stream: linesOf(deps.pool, subject.id, request.caller.kind === 'user' ? (deps.openJournal ?? null) : null),
           contentType: NDJSON,
           headers: { 'content-disposition': `attachment; filename="xuser-${subject.id}.ndjson"` },
         };
@@ -82,8 +87,16 @@ export function exportRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
   ];
 }
 
-/** One consistent snapshot, read through cursors: the size of a user does not matter here. */
-async function* linesOf(pool: Pool, subjectId: string): AsyncIterable<Uint8Array> {
+type JournalRow = Readonly<{ id: string; sealed: string } & Record<string, unknown>>;
+
+/** One consistent snapshot, read through cursors: the size of a user does not matter here.
+ *  @param openJournal null: whoever asks does not read journals */
+async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal | null): AsyncIterable<Uint8Array> {
+  const opened = async (line: string): Promise<string> => {
+    const { sealed, ...row } = (JSON.parse(line) as { row: JournalRow }).row;
+    const text = (await openJournal?.(Buffer.from(sealed.slice(2), 'hex'), subjectId, row.id)) ?? null; // jsonb writes bytea as \x and hex
+    return JSON.stringify({ table: 'journal_entry', row: { ...row, text } });
+  };
   const client = await pool.connect();
   let clean = false;
   try {
@@ -96,7 +109,8 @@ async function* linesOf(pool: Pool, subjectId: string): AsyncIterable<Uint8Array
       for (;;) {
         const { rows } = await client.query<{ line: string }>(`fetch ${ROWS} from rows`);
         if (rows.length === 0) break;
-        yield Buffer.from(`${rows.map((row) => row.line).join('\n')}\n`);
+        const lines = rows.map((row) => row.line);
+        yield Buffer.from(`${(table === 'journal_entry' ? await Promise.all(lines.map(opened)) : lines).join('\n')}\n`);
       }
       await client.query('close rows');
     }

@@ -7,11 +7,13 @@ import { eraseRoutes } from './erase-routes.ts';
 import type { EraseDeps } from './erase-routes.ts';
 import { fleetRoutes } from './fleet-routes.ts';
 import { goalRoutes } from './goal-routes.ts';
+import { JournalSeals } from './journal-seals.ts';
 import { questionnaireRoutes } from './questionnaire-routes.ts';
 import { responseRoutes } from './response-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { taskScheduleRoutes } from './task-schedule-routes.ts';
+import type { WebhookNetworks } from './webhook-networks.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
 /** @param deps owner: for what no caller's organization may do by itself: erasing, and the secret of journals. Default: db */
@@ -22,8 +24,10 @@ export function recordsApi(
     cursors: Cursors;
     flowingStreams?: () => readonly number[];
     endSubject?: EraseDeps['endSubject'];
-    /** At least 32 bytes; null: journals are sealed with a secret that the database holds. */
-    journalSecret?: Uint8Array | null;
+    /** Default: journals are sealed with a secret that the database holds. */
+    journal?: JournalSeals;
+    /** Which addresses webhooks may call; default: the public internet. */
+    networks?: WebhookNetworks;
   }>,
 ): readonly Route[] {
   const owner = deps.owner ?? deps.db;
@@ -31,7 +35,7 @@ export function recordsApi(
     ...episodeRoutes(deps),
     ...eraseRoutes({ ...deps, db: owner }),
     ...webhookRoutes(deps),
-    ...selfReportRoutes({ ...deps, owner }),
+    ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),
     ...responseRoutes(deps),
     ...taskRoutes(deps),

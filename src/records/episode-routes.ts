@@ -1,14 +1,19 @@
 /** Episodes: list, read with artifacts, create, change; add an artifact and fetch its bytes. */
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
+import type { Pool } from 'pg';
+import { answerOnce } from '../auth/answer-once.ts';
+import { emitEvent } from '../auth/events.ts';
 import type { Db } from '../auth/api-keys.ts';
 import { orgOf, ownStream, ownSubject, ownSubjectOf, projectOf } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { callerKey } from '../http/request.ts';
-import type { Caller, Route } from '../http/route.ts';
+import { checkIfMatch } from '../http/precondition.ts';
+import type { Caller, Reply, Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { transaction } from '../storage/transaction.ts';
 import {
   episodeSeverities,
   episodeStatuses,
@@ -22,7 +27,6 @@ import {
   STRIP_SEC,
   updateEpisode,
 } from './episodes.ts';
-import { emitEvent } from './webhooks.ts';
 import type { Artifact, Episode, EpisodeChange, EpisodeSeverity, EpisodeStatus } from './episodes.ts';
 
 const ARTIFACT_BYTES_MAX = 2 * 1024 * 1024;
@@ -109,7 +113,7 @@ const ArtifactBody = exactly({
   data_base64: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$', maxLength: Math.ceil((ARTIFACT_BYTES_MAX * 4) / 3) + 4 })),
 });
 
-export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): readonly Route[] {
+export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): readonly Route[] {
   const { db, cursors } = deps;
   const query: Record<string, TSchema> = {
     subject_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Required with an organization key.' })),
@@ -120,15 +124,15 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
     limit: LimitQuery(100, 1000),
     cursor: CursorQuery,
   };
-  const found = async (caller: Caller, id: string): Promise<Episode> => {
-    const episode = await findEpisode(db, orgOf(caller), ownSubjectOf(caller), projectOf(caller), id);
+  const found = async (caller: Caller, id: string, on: Db = db): Promise<Episode> => {
+    const episode = await findEpisode(on, orgOf(caller), ownSubjectOf(caller), projectOf(caller), id);
     if (episode === null) throw new PipelineError('not_found', 'There is no such episode.');
-    await ownSubject(db, caller, episode.subject_id); // consent
+    await ownSubject(on, caller, episode.subject_id); // consent
     return episode;
   };
-  const detail = async (caller: Caller, id: string): Promise<object> => {
-    const episode = await found(caller, id);
-    const artifacts = await listArtifacts(db, id);
+  const detail = async (caller: Caller, id: string, on: Db = db): Promise<Episode & { artifacts: readonly object[] }> => {
+    const episode = await found(caller, id, on);
+    const artifacts = await listArtifacts(on, id);
     return {
       ...episode,
       artifacts: artifacts.map((artifact) => ({
@@ -194,7 +198,8 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
       idempotent: true,
       responses: { 201: { description: 'The episode.', schema: EpisodeDetailSchema, headers: ['Location'] } },
       errors: ['not_found'],
-      handler: async ({ caller, body }) => {
+      handler: async (request) => {
+        const { caller, body } = request;
         const input = body as {
           subject_id: string;
           stream_id?: string;
@@ -210,36 +215,38 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
         const stream = input.stream_id === undefined ? null : await ownStream(db, caller, input.stream_id);
         if (stream !== null && stream.subjectId !== subject.id) throw new PipelineError('not_found', 'There is no such stream.');
         checkOrder(input.started_at, input.ended_at ?? null);
-        const id = await insertEpisode(db, {
-          orgId: subject.orgId,
-          projectId: subject.projectId,
-          subjectId: subject.id,
-          streamId: stream?.id ?? null,
-          kind: input.kind,
-          title: input.title ?? '',
-          status: input.status ?? ((input.ended_at ?? null) === null ? 'open' : 'closed'),
-          severity: input.severity ?? 'none',
-          startedAt: input.started_at,
-          endedAt: input.ended_at ?? null,
-          summary: input.summary ?? {},
-          createdBy: callerKey(caller),
-        });
-        if (stream !== null) {
-          await insertStrip(db, {
-            episodeId: id,
-            streamId: stream.id,
-            start: input.started_at,
-            end: input.ended_at ?? null,
-            by: callerKey(caller),
+        return await answerOnce(db, request, { operationId: 'createEpisode', subjectId: subject.id }, async (client) => {
+          const id = await insertEpisode(client, {
+            orgId: subject.orgId,
+            projectId: subject.projectId,
+            subjectId: subject.id,
+            streamId: stream?.id ?? null,
+            kind: input.kind,
+            title: input.title ?? '',
+            status: input.status ?? ((input.ended_at ?? null) === null ? 'open' : 'closed'),
+            severity: input.severity ?? 'none',
+            startedAt: input.started_at,
+            endedAt: input.ended_at ?? null,
+            summary: input.summary ?? {},
+            createdBy: callerKey(caller),
           });
-        }
-        await emitEvent(db, subject, 'episode.created', {
-          id,
-          subject_id: subject.id,
-          kind: input.kind,
-          severity: input.severity ?? 'none',
+          if (stream !== null) {
+            await insertStrip(client, {
+              episodeId: id,
+              streamId: stream.id,
+              start: input.started_at,
+              end: input.ended_at ?? null,
+              by: callerKey(caller),
+            });
+          }
+          await emitEvent(client, subject, 'episode.created', {
+            episode_id: id,
+            subject_id: subject.id,
+            kind: input.kind,
+            severity: input.severity ?? 'none',
+          });
+          return { status: 201, json: await detail(caller, id, client), headers: { location: `/api/v1/episodes/${id}` } };
         });
-        return { status: 201, json: await detail(caller, id), headers: { location: `/api/v1/episodes/${id}` } };
       },
     },
     {
@@ -250,9 +257,9 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
       summary: 'Read an episode with its artifacts',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       params: { id: Uuid },
-      responses: { 200: { description: 'The episode.', schema: EpisodeDetailSchema } },
+      responses: { 200: { description: 'The episode.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
       errors: ['not_found'],
-      handler: async ({ caller, params }) => ({ status: 200, json: await detail(caller, params['id'] ?? '') }),
+      handler: async ({ caller, params }) => tagged(await detail(caller, params['id'] ?? '')),
     },
     {
       method: 'PATCH',
@@ -263,16 +270,21 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
       access: { key: 'write', operator: 'editor' },
       params: { id: Uuid },
       body: EpisodePatch,
-      responses: { 200: { description: 'The episode as it is now.', schema: EpisodeDetailSchema } },
-      errors: ['not_found'],
-      handler: async ({ caller, params, body }) => {
+      responses: { 200: { description: 'The episode as it is now.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
+      errors: ['not_found', 'precondition_failed', 'precondition_required'],
+      handler: async (request) => {
+        const { caller, params, body } = request;
         const episode = await found(caller, params['id'] ?? '');
         const change = body as EpisodeChange;
         checkOrder(episode.started_at, change.ended_at ?? null);
-        await updateEpisode(db, episode.id, change);
         const subject = await ownSubject(db, caller, episode.subject_id);
-        await emitEvent(db, subject, 'episode.updated', { id: episode.id, subject_id: subject.id, kind: episode.kind });
-        return { status: 200, json: await detail(caller, episode.id) };
+        return await transaction(db, async (client) => {
+          await client.query('select 1 from episode where id = $1 for no key update', [episode.id]);
+          checkIfMatch(request, tagOf(await found(caller, episode.id, client)));
+          await updateEpisode(client, episode.id, change);
+          await emitEvent(client, subject, 'episode.updated', { episode_id: episode.id, subject_id: subject.id, kind: episode.kind });
+          return tagged(await detail(caller, episode.id, client));
+        });
       },
     },
     {
@@ -288,7 +300,8 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
       idempotent: true,
       responses: { 201: { description: 'The episode with it.', schema: EpisodeDetailSchema } },
       errors: ['not_found'],
-      handler: async ({ caller, params, body }) => {
+      handler: async (request) => {
+        const { caller, params, body } = request;
         const input = body as {
           kind: string;
           title?: string;
@@ -304,27 +317,29 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
         const stream = input.stream_id === undefined ? null : await ownStream(db, caller, input.stream_id);
         if (stream !== null && stream.subjectId !== episode.subject_id) throw new PipelineError('not_found', 'There is no such stream.');
         if (input.starts_at !== undefined) checkOrder(input.starts_at, input.ends_at ?? null);
-        const artifactId = await insertArtifact(db, {
-          episodeId: episode.id,
-          kind: input.kind,
-          title: input.title ?? '',
-          startsAt: input.starts_at ?? null,
-          endsAt: input.ends_at ?? null,
-          streamId: stream?.id ?? null,
-          channelCode: input.channel_code ?? null,
-          mediaType: input.media_type ?? 'application/json',
-          content: input.content ?? {},
-          data: input.data_base64 === undefined ? null : Buffer.from(input.data_base64, 'base64'),
-          createdBy: callerKey(caller),
-        });
         const subject = await ownSubject(db, caller, episode.subject_id);
-        await emitEvent(db, subject, 'artifact.created', {
-          id: artifactId,
-          episode_id: episode.id,
-          subject_id: subject.id,
-          kind: input.kind,
+        return await answerOnce(db, request, { operationId: 'addArtifact', subjectId: subject.id }, async (client) => {
+          const artifactId = await insertArtifact(client, {
+            episodeId: episode.id,
+            kind: input.kind,
+            title: input.title ?? '',
+            startsAt: input.starts_at ?? null,
+            endsAt: input.ends_at ?? null,
+            streamId: stream?.id ?? null,
+            channelCode: input.channel_code ?? null,
+            mediaType: input.media_type ?? 'application/json',
+            content: input.content ?? {},
+            data: input.data_base64 === undefined ? null : Buffer.from(input.data_base64, 'base64'),
+            createdBy: callerKey(caller),
+          });
+          await emitEvent(client, subject, 'artifact.created', {
+            artifact_id: artifactId,
+            episode_id: episode.id,
+            subject_id: subject.id,
+            kind: input.kind,
+          });
+          return { status: 201, json: await detail(caller, episode.id, client) };
         });
-        return { status: 201, json: await detail(caller, episode.id) };
       },
     },
     {
@@ -348,6 +363,14 @@ export function episodeRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): rea
       },
     },
   ];
+}
+
+function tagOf({ updated_at: updatedAt }: Episode): string {
+  return `"${updatedAt}"`;
+}
+
+function tagged(episode: Episode): Reply {
+  return { status: 200, json: episode, headers: { etag: tagOf(episode) } };
 }
 
 const stripFormats = ['svg', 'png', 'csv', 'wfdb'] as const;

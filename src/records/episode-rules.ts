@@ -5,9 +5,9 @@
  *  unless the rule says so.
  *  Deterministic from the stored values: looking again at the same values opens nothing twice (one episode per rule, stream and start). */
 import type { Pool } from 'pg';
+import { emitEvent } from '../auth/events.ts';
 import { hashedLock, namedLocks } from '../storage/locks.ts';
 import { insertStrip } from './episodes.ts';
-import { emitEvent } from './webhooks.ts';
 
 export type EpisodeRule = Readonly<{
   name: string;
@@ -229,7 +229,7 @@ async function record(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeR
     );
     await insertStrip(db as Pool, { episodeId: made.rows[0]?.id ?? '', streamId: stream.id, start, end, by: createdBy });
     await emitEvent(db as Pool, scope, 'episode.created', {
-      id: made.rows[0]?.id,
+      episode_id: made.rows[0]?.id,
       subject_id: stream.xuser_id,
       kind: rule.name,
       severity: rule.severity,
@@ -241,5 +241,6 @@ async function record(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeR
     `update episode set status = $2, ended_at = $3, summary = $4, updated_at = now() where id = $1 and (status <> $2 or summary <> $4::jsonb)`,
     [row.id, stretch.over ? 'closed' : 'open', stretch.over ? end : null, summary],
   );
-  if (stretch.over) await emitEvent(db as Pool, scope, 'episode.updated', { id: row.id, subject_id: stream.xuser_id, kind: rule.name });
+  if (stretch.over)
+    await emitEvent(db as Pool, scope, 'episode.updated', { episode_id: row.id, subject_id: stream.xuser_id, kind: rule.name });
 }

@@ -23,7 +23,8 @@ export function eraseRoutes(deps: EraseDeps): readonly Route[] {
       tag: 'Users',
       summary: 'Erase a user and everything that was recorded of them',
       description:
-        'It cannot be undone, so the body repeats the external id. The receipt lists every store with what was deleted and what remains; ' +
+        'It cannot be undone, so the body repeats the external id. The receipt lists every store with what was deleted and what remains, ' +
+        'devices that recorded nobody else included; ' +
         'the log of raw packets, which holds many devices per row, drops what it has until packet_log_until. Open feeds and recordings end within a second. The audit log keeps the receipt and, of earlier ' +
         'entries, the ids.',
       access: { key: 'admin', operator: 'admin' },
@@ -36,6 +37,7 @@ export function eraseRoutes(deps: EraseDeps): readonly Route[] {
             xuser_id: Uuid,
             erased_at: Timestamp,
             stores: Type.Array(exactly({ store: Type.String(), deleted: Type.Integer(), remaining: Type.Integer() })),
+            devices_shared: Type.Integer({ description: 'Devices of the user that stay, because they recorded other users too.' }),
             packet_log_until: Timestamp,
           }),
         },

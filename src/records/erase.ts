@@ -6,17 +6,19 @@ import type { Pool, PoolClient } from 'pg';
 import { sqlState } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
 import type { Actor } from '../auth/audit.ts';
+import { emitEvent } from '../auth/events.ts';
 import { PipelineError } from '../errors.ts';
 import type { SubjectId } from '../signal.ts';
 import { waitLong } from '../storage/database.ts';
 import { pairLocks } from '../storage/locks.ts';
-import { emitEvent } from './webhooks.ts';
 
 export type StoreReceipt = Readonly<{ store: string; deleted: number; remaining: number }>;
 export type EraseReceipt = Readonly<{
   xuser_id: string;
   erased_at: string;
   stores: readonly StoreReceipt[];
+  /** Devices of the user that stay, because they recorded other users too. */
+  devices_shared: number;
   /** Raw packets are logged in batches of many devices; the log drops whole partitions. */
   packet_log_until: string;
 }>;
@@ -28,14 +30,6 @@ export type EraseOptions = Readonly<{
   endSubject?: (subjectId: SubjectId) => Promise<void>;
 }>;
 
-/** Tables without foreign keys, found by stream or by user. */
-const dataTables = [
-  ['sample_block', 'stream_id'],
-  ['beat', 'stream_id'],
-  ['feature', 'stream_id'],
-  ['device_event', 'stream_id'],
-  ['measurement', 'xuser_id'],
-] as const;
 const rollups = ['feature_1m', 'feature_1h', 'feature_1d'] as const;
 const PACKET_LOG_HOURS = 24 + 6; // kept a day, dropped by partitions of six hours
 
@@ -53,12 +47,13 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   try {
     await client.query('begin');
     await client.query('set local statement_timeout = 0'); // years of samples take longer than a request may
-    const stores = await eraseRows(client, orgId, subjectId);
+    const { stores, devicesShared } = await eraseRows(client, orgId, subjectId);
     const now = Date.now();
     const receipt: EraseReceipt = {
       xuser_id: subjectId,
       erased_at: new Date(now).toISOString(),
       stores,
+      devices_shared: devicesShared,
       packet_log_until: new Date(now + PACKET_LOG_HOURS * 3_600_000).toISOString(),
     };
     await emitEvent(client as unknown as Pool, { orgId, projectId: user.project_id }, 'xuser.erased', { xuser_id: subjectId });
@@ -67,7 +62,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
       action: 'xuser.erased',
       targetKind: 'xuser',
       targetId: subjectId,
-      detail: { stores, packet_log_until: receipt.packet_log_until },
+      detail: { stores, devices_shared: devicesShared, packet_log_until: receipt.packet_log_until },
     });
     await client.query('commit');
     waitAsBefore();
@@ -84,84 +79,133 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   }
 }
 
-async function eraseRows(client: PoolClient, orgId: string, subjectId: string): Promise<readonly StoreReceipt[]> {
+type Erased = Readonly<{ stores: readonly StoreReceipt[]; devicesShared: number }>;
+
+async function eraseRows(client: PoolClient, orgId: string, subjectId: string): Promise<Erased> {
   const { rows: kinds } = await client.query<{ kind: string }>('select kind from database_kind');
   const continuous = kinds[0]?.kind === 'timescale';
   if (continuous) await client.query('set local timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
   // A refresh that began before would bring back what it saw; it keeps this lock from its list to its last commit.
   else await client.query('select pg_advisory_xact_lock($1, $2)', [...pairLocks.refresh]);
-  const streams = await client.query<{ id: number }>('select id from stream where xuser_id = $1', [subjectId]);
+  const streams = await client.query<{ id: number; uuid: string }>('select id, uuid from stream where xuser_id = $1', [subjectId]);
   const streamIds = streams.rows.map((row) => row.id);
+  const devices = await client.query<{ id: string }>(
+    'select id from device where xuser_id = $1 or id in (select device_id from stream where xuser_id = $1) for update',
+    [subjectId],
+  );
+  const deviceIds = devices.rows.map((row) => row.id);
+  const person: Person = { subjectId, streamIds, streamUuids: streams.rows.map((row) => row.uuid) };
   const stores: { store: string; deleted: number; count: () => Promise<number> }[] = [];
 
-  const related = await relatedTables(client);
-  for (const { name, key, parent } of related) {
-    const ids = parent === 'stream' ? streamIds : [subjectId];
-    const count = (): Promise<number> => countRows(client, name, key, parent, ids);
-    stores.push({ store: name, deleted: await count(), count });
+  const related = await personalTables(client);
+  for (const table of related.filter(({ cascades }) => cascades)) {
+    const count = (): Promise<number> => countRows(client, table, person);
+    stores.push({ store: table.name, deleted: await count(), count });
   }
-  for (const [name, key] of dataTables) {
-    const ids = key === 'stream_id' ? streamIds : [subjectId];
-    const type = key === 'stream_id' ? 'integer' : 'uuid';
-    const { rowCount } = await client.query(`delete from ${name} where ${key} = any($1::${type}[])`, [ids]);
-    stores.push({ store: name, deleted: rowCount ?? 0, count: () => countRows(client, name, key, 'data', ids) });
+  for (const table of related.filter(({ cascades }) => !cascades)) {
+    const { condition, values } = ownRows(client, table, person);
+    const { rowCount } = await client.query(`delete from ${client.escapeIdentifier(table.name)} where ${condition}`, values);
+    stores.push({ store: table.name, deleted: rowCount ?? 0, count: () => countRows(client, table, person) });
   }
   for (const rollup of rollups) {
     const deleted = await eraseRollup(client, rollup, continuous, streamIds);
-    stores.push({ store: rollup, deleted, count: () => countRows(client, rollup, 'stream_id', 'data', streamIds) });
+    const table: PersonalTable = { name: rollup, key: 'stream_id', of: 'stream', type: 'integer', cascades: false };
+    stores.push({ store: rollup, deleted, count: () => countRows(client, table, person) });
   }
-  if (!continuous) await client.query('delete from rollup_dirty where stream_id = any($1::integer[])', [streamIds]);
   // Kept answers of POSTs and told events may name the user.
-  const kept = await client.query('delete from idempotency where organization_id = $1 and position($2::bytea in response_body) > 0', [
-    orgId,
-    Buffer.from(subjectId),
-  ]);
-  const told = await client.query(
-    `delete from webhook_delivery d using webhook w
-     where w.id = d.webhook_id and w.organization_id = $1 and position($2 in d.payload::text) > 0`,
-    [orgId, subjectId],
-  );
+  for (const { store, from, condition } of mentions) {
+    const values = [orgId, subjectId];
+    const { rowCount } = await client.query(`delete from ${from} where ${condition}`, values);
+    const count = async (): Promise<number> =>
+      (await client.query<{ n: number }>(`select count(*)::integer as n from ${from.replace(' using ', ', ')} where ${condition}`, values))
+        .rows[0]?.n ?? 0;
+    stores.push({ store, deleted: rowCount ?? 0, count });
+  }
   const user = await client.query('delete from xuser where id = $1', [subjectId]); // and all that hangs on it
-  stores.push(
-    { store: 'idempotency', deleted: kept.rowCount ?? 0, count: async () => 0 },
-    { store: 'webhook_delivery', deleted: told.rowCount ?? 0, count: async () => 0 },
-    { store: 'xuser', deleted: user.rowCount ?? 0, count: () => countRows(client, 'xuser', 'id', 'data', [subjectId]) },
-  );
-  const receipt: StoreReceipt[] = [];
-  for (const { store, deleted, count } of stores) receipt.push({ store, deleted, remaining: await count() });
-  return receipt;
+  stores.push({
+    store: 'xuser',
+    deleted: user.rowCount ?? 0,
+    count: () => countRows(client, { name: 'xuser', key: 'id', of: 'xuser', type: 'uuid', cascades: true }, person),
+  });
+  // Its number says whose it was. One that recorded others too stays theirs.
+  const unused = `id = any($1::uuid[]) and xuser_id is null and not exists (select 1 from stream where device_id = device.id)`;
+  const device = await client.query(`delete from device where ${unused}`, [deviceIds]);
+  const deleted = device.rowCount ?? 0;
+  stores.push({
+    store: 'device',
+    deleted,
+    count: async () =>
+      (await client.query<{ n: number }>(`select count(*)::integer as n from device where ${unused}`, [deviceIds])).rows[0]?.n ?? 0,
+  });
+  const receipt = new Map<string, StoreReceipt>();
+  for (const { store, deleted: gone, count } of stores) {
+    const before = receipt.get(store) ?? { deleted: 0, remaining: 0 };
+    receipt.set(store, { store, deleted: before.deleted + gone, remaining: before.remaining + (await count()) });
+  }
+  return { stores: [...receipt.values()], devicesShared: deviceIds.length - deleted };
 }
 
-type Related = Readonly<{ name: string; key: string; parent: 'xuser' | 'stream' | 'episode' }>;
+/** $1 the organization, $2 the user. */
+const mentions = [
+  {
+    store: 'idempotency',
+    from: 'idempotency i',
+    condition: `i.organization_id = $1 and (starts_with(i.idempotency_key, 'user:' || $2::text || ' ')
+      or position(convert_to($2::text, 'UTF8') in coalesce(i.response_body, '')) > 0)`,
+  },
+  {
+    store: 'webhook_delivery',
+    from: 'webhook_delivery d using webhook w',
+    condition: 'w.id = d.webhook_id and w.organization_id = $1 and position($2::text in d.payload::text) > 0',
+  },
+] as const;
 
-/** What hangs on a user by foreign keys: found in the catalog, so a table added later is counted without being named here. */
-async function relatedTables(client: PoolClient): Promise<readonly Related[]> {
-  const { rows } = await client.query<Related>(
-    `select c.relname as name, a.attname as key, p.relname as parent
-     from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class p on p.oid = k.confrelid
-     join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
-     where k.contype = 'f' and k.confdeltype = 'c' and k.conparentid = 0
-       and k.confrelid in ('xuser'::regclass, 'stream'::regclass, 'episode'::regclass)
-     order by 1`,
+type Person = Readonly<{ subjectId: string; streamIds: readonly number[]; streamUuids: readonly string[] }>;
+type PersonalTable = Readonly<{
+  name: string;
+  key: string;
+  of: 'xuser' | 'stream' | 'episode';
+  type: 'integer' | 'uuid';
+  /** Its rows go with the user by foreign keys; otherwise they are deleted one table after the other. */
+  cascades: boolean;
+}>;
+
+/** Tables whose rows say whose they are, found in the catalog, so that a table added later is not forgotten: by a foreign key that deletes
+ *  with the user, or by the name of a column. The audit log keeps its ids, the packet log goes with its partitions, rollups have names of
+ *  their own. */
+async function personalTables(client: PoolClient): Promise<readonly PersonalTable[]> {
+  const { rows } = await client.query<PersonalTable>(
+    `select c.relname as name, a.attname as key, format_type(a.atttypid, null) as type, k.oid is not null as cascades,
+       coalesce(p.relname, case when a.attname in ('xuser_id', 'subject_id') then 'xuser' when a.attname = 'stream_id' then 'stream' else 'episode' end) as of
+     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+     left join pg_constraint k on k.conrelid = c.oid and k.contype = 'f' and k.confdeltype = 'c' and k.conparentid = 0
+       and k.conkey[1] = a.attnum and k.confrelid in ('xuser'::regclass, 'stream'::regclass, 'episode'::regclass)
+     left join pg_class p on p.oid = k.confrelid
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and c.relname <> all($1::text[]) and format_type(a.atttypid, null) in ('integer', 'uuid')
+       and (k.oid is not null or a.attname in ('xuser_id', 'subject_id', 'stream_id', 'episode_id') and not exists (
+         select 1 from pg_constraint f where f.conrelid = c.oid and f.contype = 'f' and a.attnum = any(f.conkey)))
+     order by cascades desc, 1, 2`,
+    [['audit_log', 'packet_log', ...rollups.map((rollup) => `${rollup}_kept`)]],
   );
   return rows;
 }
 
-async function countRows(
-  client: PoolClient,
-  table: string,
-  key: string,
-  parent: Related['parent'] | 'data',
-  ids: readonly (string | number)[],
-): Promise<number> {
-  const type = typeof ids[0] === 'number' || key === 'stream_id' ? 'integer' : 'uuid';
-  const own =
-    parent === 'episode'
-      ? `${client.escapeIdentifier(key)} in (select id from episode where xuser_id = any($1::uuid[]))`
-      : `${client.escapeIdentifier(key)} = any($1::${type}[])`;
-  const { rows } = await client.query<{ n: number }>(`select count(*)::integer as n from ${client.escapeIdentifier(table)} where ${own}`, [
-    ids,
-  ]);
+function ownRows(client: PoolClient, { key, of, type }: PersonalTable, person: Person): Readonly<{ condition: string; values: unknown[] }> {
+  const column = client.escapeIdentifier(key);
+  if (of === 'episode') {
+    return { condition: `${column} in (select id from episode where xuser_id = $1::uuid)`, values: [person.subjectId] };
+  }
+  const ids = of === 'xuser' ? [person.subjectId] : type === 'uuid' ? person.streamUuids : person.streamIds;
+  return { condition: `${column} = any($1::${type}[])`, values: [ids] };
+}
+
+async function countRows(client: PoolClient, table: PersonalTable, person: Person): Promise<number> {
+  const { condition, values } = ownRows(client, table, person);
+  const { rows } = await client.query<{ n: number }>(
+    `select count(*)::integer as n from ${client.escapeIdentifier(table.name)} where ${condition}`,
+    values,
+  );
   return rows[0]?.n ?? 0;
 }
 

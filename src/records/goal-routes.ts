@@ -1,6 +1,8 @@
 /** Goals: so much of one biosignal a day or a week, and how far a person is. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import { answerOnce } from '../auth/answer-once.ts';
+import type { Db } from '../auth/api-keys.ts';
 import { isUuid, orgOf, ownSubject, projectOf } from '../auth/ownership.ts';
 import type { Subject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
@@ -46,8 +48,8 @@ const progressSql = `
 
 export function goalRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
-  const progress = async (subject: Subject): Promise<{ id: string }[]> =>
-    (await db.query<{ id: string }>(progressSql, [subject.id, subject.timeZone])).rows;
+  const progress = async (on: Db, subject: Subject): Promise<{ id: string }[]> =>
+    (await on.query<{ id: string }>(progressSql, [subject.id, subject.timeZone])).rows;
   return [
     {
       method: 'GET',
@@ -62,7 +64,7 @@ export function goalRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       errors: ['not_found'],
       handler: async ({ caller, query }) => {
         const subject = await ownSubject(db, caller, (query as { subject_id?: string }).subject_id ?? '');
-        return { status: 200, json: await progress(subject) };
+        return { status: 200, json: await progress(db, subject) };
       },
     },
     {
@@ -83,7 +85,8 @@ export function goalRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       idempotent: true,
       responses: { 201: { description: 'The goal.', schema: GoalSchema } },
       errors: ['not_found'],
-      handler: async ({ caller, body }) => {
+      handler: async (request) => {
+        const { caller, body } = request;
         const input = body as {
           subject_id: string;
           biosignal_id: number;
@@ -93,25 +96,27 @@ export function goalRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
           period?: string;
         };
         const subject = await ownSubject(db, caller, input.subject_id);
-        const { rows } = await db.query<{ id: string }>(
-          `insert into goal (organization_id, project_id, xuser_id, biosignal_id, target, title, agg, period, created_by)
-           select $1, $2, $3, b.id, $5, $6, $7, $8, $9 from biosignal b where b.id = $4 and (b.project_id is null or b.project_id = $2)
-           returning id`,
-          [
-            subject.orgId,
-            subject.projectId,
-            subject.id,
-            input.biosignal_id,
-            input.target,
-            input.title ?? '',
-            input.agg ?? 'sum',
-            input.period ?? 'day',
-            callerKey(caller),
-          ],
-        );
-        const made = (await progress(subject)).find((goal) => goal.id === rows[0]?.id);
-        if (made === undefined) throw new PipelineError('not_found', 'There is no such biosignal.');
-        return { status: 201, json: made };
+        return await answerOnce(db, request, { operationId: 'createGoal', subjectId: subject.id }, async (client) => {
+          const { rows } = await client.query<{ id: string }>(
+            `insert into goal (organization_id, project_id, xuser_id, biosignal_id, target, title, agg, period, created_by)
+             select $1, $2, $3, b.id, $5, $6, $7, $8, $9 from biosignal b where b.id = $4 and (b.project_id is null or b.project_id = $2)
+             returning id`,
+            [
+              subject.orgId,
+              subject.projectId,
+              subject.id,
+              input.biosignal_id,
+              input.target,
+              input.title ?? '',
+              input.agg ?? 'sum',
+              input.period ?? 'day',
+              callerKey(caller),
+            ],
+          );
+          const made = (await progress(client, subject)).find((goal) => goal.id === rows[0]?.id);
+          if (made === undefined) throw new PipelineError('not_found', 'There is no such biosignal.');
+          return { status: 201, json: made };
+        });
       },
     },
     {

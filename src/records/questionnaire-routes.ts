@@ -1,13 +1,14 @@
 /** Questionnaires of a project: read what is asked, write versions with their scoring rules, try rules out. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { sqlState } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
-import { ownProject, projectOf } from '../auth/ownership.ts';
+import { lockProject, ownProject, projectOf } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { checkIfMatch } from '../http/precondition.ts';
 import type { Access, Caller, Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
 import { exactly, nullable, oneOf, Timestamp } from '../http/schemas.ts';
+import { transaction } from '../storage/transaction.ts';
 import { checkQuestionnaire, QuestionnaireTextSchema, ResponseItemsSchema } from './questionnaire.ts';
 import type { Fault, QuestionnaireText, ResponseItem } from './questionnaire.ts';
 import {
@@ -132,13 +133,14 @@ export function questionnaireRoutes(deps: Readonly<{ db: Pool }>): readonly Rout
       summary: 'Publish a version of a questionnaire with its scoring rules',
       description:
         'A new version each time; the ones before stay readable for the answers that name them. A project may publish its own version of one ' +
-        'that ships. docs/questionnaires.md describes the subset of FHIR and the language of the rules.',
+        'that ships. The ETag of a questionnaire is the version that is asked now, in quotes: If-Match: "3" publishes the next one or, when ' +
+        'somebody was faster, nothing. docs/questionnaires.md describes the subset of FHIR and the language of the rules.',
       access: admin,
       params: { projectId: ProjectParam, questionnaireId: Code },
       body: exactly({ resource: QuestionnaireTextSchema, scoring: ScoringSchema }),
       bodyBytesMax: BODY_BYTES_MAX,
-      responses: { 200: { description: 'The version.', schema: VersionSchema } },
-      errors: ['not_found', 'conflict'],
+      responses: { 200: { description: 'The version.', schema: VersionSchema, headers: ['ETag'] } },
+      errors: ['not_found', 'precondition_failed', 'precondition_required'],
       handler: async (request) => {
         const project = await ownProject(db, request.caller, request.params['projectId'] ?? '');
         const code = request.params['questionnaireId'] ?? '';
@@ -146,27 +148,29 @@ export function questionnaireRoutes(deps: Readonly<{ db: Pool }>): readonly Rout
         refuse([
           ...checkQuestionnaire(resource).map((fault) => ({ ...fault, pointer: `/resource${fault.pointer}` })),
           ...checkScoring(scoring, resource.item),
+          ...(await unknownCodes(db, project.id, scoring)),
         ]);
-        const version = await publishQuestionnaire(db, {
-          orgId: project.orgId,
-          projectId: project.id,
-          code,
-          text: resource,
-          scoring,
-          createdBy: callerKey(request.caller),
-        }).catch((cause: unknown) => {
-          if (sqlState(cause) === '23505') throw new PipelineError('conflict', 'Somebody published a version just now.', { cause });
-          throw cause;
+        return await transaction(db, async (client) => {
+          await lockProject(client, project.id);
+          checkIfMatch(request, tagOf(await findQuestionnaire(client, project.id, code, null)));
+          const version = await publishQuestionnaire(client, {
+            orgId: project.orgId,
+            projectId: project.id,
+            code,
+            text: resource,
+            scoring,
+            createdBy: callerKey(request.caller),
+          });
+          await audit(client, request, {
+            action: 'questionnaire.published',
+            targetKind: 'project',
+            targetId: project.id,
+            detail: { code, version },
+          });
+          const made = await findQuestionnaire(client, project.id, code, version);
+          if (made === null) throw new Error('a published questionnaire vanished');
+          return { status: 200, json: shown(made), headers: { etag: `"${version}"` } };
         });
-        await audit(db, request, {
-          action: 'questionnaire.published',
-          targetKind: 'project',
-          targetId: project.id,
-          detail: { code, version },
-        });
-        const made = await findQuestionnaire(db, project.id, code, version);
-        if (made === null) throw new Error('a published questionnaire vanished');
-        return { status: 200, json: shown(made) };
       },
     },
     {
@@ -179,14 +183,18 @@ export function questionnaireRoutes(deps: Readonly<{ db: Pool }>): readonly Rout
       access: admin,
       params: { projectId: ProjectParam, questionnaireId: Code },
       responses: { 204: { description: 'Retired.' } },
-      errors: ['not_found'],
+      errors: ['not_found', 'precondition_failed', 'precondition_required'],
       handler: async (request) => {
         const project = await ownProject(db, request.caller, request.params['projectId'] ?? '');
         const code = request.params['questionnaireId'] ?? '';
-        if ((await retireQuestionnaire(db, project.id, code)) === 0) {
-          throw new PipelineError('not_found', 'The project has no such questionnaire.');
-        }
-        await audit(db, request, { action: 'questionnaire.retired', targetKind: 'project', targetId: project.id, detail: { code } });
+        await transaction(db, async (client) => {
+          await lockProject(client, project.id);
+          const asked = await findQuestionnaire(client, project.id, code, null);
+          if (asked === null || asked.builtIn) throw new PipelineError('not_found', 'The project has no such questionnaire.');
+          checkIfMatch(request, tagOf(asked));
+          await retireQuestionnaire(client, project.id, code);
+          await audit(client, request, { action: 'questionnaire.retired', targetKind: 'project', targetId: project.id, detail: { code } });
+        });
         return { status: 204 };
       },
     },
@@ -218,6 +226,25 @@ export function questionnaireRoutes(deps: Readonly<{ db: Pool }>): readonly Rout
       },
     },
   ];
+}
+
+/** Scores with the code of no biosignal would be observations nowhere. */
+async function unknownCodes(db: Pool, projectId: string, { scores }: Scoring): Promise<readonly Fault[]> {
+  const { rows } = await db.query<{ code: string }>(
+    'select code from biosignal where code = any($1::text[]) and (project_id is null or project_id = $2)',
+    [scores.map(({ code }) => code ?? ''), projectId],
+  );
+  const known = new Set(rows.map(({ code }) => code));
+  return scores.flatMap(({ code }, i) =>
+    code === undefined || known.has(code)
+      ? []
+      : [{ pointer: `/scoring/scores/${i}/code`, code: 'unknown', detail: `there is no biosignal ${code} in the catalog or the project` }],
+  );
+}
+
+/** @param asked the version that is asked now; null: none */
+function tagOf(asked: QuestionnaireVersion | null): string | null {
+  return asked === null ? null : `"${asked.version}"`;
 }
 
 /** @throws PipelineError validation_failed that names every fault; does nothing when there is none */

@@ -77,7 +77,7 @@ export async function publishQuestionnaire(
   input: Readonly<{ orgId: string; projectId: string; code: string; text: QuestionnaireText; scoring: Scoring; createdBy: string }>,
 ): Promise<number> {
   const shipped = shippedQuestionnaires.find((item) => item.code === input.code)?.version ?? 0;
-  // Two writers at once: one of them meets the unique key and the caller hears 23505.
+  // The caller holds the lock of the project: two writers at once would meet at the unique key.
   const { rows } = await db.query<{ version: number }>(
     `with newest as (
        select greatest(coalesce(max(version), 0), $7::integer) + 1 as version from questionnaire where project_id = $2 and code = $3
@@ -93,13 +93,12 @@ export async function publishQuestionnaire(
   return version;
 }
 
-/** Asks a project's own questionnaire no longer. @returns how many versions were retired */
-export async function retireQuestionnaire(db: Db, projectId: string, code: string): Promise<number> {
-  const { rowCount } = await db.query(
-    'update questionnaire set retired_at = now() where project_id = $1 and code = $2 and retired_at is null',
-    [projectId, code],
-  );
-  return rowCount ?? 0;
+/** Asks a project's own questionnaire no longer. */
+export async function retireQuestionnaire(db: Db, projectId: string, code: string): Promise<void> {
+  await db.query('update questionnaire set retired_at = now() where project_id = $1 and code = $2 and retired_at is null', [
+    projectId,
+    code,
+  ]);
 }
 
 /** As a FHIR R4 resource. */

@@ -1,10 +1,11 @@
 /** Answers to questionnaires: drafts, completed responses, amendments. The service scores. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import { answerOnce } from '../auth/answer-once.ts';
 import { isUuid, ownSubject } from '../auth/ownership.ts';
 import type { Subject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import type { Route } from '../http/route.ts';
+import type { Reply, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { Code, invalid, ScoreSchema, VersionText } from './questionnaire-routes.ts';
 import { ResponseItemsSchema } from './questionnaire.ts';
@@ -13,6 +14,7 @@ import { findQuestionnaire } from './questionnaire-store.ts';
 import type { QuestionnaireVersion } from './questionnaire-store.ts';
 import { keepResponse } from './responses.ts';
 import { scoreResponse } from './scoring.ts';
+import type { Verdict } from './scoring.ts';
 import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
 
 const BODY_BYTES_MAX = 256 * 1024;
@@ -49,7 +51,7 @@ export function responseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       description:
         'The service scores by the rules of the version that was answered. A score with a code that the catalog or the project knows (PHQ-9, ' +
         'GAD-7, WHO-5) becomes an observation. A safety rule that holds (PHQ-9: an answer above 0 to item 9) opens an episode of kind safety, ' +
-        'severity high, and sends episode.created to webhooks. Removes the draft.',
+        'severity high, and sends episode.created to webhooks. All of it is kept with the answer or nothing is. Removes the draft.',
       access: ownWrite,
       body: exactly({
         resourceType: Type.Literal('QuestionnaireResponse'),
@@ -63,15 +65,18 @@ export function responseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       idempotent: true,
       responses: { 201: { description: 'Kept and scored.', schema: KeptSchema } },
       errors: ['not_found', 'conflict'],
-      handler: async ({ caller, body }) => {
+      handler: async (request) => {
+        const { caller, body } = request;
         const input = body as Response;
         const subject = await ownSubject(db, caller, '', 'recording');
         const questionnaire = await asked(subject, input.questionnaire, input.version);
         const verdict = scoreResponse(questionnaire, input.item);
         if ('faults' in verdict) throw invalid(verdict.faults);
         const authored = input.authored ?? new Date().toISOString();
-        const id = await keepResponse(db, subject, { questionnaire, item: input.item, authored, verdict, amends: null, reason: '' });
-        return { status: 201, json: { id, scores: verdict.scores, safety: verdict.safety.length > 0 } };
+        const response = { questionnaire, item: input.item, authored, verdict, amends: null, reason: '' };
+        return await answerOnce(db, request, { operationId: 'createQuestionnaireResponse', subjectId: subject.id }, async (client) =>
+          replyOf(await keepResponse(client, subject, response), verdict),
+        );
       },
     },
     {
@@ -82,7 +87,8 @@ export function responseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       summary: 'Correct a response',
       description:
         'Adds a response with the corrected answers and their scores; the one before stays as it was and says what superseded it. Its ' +
-        'observations are replaced. 409 when it was amended already: amend the newest.',
+        'observations are replaced. A safety rule that holds only now opens its episode; the open episode of one that holds no longer stays ' +
+        'open and names the correction (summary.corrected_by). 409 when it was amended already: amend the newest.',
       access: ownWrite,
       params: { responseId: Uuid },
       body: exactly({ item: ResponseItemsSchema, reason: Type.Optional(Type.String({ maxLength: REASON_MAX })) }),
@@ -90,7 +96,8 @@ export function responseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       idempotent: true,
       responses: { 201: { description: 'Kept and scored.', schema: KeptSchema } },
       errors: ['not_found', 'conflict'],
-      handler: async ({ caller, params, body }) => {
+      handler: async (request) => {
+        const { caller, params, body } = request;
         const { item, reason = '' } = body as { item: readonly ResponseItem[]; reason?: string };
         const subject = await ownSubject(db, caller, '', 'recording');
         const before = await findResponse(db, subject, params['responseId'] ?? '');
@@ -98,9 +105,12 @@ export function responseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
         const questionnaire = await asked(subject, before.questionnaire, before.version);
         const verdict = scoreResponse(questionnaire, item);
         if ('faults' in verdict) throw invalid(verdict.faults);
-        const amends = { id: before.id, safety: before.safety };
-        const id = await keepResponse(db, subject, { questionnaire, item, authored: before.authored, verdict, amends, reason });
-        return { status: 201, json: { id, scores: verdict.scores, safety: verdict.safety.length > 0 } };
+        const held = scoreResponse(questionnaire, before.item);
+        const amends = { id: before.id, safety: 'faults' in held ? [] : held.safety };
+        const response = { questionnaire, item, authored: before.authored, verdict, amends, reason };
+        return await answerOnce(db, request, { operationId: 'amendQuestionnaireResponse', subjectId: subject.id }, async (client) =>
+          replyOf(await keepResponse(client, subject, response), verdict),
+        );
       },
     },
     {
@@ -221,9 +231,13 @@ type Before = Readonly<{
   questionnaire: string;
   version: string;
   authored: string;
-  safety: boolean;
+  item: readonly ResponseItem[];
   superseded_by: string | null;
 }>;
+
+function replyOf(id: string, { scores, safety }: Verdict): Reply {
+  return { status: 201, json: { id, scores, safety: safety.length > 0 } };
+}
 
 async function findResponse(db: Pool, subject: Subject, id: string): Promise<Before> {
   if (isUuid(id)) {

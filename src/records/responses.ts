@@ -1,7 +1,8 @@
-/** Keeps a response with everything that follows from it, in one transaction: its scores as observations, the row that it amends, the
- *  draft that it ends; and afterwards the episode and the event of a safety rule. */
-import type { Pool } from 'pg';
+/** Keeps a response with everything that follows from it, in the transaction of its caller: its scores as observations, the row that it
+ *  amends, the draft that it ends, the episode and the event of each safety rule that holds. All of it, or nothing. */
 import { sqlState } from '../auth/api-keys.ts';
+import type { Db } from '../auth/api-keys.ts';
+import { emitEvent } from '../auth/events.ts';
 import type { Subject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { insertEpisode } from './episodes.ts';
@@ -9,27 +10,38 @@ import type { ResponseItem } from './questionnaire.ts';
 import type { QuestionnaireVersion } from './questionnaire-store.ts';
 import type { Verdict } from './scoring.ts';
 import { removeSelfMeasurements, storeSelfMeasurement } from './self-measurement.ts';
-import { emitEvent } from './webhooks.ts';
 
 export type KeptResponse = Readonly<{
   questionnaire: QuestionnaireVersion;
   item: readonly ResponseItem[];
   authored: string;
   verdict: Verdict;
-  /** The response that it corrects; null: it is a first one. */
-  amends: Readonly<{ id: string; safety: boolean }> | null;
+  /** The response that it corrects, with the safety rules that held by it; null: it is a first one. */
+  amends: Readonly<{ id: string; safety: readonly string[] }> | null;
   reason: string;
 }>;
 
-/** @returns its id  @throws PipelineError conflict when another amendment was faster */
-export async function keepResponse(db: Pool, subject: Subject, response: KeptResponse): Promise<string> {
+/** @param db in a transaction  @returns its id  @throws PipelineError conflict when another amendment was faster */
+export async function keepResponse(db: Db, subject: Subject, response: KeptResponse): Promise<string> {
+  const { questionnaire, authored, verdict, amends } = response;
+  const id = await insertResponse(db, subject, response);
+  if (amends !== null) {
+    await db.query('update questionnaire_response set superseded_by = $1 where id = $2', [id, amends.id]);
+    await removeSelfMeasurements(db, subject, amends.id, authored);
+  }
+  await db.query('delete from questionnaire_draft where xuser_id = $1 and questionnaire = $2', [subject.id, questionnaire.code]);
+  const methodCode = `reported:${questionnaire.code.replaceAll('-', '')}_v${questionnaire.version}`;
+  for (const { code, value } of verdict.observations) {
+    await storeSelfMeasurement(db, subject, { id, code, value, time: authored, methodCode, ofProduct: questionnaire.builtIn });
+  }
+  await applySafety(db, subject, response, id);
+  return id;
+}
+
+async function insertResponse(db: Db, subject: Subject, response: KeptResponse): Promise<string> {
   const { questionnaire, item, authored, verdict, amends, reason } = response;
-  const safety = verdict.safety.length > 0;
-  const client = await db.connect();
-  let id: string;
   try {
-    await client.query('begin');
-    const { rows } = await client.query<{ id: string }>(
+    const { rows } = await db.query<{ id: string }>(
       `insert into questionnaire_response
          (organization_id, project_id, xuser_id, questionnaire, version, item, scores, safety, authored, status, amends, reason)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
@@ -41,7 +53,7 @@ export async function keepResponse(db: Pool, subject: Subject, response: KeptRes
         String(questionnaire.version),
         JSON.stringify(item),
         JSON.stringify(verdict.scores),
-        safety,
+        verdict.safety.length > 0,
         authored,
         amends === null ? 'completed' : 'amended',
         amends?.id ?? null,
@@ -50,43 +62,75 @@ export async function keepResponse(db: Pool, subject: Subject, response: KeptRes
     );
     const row = rows[0];
     if (row === undefined) throw new Error('questionnaire_response insert returned no row');
-    id = row.id;
-    if (amends !== null) {
-      await client.query('update questionnaire_response set superseded_by = $1 where id = $2', [id, amends.id]);
-      await removeSelfMeasurements(client, subject, amends.id, authored);
-    }
-    await client.query('delete from questionnaire_draft where xuser_id = $1 and questionnaire = $2', [subject.id, questionnaire.code]);
-    const methodCode = `reported:${questionnaire.code.replaceAll('-', '')}_v${questionnaire.version}`;
-    for (const { code, value } of verdict.observations) {
-      await storeSelfMeasurement(client, subject, { id, code, value, time: authored, methodCode });
-    }
-    await client.query('commit');
+    return row.id;
   } catch (cause) {
-    await client.query('rollback').catch(() => undefined);
     if (sqlState(cause) === '23505') throw new PipelineError('conflict', 'This response was amended already.', { cause });
     throw cause;
-  } finally {
-    client.release();
   }
-  // What was a matter of safety before the correction has its episode already.
-  if (safety && amends?.safety !== true) await raiseSafety(db, subject, response, id);
-  return id;
 }
 
-async function raiseSafety(db: Pool, subject: Subject, { questionnaire, authored, verdict }: KeptResponse, id: string): Promise<void> {
+type OpenEpisode = Readonly<{ id: string; rule: string }>;
+
+/** An episode for each rule that holds and did not hold before the correction. What a correction takes back stays open, because closing it
+ *  is for whoever looks at it: the episode says what corrected it, and webhooks are told. When the rule holds again while that episode is
+ *  still open, it is the same one. */
+async function applySafety(db: Db, subject: Subject, response: KeptResponse, id: string): Promise<void> {
+  const { verdict, amends } = response;
+  const held = new Set(amends?.safety ?? []);
+  const holds = new Set(verdict.safety);
+  const open = amends === null ? [] : await openEpisodes(db, subject, response, amends.id);
+  for (const rule of [...holds].filter((one) => !held.has(one))) {
+    const known = open.find((episode) => episode.rule === rule);
+    if (known === undefined) await raise(db, subject, response, id, rule);
+    else await noteCorrection(db, subject, known.id, null);
+  }
+  for (const rule of [...held].filter((one) => !holds.has(one))) {
+    for (const episode of open.filter((one) => one.rule === rule)) await noteCorrection(db, subject, episode.id, id);
+  }
+}
+
+/** Safety episodes of a response and of those that it amends, that nobody has closed. */
+async function openEpisodes(db: Db, subject: Subject, response: KeptResponse, amendedId: string): Promise<readonly OpenEpisode[]> {
+  const { rows } = await db.query<OpenEpisode>(
+    `with recursive chain as (
+       select id, amends from questionnaire_response where id = $1
+       union all
+       select r.id, r.amends from chain join questionnaire_response r on r.id = chain.amends
+     )
+     select e.id, coalesce(e.summary ->> 'rule', e.title) as rule from episode e
+     where e.xuser_id = $2 and e.started_at = $3 and e.kind = 'safety' and e.status = 'open'
+       and e.summary ->> 'response_id' in (select id::text from chain)
+     for update of e`,
+    [amendedId, subject.id, response.authored],
+  );
+  return rows;
+}
+
+async function raise(db: Db, subject: Subject, { questionnaire, authored }: KeptResponse, id: string, rule: string): Promise<void> {
   const episodeId = await insertEpisode(db, {
     orgId: subject.orgId,
     projectId: subject.projectId,
     subjectId: subject.id,
     streamId: null,
     kind: 'safety',
-    title: verdict.safety.join('; ').slice(0, 200),
+    title: rule,
     status: 'open',
     severity: 'high',
     startedAt: authored,
     endedAt: null,
-    summary: { questionnaire: questionnaire.code, response_id: id },
+    summary: { questionnaire: questionnaire.code, rule, response_id: id },
     createdBy: `rule:${questionnaire.code}`,
   });
   await emitEvent(db, subject, 'episode.created', { episode_id: episodeId, subject_id: subject.id, kind: 'safety', severity: 'high' });
+}
+
+/** @param correctedBy the response by which the rule holds no longer; null: it holds again */
+async function noteCorrection(db: Db, subject: Subject, episodeId: string, correctedBy: string | null): Promise<void> {
+  await db.query(
+    `update episode set updated_at = now(),
+       summary = (summary - 'corrected_by') || case when $2::text is null then '{}' else jsonb_build_object('corrected_by', $2::text) end
+     where id = $1`,
+    [episodeId, correctedBy],
+  );
+  await emitEvent(db, subject, 'episode.updated', { episode_id: episodeId, subject_id: subject.id, kind: 'safety' });
 }

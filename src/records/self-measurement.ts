@@ -10,6 +10,8 @@ export type SelfMeasurement = Readonly<{
   value: number;
   time: string;
   methodCode: string;
+  /** The code is of the product (a questionnaire that ships): a biosignal of the project with the same code does not take it. */
+  ofProduct: boolean;
 }>;
 
 /** Does nothing where the catalog has no biosignal of this code. */
@@ -22,7 +24,7 @@ export async function storeSelfMeasurement(db: Db, subject: Subject, measurement
     `insert into measurement (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, method_code)
      select $1::timestamptz, (extract(epoch from $1::timestamptz) * 1000000)::bigint * 1000, $2, $3, $4, $5, b.id, $6, b.unit, $7
      from biosignal b where b.code = $8 and (b.project_id is null or b.project_id = $4)
-     order by b.project_id nulls last limit 1
+     order by (b.project_id is null) = $9 desc limit 1
      on conflict do nothing`,
     [
       measurement.time,
@@ -33,6 +35,7 @@ export async function storeSelfMeasurement(db: Db, subject: Subject, measurement
       measurement.value,
       measurement.methodCode,
       measurement.code,
+      measurement.ofProduct,
     ],
   );
 }

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import type { Pool } from 'pg';
+import { answerOnce } from '../auth/answer-once.ts';
 import { ownSubject } from '../auth/ownership.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { serviceSecret } from '../storage/service-secret.ts';
-import { JournalCipher } from './journal-cipher.ts';
+import type { JournalSeals } from './journal-seals.ts';
 import { storeSelfMeasurement } from './self-measurement.ts';
 
 const NOTE_MAX = 1000;
@@ -29,34 +29,14 @@ const listQuery: Record<string, TSchema> = {
 type ListQuery = Readonly<{ subject_id?: string; since?: string; until?: string; order?: 'asc' | 'desc'; limit: number }>;
 
 const MoodSchema = exactly({ id: Uuid, score: Type.Integer({ minimum: 1, maximum: 5 }), note: nullable(Type.String()), time: Timestamp });
-const JournalSchema = exactly({ id: Uuid, text: Type.String(), time: Timestamp });
+const JournalSchema = exactly({
+  id: Uuid,
+  text: nullable(Type.String({ description: 'null: the secret that sealed it is not there (BIO_SECRET was changed).' })),
+  time: Timestamp,
+});
 
-/** @param deps journalSecret: seals journals (BIO_SECRET), so that a copy of the database alone opens none. Entries from before it was set are
- *  opened with the secret that the database holds; without it that one seals too. */
-export function selfReportRoutes(deps: Readonly<{ db: Pool; owner: Pool; journalSecret?: Uint8Array | null }>): readonly Route[] {
-  const { db } = deps;
-  const outside = deps.journalSecret ?? null;
-  const sealer = outside === null ? null : new JournalCipher(outside);
-  let inside: Promise<JournalCipher> | null = null;
-  const ownCipher = (): Promise<JournalCipher> => {
-    inside ??= readSecret(deps.owner).then((secret) => new JournalCipher(secret));
-    inside.catch(() => (inside = null));
-    return inside;
-  };
-  const journalCipher = async (): Promise<Pick<JournalCipher, 'seal' | 'open'>> => {
-    const own = await ownCipher();
-    if (sealer === null) return own;
-    return {
-      seal: (text, subjectId, entryId) => sealer.seal(text, subjectId, entryId),
-      open: (sealed, subjectId, entryId) => {
-        try {
-          return sealer.open(sealed, subjectId, entryId);
-        } catch {
-          return own.open(sealed, subjectId, entryId);
-        }
-      },
-    };
-  };
+export function selfReportRoutes(deps: Readonly<{ db: Pool; journal: JournalSeals }>): readonly Route[] {
+  const { db, journal } = deps;
   return [
     {
       method: 'GET',
@@ -96,19 +76,23 @@ export function selfReportRoutes(deps: Readonly<{ db: Pool; owner: Pool; journal
       bodyBytesMax: 16 * 1024,
       idempotent: true,
       responses: { 201: { description: 'The entry.', schema: MoodSchema } },
-      handler: async ({ caller, body }) => {
+      handler: async (request) => {
+        const { caller, body } = request;
         const input = body as { score: number; note?: string; time?: string };
         const subject = await ownSubject(db, caller, '', 'recording');
         const time = input.time ?? new Date().toISOString();
-        const { rows } = await db.query<{ id: string }>(
-          `insert into mood (organization_id, project_id, xuser_id, score, note, time) values ($1, $2, $3, $4, $5, $6)
-           returning id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time`,
-          [subject.orgId, subject.projectId, subject.id, input.score, input.note ?? '', time],
-        );
-        const row = rows[0];
-        if (row === undefined) throw new Error('mood insert returned no row');
-        await storeSelfMeasurement(db, subject, { id: row.id, code: 'mood', value: input.score, time, methodCode: 'reported:mood_v1' });
-        return { status: 201, json: row };
+        return await answerOnce(db, request, { operationId: 'createMood', subjectId: subject.id }, async (client) => {
+          const { rows } = await client.query<{ id: string }>(
+            `insert into mood (organization_id, project_id, xuser_id, score, note, time) values ($1, $2, $3, $4, $5, $6)
+             returning id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time`,
+            [subject.orgId, subject.projectId, subject.id, input.score, input.note ?? '', time],
+          );
+          const row = rows[0];
+          if (row === undefined) throw new Error('mood insert returned no row');
+          const measured = { id: row.id, code: 'mood', value: input.score, time, methodCode: 'reported:mood_v1', ofProduct: true };
+          await storeSelfMeasurement(client, subject, measured);
+          return { status: 201, json: row };
+        });
       },
     },
     {
@@ -125,17 +109,15 @@ export function selfReportRoutes(deps: Readonly<{ db: Pool; owner: Pool; journal
       handler: async ({ caller, query }) => {
         const given = query as ListQuery;
         const subject = await ownSubject(db, caller, given.subject_id ?? '');
-        const [{ rows }, sealer] = await Promise.all([
-          db.query<{ id: string; sealed: Buffer; time: string }>(
-            `select id, sealed, to_json(time) #>> '{}' as time from journal_entry
-             where xuser_id = $1 and ($2::timestamptz is null or journal_entry.time >= $2)
-               and ($3::timestamptz is null or journal_entry.time < $3)
-             order by journal_entry.time ${given.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
-            [subject.id, given.since ?? null, given.until ?? null, given.limit],
-          ),
-          journalCipher(),
-        ]);
-        return { status: 200, json: rows.map(({ id, sealed, time }) => ({ id, text: sealer.open(sealed, subject.id, id), time })) };
+        const { rows } = await db.query<{ id: string; sealed: Buffer; time: string }>(
+          `select id, sealed, to_json(time) #>> '{}' as time from journal_entry
+           where xuser_id = $1 and ($2::timestamptz is null or journal_entry.time >= $2)
+             and ($3::timestamptz is null or journal_entry.time < $3)
+           order by journal_entry.time ${given.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
+          [subject.id, given.since ?? null, given.until ?? null, given.limit],
+        );
+        const texts = await Promise.all(rows.map(({ id, sealed }) => journal.open(sealed, subject.id, id)));
+        return { status: 200, json: rows.map(({ id, time }, i) => ({ id, text: texts[i] ?? null, time })) };
       },
     },
     {
@@ -150,23 +132,21 @@ export function selfReportRoutes(deps: Readonly<{ db: Pool; owner: Pool; journal
       bodyBytesMax: 128 * 1024,
       idempotent: true,
       responses: { 201: { description: 'Kept. The text is not repeated.', schema: exactly({ id: Uuid, time: Timestamp }) } },
-      handler: async ({ caller, body }) => {
+      handler: async (request) => {
+        const { caller, body } = request;
         const input = body as { text: string; time?: string };
         const subject = await ownSubject(db, caller, '', 'recording');
         const id = randomUUID();
-        const sealed = (await journalCipher()).seal(input.text, subject.id, id);
-        const { rows } = await db.query(
-          `insert into journal_entry (id, organization_id, project_id, xuser_id, sealed, time) values ($1, $2, $3, $4, $5, $6)
-           returning id, to_json(time) #>> '{}' as time`,
-          [id, subject.orgId, subject.projectId, subject.id, sealed, input.time ?? new Date().toISOString()],
-        );
-        return { status: 201, json: rows[0] };
+        const sealed = await journal.seal(input.text, subject.id, id);
+        return await answerOnce(db, request, { operationId: 'createJournalEntry', subjectId: subject.id }, async (client) => {
+          const { rows } = await client.query(
+            `insert into journal_entry (id, organization_id, project_id, xuser_id, sealed, time) values ($1, $2, $3, $4, $5, $6)
+             returning id, to_json(time) #>> '{}' as time`,
+            [id, subject.orgId, subject.projectId, subject.id, sealed, input.time ?? new Date().toISOString()],
+          );
+          return { status: 201, json: rows[0] };
+        });
       },
     },
   ];
-}
-
-/** 32 bytes, the same for every node: made by whichever asks first. */
-function readSecret(db: Pool): Promise<Uint8Array> {
-  return serviceSecret({ pool: db } as Parameters<typeof serviceSecret>[0], 'journal');
 }

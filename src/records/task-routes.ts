@@ -1,6 +1,7 @@
 /** Tasks: given by the application or a clinician, marked by the person. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import { answerOnce } from '../auth/answer-once.ts';
 import { isUuid, ownSubject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
@@ -76,15 +77,17 @@ export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       idempotent: true,
       responses: { 201: { description: 'The task.', schema: TaskSchema } },
       errors: ['not_found'],
-      handler: async ({ caller, body }) => {
-        const input = body as { subject_id: string; title: string; description?: string; due?: string | null };
-        const subject = await ownSubject(db, caller, input.subject_id);
-        const { rows } = await db.query(
-          `insert into task (organization_id, project_id, xuser_id, title, description, due) values ($1, $2, $3, $4, $5, $6)
-           returning ${columns}`,
-          [subject.orgId, subject.projectId, subject.id, input.title, input.description ?? '', input.due ?? null],
-        );
-        return { status: 201, json: rows[0] };
+      handler: async (request) => {
+        const input = request.body as { subject_id: string; title: string; description?: string; due?: string | null };
+        const subject = await ownSubject(db, request.caller, input.subject_id);
+        return await answerOnce(db, request, { operationId: 'createTask', subjectId: subject.id }, async (client) => {
+          const { rows } = await client.query(
+            `insert into task (organization_id, project_id, xuser_id, title, description, due) values ($1, $2, $3, $4, $5, $6)
+             returning ${columns}`,
+            [subject.orgId, subject.projectId, subject.id, input.title, input.description ?? '', input.due ?? null],
+          );
+          return { status: 201, json: rows[0] };
+        });
       },
     },
     {
@@ -101,20 +104,21 @@ export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       idempotent: true,
       responses: { 200: { description: 'The task as it is now.', schema: TaskSchema } },
       errors: ['not_found'],
-      handler: async ({ caller, params, body }) => {
-        const taskId = params['taskId'] ?? '';
-        const input = body as { status: Status; time?: string };
-        const subject = await ownSubject(db, caller, '', 'recording');
-        if (isUuid(taskId)) {
-          await db.query(
+      handler: async (request) => {
+        const taskId = request.params['taskId'] ?? '';
+        const input = request.body as { status: Status; time?: string };
+        const subject = await ownSubject(db, request.caller, '', 'recording');
+        if (!isUuid(taskId)) throw new PipelineError('not_found', 'There is no such task.');
+        return await answerOnce(db, request, { operationId: 'setTaskStatus', subjectId: subject.id }, async (client) => {
+          await client.query(
             `update task set status = $3, status_at = $4::timestamptz
              where id = $1 and xuser_id = $2 and (task.status_at is null or task.status_at <= $4::timestamptz)`,
             [taskId, subject.id, input.status, input.time ?? new Date().toISOString()],
           );
-          const { rows } = await db.query(`select ${columns} from task where id = $1 and xuser_id = $2`, [taskId, subject.id]);
-          if (rows[0] !== undefined) return { status: 200, json: rows[0] };
-        }
-        throw new PipelineError('not_found', 'There is no such task.');
+          const { rows } = await client.query(`select ${columns} from task where id = $1 and xuser_id = $2`, [taskId, subject.id]);
+          if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such task.');
+          return { status: 200, json: rows[0] };
+        });
       },
     },
   ];

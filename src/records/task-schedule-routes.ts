@@ -1,6 +1,7 @@
 /** Tasks that recur: every n days or weeks, at times of day on the person's own clocks. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import { answerOnce } from '../auth/answer-once.ts';
 import { isUuid, orgOf, ownSubject, projectOf } from '../auth/ownership.ts';
 import type { Subject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
@@ -97,7 +98,8 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
       idempotent: true,
       responses: { 201: { description: 'The schedule.', schema: ScheduleSchema } },
       errors: ['not_found'],
-      handler: async ({ caller, body }) => {
+      handler: async (request) => {
+        const { caller, body } = request;
         const input = body as {
           subject_id: string;
           title: string;
@@ -116,26 +118,28 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
           });
         }
         const subject = await ownSubject(db, caller, input.subject_id);
-        const { rows } = await db.query(
-          `insert into task_schedule (organization_id, project_id, xuser_id, title, description, every, every_n, weekdays, times, starts_on, ends_on, created_by)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], coalesce($10::date, (now() at time zone $13)::date), $11, $12) returning ${columns}`,
-          [
-            subject.orgId,
-            subject.projectId,
-            subject.id,
-            input.title,
-            input.description ?? '',
-            input.every,
-            input.every_n ?? 1,
-            weekdays,
-            input.times,
-            input.starts_on ?? null,
-            input.ends_on ?? null,
-            callerKey(caller),
-            subject.timeZone,
-          ],
-        );
-        return { status: 201, json: rows[0] };
+        return await answerOnce(db, request, { operationId: 'createTaskSchedule', subjectId: subject.id }, async (client) => {
+          const { rows } = await client.query(
+            `insert into task_schedule (organization_id, project_id, xuser_id, title, description, every, every_n, weekdays, times, starts_on, ends_on, created_by)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], coalesce($10::date, (now() at time zone $13)::date), $11, $12) returning ${columns}`,
+            [
+              subject.orgId,
+              subject.projectId,
+              subject.id,
+              input.title,
+              input.description ?? '',
+              input.every,
+              input.every_n ?? 1,
+              weekdays,
+              input.times,
+              input.starts_on ?? null,
+              input.ends_on ?? null,
+              callerKey(caller),
+              subject.timeZone,
+            ],
+          );
+          return { status: 201, json: rows[0] };
+        });
       },
     },
     {

@@ -1,13 +1,16 @@
 /** Webhooks: register, list, remove; look at deliveries and replay them. */
 import { randomBytes } from 'node:crypto';
 import { Type } from 'typebox';
-import type { Db } from '../auth/api-keys.ts';
+import type { Pool } from 'pg';
 import { audit } from '../auth/audit.ts';
+import { webhookEvents } from '../auth/events.ts';
 import { orgOf, ownProject, projectOf } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Access, Caller, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { webhookEvents } from './webhooks.ts';
+import { transaction } from '../storage/transaction.ts';
+import { endDeliveries } from './webhooks.ts';
+import { WebhookNetworks } from './webhook-networks.ts';
 
 const webhookMembers = {
   id: Uuid,
@@ -16,6 +19,7 @@ const webhookMembers = {
   events: Type.Array(oneOf([...webhookEvents, '*'])),
   description: Type.String(),
   created_at: Timestamp,
+  gone_at: nullable(Timestamp),
 };
 const WebhookSchema = exactly(webhookMembers);
 const DeliverySchema = exactly({
@@ -30,12 +34,14 @@ const DeliverySchema = exactly({
   delivered_at: nullable(Timestamp),
 });
 const admin: Access = { key: 'admin', operator: 'admin' };
-const columns = `id, project_id, url, events, description, to_json(created_at) #>> '{}' as created_at`;
+const columns = `id, project_id, url, events, description, to_json(created_at) #>> '{}' as created_at,
+  to_json(gone_at) #>> '{}' as gone_at`;
 const deliveryColumns = `d.id, d.event, d.status, d.attempts, to_json(d.next_attempt_at) #>> '{}' as next_attempt_at, d.last_status, d.last_error,
   to_json(d.created_at) #>> '{}' as created_at, to_json(d.delivered_at) #>> '{}' as delivered_at`;
 
-export function webhookRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
-  const { db } = deps;
+/** @param deps networks: which addresses may be called; default: the public internet */
+export function webhookRoutes(deps: Readonly<{ db: Pool; networks?: WebhookNetworks }>): readonly Route[] {
+  const { db, networks = new WebhookNetworks() } = deps;
   const owned = async (caller: Caller, id: string): Promise<string> => {
     const { rows } = await db.query<{ id: string }>(
       'select id from webhook where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and disabled_at is null',
@@ -71,7 +77,8 @@ export function webhookRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       summary: 'Register a webhook',
       description:
         'Deliveries carry webhook-id, webhook-timestamp and webhook-signature: v1,base64(HMAC-SHA-256(secret, "id.timestamp.body")). Answer ' +
-        '2xx within 10 s; anything else is tried again for about a day and a half. Only public https addresses are called.',
+        '2xx within 10 s; anything else is tried again for about a day and a half, but for 410 Gone, which ends the webhook (gone_at). Only public ' +
+        'https addresses are called, and those of networks that the operator of the service has named; any other address is refused here.',
       access: admin,
       body: exactly({
         url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000 }),
@@ -89,16 +96,23 @@ export function webhookRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       handler: async (request) => {
         const { caller, body } = request;
         const input = body as { url: string; events: string[]; project_id?: string | null; description?: string };
-        if (!URL.canParse(input.url)) throw new PipelineError('validation_failed', '/url: is not an address');
+        const refused = await networks.refusal(input.url);
+        if (refused !== null) {
+          throw new PipelineError('validation_failed', `/url: ${refused}`, {
+            errors: [{ pointer: '/url', code: 'address', detail: refused }],
+          });
+        }
         const wanted = input.project_id ?? projectOf(caller);
         const projectId = wanted === null ? null : (await ownProject(db, caller, wanted)).id;
         const secret = randomBytes(32);
-        const { rows } = await db.query<{ id: string }>(
-          `insert into webhook (organization_id, project_id, url, events, secret, description) values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
-          [orgOf(caller), projectId, input.url, input.events, secret, input.description ?? ''],
-        );
-        await audit(db, request, { action: 'webhook.created', targetKind: 'webhook', targetId: rows[0]?.id ?? '' });
-        return { status: 201, json: { ...rows[0], secret: secret.toString('base64') } };
+        return await transaction(db, async (client) => {
+          const { rows } = await client.query<{ id: string }>(
+            `insert into webhook (organization_id, project_id, url, events, secret, description) values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
+            [orgOf(caller), projectId, input.url, input.events, secret, input.description ?? ''],
+          );
+          await audit(client, request, { action: 'webhook.created', targetKind: 'webhook', targetId: rows[0]?.id ?? '' });
+          return { status: 201, json: { ...rows[0], secret: secret.toString('base64') } };
+        });
       },
     },
     {
@@ -107,14 +121,18 @@ export function webhookRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       operationId: 'deleteWebhook',
       tag: 'Webhooks',
       summary: 'Remove a webhook',
+      description: 'What is still due to it is delivered no more.',
       access: admin,
       params: { webhookId: Uuid },
       responses: { 204: { description: 'Removed.' } },
       errors: ['not_found'],
       handler: async (request) => {
         const id = await owned(request.caller, request.params['webhookId'] ?? '');
-        await db.query('update webhook set disabled_at = now() where id = $1', [id]);
-        await audit(db, request, { action: 'webhook.deleted', targetKind: 'webhook', targetId: id });
+        await transaction(db, async (client) => {
+          await client.query('update webhook set disabled_at = now() where id = $1', [id]);
+          await endDeliveries(client, id, 'the webhook was removed');
+          await audit(client, request, { action: 'webhook.deleted', targetKind: 'webhook', targetId: id });
+        });
         return { status: 204 };
       },
     },
@@ -154,11 +172,12 @@ export function webhookRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       handler: async ({ caller, params }) => {
         const id = await owned(caller, params['webhookId'] ?? '');
         const { rows } = await db.query(
-          `update webhook_delivery d set status = 'pending', attempts = 0, next_attempt_at = now() where d.id = $1 and d.webhook_id = $2
+          `update webhook_delivery d set status = 'pending', attempts = 0, next_attempt_at = now()
+           from webhook w where d.id = $1 and d.webhook_id = $2 and w.id = d.webhook_id and w.gone_at is null
            returning ${deliveryColumns}`,
           [params['deliveryId'], id],
         );
-        if (rows.length === 0) throw new PipelineError('not_found', 'There is no such delivery.');
+        if (rows.length === 0) throw new PipelineError('not_found', 'There is no such delivery, or its address answered 410 Gone.');
         return { status: 202, json: rows[0] };
       },
     },

@@ -1,78 +1,31 @@
 /** Webhooks: what happened, told to an address of the integrator, signed and retried.
- *  A delivery is `pending` from the change that caused it until its address answered 2xx (`delivered`) or the last attempt failed
- *  (`failed`); a replay makes it pending again. Signatures follow Standard Webhooks: v1,base64(HMAC-SHA-256(secret, id.timestamp.body)). */
+ *  A delivery is `pending` from the change that caused it until its address answered 2xx (`delivered`) or the last attempt failed, the
+ *  address answered 410 or the webhook was removed (`failed`); a replay makes it pending again. Signatures follow Standard Webhooks:
+ *  v1,base64(HMAC-SHA-256(secret, id.timestamp.body)).
+ *
+ *  An address that answers slowly, or not at all, holds up its own deliveries and no others: each has a few connections of its own, and one
+ *  as long as it is slow. */
 import { createHmac } from 'node:crypto';
-import { lookup } from 'node:dns';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { BlockList, isIP } from 'node:net';
-import type { LookupFunction } from 'node:net';
 import type { Pool } from 'pg';
-import type { Db } from '../auth/api-keys.ts';
-
-export const webhookEvents = ['episode.created', 'episode.updated', 'artifact.created', 'xuser.updated', 'xuser.erased'] as const;
-export type WebhookEvent = (typeof webhookEvents)[number];
+import { WebhookNetworks } from './webhook-networks.ts';
 
 /** Waits before attempts 2, 3 …, seconds: about a day and a half in all. */
 export const retrySec = [5, 60, 600, 3600, 4 * 3600, 10 * 3600, 20 * 3600] as const;
-const BATCH = 20;
 const POLL_MS = 1000;
+/** From the start of a request to the status of its answer. */
 const TIMEOUT_MS = 10_000;
-
-/** Addresses that are not of the public internet: an integrator must not reach what stands beside the service.
- *  IPv4 in IPv6 form (::ffff:10.0.0.1) is checked against the IPv4 rules by BlockList itself. */
-const notPublic = new BlockList();
-for (const [net, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-] as const)
-  notPublic.addSubnet(net, prefix, 'ipv4');
-for (const [net, prefix] of [
-  ['::', 96],
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
-] as const)
-  notPublic.addSubnet(net, prefix, 'ipv6');
-
-export function isPublicAddress(address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && !notPublic.check(address, family === 6 ? 'ipv6' : 'ipv4');
-}
-
-/** Queues an event for every webhook that wants it. Call it in the transaction, or on the connection, of the change. */
-export async function emitEvent(
-  db: Db,
-  scope: Readonly<{ orgId: string; projectId: string }>,
-  event: WebhookEvent,
-  data: object,
-): Promise<void> {
-  await db.query(
-    `insert into webhook_delivery (webhook_id, event, payload)
-     select id, $3, jsonb_build_object('type', $3::text, 'timestamp', to_json(now()), 'data', $4::jsonb)
-     from webhook where organization_id = $1 and (project_id is null or project_id = $2) and disabled_at is null and (events @> array[$3::text] or events @> array['*'])`,
-    [scope.orgId, scope.projectId, event, JSON.stringify(data)],
-  );
-}
+/** An orderly stop waits this long for requests under way; those that it cuts are sent again by the next start, ms. */
+const STOP_TIMEOUT_MS = 3000;
+/** Requests at once, of one node: in all, to the webhooks of one organization, to one webhook, and to one that is slow. */
+const IN_FLIGHT_MAX = 256;
+const ORGANIZATION_IN_FLIGHT_MAX = 32;
+const WEBHOOK_IN_FLIGHT_MAX = 4;
+const SLOW_IN_FLIGHT_MAX = 1;
+/** A webhook whose newest answer took longer is slow, ms. */
+const SLOW_MS = 2000;
+const GONE = 410;
 
 export function signatureOf(secret: Uint8Array, id: string, timestampSec: number, body: string): string {
   return `v1,${createHmac('sha256', secret).update(`${id}.${timestampSec}.${body}`).digest('base64')}`;
@@ -80,80 +33,186 @@ export function signatureOf(secret: Uint8Array, id: string, timestampSec: number
 
 export type DelivererOptions = Readonly<{
   pool: Pool;
-  /** Lets deliveries go to private addresses and over plain HTTP: for tests. */
-  allowPrivate?: boolean;
+  /** Which addresses may be called. Default: the public internet over HTTPS. */
+  networks?: WebhookNetworks;
   pollMs?: number;
+  /** Hears of a look at the database, or a note of what was delivered, that failed. It is done again later. */
+  onError?: (error: unknown) => void;
 }>;
 
-/** Delivers what is due, on one node at a time per delivery (skip locked). @returns how to stop */
+/** Delivers what is due, on one node at a time per delivery. @returns how to stop */
 export function startWebhookDeliverer(options: DelivererOptions): () => Promise<void> {
-  let stopped = false;
-  let running: Promise<void> = Promise.resolve();
-  const turn = async (): Promise<void> => {
-    // The table is asked again at once while there was a full batch.
-    while (!stopped && (await deliverDue(options.pool, options.allowPrivate === true)) === BATCH);
-  };
-  const timer = setInterval(() => {
-    running = running.then(turn).catch(() => undefined); // the database is away: the next turn asks again
-  }, options.pollMs ?? POLL_MS);
+  const deliverer = new Deliverer(options);
+  const timer = setInterval(() => deliverer.look(), options.pollMs ?? POLL_MS);
   timer.unref();
   return async () => {
-    stopped = true;
     clearInterval(timer);
-    await running;
+    await deliverer.stop();
   };
 }
 
-type Due = Readonly<{ id: string; url: string; secret: Buffer; body: string; attempts: number }>;
+type Due = Readonly<{ id: string; webhookId: string; orgId: string; url: string; secret: Buffer; body: string; attempts: number }>;
+type Outcome = Readonly<{ status: number | null; error: string | null }>;
 
-/** Takes due deliveries, pushes their next attempt beyond the timeout (so that no other node takes them), and sends them. */
-async function deliverDue(pool: Pool, allowPrivate: boolean): Promise<number> {
-  const { rows } = await pool.query<Due>(
-    `with due as (
-       select d.id from webhook_delivery d join webhook w on w.id = d.webhook_id
-       where d.status = 'pending' and d.next_attempt_at <= now() and w.disabled_at is null
-       order by d.next_attempt_at limit ${BATCH} for update of d skip locked
-     )
-     update webhook_delivery d set attempts = d.attempts + 1, next_attempt_at = now() + interval '1 minute'
-     from due, webhook w where d.id = due.id and w.id = d.webhook_id
-     returning d.id, w.url, w.secret, d.payload::text as body, d.attempts`,
-  );
-  await Promise.all(rows.map((due) => deliver(pool, due, allowPrivate)));
-  return rows.length;
+/** It looks when the clock says so and when a request has ended after a look that left something waiting; one look at a time. */
+class Deliverer {
+  readonly #options: DelivererOptions;
+  readonly #networks: WebhookNetworks;
+  readonly #sending = new Set<Promise<void>>();
+  /** Requests under way by webhook and by organization. */
+  readonly #busy = new Map<string, number>();
+  readonly #slow = new Set<string>();
+  readonly #cut = new AbortController();
+  #looking: Promise<void> | null = null;
+  #more = false;
+  #stopped = false;
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+    this.#networks = options.networks ?? new WebhookNetworks();
+  }
+
+  look(): void {
+    if (this.#stopped || this.#looking !== null) return;
+    this.#looking = this.#take()
+      .catch((error: unknown) => this.#options.onError?.(error)) // the database is away: the next look asks again
+      .finally(() => (this.#looking = null));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    const timer = setTimeout(() => this.#cut.abort(new Error('the service stopped')), STOP_TIMEOUT_MS);
+    await this.#looking;
+    await Promise.all(this.#sending);
+    clearTimeout(timer);
+  }
+
+  async #take(): Promise<void> {
+    const free = IN_FLIGHT_MAX - this.#sending.size;
+    if (free <= 0) return;
+    const taken = await takeDue(this.#options.pool, free, this.#room());
+    // Full hands: there may be more, which the end of one of these requests makes room for.
+    this.#more = taken.length > 0;
+    for (const due of taken) {
+      this.#count(due, 1);
+      const sending = this.#deliver(due)
+        .catch((error: unknown) => this.#options.onError?.(error))
+        .finally(() => {
+          this.#sending.delete(sending);
+          this.#count(due, -1);
+          if (this.#more) this.look();
+        });
+      this.#sending.add(sending);
+    }
+  }
+
+  /** What may be added for those that have less than the usual room. */
+  #room(): ReadonlyMap<string, number> {
+    const room = new Map([...this.#busy].map(([key, busy]) => [key, limitOf(key) - busy]));
+    for (const id of this.#slow) room.set(id, SLOW_IN_FLIGHT_MAX - (this.#busy.get(id) ?? 0));
+    return room;
+  }
+
+  #count({ webhookId, orgId }: Due, by: 1 | -1): void {
+    for (const key of [webhookId, ORGANIZATION + orgId]) {
+      const busy = (this.#busy.get(key) ?? 0) + by;
+      if (busy === 0) this.#busy.delete(key);
+      else this.#busy.set(key, busy);
+    }
+  }
+
+  async #deliver(due: Due): Promise<void> {
+    const startMs = performance.now();
+    const outcome = await post(due, this.#networks, this.#cut.signal).catch((error: unknown): Outcome => ({
+      status: null,
+      error: error instanceof Error ? error.message : 'failed',
+    }));
+    if (performance.now() - startMs > SLOW_MS) this.#slow.add(due.webhookId);
+    else this.#slow.delete(due.webhookId);
+    await noteOutcome(this.#options.pool, due, outcome);
+  }
 }
 
-async function deliver(pool: Pool, due: Due, allowPrivate: boolean): Promise<void> {
-  const answer = await post(due, allowPrivate).catch((error: unknown) => ({
-    status: null,
-    error: error instanceof Error ? error.message : 'failed',
-  }));
-  const done = answer.status !== null && answer.status >= 200 && answer.status < 300;
-  const waitSec = retrySec[due.attempts - 1];
+const ORGANIZATION = 'organization ';
+
+function limitOf(key: string): number {
+  return key.startsWith(ORGANIZATION) ? ORGANIZATION_IN_FLIGHT_MAX : WEBHOOK_IN_FLIGHT_MAX;
+}
+
+/** Takes due deliveries, the oldest of each webhook before the second of any, and pushes their next attempt beyond the timeout, so that no
+ *  other node takes them. @param room by webhook, and by organization: how many it may get, when that is less than usual */
+async function takeDue(pool: Pool, countMax: number, room: ReadonlyMap<string, number>): Promise<readonly Due[]> {
+  const { rows } = await pool.query<Due>(
+    `with room as (select * from unnest($2::text[], $3::integer[]) as r (key, free)),
+     first as (
+       select d.id, d.next_attempt_at, w.organization_id,
+         row_number() over (partition by w.id order by d.next_attempt_at, d.id) as place,
+         coalesce((select free from room where key = w.id::text), ${WEBHOOK_IN_FLIGHT_MAX}) as free
+       from webhook w cross join lateral (
+         select id, next_attempt_at from webhook_delivery
+         where webhook_id = w.id and status = 'pending' and next_attempt_at <= now()
+         order by next_attempt_at limit ${WEBHOOK_IN_FLIGHT_MAX}
+       ) d
+       where w.disabled_at is null and w.gone_at is null
+     ), fair as (
+       select f.*, row_number() over (partition by organization_id order by place, next_attempt_at) as place_of_organization,
+         coalesce((select free from room where key = '${ORGANIZATION}' || f.organization_id), ${ORGANIZATION_IN_FLIGHT_MAX}) as organization_free
+       from first f where place <= free
+     ), chosen as (
+       select id from fair where place_of_organization <= organization_free order by place_of_organization, place, next_attempt_at limit $1
+     )
+     update webhook_delivery d set attempts = d.attempts + 1, next_attempt_at = now() + interval '1 minute'
+     from chosen, webhook w
+     where d.id = chosen.id and w.id = d.webhook_id and d.status = 'pending' and d.next_attempt_at <= now()
+     returning d.id, d.webhook_id as "webhookId", w.organization_id as "orgId", w.url, w.secret, d.payload::text as body, d.attempts`,
+    [countMax, [...room.keys()], [...room.values()]],
+  );
+  return rows;
+}
+
+/** A delivery that was ended while it was under way stays ended, unless it arrived. */
+async function noteOutcome(pool: Pool, due: Due, { status, error }: Outcome): Promise<void> {
+  const done = status !== null && status >= 200 && status < 300;
+  const waitSec = status === GONE ? undefined : retrySec[due.attempts - 1];
   await pool.query(
     `update webhook_delivery set last_status = $2, last_error = $3,
        status = case when $4 then 'delivered' when $5::integer is null then 'failed' else 'pending' end,
        delivered_at = case when $4 then now() end,
        next_attempt_at = now() + make_interval(secs => coalesce($5::integer, 0))
-     where id = $1`,
-    [due.id, answer.status, answer.error, done, waitSec ?? null],
+     where id = $1 and (status = 'pending' or $4)`,
+    [due.id, status, error, done, waitSec ?? null],
   );
+  if (status === GONE) await endWebhook(pool, due.webhookId);
+}
+
+/** The address wants no more: what is still due ends too. */
+async function endWebhook(pool: Pool, webhookId: string): Promise<void> {
+  await pool.query('update webhook set gone_at = coalesce(gone_at, now()) where id = $1', [webhookId]);
+  await endDeliveries(pool, webhookId, 'the address answered 410 Gone');
+}
+
+/** Ends what is due to a webhook. */
+export async function endDeliveries(db: Pick<Pool, 'query'>, webhookId: string, reason: string): Promise<void> {
+  await db.query(`update webhook_delivery set status = 'failed', last_error = $2 where webhook_id = $1 and status = 'pending'`, [
+    webhookId,
+    reason,
+  ]);
 }
 
 /** One attempt. Redirects are not followed: they are a way around the address check. */
-function post(due: Due, allowPrivate: boolean): Promise<{ status: number | null; error: string | null }> {
+function post(due: Due, networks: WebhookNetworks, cut: AbortSignal): Promise<Outcome> {
   const url = new URL(due.url);
   const secure = url.protocol === 'https:';
-  if (!secure && !allowPrivate) return Promise.resolve({ status: null, error: 'the address is not https' });
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0 && !allowPrivate && !isPublicAddress(host))
-    return Promise.resolve({ status: null, error: 'the address is not public' });
+  const refused = networks.refusalOfLiteral(url);
+  if (refused !== null) return Promise.resolve({ status: null, error: `the address ${refused}` });
   const timestampSec = Math.floor(Date.now() / 1000);
   return new Promise((resolve, reject) => {
     const request = (secure ? httpsRequest : httpRequest)(url, {
       method: 'POST',
+      agent: false, // a connection for each: an idle one of before might lead elsewhere by now
       // Checked at the connection itself: a name that resolves differently the second time gains nothing.
-      ...(allowPrivate ? {} : { lookup: publicLookup }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      lookup: networks.lookupFor(secure),
+      signal: AbortSignal.any([cut, AbortSignal.timeout(TIMEOUT_MS)]),
       headers: {
         'content-type': 'application/json',
         'user-agent': 'biosignal-webhook',
@@ -171,17 +230,3 @@ function post(due: Due, allowPrivate: boolean): Promise<{ status: number | null;
     request.end(due.body);
   });
 }
-
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) {
-      callback(error, '', 0);
-      return;
-    }
-    const bad = addresses.find(({ address }) => !isPublicAddress(address));
-    const [first] = addresses;
-    if (bad !== undefined || first === undefined) callback(new Error(`${hostname} resolves to an address that is not public`), '', 0);
-    else if (options.all === true) (callback as (error: null, addresses: (typeof first)[]) => void)(null, addresses);
-    else callback(null, first.address, first.family);
-  });
-};

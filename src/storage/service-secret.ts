@@ -1,9 +1,9 @@
-/** Secrets that all nodes share: made by whichever node asks first. */
-import { randomBytes } from 'node:crypto';
+/** Secrets that all nodes share: made by whichever node asks first; and what tells whether BIO_SECRET is still the one it was. */
+import { hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Database } from './database.ts';
 
 /** @returns 32 bytes, the same for every node and start */
-export async function serviceSecret(database: Database, name: string): Promise<Uint8Array> {
+export async function serviceSecret(database: Pick<Database, 'pool'>, name: string): Promise<Uint8Array> {
   await database.pool.query('insert into service_secret (name, value) values ($1, $2) on conflict (name) do nothing', [
     name,
     randomBytes(32),
@@ -12,4 +12,30 @@ export async function serviceSecret(database: Database, name: string): Promise<U
   const value = rows[0]?.value;
   if (value === undefined) throw new Error(`service secret ${name} vanished`);
   return value;
+}
+
+/** A salt and what is derived from it and the secret: says whether a secret is the one, and nothing else about it. */
+const CHECK = 'BIO_SECRET check';
+const SALT_BYTES = 16;
+
+function checkOf(secret: string, salt: Uint8Array): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, salt, 'biosignal secret check v1', 32));
+}
+
+/** Notes which secret the database is used with from now on. */
+export async function noteSecret({ pool }: Pick<Database, 'pool'>, secret: string): Promise<void> {
+  const salt = randomBytes(SALT_BYTES);
+  await pool.query(
+    `insert into service_secret (name, value) values ($1, $2)
+     on conflict (name) do update set value = excluded.value, created_at = now()`,
+    [CHECK, Buffer.concat([salt, checkOf(secret, salt)])],
+  );
+}
+
+/** @returns whether a secret is the one that was noted; null: none was */
+export async function notedSecret({ pool }: Pick<Database, 'pool'>): Promise<((secret: string) => boolean) | null> {
+  const { rows } = await pool.query<{ value: Buffer }>('select value from service_secret where name = $1', [CHECK]);
+  const value = rows[0]?.value;
+  if (value === undefined) return null;
+  return (secret) => timingSafeEqual(checkOf(secret, value.subarray(0, SALT_BYTES)), value.subarray(SALT_BYTES));
 }

@@ -10,6 +10,7 @@ import type { Route, SocketRoute } from '../../src/http/route.ts';
 import { serviceRoutes } from '../../src/http/service-routes.ts';
 import { queryApi } from '../../src/query/api.ts';
 import { recordsApi } from '../../src/records/api.ts';
+import { WebhookNetworks } from '../../src/records/webhook-networks.ts';
 import type { ApiParts } from './api.ts';
 
 const nothing = {} as never;
@@ -37,7 +38,7 @@ export function allRoutes(
   const build = (db: Pool): Route[] => [
     ...authApi({ pool: db, auth, cursors, secureCookies: false }),
     ...queryApi({ db, cursors, version: '0', config }),
-    ...recordsApi({ db, owner: database.pool, cursors }),
+    ...recordsApi({ db, owner: database.pool, cursors, networks: new WebhookNetworks(['127.0.0.0/8']) }),
   ];
   const routes = [
     ...routesByOrganization(build, database.pool, api),

@@ -32,7 +32,7 @@ form { display: grid; gap: 10px; }
 const TEXT_MAX = 20_000;
 const SHOWN = 10;
 
-type JournalEntry = Readonly<{ id: string; text: string; time: string }>;
+type JournalEntry = Readonly<{ id: string; text: string | null; time: string }>;
 
 export class BioJournal extends EntryWidget<readonly JournalEntry[]> {
   static override styles = css;
@@ -82,7 +82,7 @@ export class BioJournal extends EntryWidget<readonly JournalEntry[]> {
         (entry) =>
           html`<li part="entry">
             <time class="muted" datetime=${entry.time}>${formatTime(this.locale, Date.parse(entry.time), this.timeZone)}</time>
-            <p>${entry.text}</p>
+            <p>${entry.text ?? this.text('error')}</p>
           </li>`,
       )}
     </ul>`;

@@ -2,7 +2,10 @@
  *
  *  Every entry carries its own Idempotency-Key from the start, so sending it twice is harmless. Entries lie in IndexedDB under the user they
  *  belong to; only a session of that user sends them. Where there is no IndexedDB (private windows) they live as long as the page. A refusal
- *  that repeating cannot mend (400, 404, 422 …) is kept as `failed` and shown, never dropped silently. */
+ *  that repeating cannot mend (400, 404, 422 …) is kept as `failed` and shown, never dropped silently.
+ *
+ *  What lies there is plain text: a key beside it would be read by whatever reads it (SECURITY.md). So it does not lie there long: a day once
+ *  somebody else uses the service on this device, a month otherwise. */
 import { ServiceError } from './session.ts';
 import type { Session } from './session.ts';
 
@@ -11,6 +14,10 @@ export type Entry = Readonly<{ id: string; owner: string; kind: string; path: st
 const DATABASE = 'bio-outbox';
 const STORE = 'entries';
 const AGAIN_MS = 15_000;
+/** How long an entry waits, and how long one of another user of this device. */
+const LIFE_DAYS = 30;
+const LIFE_DAYS_OF_OTHERS = 1;
+const DAY_MS = 86_400_000;
 
 const memory = new Map<string, Entry>();
 let database: Promise<IDBDatabase | null> | null = null;
@@ -51,8 +58,13 @@ async function remove(id: string): Promise<void> {
   await run('readwrite', (store) => store.delete(id));
 }
 
+/** Those of a user, the oldest first. What has lain here too long is removed, whosever it is. */
 async function entriesOf(owner: string): Promise<Entry[]> {
   const stored = (await run('readonly', (store) => store.getAll() as IDBRequest<Entry[]>)) ?? [...memory.values()];
+  for (const entry of stored) {
+    const days = entry.owner === owner ? LIFE_DAYS : LIFE_DAYS_OF_OTHERS;
+    if (Date.now() - entry.createdMs > days * DAY_MS) await remove(entry.id);
+  }
   return stored.filter((entry) => entry.owner === owner).toSorted((a, b) => a.createdMs - b.createdMs);
 }
 

@@ -1,0 +1,28 @@
+/** If-Match (RFC 9110 section 13.1.1): a change that was made of what somebody has read is refused when another was faster, so that nobody's
+ *  change is lost without a word. Ask in the transaction of the change, on a row that is locked. */
+import { createHash } from 'node:crypto';
+import { PipelineError } from '../errors.ts';
+import type { RequestContext } from './route.ts';
+
+/** The tag of what can be changed: it differs whenever that does. */
+export function etagOf(state: unknown): string {
+  return `"${createHash('sha256').update(JSON.stringify(state)).digest('base64url').slice(0, 22)}"`;
+}
+
+/** People must say what they have read; a program may leave it out and then replaces whatever is there. `*` is whatever is there.
+ *  @param etag of what is there; null: nothing is
+ *  @throws PipelineError precondition_failed, precondition_required */
+export function checkIfMatch({ caller, header }: Pick<RequestContext, 'caller' | 'header'>, etag: string | null): void {
+  const given = header('if-match');
+  if (given === '') {
+    if (caller.kind !== 'operator' || etag === null) return;
+    throw new PipelineError('precondition_required', 'Send If-Match with the ETag of what was read, so that no other change is lost.');
+  }
+  // A proxy that compresses makes tags weak; they are compared without that mark.
+  const known = given.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  if (etag !== null && (given.trim() === '*' || known.includes(etag))) return;
+  throw new PipelineError(
+    'precondition_failed',
+    'Somebody else has changed this since it was read. Nothing was saved: read it again and decide.',
+  );
+}

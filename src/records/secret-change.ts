@@ -1,0 +1,112 @@
+/** What has become of BIO_SECRET since the database was used before, and how what it seals (journals, the keys that sign user tokens) is
+ *  sealed anew under another value.
+ *
+ *  `same`: the value of before, or none and none before, or the first. `rotating`: another one, and BIO_SECRET_PREVIOUS is the one of before:
+ *  what was sealed is sealed anew, and opens meanwhile. `lost`: another one, or none any more, and the one of before is not known here:
+ *  journals that it sealed do not open, and none are taken, so that nothing more is sealed with what may be a mistake. */
+import type { Pool } from 'pg';
+import { KeySealer } from '../auth/key-sealer.ts';
+import type { Config } from '../config.ts';
+import type { Database } from '../storage/database.ts';
+import { notedSecret, noteSecret, serviceSecret } from '../storage/service-secret.ts';
+import { JournalSeals } from './journal-seals.ts';
+
+type Secrets = Pick<Config, 'secret' | 'secretPrevious'>;
+export type SecretState = Readonly<{ state: 'same' | 'rotating' | 'lost'; sentence: string }>;
+
+/** Journal entries that are sealed anew at once. */
+const BATCH = 500;
+
+const advice =
+  "Set BIO_SECRET as it was, or BIO_SECRET_PREVIOUS to the value of before; when that is lost for good, 'biosignal secret adopt' gives up what it sealed.";
+
+/** Compares the settings with what the database was used with. Changes nothing but this: a first secret is noted. */
+export async function inspectSecret(database: Pick<Database, 'pool'>, { secret, secretPrevious }: Secrets): Promise<SecretState> {
+  const noted = await notedSecret(database);
+  if (noted === null) {
+    if (secret === '') return { state: 'same', sentence: 'not set: one that the database holds is used' };
+    // Of a release that noted nothing: the newest entry says whether it is the same.
+    if (!(await opensNewest(database.pool, { secret, secretPrevious }))) return lost('BIO_SECRET does not open the newest journal entry.');
+    await noteSecret(database, secret);
+    return { state: 'same', sentence: 'noted' };
+  }
+  if (secret === '') return lost('BIO_SECRET is not set, and this database was used with one.');
+  if (noted(secret)) return { state: 'same', sentence: 'as before' };
+  if (secretPrevious !== '' && noted(secretPrevious)) {
+    return { state: 'rotating', sentence: 'changed: what the value of before (BIO_SECRET_PREVIOUS) sealed is being sealed anew' };
+  }
+  return lost('BIO_SECRET is another one than this database was used with.');
+}
+
+function lost(what: string): SecretState {
+  return { state: 'lost', sentence: `${what} Journals written before do not open, and new ones are not taken. ${advice}` };
+}
+
+export function journalSealsOf(pool: Pool, { secret, secretPrevious }: Secrets, refused: () => string = () => ''): JournalSeals {
+  const bytes = (text: string): Buffer | null => (text === '' ? null : Buffer.from(text));
+  return new JournalSeals(pool, { secret: bytes(secret), previous: bytes(secretPrevious), refused });
+}
+
+async function opensNewest(pool: Pool, secrets: Secrets): Promise<boolean> {
+  const { rows } = await pool.query<Entry>('select id, xuser_id, sealed from journal_entry order by created_at desc limit 1');
+  const entry = rows[0];
+  return entry === undefined || (await journalSealsOf(pool, secrets).open(entry.sealed, entry.xuser_id, entry.id)) !== null;
+}
+
+type Entry = Readonly<{ id: string; xuser_id: string; sealed: Buffer }>;
+/** unopened: entries that neither value opens; they stay as they are. */
+export type Resealed = Readonly<{ keys: number; entries: number; unopened: number }>;
+
+/** Seals the keys that sign user tokens anew. Before they are read, or tokens would be signed by a new key. @returns how many */
+export async function resealKeys(database: Pick<Database, 'pool'>, { secret, secretPrevious }: Secrets): Promise<number> {
+  const to = new KeySealer(Buffer.from(secret));
+  const from = [await serviceSecret(database, 'signing keys'), ...(secretPrevious === '' ? [] : [Buffer.from(secretPrevious)])].map(
+    (value) => new KeySealer(value),
+  );
+  const { rows } = await database.pool.query<{ kid: string; private_pem: string }>('select kid, private_pem from signing_key');
+  let count = 0;
+  for (const { kid, private_pem: sealed } of rows) {
+    if (!to.isSealed(sealed) || to.open(sealed, kid) !== null) continue;
+    const pem = from.map((sealer) => sealer.open(sealed, kid)).find((opened) => opened !== null) ?? null;
+    if (pem === null) continue;
+    await database.pool.query('update signing_key set private_pem = $2 where kid = $1 and private_pem = $3', [
+      kid,
+      to.seal(pem, kid),
+      sealed,
+    ]);
+    count += 1;
+  }
+  return count;
+}
+
+/** Seals everything anew with BIO_SECRET and notes it as the secret from now on. What was done stays done when it is ended and begun again.
+ *  @param goesOn asked between batches; false ends it, and then nothing is noted */
+export async function reseal(
+  database: Pick<Database, 'pool'>,
+  secrets: Secrets,
+  goesOn: () => boolean = () => true,
+): Promise<Resealed | null> {
+  const { pool } = database;
+  const keys = await resealKeys(database, secrets);
+  const seals = journalSealsOf(pool, secrets);
+  let entries = 0;
+  let unopened = 0;
+  for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
+    if (!goesOn()) return null;
+    const { rows } = await pool.query<Entry>(`select id, xuser_id, sealed from journal_entry where id > $1 order by id limit ${BATCH}`, [
+      after,
+    ]);
+    for (const { id, xuser_id: subjectId, sealed: before } of rows) {
+      const { opened, sealed } = await seals.renew(before, subjectId, id);
+      if (!opened) unopened += 1;
+      if (sealed === null) continue;
+      await pool.query('update journal_entry set sealed = $2 where id = $1 and sealed = $3', [id, sealed, before]);
+      entries += 1;
+    }
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    after = last.id;
+  }
+  await noteSecret(database, secrets.secret);
+  return { keys, entries, unopened };
+}

@@ -1,0 +1,127 @@
+/** Which addresses a webhook may call. Everybody who may register one must not thereby reach what stands beside the service: only the public
+ *  internet, over HTTPS; and the networks that the operator of the service names (BIO_WEBHOOK_NETWORKS), there also over plain HTTP.
+ *  Asked twice: when an address is registered, to say so at once, and of the address that a connection is opened to, which is what counts. */
+import { lookup } from 'node:dns';
+import { BlockList, isIP } from 'node:net';
+import type { LookupFunction } from 'node:net';
+
+/** A name server that does not answer within this time does not keep an address from being registered, ms. */
+const LOOKUP_TIMEOUT_MS = 2000;
+
+/** Addresses that are not of the public internet. IPv4 in IPv6 form (::ffff:10.0.0.1) is checked against the IPv4 rules by BlockList itself. */
+const notPublic = new BlockList();
+for (const [net, prefix] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const)
+  notPublic.addSubnet(net, prefix, 'ipv4');
+for (const [net, prefix] of [
+  ['::', 96],
+  ['::ffff:0:0:0', 96],
+  ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['100::', 64],
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+  ['5f00::', 16],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['fec0::', 10],
+  ['ff00::', 8],
+] as const)
+  notPublic.addSubnet(net, prefix, 'ipv6');
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+export function isPublicAddress(address: string): boolean {
+  return isIP(address) !== 0 && !notPublic.check(address, familyOf(address));
+}
+
+/** Addresses of a host, as a connection to it would find them. */
+type Resolved = readonly Readonly<{ address: string; family: number }>[];
+
+export class WebhookNetworks {
+  readonly #inside = new BlockList();
+
+  /** @param inside networks as CIDR that may be called although they are not public */
+  constructor(inside: readonly string[] = []) {
+    for (const network of inside) {
+      const [net = '', prefix = ''] = network.split('/');
+      this.#inside.addSubnet(net, Number(prefix), familyOf(net));
+    }
+  }
+
+  /** Why an address that somebody registers would never be called; null: it would, as far as is known now. */
+  async refusal(text: string): Promise<string | null> {
+    if (!URL.canParse(text)) return 'is not an address';
+    const url = new URL(text);
+    const host = hostOf(url);
+    const found = isIP(host) === 0 ? await resolve(host) : [{ address: host, family: isIP(host) }];
+    // A name without addresses at the moment may get them; one that is called over HTTP must have one inside already.
+    if (found.length === 0) return url.protocol === 'https:' ? null : notHttps;
+    return firstRefusal(found.map(({ address }) => this.#refusalOf(address, url.protocol === 'https:')));
+  }
+
+  /** For node:http(s): resolves a name to addresses that may be called, and to nothing when one of them may not be. */
+  lookupFor(secure: boolean): LookupFunction {
+    return (hostname, options, callback) => {
+      lookup(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error !== null) {
+          callback(error, '', 0);
+          return;
+        }
+        const refused = firstRefusal(addresses.map(({ address }) => this.#refusalOf(address, secure)));
+        const [first] = addresses;
+        if (refused !== null || first === undefined) callback(new Error(`${hostname} ${refused ?? 'has no address'}`), '', 0);
+        else if (options.all === true) (callback as (error: null, addresses: Resolved) => void)(null, addresses);
+        else callback(null, first.address, first.family);
+      });
+    };
+  }
+
+  /** Why a connection to an address that is written as a number is not opened; null: it is, or the host is a name (see lookupFor). */
+  refusalOfLiteral(url: URL): string | null {
+    const host = hostOf(url);
+    return isIP(host) === 0 ? null : this.#refusalOf(host, url.protocol === 'https:');
+  }
+
+  #refusalOf(address: string, secure: boolean): string | null {
+    if (this.#inside.check(address, familyOf(address))) return null;
+    if (!isPublicAddress(address)) return `is not an address of the public internet (${address}), nor of BIO_WEBHOOK_NETWORKS`;
+    return secure ? null : notHttps;
+  }
+}
+
+const notHttps = 'is not https; plain HTTP is for networks of BIO_WEBHOOK_NETWORKS only';
+
+function firstRefusal(refusals: readonly (string | null)[]): string | null {
+  return refusals.find((refusal) => refusal !== null) ?? null;
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+function resolve(host: string): Promise<Resolved> {
+  return new Promise((done) => {
+    const timer = setTimeout(() => done([]), LOOKUP_TIMEOUT_MS);
+    lookup(host, { all: true }, (error, addresses) => {
+      clearTimeout(timer);
+      done(error === null ? addresses : []);
+    });
+  });
+}

@@ -1,0 +1,157 @@
+/** BIO_SECRET over restarts of the whole service on one database: changed by mistake, rotated, given up. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createOrganization } from '../src/auth/organizations.ts';
+import type { NewOrganization } from '../src/auth/organizations.ts';
+import { EXIT_FAILED, EXIT_OK, runCommand } from '../src/cli/command.ts';
+import type { Command } from '../src/cli/command.ts';
+import { doctor } from '../src/cli/doctor.ts';
+import { secret } from '../src/cli/secret.ts';
+import { readConfig } from '../src/config.ts';
+import { startService } from '../src/server.ts';
+import { testDatabase, until } from './helpers/database.ts';
+import type { TestDatabase } from './helpers/database.ts';
+
+const first = 'the first secret, of more than 32 characters';
+const second = 'the second secret, of more than 32 characters';
+const third = 'the third secret, also of more than 32 characters';
+
+let database: TestDatabase;
+let org: NewOrganization;
+beforeAll(async () => {
+  database = await testDatabase();
+  org = await createOrganization(database.pool, 'Test');
+});
+afterAll(() => database.close());
+
+type Entry = { id: string; text: string | null };
+type Env = Readonly<Record<string, string>>;
+
+/** The service with these settings, for as long as `use` takes. */
+async function serving(env: Env, use: (service: Awaited<ReturnType<typeof open>>) => Promise<void>): Promise<void> {
+  const service = await open(env);
+  try {
+    await use(service);
+  } finally {
+    await service.stop();
+  }
+}
+
+async function open(env: Env) {
+  const faults: string[] = [];
+  const quiet = (): void => undefined;
+  const note = (_: object, message: string): void => void faults.push(message);
+  const service = await startService({
+    config: readConfig({ DATABASE_URL: database.url, PORT: '0', ...env }),
+    logger: { debug: quiet, info: quiet, warn: note, error: note },
+  });
+  const ask = async <T>(path: string, as: string, body?: object) => {
+    const response = await fetch(service.baseUrl + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${as}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: (await response.json()) as T };
+  };
+  const mint = async (): Promise<string> =>
+    (await ask<{ xuser_token: string }>('/api/v1/sdk/token', org.apiKey.key, { external_id: 'writer', project_key: org.projectKey })).body
+      .xuser_token;
+  const journal = async (token: string) => await ask<Entry[]>('/api/v1/journal?order=asc', token);
+  const write = async (token: string, text: string) => await ask<{ detail?: string }>('/api/v1/journal', token, { text });
+  const parts = async () => {
+    const { status, body } = await ask<{ parts: { name: string; ok: boolean; detail: string }[] }>('/readyz', org.apiKey.key);
+    return { status, secret: body.parts.find(({ name }) => name === 'secret') };
+  };
+  return { faults, mint, journal, write, parts, stop: service.stop };
+}
+
+async function run(command: Command, args: string[], env: Env): Promise<{ code: number; out: string; err: string }> {
+  let out = '';
+  let err = '';
+  const code = await runCommand(command, args, {
+    out: (line) => void (out += `${line}\n`),
+    err: (line) => void (err += `${line}\n`),
+    progress: null,
+    env: { DATABASE_URL: database.url, ...env },
+    cwd: process.cwd(),
+    signal: new AbortController().signal,
+  });
+  return { code, out, err };
+}
+const texts = (entries: readonly Entry[]): (string | null)[] => entries.map(({ text }) => text);
+const kidOf = (token: string): string => (JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()) as { kid: string }).kid;
+
+it('a changed secret is said at the start, by doctor and at /readyz; reads answer, nothing is sealed with it, the old one mends all', async () => {
+  await serving({ BIO_SECRET: first }, async ({ mint, write, journal, parts, faults }) => {
+    const token = await mint();
+    expect((await write(token, 'one')).status).toBe(201);
+    expect(texts((await journal(token)).body)).toEqual(['one']);
+    expect(await parts()).toEqual({ status: 200, secret: undefined });
+    expect(faults).toEqual([]);
+  });
+  for (const env of [{ BIO_SECRET: second }, { BIO_SECRET: '' }]) {
+    await serving(env, async ({ mint, write, journal, parts, faults }) => {
+      expect(faults.some((fault) => fault.includes('this database was used with'))).toBe(true);
+      const token = await mint();
+      const read = await journal(token);
+      expect(read.status).toBe(200);
+      expect(texts(read.body)).toEqual([null]);
+      const refused = await write(token, 'two');
+      expect(refused.status).toBe(503);
+      expect(refused.body.detail).toContain('the secret that seals them was changed');
+      expect(await parts()).toMatchObject({ status: 200, secret: { ok: true, detail: expect.stringContaining('BIO_SECRET') as string } });
+    });
+    const { code, out } = await run(doctor, ['--json'], env);
+    expect(code).toBe(EXIT_FAILED);
+    expect(JSON.parse(out)).toContainEqual(
+      expect.objectContaining({ check: 'secret', state: 'fault', advice: expect.stringContaining('Set BIO_SECRET as it was') as string }),
+    );
+    expect((await run(secret, ['check'], env)).code).toBe(EXIT_FAILED);
+  }
+  await serving({ BIO_SECRET: first }, async ({ mint, write, journal, parts }) => {
+    const token = await mint();
+    expect(texts((await journal(token)).body)).toEqual(['one']);
+    expect((await write(token, 'two')).status).toBe(201);
+    expect((await parts()).secret).toBe(undefined);
+  });
+  expect((await run(secret, ['check'], { BIO_SECRET: first })).code).toBe(EXIT_OK);
+});
+
+it('with the one of before beside it everything is sealed anew at the start, and tokens go on being signed by the same key', async () => {
+  let token = '';
+  await serving({ BIO_SECRET: first }, async ({ mint }) => {
+    token = await mint();
+  });
+  await serving({ BIO_SECRET: second, BIO_SECRET_PREVIOUS: first }, async ({ mint, write, journal, parts, faults }) => {
+    expect(texts((await journal(token)).body)).toEqual(['one', 'two']);
+    expect((await write(token, 'three')).status).toBe(201);
+    expect(kidOf(await mint())).toBe(kidOf(token));
+    await until(async () => (await parts()).secret === undefined);
+    expect(faults).toEqual([]);
+  });
+  await serving({ BIO_SECRET: second }, async ({ mint, journal, faults }) => {
+    expect(texts((await journal(token)).body)).toEqual(['one', 'two', 'three']);
+    expect(kidOf(await mint())).toBe(kidOf(token));
+    expect(faults).toEqual([]);
+  });
+});
+
+it('the command seals anew while the service is stopped, and gives up what a lost secret sealed', async () => {
+  const rotated = await run(secret, ['rotate', '--json'], { BIO_SECRET: third, BIO_SECRET_PREVIOUS: second });
+  expect(rotated.code, rotated.err).toBe(EXIT_OK);
+  expect(JSON.parse(rotated.out)).toMatchObject({ entries: 3, unopened: 0 });
+  await serving({ BIO_SECRET: third }, async ({ mint, journal, faults }) => {
+    expect(texts((await journal(await mint())).body)).toEqual(['one', 'two', 'three']);
+    expect(faults).toEqual([]);
+  });
+  const lost = { BIO_SECRET: first };
+  expect((await run(secret, ['rotate'], lost)).code).toBe(EXIT_FAILED);
+  expect((await run(secret, ['adopt'], lost)).out).toContain('--yes');
+  expect((await run(secret, ['check'], lost)).code).toBe(EXIT_FAILED);
+  expect((await run(secret, ['adopt', '--yes'], lost)).code).toBe(EXIT_OK);
+  await serving(lost, async ({ mint, write, journal, faults }) => {
+    const token = await mint();
+    expect((await write(token, 'four')).status).toBe(201);
+    expect(texts((await journal(token)).body)).toEqual([null, null, null, 'four']);
+    expect(faults).toEqual([]);
+  });
+});

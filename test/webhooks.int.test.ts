@@ -1,0 +1,193 @@
+/** Webhooks of the running service against receivers on real sockets: one that is slow or gone, addresses that may not be called. */
+import { createServer } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { until } from './helpers/database.ts';
+import { runService } from './helpers/running-service.ts';
+import type { RunningService } from './helpers/running-service.ts';
+
+type Event = { type: string; data: Record<string, unknown> };
+type Delivery = { id: string; event: string; status: string; attempts: number; last_status: number | null; last_error: string | null };
+type Hook = { id: string; gone_at: string | null };
+
+let run: RunningService;
+let person: { xuser_id: string };
+const servers: Server[] = [];
+beforeAll(async () => {
+  run = await runService({ BIO_WEBHOOK_NETWORKS: '127.0.0.0/8' });
+  person = await run.token('told-about');
+});
+afterAll(async () => {
+  for (const server of servers) server.closeAllConnections();
+  await run.close();
+  for (const server of servers) server.close();
+});
+
+/** @param answer what the receiver does with a request; default: 204 at once */
+async function receiver(answer: (response: ServerResponse) => void = (response) => void response.writeHead(204).end()) {
+  const events: Event[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      events.push(JSON.parse(body) as Event);
+      answer(response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  servers.push(server);
+  return { events, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+}
+async function register(url: string, events: readonly string[]): Promise<string> {
+  const { status, body, text } = await run.send<Hook>('POST', '/api/v1/webhooks', { body: { url, events } });
+  expect(status, text).toBe(201);
+  return body.id;
+}
+const remove = async (id: string): Promise<void> => expect((await run.send('DELETE', `/api/v1/webhooks/${id}`)).status).toBe(204);
+const deliveries = async (id: string): Promise<Delivery[]> =>
+  (await run.send<Delivery[]>('GET', `/api/v1/webhooks/${id}/deliveries?limit=1000`)).body;
+async function episode(kind: string): Promise<string> {
+  const body = { subject_id: person.xuser_id, kind, started_at: '2026-03-01T08:00:00Z' };
+  const { status, body: made, text } = await run.send<{ id: string }>('POST', '/api/v1/episodes', { body });
+  expect(status, text).toBe(201);
+  return made.id;
+}
+
+it('an address that answers after a long time holds up nobody else, and gets no more than a few requests at once', async () => {
+  const held: ServerResponse[] = [];
+  const slow = await receiver((response) => void held.push(response));
+  const quick = await receiver();
+  const slowId = await register(slow.url, ['episode.created']);
+  for (let i = 0; i < 60; i++) await episode(`slow_${i}`);
+  await until(() => held.length > 0);
+  const quickId = await register(quick.url, ['episode.created']);
+  for (let i = 0; i < 12; i++) await episode(`quick_${i}`);
+  await until(() => quick.events.length === 72 - 60, 5000);
+  await until(async () => (await deliveries(quickId)).every(({ status }) => status === 'delivered'));
+  expect((await deliveries(slowId)).filter(({ status }) => status === 'delivered')).toEqual([]);
+  expect(held.length).toBeLessThanOrEqual(4);
+
+  // When it answers at last it gets the rest.
+  const before = slow.events.length;
+  await until(() => {
+    for (const response of held.splice(0)) response.writeHead(204).end();
+    return slow.events.length >= before + 3;
+  }, 20_000);
+  await remove(slowId);
+  expect((await deliveriesOfRemoved(slowId)).filter(({ status }) => status === 'pending')).toEqual([]);
+  await remove(quickId);
+});
+
+/** The API shows those of a removed webhook no more. */
+async function deliveriesOfRemoved(id: string): Promise<{ status: string; last_error: string | null }[]> {
+  const { rows } = await run.database.pool.query('select status, last_error from webhook_delivery where webhook_id = $1', [id]);
+  return rows as { status: string; last_error: string | null }[];
+}
+
+it('an address that answers 410 is called no more, and says so; what was due to it has ended', async () => {
+  const held: ServerResponse[] = [];
+  const gone = await receiver((response) => void held.push(response));
+  const id = await register(gone.url, ['episode.created']);
+  for (let i = 0; i < 10; i++) await episode(`gone_${i}`);
+  await until(() => held.length > 0);
+  for (const response of held) response.writeHead(410).end();
+  await until(async () => (await deliveries(id)).every(({ status }) => status === 'failed'));
+  const list = await deliveries(id);
+  expect(list).toHaveLength(10);
+  expect(list.every(({ attempts }) => attempts <= 1)).toBe(true);
+  const { body: hooks } = await run.send<Hook[]>('GET', '/api/v1/webhooks');
+  expect(hooks.find((hook) => hook.id === id)?.gone_at).toEqual(expect.any(String));
+  await episode('after_gone');
+  expect(await deliveries(id)).toHaveLength(10);
+  expect((await run.send('POST', `/api/v1/webhooks/${id}/deliveries/${list[0]!.id}/replay`, { body: {} })).status).toBe(404);
+  await remove(id);
+});
+
+it('what is due to a webhook ends when it is removed', async () => {
+  const failing = await receiver((response) => void response.writeHead(500).end());
+  const id = await register(failing.url, ['episode.created']);
+  await episode('removed');
+  await until(async () => (await deliveries(id))[0]?.last_status === 500);
+  await remove(id);
+  expect(await deliveriesOfRemoved(id)).toEqual([{ status: 'failed', last_error: 'the webhook was removed' }]);
+});
+
+it('every event names what it is about in the same way; a change of a user is told, one that changes nothing is not', async () => {
+  const all = await receiver();
+  const id = await register(all.url, ['*']);
+  const made = await episode('named');
+  await run.send('PATCH', `/api/v1/episodes/${made}`, { body: { title: 'Named' } });
+  await run.send('POST', `/api/v1/episodes/${made}/artifacts`, { body: { kind: 'note', content: { text: 'x' } } });
+  const { xuser_id: changed } = await run.token('changed');
+  const path = `/api/v1/xusers/${changed}`;
+  expect((await run.send('PATCH', path, { body: { display_name: 'Ada' } })).status).toBe(200);
+  expect((await run.send('PATCH', path, { body: { display_name: 'Ada' } })).status).toBe(200);
+  const resolve = { external_id: 'changed', project_key: run.org.projectKey, time_zone: 'Europe/Berlin' };
+  for (let i = 0; i < 2; i++) expect((await run.send('POST', '/api/v1/xusers', { body: resolve })).status).toBe(200);
+  await until(async () => all.events.length >= 5 && (await deliveries(id)).every(({ status }) => status === 'delivered'));
+  const about = { episode_id: made, subject_id: person.xuser_id };
+  expect(all.events.map(({ type, data }) => ({ type, data })).toSorted((a, b) => a.type.localeCompare(b.type))).toMatchObject([
+    { type: 'artifact.created', data: { ...about, artifact_id: expect.any(String) as string } },
+    { type: 'episode.created', data: about },
+    { type: 'episode.updated', data: about },
+    { type: 'xuser.updated', data: { xuser_id: changed } },
+    { type: 'xuser.updated', data: { xuser_id: changed } },
+  ]);
+  await remove(id);
+});
+
+it('a look at the database that fails is reported, and the next one goes on', async () => {
+  const { pool } = run.database;
+  const later = await receiver();
+  const id = await register(later.url, ['episode.created']);
+  await pool.query('alter table webhook_delivery rename column attempts to attempts_away');
+  try {
+    await until(() => run.faults.some((fault) => fault.includes('records: background work failed')));
+  } finally {
+    await pool.query('alter table webhook_delivery rename column attempts_away to attempts');
+  }
+  await episode('later');
+  await until(() => later.events.length === 1);
+  await remove(id);
+});
+
+describe('an address that would not be called', () => {
+  let strict: RunningService;
+  beforeAll(async () => {
+    strict = await runService();
+  });
+  afterAll(() => strict.close());
+
+  it.each([
+    'http://8.8.8.8/hook',
+    'http://receiver.invalid/hook',
+    'https://127.0.0.1/hook',
+    'https://localhost/hook',
+    'https://2130706433/hook',
+    'https://[::1]/hook',
+    'https://[::ffff:127.0.0.1]/hook',
+    'https://[::ffff:0:127.0.0.1]/hook',
+    'https://[64:ff9b::7f00:1]/hook',
+    'https://169.254.169.254/latest/meta-data',
+    'https://10.1.2.3/hook',
+    'https://[fe80::1]/hook',
+    'https://[fd00::1]/hook',
+  ])('is refused when it is registered: %s', async (url) => {
+    const { status, body } = await strict.send<{ errors: { pointer: string; detail: string }[] }>('POST', '/api/v1/webhooks', {
+      body: { url, events: ['*'] },
+    });
+    expect(status).toBe(422);
+    expect(body.errors).toMatchObject([{ pointer: '/url', detail: expect.stringMatching(/public internet|not https/) as string }]);
+  });
+
+  it('is taken when its name has no address yet: it is asked again at each call', async () => {
+    const { status } = await strict.send('POST', '/api/v1/webhooks', { body: { url: 'https://receiver.invalid/hook', events: ['*'] } });
+    expect(status).toBe(201);
+  });
+
+  it('is refused in the settings when it is no network', () => {
+    expect(() => readConfig({ BIO_WEBHOOK_NETWORKS: '10.0.0.0' })).toThrow(/BIO_WEBHOOK_NETWORKS must be networks such as/);
+  });
+});
