@@ -8,6 +8,7 @@ import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
 import { apiTags, authApi } from './auth/api.ts';
 import { Auth } from './auth/auth.ts';
+import { conflictAudit } from './auth/conflict-audit.ts';
 import { idempotencyStore } from './auth/idempotency.ts';
 import { routesByOrganization } from './auth/organization-routes.ts';
 import { watchConsent } from './auth/consent-watch.ts';
@@ -133,6 +134,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stops.push(startRecordsWork({ pool: database.pool, onError: (err) => logger.warn({ err }, 'records: background work failed') }));
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
 
+    const auditConflict = conflictAudit(database.pool, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
     const pipeline = await startPipeline({
       config,
@@ -141,6 +143,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       metrics,
       logger,
       resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
+      onConflict: ({ caller, session: { streamId, deviceId, bootId }, seq, count }) =>
+        auditConflict({ caller, streamId, deviceId, bootId, seq, count }),
     });
     stops.push(() => pipeline.stop());
 

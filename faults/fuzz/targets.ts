@@ -157,6 +157,7 @@ export async function makeTargets(): Promise<Target[]> {
         encodeReply({
           accepted: 3,
           duplicates: 1,
+          unverified: 1,
           rejected: [{ index: 1, code: 'busy', detail: 'x' }],
           highSeq: 9,
           serverTimeNs: 5n,

@@ -36,6 +36,10 @@ class Sink implements PacketSink {
     return 'busy';
   }
 
+  packetHashes(): Promise<Float64Array> {
+    return Promise.reject(new Error('not used'));
+  }
+
   hurry(): void {}
 
   async closeStream(): Promise<void> {

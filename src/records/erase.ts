@@ -33,6 +33,7 @@ const dataTables = [
   ['beat', 'stream_id'],
   ['feature', 'stream_id'],
   ['device_event', 'stream_id'],
+  ['packet_hash', 'stream_id'],
   ['measurement', 'xuser_id'],
 ] as const;
 const rollups = ['feature_1m', 'feature_1h', 'feature_1d'] as const;
