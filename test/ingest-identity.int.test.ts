@@ -38,7 +38,10 @@ type Reply = { accepted: number; duplicates: number; unverified: number; rejecte
 const post = (packet: Packet | Uint8Array) =>
   running.send<Reply>('POST', '/ingest/raw-packet', { body: packet instanceof Uint8Array ? packet : encodePacket(packet) });
 const postBatch = (packets: readonly Packet[]) =>
-  running.send<Reply>('POST', '/ingest/raw-packet', { body: encodeBatch(packets.map((packet) => encodePacket(packet))), headers: delimited });
+  running.send<Reply>('POST', '/ingest/raw-packet', {
+    body: encodeBatch(packets.map((packet) => encodePacket(packet))),
+    headers: delimited,
+  });
 
 type Device = { send: (packet: Packet) => void; replies: IngestReply[]; settled: () => number; close: () => void };
 
@@ -84,7 +87,10 @@ describe('the same number with other content', () => {
       'fewer blocks': { ...first, blocks: [] },
       'a measurement more': { ...first, measurements: [{ code: 'hr', tOffsetNs: 0, value: 60, unit: '/min', quality: 0 }] },
       'an event more': { ...first, events: [{ code: 'button', tOffsetNs: 0, text: '' }] },
-      'another quality': { ...first, blocks: first.blocks.map((block) => ({ ...block, qmask: new Uint8Array(block.samples.length).fill(1) })) },
+      'another quality': {
+        ...first,
+        blocks: first.blocks.map((block) => ({ ...block, qmask: new Uint8Array(block.samples.length).fill(1) })),
+      },
       'another gain': { ...first, blocks: first.blocks.map((block) => ({ ...block, channel: { ...block.channel, gain: 7 } })) },
     };
     for (const [what, other] of Object.entries(others)) {
