@@ -189,6 +189,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       sockets,
       statics: [docsAssets(), redirects({ '/api-docs/': '/api-docs' }), ...webMounts(options.webDir)],
       authenticate: auth.authenticate,
+      isVerified: auth.isVerified,
       originAllowed: auth.originAllowed,
       idempotency: idempotencyStore(database.pool),
       logger,
