@@ -183,7 +183,13 @@ export class Pipeline implements PacketSink {
     const countViewers = (delta: 1 | -1): void => metrics.viewers.inc(delta);
     return [
       this.#sockets.route(),
-      liveSocketRoute({ hub: this.#hub, viewerQueueBytesMax: config.viewerQueueBytesMax, resolveSubject, countViewers }),
+      liveSocketRoute({
+        hub: this.#hub,
+        viewerQueueBytesMax: config.viewerQueueBytesMax,
+        socketsMax: { user: config.userLiveSocketsMax, key: config.keyLiveSocketsMax },
+        resolveSubject,
+        countViewers,
+      }),
     ];
   }
 

@@ -128,6 +128,7 @@ export async function startMemoryService(
   const live = liveSocketRoute({
     hub,
     viewerQueueBytesMax: config.viewerQueueBytesMax,
+    socketsMax: { user: config.userLiveSocketsMax, key: config.keyLiveSocketsMax },
     resolveSubject: async (caller, subject) => {
       await Promise.resolve();
       if (subject === 'nobody' || (caller.kind === 'user' && caller.subjectId !== subject)) return null;

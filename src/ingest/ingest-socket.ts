@@ -106,6 +106,7 @@ export class IngestSockets {
       access: { key: 'ingest', userToken: 'own' },
       protocol: 'bio.v1',
       messageBytesMax: this.#ingest.config.packetBytesMax,
+      socketsMax: { user: this.#ingest.config.userIngestSocketsMax, key: this.#ingest.config.keyIngestSocketsMax },
       backpressureBytesMax: 64 * 1024,
       open: (request, peer) => {
         const socket = new IngestSocket(this.#ingest, peer, request.caller, this);
@@ -243,6 +244,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
 
   async #authenticate(token: string): Promise<void> {
     this.#caller = await this.#peer.authenticate(token);
+    this.#session = null; // whether the new caller may write to it is asked again
     this.#peer.sendText('{"type":"auth"}');
   }
 
@@ -279,7 +281,8 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
       }
       if (isRejected(found)) {
         this.#ingest.countRejected(found);
-        this.#reject(found, nowMs);
+        if (found.code === 'rate_limited') this.#fail(new PipelineError(found.code, found.detail));
+        else this.#reject(found, nowMs);
         return null;
       }
       session = found;

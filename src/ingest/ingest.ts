@@ -28,7 +28,17 @@ const RECALLED_MAX = 512;
 /** Conflicts of one stream are told this often. */
 const CONFLICT_TOLD_MS = 60_000;
 
-export type IngestConfig = Pick<Config, 'packetBytesMax' | 'batchBytesMax' | 'reorderWindowMs' | 'devicePacketsPerSecMax'>;
+export type IngestConfig = Pick<
+  Config,
+  | 'packetBytesMax'
+  | 'batchBytesMax'
+  | 'reorderWindowMs'
+  | 'devicePacketsPerSecMax'
+  | 'userIngestSocketsMax'
+  | 'keyIngestSocketsMax'
+  | 'userStreamsPerMinMax'
+  | 'keyStreamsPerMinMax'
+>;
 
 /** What became of one packet: the commit that it travels in, a duplicate (with the commit of its first copy, null when that is durable),
  *  'recall' (call recall(), then offer it again), 'busy', or why not. */
@@ -79,7 +89,7 @@ export class Ingest {
     this.config = config;
     this.packetLimits = { ...defaultPacketLimits, packetBytesMax: config.packetBytesMax };
     this.admissionLimits = { ...defaultAdmissionLimits, reorderWindowMs: config.reorderWindowMs };
-    this.sessions = new SessionTable(sink, SESSIONS_MAX);
+    this.sessions = new SessionTable(sink, SESSIONS_MAX, { user: config.userStreamsPerMinMax, key: config.keyStreamsPerMinMax });
     const tally = (outcome: string): Tally => metrics?.packets.tally({ outcome }) ?? new Tally();
     this.#acceptedCount = tally('accepted');
     this.#duplicateCount = tally('duplicate');
