@@ -173,6 +173,7 @@ function upgrade(
     const headers = readHeaders(req);
     requestId = requestIdOf(headers);
     if (options.isStopping()) throw new PipelineError('shutting_down', 'The service is stopping.');
+    if (!isUpgrade(headers)) throw new PipelineError('bad_request', 'Send Upgrade: websocket and Connection: Upgrade.');
     if (headers.get('sec-websocket-version') !== '13') throw new PipelineError('bad_request', 'Sec-WebSocket-Version must be 13.');
     const peer = peerOf(addressOf(res, options.peerRules), headers, options.peerRules);
     const offered = (headers.get('sec-websocket-protocol') ?? '')
@@ -222,6 +223,13 @@ function upgrade(
     const headers = { ...reply.headers, 'content-type': reply.contentType ?? '', 'x-request-id': requestId };
     writeReply(wire, reply.status, headers, Buffer.from(reply.text ?? ''), true);
   });
+}
+
+/** The library takes any request with a Sec-WebSocket-Key for an upgrade (RFC 6455 section 4.2.1 asks for both). */
+function isUpgrade(headers: Headers): boolean {
+  const asksFor = (name: string, token: string): boolean =>
+    (headers.get(name) ?? '').split(',').some((item) => item.trim().toLowerCase() === token);
+  return asksFor('upgrade', 'websocket') && asksFor('connection', 'upgrade');
 }
 
 function keptOf(headers: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
