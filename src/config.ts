@@ -132,7 +132,12 @@ export const settings = {
     integer(1, 1_000_000),
     'Open ingest sockets of one user, over all tokens of the person; above it 429.',
   ),
-  keyIngestSocketsMax: setting('BIO_KEY_INGEST_SOCKETS_MAX', 100_000, integer(1, 1_000_000), 'Open ingest sockets of one key; above it 429.'),
+  keyIngestSocketsMax: setting(
+    'BIO_KEY_INGEST_SOCKETS_MAX',
+    100_000,
+    integer(1, 1_000_000),
+    'Open ingest sockets of one key; above it 429.',
+  ),
   userLiveSocketsMax: setting(
     'BIO_USER_LIVE_SOCKETS_MAX',
     32,

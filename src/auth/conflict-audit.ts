@@ -38,6 +38,9 @@ export function conflictAudit(pool: Pool, onError: (error: unknown) => void): (r
   return (refused) => {
     if (waitingCount >= WAITING_MAX) return;
     waitingCount++;
-    last = last.then(() => write(refused)).catch(onError).finally(() => (waitingCount -= 1));
+    last = last
+      .then(() => write(refused))
+      .catch(onError)
+      .finally(() => (waitingCount -= 1));
   };
 }

@@ -17,7 +17,7 @@ const CREDENTIAL_PER_SEC = 1;
 const CREDENTIAL_BURST_SEC = 10;
 /** Unverified credentials of an address above its limit: looked up at the same time, and waiting for that. */
 const IN_TURN_MAX = 2;
-const WAITING_MAX = 256;
+const WAITING_MAX = 1024;
 
 export type GateOptions = Readonly<{
   authenticate: Authenticate;
@@ -47,7 +47,8 @@ export class CredentialGate {
     if (this.#options.isVerified?.(request) === true) return this.#ask(request, address, null);
     const credential = digestOf(request);
     const nowMs = performance.now();
-    if (this.#byCredential.exhausted(credential, nowMs)) throw tooMany('This credential was refused too often; wait before it is sent again.');
+    if (this.#byCredential.exhausted(credential, nowMs))
+      throw tooMany('This credential was refused too often; wait before it is sent again.');
     if (this.#byAddress.exhausted(address, nowMs)) return this.#inTurn(address, () => this.#ask(request, address, credential));
     return this.#ask(request, address, credential);
   }
@@ -95,5 +96,7 @@ function tooMany(detail: string): PipelineError {
 
 /** Secrets are not kept, only what tells them apart. */
 function digestOf({ bearer, header }: AuthRequest): string {
-  return createHash('sha256').update(bearer ?? header('cookie')).digest('base64url');
+  return createHash('sha256')
+    .update(bearer ?? header('cookie'))
+    .digest('base64url');
 }

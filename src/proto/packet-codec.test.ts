@@ -239,13 +239,21 @@ describe('packet codec', () => {
     const usual = usualPacket();
     const hashOf = (packet: Packet): number => received(encodePacket(packet)).contentHash;
     const hash = hashOf(usual);
-    for (const same of [{ sentUnixNs: 0n }, { sentUnixNs: 7n, t0UnixNs: 0n }, { firmware: '' }, { t0UnixNs: 9n, firmware: 'longer than before' }]) {
+    for (const same of [
+      { sentUnixNs: 0n },
+      { sentUnixNs: 7n, t0UnixNs: 0n },
+      { firmware: '' },
+      { t0UnixNs: 9n, firmware: 'longer than before' },
+    ]) {
       expect(hashOf({ ...usual, ...same })).toBe(hash);
     }
     const seen = new Set([hash]);
     const other = (over: Partial<Packet>): void => {
       const changed = hashOf({ ...usual, ...over });
-      expect(seen.has(changed), JSON.stringify(over, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))).toBe(false);
+      expect(
+        seen.has(changed),
+        JSON.stringify(over, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+      ).toBe(false);
       seen.add(changed);
     };
     const [first, second] = usual.blocks as [Block, Block];
