@@ -306,6 +306,11 @@ table organization
   name text not null
   settings jsonb not null default '{}'::jsonb
   created_at timestamp with time zone not null default now()
+table packet_hash (RANGE ("time"))
+  time timestamp with time zone not null
+  stream_id integer not null
+  first_seq bigint not null
+  hashes bytea not null
 table packet_log (RANGE ("time"))
   time timestamp with time zone not null
   batch_id bigint not null
@@ -718,6 +723,7 @@ CREATE INDEX mood_xuser_id_time_idx ON public.mood USING btree (xuser_id, "time"
 CREATE UNIQUE INDEX operator_account_email_key ON public.operator_account USING btree (lower(email))
 CREATE INDEX operator_account_organization_id_idx ON public.operator_account USING btree (organization_id)
 CREATE INDEX operator_session_operator_id_idx ON public.operator_session USING btree (operator_id)
+CREATE INDEX packet_hash_stream_idx ON ONLY public.packet_hash USING btree (stream_id, first_seq)
 CREATE INDEX public_key_use_project_id_idx ON public.public_key_use USING btree (project_id)
 CREATE INDEX questionnaire_organization_id_idx ON public.questionnaire USING btree (organization_id)
 CREATE UNIQUE INDEX questionnaire_response_amends_key ON public.questionnaire_response USING btree (amends)
@@ -1805,6 +1811,7 @@ public.operator_account: delete, insert, select, update to biosignal_api
 public.operator_session: delete, insert, select, update to biosignal_api
 public.organization: delete, insert, select, update to biosignal_api
 public.organization: select to biosignal_ingest
+public.packet_hash: insert, select to biosignal_ingest
 public.packet_log: insert, select to biosignal_ingest
 public.packet_log_checkpoint: select to biosignal_worker
 public.packet_log_checkpoint: select, update to biosignal_ingest

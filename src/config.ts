@@ -162,6 +162,42 @@ export const settings = {
     integer(1, 1_000_000),
     'Packets of one ingest socket or key address, per second; above it 429.',
   ),
+  userIngestSocketsMax: setting(
+    'BIO_USER_INGEST_SOCKETS_MAX',
+    16,
+    integer(1, 1_000_000),
+    'Open ingest sockets of one user, over all tokens of the person; above it 429.',
+  ),
+  keyIngestSocketsMax: setting(
+    'BIO_KEY_INGEST_SOCKETS_MAX',
+    100_000,
+    integer(1, 1_000_000),
+    'Open ingest sockets of one key; above it 429.',
+  ),
+  userLiveSocketsMax: setting(
+    'BIO_USER_LIVE_SOCKETS_MAX',
+    32,
+    integer(1, 1_000_000),
+    'Open live sockets of one user, over all tokens of the person; above it 429.',
+  ),
+  keyLiveSocketsMax: setting(
+    'BIO_KEY_LIVE_SOCKETS_MAX',
+    100_000,
+    integer(1, 1_000_000),
+    'Open live sockets of one key or one operator; above it 429.',
+  ),
+  userStreamsPerMinMax: setting(
+    'BIO_USER_STREAMS_PER_MIN_MAX',
+    60,
+    integer(1, 1_000_000),
+    'Streams (boots of devices) that one user may open per minute, new ones and idle ones that go on; above it 429.',
+  ),
+  keyStreamsPerMinMax: setting(
+    'BIO_KEY_STREAMS_PER_MIN_MAX',
+    200_000,
+    integer(1, 10_000_000),
+    'Streams that one key may open per minute; above it 429. A fleet opens all of its streams again after a restart.',
+  ),
   requestsPerSecMax: setting(
     'BIO_REQUESTS_PER_SEC_MAX',
     100,

@@ -13,6 +13,7 @@ import type { Rejected } from './errors.ts';
 import { admitPacket } from './ingest/admit.ts';
 import { IngestSockets } from './ingest/ingest-socket.ts';
 import { Ingest } from './ingest/ingest.ts';
+import type { Conflict } from './ingest/ingest.ts';
 import { postRawPacket } from './ingest/post-raw-packet.ts';
 import { Session } from './ingest/session.ts';
 import type { Admitted, PacketSink, StreamRecord, StreamRequest } from './ingest/sink.ts';
@@ -27,6 +28,7 @@ import { BlockWriter } from './storage/block-writer.ts';
 import { CopyWriter } from './storage/copy-writer.ts';
 import type { Database } from './storage/database.ts';
 import type { Ownership } from './storage/ownership.ts';
+import { PacketHashes } from './storage/packet-hashes.ts';
 import { PacketLog } from './storage/packet-log.ts';
 import type { LogBatch } from './storage/packet-log.ts';
 import { Coalesce } from './storage/coalesce.ts';
@@ -64,6 +66,8 @@ export type PipelineOptions = Readonly<{
   metrics: Metrics;
   logger: PipelineLogger;
   resolveSubject: LiveSocketOptions['resolveSubject'];
+  /** Called when packets were refused because others have their numbers, at most once per stream and minute. */
+  onConflict?: (conflict: Conflict) => void;
 }>;
 
 /** What the server gives once it listens. */
@@ -102,6 +106,7 @@ export class Pipeline implements PacketSink {
   readonly #options: PipelineOptions;
   readonly #registry: StreamRegistry;
   readonly #log: PacketLog;
+  readonly #hashes: PacketHashes;
   readonly #blocks: BlockWriter;
   readonly #rows: CopyWriter;
   /** Streams with samples that came too late for what was computed, and the log position of the first of them: they are replayed at a start
@@ -135,6 +140,7 @@ export class Pipeline implements PacketSink {
     this.#options = options;
     this.#registry = registry;
     this.#log = log;
+    this.#hashes = new PacketHashes(database);
     this.#handedPosition = log.durablePosition;
     const onFault = (message: string, cause: unknown): void => {
       metrics.errors.inc({ where: 'pipeline' });
@@ -164,7 +170,10 @@ export class Pipeline implements PacketSink {
     });
     this.#mayRecord = new Coalesce((subjectIds) => this.#whoMayBeRecorded(subjectIds));
     this.#resumePoints = new Coalesce((streams) => resumePoints(options.derived, streams), 64);
-    this.ingest = new Ingest(this, config, metrics, (message, err) => logger.warn({ err }, `ingest: ${message}`));
+    this.ingest = new Ingest(this, config, metrics, {
+      onFault: (message, err) => logger.warn({ err }, `ingest: ${message}`),
+      ...(options.onConflict === undefined ? {} : { onConflict: options.onConflict }),
+    });
     this.#sockets = new IngestSockets(this.ingest);
   }
 
@@ -177,7 +186,13 @@ export class Pipeline implements PacketSink {
     const countViewers = (delta: 1 | -1): void => metrics.viewers.inc(delta);
     return [
       this.#sockets.route(),
-      liveSocketRoute({ hub: this.#hub, viewerQueueBytesMax: config.viewerQueueBytesMax, resolveSubject, countViewers }),
+      liveSocketRoute({
+        hub: this.#hub,
+        viewerQueueBytesMax: config.viewerQueueBytesMax,
+        socketsMax: { user: config.userLiveSocketsMax, key: config.keyLiveSocketsMax },
+        resolveSubject,
+        countViewers,
+      }),
     ];
   }
 
@@ -289,6 +304,10 @@ export class Pipeline implements PacketSink {
     this.#log.hurry();
   }
 
+  packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array> {
+    return this.#hashes.find(streamId, firstSeq, count);
+  }
+
   #addChannels(stream: Stream, channels: readonly ChannelConfig[]): void {
     stream.channels = [...channels];
     stream.rates = channels.map((channel) => channel.rateNanoHz);
@@ -331,6 +350,7 @@ export class Pipeline implements PacketSink {
     let sampleCount = 0;
     for (const { stream, admitted } of taken) {
       const { runs } = admitted;
+      this.#hashes.note(stream.id, admitted.seq, admitted.contentHash);
       if (runs.length > 0) {
         this.#blocks.push(stream.id, stream.epochNs, stream.rates, runs, position);
         this.#compute(stream, runs, admitted);
@@ -447,7 +467,10 @@ export class Pipeline implements PacketSink {
       if (stream === undefined || this.#isComputed(stream)) this.#dirty.delete(streamId);
       else position = Math.min(position, waiting - 1);
     }
-    this.#checkpointing = this.#log.checkpoint(position).finally(() => (this.#checkpointing = null));
+    this.#checkpointing = this.#hashes
+      .save() // first: what is behind the checkpoint is not replayed
+      .then(() => this.#log.checkpoint(position))
+      .finally(() => (this.#checkpointing = null));
     await this.#checkpointing;
   }
 
@@ -470,7 +493,12 @@ export class Pipeline implements PacketSink {
       }
       if (session === null) continue; // erased meanwhile
       const stream = this.#streams.get(entry.streamId)!;
-      const admitted = admitPacket(packet, session, this.ingest.admissionLimits, entry.receivedNs);
+      let admitted = admitPacket(packet, session, this.ingest.admissionLimits, entry.receivedNs);
+      if (isRejected(admitted) && admitted.code === 'packet_conflict') {
+        // The first one was refused although the log has it (its commit was not answered in time): the later one was acknowledged.
+        session.seqs.delete(entry.seq);
+        admitted = admitPacket(packet, session, this.ingest.admissionLimits, entry.receivedNs);
+      }
       if (isRejected(admitted)) throw new Error(`packet_log ${entry.position}, seq ${entry.seq}: ${admitted.detail}`);
       if (admitted.kind === 'duplicate') continue;
       session.apply(admitted);

@@ -10,6 +10,7 @@ import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
 import { apiTags, authApi } from './auth/api.ts';
 import { Auth } from './auth/auth.ts';
+import { conflictAudit } from './auth/conflict-audit.ts';
 import { idempotencyStore } from './auth/idempotency.ts';
 import { routesByOrganization } from './auth/organization-routes.ts';
 import { watchConsent } from './auth/consent-watch.ts';
@@ -169,6 +170,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     );
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
 
+    const auditConflict = conflictAudit(database.pool, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
     const pipeline = await startPipeline({
       config,
@@ -178,6 +180,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       metrics,
       logger,
       resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
+      onConflict: ({ caller, session: { streamId, deviceId, bootId }, seq, count }) =>
+        auditConflict({ caller, streamId, deviceId, bootId, seq, count }),
     });
     stops.push(() => pipeline.stop());
 
@@ -225,6 +229,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       sockets,
       statics: [docsAssets(), redirects({ '/api-docs/': '/api-docs' }), ...webMounts(options.webDir)],
       authenticate: auth.authenticate,
+      isVerified: auth.isVerified,
       originAllowed: auth.originAllowed,
       idempotency: idempotencyStore(database.pool),
       logger,

@@ -399,6 +399,15 @@ describe('sockets', () => {
   ])('refuses %s at the handshake', async (_name, extra, path, status) => {
     expect((await handshake(extra, path)).text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
+  it.each([
+    ['Upgrade', 'Connection: Upgrade\r\n'],
+    ['Connection', 'Upgrade: websocket\r\n'],
+    ['Upgrade to a WebSocket', 'Upgrade: h2c\r\nConnection: Upgrade\r\n'],
+  ])('refuses a handshake without %s', async (_name, fields) => {
+    const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n';
+    const { text } = await raw(`GET /ws?subject=s1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key\r\n${fields}${key}\r\n`, 300);
+    expect(text).toMatch(/^HTTP\/1.1 400 /);
+  });
   it('accepts Authorization from servers', async () => {
     expect((await handshake('Authorization: Bearer key\r\n')).text).toMatch(/^HTTP\/1.1 101 /);
   });

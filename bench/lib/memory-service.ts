@@ -24,6 +24,7 @@ export class MemorySink implements PacketSink {
   readonly hub: Hub;
   /** Durable packets by session key; kept for tests, not for benches. */
   readonly stored = new Map<string, Set<number>>();
+  readonly #hashes = new Map<StreamId, Map<number, number>>();
   readonly #records = new Map<string, StreamRecord>();
   readonly #commitMs: number;
   readonly #ledger: boolean;
@@ -72,6 +73,8 @@ export class MemorySink implements PacketSink {
       () => {
         const seqs = this.stored.get(key) ?? new Set();
         this.stored.set(key, seqs);
+        const hashes = this.#hashes.get(session.streamId) ?? new Map<number, number>();
+        this.#hashes.set(session.streamId, hashes.set(admitted.seq, admitted.contentHash));
         return seqs.add(admitted.seq);
       },
       () => undefined,
@@ -88,6 +91,11 @@ export class MemorySink implements PacketSink {
       done(this.mode === 'failing' ? new PipelineError('unavailable', 'the database is away') : null);
     }, this.#commitMs);
     return { promise, done };
+  }
+
+  async packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array> {
+    await Promise.resolve();
+    return Float64Array.from({ length: count }, (_, i) => this.#hashes.get(streamId)?.get(firstSeq + i) ?? NaN);
   }
 
   hurry(): void {}
@@ -120,6 +128,7 @@ export async function startMemoryService(
   const live = liveSocketRoute({
     hub,
     viewerQueueBytesMax: config.viewerQueueBytesMax,
+    socketsMax: { user: config.userLiveSocketsMax, key: config.keyLiveSocketsMax },
     resolveSubject: async (caller, subject) => {
       await Promise.resolve();
       if (subject === 'nobody' || (caller.kind === 'user' && caller.subjectId !== subject)) return null;

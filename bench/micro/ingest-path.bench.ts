@@ -28,10 +28,12 @@ const sink: PacketSink = {
     }
     return durable;
   },
+  packetHashes: () => Promise.reject(new Error('not used')),
   hurry: () => undefined,
   closeStream: () => Promise.resolve(),
 };
 
+const ANYBODY = { kind: 'anonymous' } as const;
 const nowNs = BigInt(Date.now()) * 1_000_000n;
 const sent = Array.from({ length: DEVICES }, (_, i) => {
   const packets = ecgPacket({ channels: 4, fs: 250, ms: 100, count: PACKETS, deviceId: `d${i}` });
@@ -58,7 +60,7 @@ async function round(): Promise<number> {
       const bytes = sent[i]![n]!;
       const packet = ingest.decode(bytes);
       if (isRejected(packet)) throw new Error(packet.detail);
-      if (!(ingest.offer(sessions[i]!, packet, bytes, nowNs) instanceof Commit)) throw new Error('not accepted');
+      if (!(ingest.offer(sessions[i]!, packet, bytes, nowNs, ANYBODY) instanceof Commit)) throw new Error('not accepted');
       if (taken % GROUP === 0) await new Promise((resolve) => setImmediate(resolve));
     }
   }

@@ -157,6 +157,7 @@ export async function makeTargets(): Promise<Target[]> {
         encodeReply({
           accepted: 3,
           duplicates: 1,
+          unverified: 1,
           rejected: [{ index: 1, code: 'busy', detail: 'x' }],
           highSeq: 9,
           serverTimeNs: 5n,
@@ -244,7 +245,7 @@ async function tokenTarget(): Promise<Target> {
 function liveControlTarget(): Target {
   const id = '00000000-0000-4000-8000-000000000000';
   const hub = new Hub({ frameDeadlineMs: 250, viewerQueueBytesMax: 65_536, viewerSlowSecMax: 30 }, () => undefined);
-  const route = liveSocketRoute({ hub, viewerQueueBytesMax: 65_536, resolveSubject: async () => null });
+  const route = liveSocketRoute({ hub, viewerQueueBytesMax: 65_536, socketsMax: { user: 1, key: 1 }, resolveSubject: async () => null });
   const said = ['ping","id":7', 'auth","token":"x.y.z"', 'subscribe","channels":["ecg.ii","ppg"],"max_rate_hz":5', 'replay","after":12'];
   const request = { caller: { kind: 'user', subjectId: id }, query: { subject: id } } as unknown as RequestContext;
   return {

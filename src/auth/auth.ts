@@ -46,7 +46,7 @@ export class Auth {
   readonly #options: AuthOptions;
   /** By the credential itself, in this process's memory only: a digest of it was 7 % of a request. */
   readonly #cache = new Map<string, Entry>();
-  readonly #pending = new Map<string, Promise<Caller>>();
+  readonly #pending = new Map<string, { caller: Promise<Caller>; again: boolean }>();
   readonly #subjects = new Map<string, { value: Promise<{ projectId: string; subjectId: string | null }>; untilMs: number }>();
   readonly #origins = new Map<string, { allowed: boolean; untilMs: number }>();
   /** SDK keys that requests carried; `id` is null when there is no such key. */
@@ -105,6 +105,17 @@ export class Auth {
       return caller.kind === 'key' ? this.#narrow(caller, request) : caller;
     });
   };
+
+  /** Was the credential of this request verified here before, or is there none? It may have lost its right since. */
+  readonly isVerified = (request: AuthRequest): boolean => {
+    const secret = request.bearer ?? sessionOf(request);
+    return secret === null || this.#verified(request.bearer ?? `session ${secret}`);
+  };
+
+  /** Also while it is verified again: its entry is gone meanwhile. */
+  #verified(id: string): boolean {
+    return this.#cache.has(id) || this.#pending.get(id)?.again === true;
+  }
 
   /** Does this caller still stand? For sockets, which outlive the request that opened them. */
   async isValid(caller: Caller): Promise<boolean> {
@@ -203,10 +214,11 @@ export class Auth {
   #check(id: string, secret: string, isSession: boolean, entry: Entry | null): Promise<Caller> {
     let pending = this.#pending.get(id);
     if (pending === undefined) {
-      pending = this.#verify(id, secret, isSession, entry).finally(() => this.#pending.delete(id));
+      const caller = this.#verify(id, secret, isSession, entry).finally(() => this.#pending.delete(id));
+      pending = { caller, again: entry !== null };
       this.#pending.set(id, pending);
     }
-    return pending;
+    return pending.caller;
   }
 
   async #verify(id: string, secret: string, isSession: boolean, entry: Entry | null): Promise<Caller> {

@@ -29,6 +29,14 @@ export function checkAccess(access: Access, caller: Caller, method: string): voi
   }
 }
 
+/** May a socket that one caller opened go on as another? As the same person or operator, or by a key with the same reach and no fewer scopes. */
+export function mayContinue(before: Caller, after: Caller): boolean {
+  if (before.kind === 'operator') return after.kind === 'operator' && before.operatorId === after.operatorId;
+  if (before.kind === 'anonymous' || before.kind !== after.kind) return false;
+  if (before.orgId !== after.orgId || before.projectId !== after.projectId || before.subjectId !== after.subjectId) return false;
+  return before.kind === 'user' || (after.kind === 'key' && before.scopes.every((scope) => after.scopes.includes(scope)));
+}
+
 /** A key that stands for one user (direct mode) reads with `read` and changes with `write`; any other key needs the route's scope. */
 function checkScope(access: Access, caller: Caller & { kind: 'key' }, method: string): void {
   let needed = access.key;

@@ -14,11 +14,11 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Make a new key (`biosignal key create`), or mint a new token. An open socket hears this within a second of the revocation.',
   },
   credential_kind: {
-    when: 'A user token where an organization key is needed (minting tokens, projects, keys), or an organization key where the answer belongs to one person (their journal, their tasks).',
-    act: 'The endpoint names the kinds that it takes in `/api-docs`.',
+    when: 'A user token where an organization key is needed (minting tokens, projects, keys), or an organization key where the answer belongs to one person (their journal, their tasks). An open socket that was given (`auth`) a token of another person, or a key of another organization or project or with fewer scopes.',
+    act: 'The endpoint names the kinds that it takes in `/api-docs`. Open a new socket for another credential.',
   },
   token_expired: {
-    when: 'User tokens live for an hour. `bio-provider` says `bio:token:expiring` five minutes before.',
+    when: 'User tokens live for an hour. `bio-provider` says `bio:token:expiring` five minutes before. A socket whose key was replaced (`auth`) closes with this code when the earlier key is revoked: reconnect with the new one.',
     act: 'Have your backend mint a new one (`POST /api/v1/sdk/token`). An open socket can be renewed in band with `{"type":"auth","token":...}`.',
   },
   scope_missing: {
@@ -118,15 +118,15 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Set the clock, or leave `t0_unix_ns` and `sent_unix_ns` at 0. For this boot the stream keeps the epoch that it has.',
   },
   packet_conflict: {
-    when: 'The device used a sequence number of this boot for two different packets, most often after a restart that kept `boot_id` but lost the counter.',
-    act: 'A new `boot_id` whenever the sampling clock or the counter starts again. The packet that came first stays.',
+    when: 'The device used a sequence number of this boot for two different packets, most often after a restart that kept `boot_id` but lost the counter; or two devices have the same id and boot. Compared are `t0_device_ns`, `subject`, blocks, measurements and events, byte by byte; `sent_unix_ns`, `t0_unix_ns` and `firmware` may differ from one try to the next.',
+    act: 'A new `boot_id` whenever the sampling clock or the counter starts again. The packet that came first stays; the samples of this one can be sent under a number that is free. Operators find it in the audit log as `packet.conflict`, once per stream and minute.',
   },
   channel_limit: {
     when: 'More than 64 different channel descriptions in one boot: a gain or a unit that changes from packet to packet.',
     act: 'Describe a channel once and keep to it. Physical values belong into float samples with gain 1.',
   },
   rate_limited: {
-    when: 'More requests or packets than one credential or device may send a second (`BIO_REQUESTS_PER_SEC_MAX`, `BIO_DEVICE_PACKETS_PER_SEC_MAX`), or a socket that ignores its window.',
+    when: 'More requests or packets than one credential or device may send a second (`BIO_REQUESTS_PER_SEC_MAX`, `BIO_DEVICE_PACKETS_PER_SEC_MAX`); a socket that ignores its window; more open sockets or newly opened streams than one user or key may have (`BIO_USER_…` and `BIO_KEY_…` `INGEST_SOCKETS_MAX`, `LIVE_SOCKETS_MAX`, `STREAMS_PER_MIN_MAX`); or a wrong credential that was sent too often. `detail` says which.',
     act: 'Wait for `Retry-After` seconds. Nothing was kept or done: send the same again. Put more into one packet, more packets into one batch.',
   },
   busy: {

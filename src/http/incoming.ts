@@ -6,6 +6,7 @@ import { PipelineError } from '../errors.ts';
 import { checkAccess } from './access.ts';
 import { readBody } from './body.ts';
 import { COMPRESS_BYTES_MIN, compress, pickCoding } from './compress.ts';
+import type { CredentialGate } from './credential-gate.ts';
 import { checkOrigin, corsHeaders, preflightHeaders } from './cors.ts';
 import type { OriginAllowed } from './cors.ts';
 import { declaredLength, readHeaders } from './hygiene.ts';
@@ -42,8 +43,7 @@ export type Shared = Readonly<{
   socketPaths: ReadonlySet<string>;
   peerRules: PeerRules;
   limits: Readonly<Record<'api' | 'ingest', RateLimit>>;
-  /** Failed credentials by address. */
-  authFailures: RateLimit;
+  gate: CredentialGate;
   originAllowed: OriginAllowed;
   isStopping: () => boolean;
 }>;
@@ -140,34 +140,25 @@ export class Incoming {
 
   /** Who is it, may they, not too often, and from this page? null: answered already, as for a credential in the cache. */
   #authorize(route: Route): Promise<void> | null {
-    const { options, authFailures } = this.#shared;
     const headers = this.#headers;
-    const now = this.#startedMs;
-    if (authFailures.exhausted(this.#remoteAddress, now)) {
-      throw new PipelineError('rate_limited', 'Too many failed credentials from this address.', { retryAfterSec: 1 });
-    }
-    try {
-      const found = options.authenticate({
-        bearer: bearerOf(headers),
-        header: (name) => headers.get(name) ?? '',
-        method: this.#method,
-        access: route.access,
-      });
-      if (found instanceof Promise) {
-        return found.then(
-          (caller) => this.#permit(route, caller) ?? undefined,
-          (error: unknown) => this.#refuse(error, now),
-        );
-      }
-      return this.#permit(route, found);
-    } catch (error) {
-      return this.#refuse(error, now);
-    }
+    const request = {
+      bearer: this.#bearer(),
+      header: (name: string) => headers.get(name) ?? '',
+      method: this.#method,
+      access: route.access,
+    };
+    const found = this.#shared.gate.check(request, this.#remoteAddress);
+    if (!(found instanceof Promise)) return this.#permit(route, found);
+    return found.then((caller) => this.#permit(route, caller) ?? undefined);
   }
 
-  #refuse(error: unknown, now: number): never {
-    if (error instanceof PipelineError && error.code === 'credential_invalid') this.#shared.authFailures.take(this.#remoteAddress, now);
-    throw error;
+  /** A header that is no bearer is a failure too. */
+  #bearer(): string | null {
+    try {
+      return bearerOf(this.#headers);
+    } catch (error) {
+      throw this.#shared.gate.refusal(error, this.#remoteAddress);
+    }
   }
 
   #permit(route: Route, caller: Caller): Promise<void> | null {

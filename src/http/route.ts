@@ -126,6 +126,8 @@ export type SocketRoute = Readonly<{
   /** Subprotocol echoed to the client, e.g. `bio.v1`. */
   protocol: string;
   messageBytesMax: number;
+  /** Open sockets of one user over all tokens, and of one key or operator; above it 429. Absent: no limit. */
+  socketsMax?: Readonly<{ user: number; key: number }>;
   /** Bytes of unsent output a socket may hold before uWS drops or closes. */
   backpressureBytesMax: number;
   open: (request: RequestContext, socket: PeerSocket) => SocketHandlers;
@@ -142,7 +144,8 @@ export type PeerSocket = Readonly<{
   subscribe: (topic: string) => void;
   unsubscribe: (topic: string) => void;
   close: (code: ErrorCode | 'normal', detail: string) => void;
-  /** Replaces the caller after an in-band `auth`; the socket closes with token_expired at `expiresAtMs`. */
+  /** Replaces the caller after an in-band `auth`; the socket closes with token_expired at `expiresAtMs`, and at once when the new credential
+   *  is not of the same user, or of a key with the same reach. */
   authenticate: (token: string) => Promise<Caller>;
 }>;
 

@@ -7,8 +7,9 @@ import type { Row } from './incoming.ts';
 import type { Logger } from './logger.ts';
 import { onlyPeerOf } from './peer.ts';
 import { RateLimit } from './rate-limit.ts';
-import type { Authenticate, Caller, Reply, Route, SocketRoute } from './route.ts';
+import type { Authenticate, AuthRequest, Caller, Reply, Route, SocketRoute } from './route.ts';
 import { Router } from './router.ts';
+import { CredentialGate } from './credential-gate.ts';
 import { openCorkLender } from './cork-lender.ts';
 import { attachSockets } from './sockets.ts';
 import type { StaticMount } from './static-files.ts';
@@ -20,9 +21,6 @@ import { Preparing } from './validate.ts';
 
 /** Seconds of the sustained rate that may come at once. */
 const BURST_SEC = 4;
-/** Failed credentials of one address: per second, and as a burst of that many seconds. */
-const AUTH_FAILURES_PER_SEC = 5;
-const AUTH_BURST_SEC = 20;
 /** Schemas that no request has asked for yet are compiled so long after the start, ms, one at a time. */
 const PREPARE_AFTER_MS = 5000;
 const PREPARE_EVERY_MS = 20;
@@ -58,10 +56,12 @@ export type HttpOptions = Readonly<{
   sockets?: readonly SocketRoute[];
   statics?: readonly StaticMount[];
   authenticate: Authenticate;
+  /** Was the credential of this request verified by this process before? Absent: never. */
+  isVerified?: (request: AuthRequest) => boolean;
   originAllowed?: OriginAllowed;
   idempotency?: Idempotency;
   logger: Logger;
-  /** Failed credentials that one address may send per second, and AUTH_BURST_SEC times as many at once. Default 5. */
+  /** Failed credentials that one address may send per second, and 20 times as many at once. Default 5. */
   authFailuresPerSec?: number;
   ticks?: Ticks;
   /** Refuses what comes for a path before it is routed; null: goes on. Default: goes on. */
@@ -75,7 +75,7 @@ export type HttpServer = Readonly<{
   /** Sends one message to every subscriber of a topic, encoded once. */
   publish: (topic: string, bytes: Uint8Array, isBinary: boolean) => void;
   subscriberCount: (topic: string) => number;
-  /** Callers of the open sockets, one per socket. */
+  /** Callers of the open sockets: of each the present one, and those that it replaced. */
   callers: () => readonly Caller[];
   /** Closes sockets whose caller matches: revoked keys, deleted users. */
   closeSockets: (match: (caller: Caller) => boolean, code: 'credential_invalid' | 'shutting_down') => void;
@@ -100,13 +100,13 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     api: new RateLimit('api', config.requestsPerSecMax, BURST_SEC),
     ingest: new RateLimit('ingest', config.devicePacketsPerSecMax, BURST_SEC),
   };
-  const authFailures = new RateLimit('auth', options.authFailuresPerSec ?? AUTH_FAILURES_PER_SEC, AUTH_BURST_SEC);
+  const gate = new CredentialGate(options);
   const originAllowed = options.originAllowed ?? (() => false);
   const socketPaths = new Set((options.sockets ?? []).map((route) => route.path));
   let inFlight = 0;
   let stopping = false;
 
-  const shared = { options, router, socketPaths, peerRules, limits, authFailures, originAllowed, isStopping: () => stopping };
+  const shared = { options, router, socketPaths, peerRules, limits, gate, originAllowed, isStopping: () => stopping };
   const ended = (): void => void (inFlight -= 1);
   app.any('/*', (res, req) => {
     const startedMs = performance.now();
@@ -116,7 +116,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   });
 
   const lender = (options.sockets ?? []).length === 0 ? null : await openCorkLender(uws);
-  const sockets = attachSockets(app, uws, { ...options, originAllowed, ticks, peerRules, isStopping: () => stopping }, lender);
+  const sockets = attachSockets(app, uws, { ...options, gate, originAllowed, ticks, peerRules, isStopping: () => stopping }, lender);
   const listening = await new Promise<UwsListenSocket | false>((resolve) => {
     // Exclusive: without it a second service would share the port (SO_REUSEPORT) and take every other connection.
     app.listen(config.host, config.port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);

@@ -1,24 +1,26 @@
 /** WebSocket endpoints: the handshake with its credential, the budget of each socket, and its end.
  *
- *  A socket is `live` from the upgrade until it closes. It closes with 4001 when its token expires, with 4502 when its credential is
- *  revoked, with 4013 when the service stops, and with 4010 when its peer takes the event loop for itself: uWebSockets.js reads one socket
+ *  A socket is `live` from the upgrade until it closes. It closes with 4001 when its token expires or a key that it had before is revoked,
+ *  with 4502 when its credential is revoked, with 4503 when it is given one of somebody else, with 4013 when the service stops, and with 4010 when its peer takes the event loop for itself: uWebSockets.js reads one socket
  *  for as long as it has bytes, so within one turn of the loop a socket may use TURN_MS_MAX of handler time and TURN_BYTES_MAX of input.
  *  Only the time of its own messages counts: what others take of the same turn is not its fault. */
 import { errorTable, PipelineError } from '../errors.ts';
 import type { CorkLender } from './cork-lender.ts';
 import type { ErrorCode } from '../errors.ts';
-import { checkAccess } from './access.ts';
+import { checkAccess, mayContinue } from './access.ts';
+import type { CredentialGate } from './credential-gate.ts';
 import { checkOrigin } from './cors.ts';
 import type { OriginAllowed } from './cors.ts';
 import { readHeaders } from './hygiene.ts';
+import type { Headers } from './hygiene.ts';
 import type { Logger } from './logger.ts';
 import { peerOf } from './peer.ts';
 import type { PeerRules } from './peer.ts';
 import { problemReply } from './problem.ts';
 import { writeReply } from './reply.ts';
 import type { Wire } from './reply.ts';
-import type { Authenticate, Caller, PeerSocket, RequestContext, SocketHandlers, SocketRoute } from './route.ts';
-import { addressOf, bearerOf, newRequestId, requestIdOf } from './request.ts';
+import type { Caller, PeerSocket, RequestContext, SocketHandlers, SocketRoute } from './route.ts';
+import { addressOf, bearerOf, callerKey, newRequestId, requestIdOf } from './request.ts';
 import type { Ticks } from './ticks.ts';
 import type { Uws, UwsApp, UwsRequest, UwsResponse, UwsSocket, UwsUpgradeContext } from './uws.ts';
 import { compileQuery } from './validate.ts';
@@ -33,13 +35,17 @@ const IDLE_SEC = 60;
 /** Expired tokens are looked for this often. */
 const EXPIRY_CHECK_MS = 250;
 const REASON_BYTES_MAX = 123;
+/** Keys that one socket may have had. */
+const FORMER_MAX = 8;
+/** What a client above its number of sockets is told to wait, s. */
+const SOCKETS_RETRY_SEC = 30;
 const BEARER = 'bio.bearer.';
 /** How a page names its SDK key: browsers cannot send the header `sdk-key` with a WebSocket. */
 const SDK_KEY = 'bio.sdk.';
 
 export type SocketOptions = Readonly<{
   sockets?: readonly SocketRoute[];
-  authenticate: Authenticate;
+  gate: CredentialGate;
   originAllowed: OriginAllowed;
   peerRules: PeerRules;
   logger: Logger;
@@ -52,7 +58,10 @@ type Data = {
   readonly route: SocketRoute;
   request: Omit<RequestContext, 'caller'> | null;
   readonly kept: ReadonlyMap<string, string>;
+  readonly remoteAddress: string;
   caller: Caller;
+  /** Keys that it replaced: their end is the socket's too. */
+  former: readonly Caller[];
   live: Live | null;
 };
 
@@ -60,6 +69,7 @@ type Data = {
 const keptHeaders = ['project-key', 'xuser-id', 'origin', 'sdk-key'] as const;
 const NO_HEADERS: ReadonlyMap<string, string> = new Map();
 const NEVER = new AbortController().signal;
+const NOBODY: readonly Caller[] = [];
 
 export type Sockets = Readonly<{
   count: () => number;
@@ -71,6 +81,7 @@ export type Sockets = Readonly<{
 /** Registers every socket route on the app. @param lender whose cork is borrowed while no socket is open; null: nobody's */
 export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, lender: CorkLender | null): Sockets {
   const open = new Set<Live>();
+  const counts: Counts = new Map();
   // One sweep for all: a timer per socket holds 200 bytes.
   const stop = options.ticks.every(EXPIRY_CHECK_MS, () => {
     const nowMs = Date.now();
@@ -85,12 +96,13 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, len
       idleTimeout: IDLE_SEC,
       sendPingsAutomatically: true,
       compression: uws.DISABLED, // permessage-deflate costs 7-12x per message
-      upgrade: (res, req, upgradeContext) => upgrade({ open, lender }, res, req, upgradeContext, route, readQuery, options),
+      upgrade: (res, req, upgradeContext) => upgrade({ open, lender }, counts, res, req, upgradeContext, route, readQuery, options),
       open: (ws) => {
         const data = ws.getUserData();
         const live = new Live(ws, data, options);
         data.live = live;
         open.add(live);
+        count(counts, live.countKey, 1);
         live.start();
       },
       message: (ws, message, isBinary) => ws.getUserData().live?.receive(message, isBinary),
@@ -99,6 +111,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, len
         const { live } = ws.getUserData();
         if (live === null) return;
         open.delete(live);
+        count(counts, live.countKey, -1);
         live.ended();
       },
     });
@@ -106,15 +119,42 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, len
   return {
     stop,
     count: () => open.size,
-    callers: () => Array.from(open, (live) => live.caller),
+    callers: () => Array.from(open).flatMap((live) => [live.caller, ...live.former]),
     closeMatching: (match, code) => {
-      for (const live of open) if (match(live.caller)) live.close(code, errorTable[code].title);
+      for (const live of open) {
+        if (match(live.caller)) live.close(code, errorTable[code].title);
+        else if (live.former.some(match)) live.close('token_expired', 'A key that this socket had before was revoked; reconnect.');
+      }
     },
   };
 }
 
+/** Open sockets by path and caller. */
+type Counts = Map<string, number>;
+
+function count(counts: Counts, key: string, by: 1 | -1): void {
+  const n = (counts.get(key) ?? 0) + by;
+  if (n === 0) counts.delete(key);
+  else counts.set(key, n);
+}
+
+function countKeyOf(route: SocketRoute, caller: Caller): string {
+  return `${route.path} ${callerKey(caller)}`;
+}
+
+/** @throws PipelineError rate_limited when the caller has as many sockets as it may */
+function checkCount(counts: Counts, route: SocketRoute, caller: Caller): void {
+  if (route.socketsMax === undefined) return;
+  const max = caller.kind === 'user' ? route.socketsMax.user : route.socketsMax.key;
+  if ((counts.get(countKeyOf(route, caller)) ?? 0) < max) return;
+  throw new PipelineError('rate_limited', `${max} sockets of this credential are open on ${route.path}, which is the limit.`, {
+    retryAfterSec: SOCKETS_RETRY_SEC,
+  });
+}
+
 function upgrade(
   corks: Corks,
+  counts: Counts,
   res: UwsResponse,
   req: UwsRequest,
   upgradeContext: UwsUpgradeContext,
@@ -133,38 +173,43 @@ function upgrade(
     const headers = readHeaders(req);
     requestId = requestIdOf(headers);
     if (options.isStopping()) throw new PipelineError('shutting_down', 'The service is stopping.');
+    if (!isUpgrade(headers)) throw new PipelineError('bad_request', 'Send Upgrade: websocket and Connection: Upgrade.');
     if (headers.get('sec-websocket-version') !== '13') throw new PipelineError('bad_request', 'Sec-WebSocket-Version must be 13.');
     const peer = peerOf(addressOf(res, options.peerRules), headers, options.peerRules);
     const offered = (headers.get('sec-websocket-protocol') ?? '')
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
-    const bearer = subprotocolBearer(offered) ?? bearerOf(headers);
+    const bearer = bearerIn(offered, headers, options.gate, peer.address);
     const sdkKey = offered.find((item) => item.startsWith(SDK_KEY));
     if (sdkKey !== undefined) headers.set('sdk-key', sdkKey.slice(SDK_KEY.length));
-    const found = options.authenticate({ bearer, header: (name) => headers.get(name) ?? '', method: 'GET', access: route.access });
-    const caller = found instanceof Promise ? await found : found;
+    const request = { bearer, header: (name: string) => headers.get(name) ?? '', method: 'GET', access: route.access };
+    let caller = await options.gate.check(request, peer.address);
     checkAccess(route.access, caller, 'GET');
     const origin = headers.get('origin') ?? '';
-    if (origin !== '' && caller.kind !== 'user') await checkOrigin(origin, caller, headers, options.originAllowed);
+    if (origin !== '' && caller.kind !== 'user') {
+      await checkOrigin(origin, caller, headers, options.originAllowed);
+      caller = await options.gate.check(request, peer.address); // revoked meanwhile: nobody would close this socket
+    }
     const query = readQuery(queryText);
     if (offered.length > 0 && !offered.includes(route.protocol)) {
       throw new PipelineError('bad_request', `Offer the subprotocol ${route.protocol}.`);
     }
     if (wire.aborted) return;
-    const request = {
+    const context = {
       params: {},
       query,
       body: null,
-      header: (name: string) => headers.get(name) ?? '',
+      header: request.header,
       requestId,
       signal: NEVER,
       remoteAddress: peer.address,
     };
+    checkCount(counts, route, caller);
     wire.replied = true;
     upgradeUncorked(corks, res, () => {
       res.upgrade<Data>(
-        { route, request, kept: keptOf(headers), caller, live: null },
+        { route, request: context, kept: keptOf(headers), remoteAddress: peer.address, caller, former: NOBODY, live: null },
         headers.get('sec-websocket-key') ?? '',
         offered.length > 0 ? route.protocol : '',
         '',
@@ -180,9 +225,24 @@ function upgrade(
   });
 }
 
+/** The library takes any request with a Sec-WebSocket-Key for an upgrade (RFC 6455 section 4.2.1 asks for both). */
+function isUpgrade(headers: Headers): boolean {
+  const asksFor = (name: string, token: string): boolean =>
+    (headers.get(name) ?? '').split(',').some((item) => item.trim().toLowerCase() === token);
+  return asksFor('upgrade', 'websocket') && asksFor('connection', 'upgrade');
+}
+
 function keptOf(headers: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   const kept = keptHeaders.filter((name) => headers.has(name));
   return kept.length === 0 ? NO_HEADERS : new Map(kept.map((name) => [name, headers.get(name) ?? '']));
+}
+
+function bearerIn(offered: readonly string[], headers: Headers, gate: CredentialGate, address: string): string | null {
+  try {
+    return subprotocolBearer(offered) ?? bearerOf(headers);
+  } catch (error) {
+    throw gate.refusal(error, address);
+  }
 }
 
 /** The credential among the offered subprotocols: browsers cannot set headers on a WebSocket, and an address would end in logs. */
@@ -232,6 +292,8 @@ function currentTurn(): number {
 class Live implements PeerSocket {
   handlers: SocketHandlers | null = null;
   readonly id: number;
+  /** It stays counted for the caller who opened it. */
+  readonly countKey: string;
   readonly #ws: UwsSocket<Data>;
   readonly #data: Data;
   readonly #options: SocketOptions;
@@ -246,10 +308,15 @@ class Live implements PeerSocket {
     this.#options = options;
     lastSocketId += 1;
     this.id = lastSocketId;
+    this.countKey = countKeyOf(data.route, data.caller);
   }
 
   get caller(): Caller {
     return this.#data.caller;
+  }
+
+  get former(): readonly Caller[] {
+    return this.#data.former;
   }
 
   start(): void {
@@ -298,18 +365,19 @@ class Live implements PeerSocket {
   }
 
   async authenticate(token: string): Promise<Caller> {
-    const { route, kept, caller: before } = this.#data;
-    const caller = await this.#options.authenticate({
-      bearer: token,
-      header: (name) => kept.get(name) ?? '',
-      method: 'GET',
-      access: route.access,
-    });
-    checkAccess(route.access, caller, 'GET');
-    // The socket was opened for one user: a token may renew that, never change it.
-    if (before.kind !== caller.kind || (before.kind === 'user' && caller.kind === 'user' && before.subjectId !== caller.subjectId)) {
-      throw new PipelineError('credential_kind', 'The new token is not of the user who opened the socket.');
+    const { route, kept, remoteAddress } = this.#data;
+    const request = { bearer: token, header: (name: string) => kept.get(name) ?? '', method: 'GET', access: route.access };
+    const caller = await this.#options.gate.check(request, remoteAddress);
+    // A new credential may renew the right of whom the socket was opened for, never move or lessen it.
+    const { caller: before, former } = this.#data;
+    const isOther = before.kind === 'key' && caller.kind === 'key' && before.keyId !== caller.keyId;
+    if (!mayContinue(before, caller) || (isOther && former.length >= FORMER_MAX)) {
+      const why = 'The new credential is not of the user, or not of a key with the same reach, for whom the socket was opened.';
+      this.close('credential_kind', why);
+      throw new PipelineError('credential_kind', why);
     }
+    checkAccess(route.access, caller, 'GET');
+    if (isOther) this.#data.former = [...former, before];
     this.#data.caller = caller;
     return caller;
   }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isRejected } from '../errors.ts';
-import type { Block, Packet } from '../proto/packet-codec.ts';
+import type { Block, DecodedPacket } from '../proto/packet-codec.ts';
 import type { ChannelConfig } from '../signal.ts';
 import { gridIndex } from '../signal.ts';
 import { admitPacket, defaultAdmissionLimits, gridIndexOf } from './admit.ts';
@@ -31,8 +31,10 @@ function block(over: Partial<Block> = {}, config: Partial<ChannelConfig> = {}): 
   return { channel: { ...ecg, ...config }, tOffsetNs: 0, samples: new Int32Array(25), qmask: null, ...over };
 }
 
-function packet(over: Partial<Packet> = {}): Packet {
+/** Its hash tells only its start apart. */
+function packet(over: Partial<DecodedPacket> = {}): DecodedPacket {
   return {
+    contentHash: Number((over.t0DeviceNs ?? 0n) / SEC),
     schemaVersion: 1,
     deviceId: 'device',
     bootId: '00'.repeat(16),
@@ -49,13 +51,13 @@ function packet(over: Partial<Packet> = {}): Packet {
   };
 }
 
-function admitted(p: Packet, s: Session): Admitted {
+function admitted(p: DecodedPacket, s: Session): Admitted {
   const result = admitPacket(p, s, limits, NOW);
   if (isRejected(result) || result.kind !== 'admitted') throw new Error(JSON.stringify(result));
   return result;
 }
 
-const code = (p: Packet, s: Session, over: Partial<typeof limits> = {}): string => {
+const code = (p: DecodedPacket, s: Session, over: Partial<typeof limits> = {}): string => {
   const result = admitPacket(p, s, { ...limits, ...over }, NOW);
   return isRejected(result) ? result.code : result.kind;
 };
@@ -112,14 +114,34 @@ describe('admitPacket', () => {
     s.apply(admitted(packet(), s));
     expect(code(packet(), s)).toBe('duplicate');
     expect(code(packet({ t0DeviceNs: 11n * SEC }), s)).toBe('packet_conflict');
+    expect(code(packet({ contentHash: 7 }), s)).toBe('packet_conflict');
+    expect(code(packet({ subject: 'other' }), s)).toBe('packet_conflict');
+  });
+
+  it('asks for older numbers, and says when nobody knows', () => {
+    const s = session();
+    for (const seq of [0, 1, 64, 70]) s.apply(admitted(packet({ seq, contentHash: seq }), s));
+    const repeat = (seq: number, contentHash = seq): unknown => {
+      const result = admitPacket(packet({ seq, contentHash }), s, limits, NOW);
+      return isRejected(result) ? result.code : result.kind === 'duplicate' ? result.content : result.kind;
+    };
+    expect([repeat(0), repeat(64), repeat(70)]).toEqual(['unknown', 'same', 'same']);
+    const hashes = new Float64Array(256).fill(NaN);
+    hashes[0] = 0;
+    s.recalled = { firstSeq: 0, hashes };
+    expect([repeat(0), repeat(0, 5), repeat(1)]).toEqual(['same', 'packet_conflict', 'unverified']);
+    s.apply(admitted(packet({ seq: 3, contentHash: 33 }), s)); // late, within what was recalled
+    expect([repeat(3, 33), repeat(3)]).toEqual(['same', 'packet_conflict']);
+    s.recalled = { firstSeq: 256, hashes };
+    expect(repeat(3, 33)).toBe('unknown');
   });
 
   it('takes a repeat for a repeat after an older packet came late', () => {
     const s = session();
-    const at = (seq: number): Packet => packet({ seq, t0DeviceNs: BigInt(seq) * SEC });
-    s.apply(admitted(at(38), s));
-    s.apply(admitted(at(6), s)); // 32 behind: the same place in the table of recent times
-    expect(code(at(38), s)).toBe('duplicate');
+    const at = (seq: number): DecodedPacket => packet({ seq, t0DeviceNs: BigInt(seq) * SEC });
+    s.apply(admitted(at(70), s));
+    s.apply(admitted(at(6), s)); // 64 behind: the same place in the table of recent hashes
+    expect(code(at(70), s)).toBe('duplicate');
   });
 
   it('marks packets behind the reorder window as backfill', () => {

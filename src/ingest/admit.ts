@@ -1,15 +1,16 @@
 /** Decides whether a decoded packet may be stored, and puts its samples on the stream's grid. Pure: bad data is a value with a code. */
 import type { Rejected } from '../errors.ts';
 import { rejected } from '../errors.ts';
-import type { Packet } from '../proto/packet-codec.ts';
+import type { DecodedPacket, Packet } from '../proto/packet-codec.ts';
 import type { ChannelConfig, ChannelNo, SampleRun } from '../signal.ts';
 import { gridIndex } from '../signal.ts';
 import { bigintOf, numberOf } from './bigints.ts';
-import type { Session } from './session.ts';
+import type { Repeat, Session } from './session.ts';
 import { sameChannel } from './session.ts';
 import type { Admitted } from './sink.ts';
 
-export type Duplicate = Readonly<{ kind: 'duplicate'; seq: number }>;
+/** A number that was received before. `unknown`: whether with the same content is to be asked, `unverified`: cannot be known any more. */
+export type Duplicate = Readonly<{ kind: 'duplicate'; seq: number; content: Exclude<Repeat, 'other'> }>;
 
 export type AdmissionLimits = Readonly<{
   /** Channel configurations of one stream. */
@@ -65,18 +66,23 @@ export function packetEndNs(packet: Packet): bigint {
 }
 
 /** Changes nothing: `session.apply` enters the result. @param nowNs Unix ns */
-export function admitPacket(packet: Packet, session: Session, limits: AdmissionLimits, nowNs: bigint): Admitted | Duplicate | Rejected {
+export function admitPacket(
+  packet: DecodedPacket,
+  session: Session,
+  limits: AdmissionLimits,
+  nowNs: bigint,
+): Admitted | Duplicate | Rejected {
   if (packet.subject !== session.subjectText) {
-    return rejected('packet_invalid', `subject changed within boot ${session.bootId}`);
+    const code = session.seqs.has(packet.seq) ? 'packet_conflict' : 'packet_invalid';
+    return rejected(code, `subject changed within boot ${session.bootId}`);
   }
   const t0DeviceNs = packet.t0DeviceNs;
   if (t0DeviceNs >= DEVICE_NS_MAX) return rejected('packet_invalid', `t0_device_ns ${t0DeviceNs} is 2^62 or more`);
   const seq = packet.seq;
   if (session.seqs.has(seq)) {
-    if (session.conflicts(seq, t0DeviceNs)) {
-      return rejected('packet_conflict', `seq ${seq} was received before with another t0_device_ns`);
-    }
-    return { kind: 'duplicate', seq };
+    const content = session.compare(seq, packet.contentHash);
+    if (content === 'other') return rejected('packet_conflict', `seq ${seq} was received before with other content`);
+    return { kind: 'duplicate', seq, content };
   }
   if (session.seqs.rangeCount >= limits.seqRangesMax && session.seqs.opensRange(seq)) {
     return rejected('packet_invalid', `seq ${seq} would make more than ${limits.seqRangesMax} gaps in the stream`);
@@ -144,6 +150,7 @@ export function admitPacket(packet: Packet, session: Session, limits: AdmissionL
   return {
     kind: 'admitted',
     seq,
+    contentHash: packet.contentHash,
     runs,
     newChannels,
     measurements: packet.measurements,

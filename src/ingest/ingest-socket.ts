@@ -5,7 +5,7 @@
  *
  *  Modes of a socket
  *  - taking: a message is decoded, admitted and offered as it arrives.
- *  - waiting: a stream is being opened, the sink is busy, or the packet budget is used up. Messages are copied into a queue; when the cause is
+ *  - waiting: a stream is being opened, older numbers are recalled, the sink is busy, or the packet budget is used up. Messages are copied into a queue; when the cause is
  *    gone the queue is worked off in order, and the socket is taking again. A queue over its bounds closes the socket as rate_limited:
  *    the client sent more than its window.
  *  - draining: the service stops. New messages are ignored (unsettled, so the client sends them again elsewhere); when all earlier ones are
@@ -13,7 +13,7 @@
 import type { Rejected } from '../errors.ts';
 import { isRejected, PipelineError } from '../errors.ts';
 import type { Caller, PeerSocket, SocketHandlers, SocketRoute } from '../http/route.ts';
-import type { Packet } from '../proto/packet-codec.ts';
+import type { DecodedPacket } from '../proto/packet-codec.ts';
 import type { Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
 import type { CommitWaiter } from './commit.ts';
@@ -47,6 +47,7 @@ type Group = {
   commit: Commit | null;
   accepted: number;
   duplicates: number;
+  unverified: number;
   rejections: Rejection[] | null;
   /** Highest sequence number among its packets. */
   highSeq: number;
@@ -55,7 +56,17 @@ type Group = {
 };
 
 function newGroup(): Group {
-  return { session: null, commit: null, accepted: 0, duplicates: 0, rejections: null, highSeq: 0, receivedMs: 0, settled: false };
+  return {
+    session: null,
+    commit: null,
+    accepted: 0,
+    duplicates: 0,
+    unverified: 0,
+    rejections: null,
+    highSeq: 0,
+    receivedMs: 0,
+    settled: false,
+  };
 }
 
 function emptied(group: Group): Group {
@@ -63,6 +74,7 @@ function emptied(group: Group): Group {
   group.commit = null;
   group.accepted = 0;
   group.duplicates = 0;
+  group.unverified = 0;
   group.rejections = null;
   group.highSeq = 0;
   return group;
@@ -94,6 +106,7 @@ export class IngestSockets {
       access: { key: 'ingest', userToken: 'own' },
       protocol: 'bio.v1',
       messageBytesMax: this.#ingest.config.packetBytesMax,
+      socketsMax: { user: this.#ingest.config.userIngestSocketsMax, key: this.#ingest.config.keyIngestSocketsMax },
       backpressureBytesMax: 64 * 1024,
       open: (request, peer) => {
         const socket = new IngestSocket(this.#ingest, peer, request.caller, this);
@@ -168,6 +181,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   /** Not yet told. */
   #accepted = 0;
   #duplicates = 0;
+  #unverified = 0;
   #rejections: Rejection[] = [];
   #highSeq = 0;
   #ackPlanned = false;
@@ -230,6 +244,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
 
   async #authenticate(token: string): Promise<void> {
     this.#caller = await this.#peer.authenticate(token);
+    this.#session = null; // whether the new caller may write to it is asked again
     this.#peer.sendText('{"type":"auth"}');
   }
 
@@ -266,7 +281,8 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
       }
       if (isRejected(found)) {
         this.#ingest.countRejected(found);
-        this.#reject(found, nowMs);
+        if (found.code === 'rate_limited') this.#fail(new PipelineError(found.code, found.detail));
+        else this.#reject(found, nowMs);
         return null;
       }
       session = found;
@@ -280,10 +296,11 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
     if (isRejected(opened)) this.#refusal = opened;
   }
 
-  #offer(session: Session, packet: Packet, bytes: Uint8Array, receivedNs: bigint, nowMs: number): Promise<unknown> | null {
+  #offer(session: Session, packet: DecodedPacket, bytes: Uint8Array, receivedNs: bigint, nowMs: number): Promise<unknown> | null {
     const offered = this.#tryOffer(session, packet, bytes, receivedNs);
     if (offered === null) return null;
     if (offered === 'busy') return delay(BUSY_RETRY_MS);
+    if (offered === 'recall') return this.#ingest.recall(session, packet.seq);
     if (isRejected(offered)) {
       this.#reject(offered, nowMs);
       return null;
@@ -292,7 +309,10 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
     const accepted = offered instanceof Commit;
     const group = this.#groupFor(session, accepted ? offered : offered.commit, nowMs);
     if (accepted) group.accepted++;
-    else group.duplicates++;
+    else {
+      group.duplicates++;
+      if (offered.unverified) group.unverified++;
+    }
     if (packet.seq > group.highSeq) group.highSeq = packet.seq;
     this.#received++;
     if (group.commit === null) this.#advance();
@@ -300,9 +320,9 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   }
 
   /** null: the database is away and the connection is closed. Closed, not rejected: the device sends again from its oldest packet, in order. */
-  #tryOffer(session: Session, packet: Packet, bytes: Uint8Array, receivedNs: bigint): Offered | null {
+  #tryOffer(session: Session, packet: DecodedPacket, bytes: Uint8Array, receivedNs: bigint): Offered | null {
     try {
-      return this.#ingest.offer(session, packet, bytes, receivedNs);
+      return this.#ingest.offer(session, packet, bytes, receivedNs, this.#caller);
     } catch (error) {
       this.#fail(error);
       return null;
@@ -359,6 +379,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
       done++;
       this.#accepted += group.accepted;
       this.#duplicates += group.duplicates;
+      this.#unverified += group.unverified;
       this.#settled += group.accepted + group.duplicates + (group.rejections?.length ?? 0);
       if (group.rejections !== null) for (const item of group.rejections) this.#rejections.push(item);
       if (group.session !== null) this.#highSeq = Math.max(group.session.durableHigh, group.highSeq);
@@ -397,6 +418,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
         encodeReply({
           accepted: this.#accepted,
           duplicates: this.#duplicates,
+          unverified: this.#unverified,
           rejected: this.#rejections,
           highSeq: this.#highSeq,
           serverTimeNs: unixNowNs(),
@@ -413,6 +435,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
       this.#ackedMs = performance.now();
       this.#accepted = 0;
       this.#duplicates = 0;
+      this.#unverified = 0;
       if (this.#rejections.length > 0) this.#rejections = [];
     }
     if (this.#draining && this.#groups.length === 0 && this.#queue === null) this.end();

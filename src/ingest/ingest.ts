@@ -5,7 +5,7 @@ import { isRejected } from '../errors.ts';
 import type { Caller } from '../http/route.ts';
 import { Tally } from '../metrics.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Packet, PacketLimits } from '../proto/packet-codec.ts';
+import type { DecodedPacket, PacketLimits } from '../proto/packet-codec.ts';
 import { decodePacket, defaultPacketLimits } from '../proto/packet-codec.ts';
 import { Commit } from './commit.ts';
 import type { AdmissionLimits } from './admit.ts';
@@ -22,15 +22,45 @@ const SESSIONS_MAX = 200_000;
 const TIMED_EVERY = 16;
 /** The clock fit takes a pair this often. */
 const CLOCK_PAIR_MS = 200;
+/** Numbers that are recalled at once, and sessions that hold such a stretch: 1 MB. */
+const RECALL_COUNT = 256;
+const RECALLED_MAX = 512;
+/** Conflicts of one stream are told this often. */
+const CONFLICT_TOLD_MS = 60_000;
 
-export type IngestConfig = Pick<Config, 'packetBytesMax' | 'batchBytesMax' | 'reorderWindowMs' | 'devicePacketsPerSecMax'>;
+export type IngestConfig = Pick<
+  Config,
+  | 'packetBytesMax'
+  | 'batchBytesMax'
+  | 'reorderWindowMs'
+  | 'devicePacketsPerSecMax'
+  | 'userIngestSocketsMax'
+  | 'keyIngestSocketsMax'
+  | 'userStreamsPerMinMax'
+  | 'keyStreamsPerMinMax'
+>;
 
 /** What became of one packet: the commit that it travels in, a duplicate (with the commit of its first copy, null when that is durable),
- *  'busy', or why not. */
-export type Offered = Commit | DuplicateOf | 'busy' | Rejected;
-export type DuplicateOf = Readonly<{ commit: Commit | null }>;
+ *  'recall' (call recall(), then offer it again), 'busy', or why not. */
+export type Offered = Commit | DuplicateOf | 'recall' | 'busy' | Rejected;
+export type DuplicateOf = Readonly<{
+  commit: Commit | null;
+  /** A packet with this number is durable; whether with the same content is not known any more. */
+  unverified: boolean;
+}>;
 
-const DUPLICATE: DuplicateOf = { commit: null };
+/** Packets that were refused because another one has their number. */
+export type Conflict = Readonly<{ caller: Caller; session: Session; seq: number; count: number }>;
+
+export type IngestListeners = Readonly<{
+  /** Called with errors that devices are answered `unavailable` for. */
+  onFault?: (message: string, cause: unknown) => void;
+  /** Called at most once per stream and minute. */
+  onConflict?: (conflict: Conflict) => void;
+}>;
+
+const DUPLICATE: DuplicateOf = { commit: null, unverified: false };
+const UNVERIFIED: DuplicateOf = { commit: null, unverified: true };
 
 export class Ingest {
   readonly sessions: SessionTable;
@@ -39,31 +69,27 @@ export class Ingest {
   readonly config: IngestConfig;
   readonly #sink: PacketSink;
   readonly #metrics: Metrics | null;
-  readonly #onFault: (message: string, cause: unknown) => void;
+  readonly #listeners: IngestListeners;
   /** The newest commit. */
   #commit: Commit | null = null;
   /** A few, one per group commit under way. A repeat is rare, so packets are looked for in them instead of being entered per session. */
   readonly #unsettled = new Set<Commit>();
+  /** Sessions with a recalled stretch, the one that was recalled last at the end. */
+  readonly #recalled = new Set<Session>();
   readonly #acceptedCount: Tally;
   readonly #duplicateCount: Tally;
   readonly #busyCount: Tally;
   readonly #rejectedCount: Tally;
   #ackCount = 0;
 
-  /** @param onFault hears of errors that devices are answered `unavailable` for */
-  constructor(
-    sink: PacketSink,
-    config: IngestConfig,
-    metrics: Metrics | null = null,
-    onFault: (message: string, cause: unknown) => void = () => undefined,
-  ) {
-    this.#onFault = onFault;
+  constructor(sink: PacketSink, config: IngestConfig, metrics: Metrics | null = null, listeners: IngestListeners = {}) {
+    this.#listeners = listeners;
     this.#sink = sink;
     this.#metrics = metrics;
     this.config = config;
     this.packetLimits = { ...defaultPacketLimits, packetBytesMax: config.packetBytesMax };
     this.admissionLimits = { ...defaultAdmissionLimits, reorderWindowMs: config.reorderWindowMs };
-    this.sessions = new SessionTable(sink, SESSIONS_MAX);
+    this.sessions = new SessionTable(sink, SESSIONS_MAX, { user: config.userStreamsPerMinMax, key: config.keyStreamsPerMinMax });
     const tally = (outcome: string): Tally => metrics?.packets.tally({ outcome }) ?? new Tally();
     this.#acceptedCount = tally('accepted');
     this.#duplicateCount = tally('duplicate');
@@ -72,28 +98,32 @@ export class Ingest {
   }
 
   /** Bad bytes are a value with a code. */
-  decode(bytes: Uint8Array): Packet | Rejected {
+  decode(bytes: Uint8Array): DecodedPacket | Rejected {
     const packet = decodePacket(bytes, this.packetLimits);
     if (isRejected(packet)) this.countRejected(packet);
     return packet;
   }
 
-  find(caller: Caller, packet: Packet, receivedNs: bigint): Session | Rejected | Promise<Session | Rejected> {
+  find(caller: Caller, packet: DecodedPacket, receivedNs: bigint): Session | Rejected | Promise<Session | Rejected> {
     return this.sessions.find(caller, packet, receivedNs);
   }
 
   /** Admits a packet to its session and hands it to the sink. @param bytes the packet as received; not kept by this call */
-  offer(session: Session, packet: Packet, bytes: Uint8Array, receivedNs: bigint): Offered {
+  offer(session: Session, packet: DecodedPacket, bytes: Uint8Array, receivedNs: bigint, caller: Caller): Offered {
     const nowMs = performance.now();
     session.lastUsedMs = nowMs;
     const admitted = admitPacket(packet, session, this.admissionLimits, receivedNs);
     if (isRejected(admitted)) {
       this.countRejected(admitted);
+      if (admitted.code === 'packet_conflict') this.#noteConflict(session, packet.seq, caller, nowMs);
       return admitted;
     }
     if (admitted.kind === 'duplicate') {
+      if (admitted.content === 'unknown') return 'recall';
       this.#duplicateCount.inc();
-      return session.unsettledCount === 0 ? DUPLICATE : this.#duplicateOf(session, admitted.seq);
+      if (admitted.content === 'unverified') return UNVERIFIED;
+      const commit = this.#commitOf(session, admitted.seq);
+      return commit === null ? DUPLICATE : { commit, unverified: false };
     }
     session.apply(admitted);
     let durable: Promise<void> | 'busy';
@@ -129,10 +159,40 @@ export class Ingest {
     this.#sink.hurry();
   }
 
-  /** A repeat waits for the commit of its first copy. */
-  #duplicateOf(session: Session, seq: number): DuplicateOf {
-    for (const commit of this.#unsettled) if (commit.has(session, seq)) return { commit };
-    return DUPLICATE;
+  /** Fetches what is stored of an older number and its neighbours, so that a packet with it can be offered again.
+   *  @throws PipelineError unavailable when the database is away */
+  async recall(session: Session, seq: number): Promise<void> {
+    const commit = this.#commitOf(session, seq);
+    if (commit !== null) {
+      this.#sink.hurry();
+      await commit.durable.catch(() => undefined); // not kept: its number is free again
+    }
+    if (session.closed || !session.seqs.has(seq)) return;
+    const firstSeq = seq - (seq % RECALL_COUNT);
+    const hashes = await this.#sink.packetHashes(session.streamId, firstSeq, RECALL_COUNT);
+    session.recalled = { firstSeq, hashes };
+    this.#recalled.delete(session);
+    this.#recalled.add(session);
+    if (this.#recalled.size > RECALLED_MAX) {
+      const oldest = this.#recalled.values().next().value!;
+      oldest.recalled = null;
+      this.#recalled.delete(oldest);
+    }
+  }
+
+  /** The commit in which a packet is on its way; null when it is durable. */
+  #commitOf(session: Session, seq: number): Commit | null {
+    if (session.unsettledCount === 0) return null;
+    for (const commit of this.#unsettled) if (commit.has(session, seq)) return commit;
+    return null;
+  }
+
+  #noteConflict(session: Session, seq: number, caller: Caller, nowMs: number): void {
+    session.conflictCount++;
+    if (nowMs - session.conflictToldMs < CONFLICT_TOLD_MS) return;
+    session.conflictToldMs = nowMs;
+    this.#listeners.onConflict?.({ caller, session, seq, count: session.conflictCount });
+    session.conflictCount = 0;
   }
 
   countRejected(why: Rejected): void {
@@ -142,7 +202,7 @@ export class Ingest {
 
   fault(message: string, cause: unknown): void {
     this.#metrics?.errors.inc({ where: 'ingest' });
-    this.#onFault(message, cause);
+    this.#listeners.onFault?.(message, cause);
   }
 
   observeAck(seconds: number): void {

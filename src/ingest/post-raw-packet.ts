@@ -4,7 +4,7 @@ import type { ErrorCode, Rejected } from '../errors.ts';
 import { errorTable, isRejected, PipelineError, rejected } from '../errors.ts';
 import { decodeBody } from '../http/body.ts';
 import type { Caller, Reply, RequestContext, Route } from '../http/route.ts';
-import type { Packet } from '../proto/packet-codec.ts';
+import type { DecodedPacket } from '../proto/packet-codec.ts';
 import { splitBatch } from '../proto/packet-codec.ts';
 import type { IngestReply, Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
@@ -23,6 +23,9 @@ const RETRY_AFTER_SEC = 1;
 const replySchema = Type.Object({
   accepted: Type.Integer({ description: 'Packets that this request made durable.' }),
   duplicates: Type.Integer({ description: 'Packets that were durable before.' }),
+  unverified: Type.Integer({
+    description: 'Of the duplicates, those that were stored so long ago that their content could not be compared any more.',
+  }),
   rejected: Type.Array(
     Type.Object({
       index: Type.Integer({ description: 'Position in the batch, 0-based.' }),
@@ -76,9 +79,11 @@ async function handle(ingest: Ingest, request: RequestContext): Promise<Reply> {
 }
 
 /** The answer to every packet, so written by hand: JSON.stringify calls back for its bigint. */
-function writeIngestReply({ accepted, duplicates, rejected: rejections, highSeq, serverTimeNs }: IngestReply): string {
+function writeIngestReply(reply: IngestReply): string {
+  const { accepted, duplicates, unverified, rejected: rejections, highSeq, serverTimeNs } = reply;
   const listed = rejections.length === 0 ? '[]' : JSON.stringify(rejections);
-  return `{"accepted":${accepted},"duplicates":${duplicates},"rejected":${listed},"high_seq":${highSeq},"server_time_ns":${serverTimeNs}}`;
+  const counts = `"accepted":${accepted},"duplicates":${duplicates},"unverified":${unverified}`;
+  return `{${counts},"rejected":${listed},"high_seq":${highSeq},"server_time_ns":${serverTimeNs}}`;
 }
 
 function isDelimited(contentType: string): boolean {
@@ -112,14 +117,18 @@ async function takeOne(ingest: Ingest, caller: Caller, body: Uint8Array): Promis
   const found = ingest.find(caller, packet, receivedNs);
   const session = found instanceof Promise ? await found : found;
   if (isRejected(session)) throw failure(session);
-  const offered = ingest.offer(session, packet, body, receivedNs);
+  const offered = ingest.offer(session, packet, body, receivedNs, caller);
+  if (offered === 'recall') {
+    await ingest.recall(session, packet.seq);
+    return await takeOne(ingest, caller, body);
+  }
   if (offered === 'busy') throw failure(rejected('busy', 'The queues are full.'));
   if (isRejected(offered)) throw failure(offered);
   const accepted = offered instanceof Commit;
   const commit = accepted ? offered : offered.commit;
   if (commit !== null) await settle(ingest, commit);
-  const duplicates = accepted ? 0 : 1;
-  return replyOf(1 - duplicates, duplicates, [], session.durableHigh);
+  if (accepted) return replyOf({ accepted: 1, duplicates: 0, unverified: 0 }, [], session.durableHigh);
+  return replyOf({ accepted: 0, duplicates: 1, unverified: offered.unverified ? 1 : 0 }, [], session.durableHigh);
 }
 
 /** A batch: its framing is all or nothing, its packets stand each for themselves. */
@@ -131,6 +140,7 @@ async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Prom
   const waits = new Map<Commit, number[]>();
   let accepted = 0;
   let duplicates = 0;
+  let unverified = 0;
   let last: Session | null = null;
   let turnStartMs = performance.now();
   for (let index = 0; index < parts.length; index++) {
@@ -148,6 +158,7 @@ async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Prom
     last = offered.session;
     if (offered.accepted) accepted++;
     else duplicates++;
+    if (offered.unverified) unverified++;
     if (offered.commit === null) continue;
     const waiting = waits.get(offered.commit);
     // Negative: an accepted packet; otherwise a duplicate of one that is on its way.
@@ -178,19 +189,35 @@ async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Prom
       throw failure(rejected(first.code as ErrorCode, first.detail));
   }
   rejections.sort((a, b) => a.index - b.index);
-  return replyOf(accepted, duplicates, rejections, last?.durableHigh ?? 0);
+  return replyOf({ accepted, duplicates, unverified }, rejections, last?.durableHigh ?? 0);
 }
 
-type Taken = Readonly<{ session: Session; accepted: boolean; commit: Commit | null }>;
+type Taken = Readonly<{ session: Session; accepted: boolean; unverified: boolean; commit: Commit | null }>;
 
-async function offerOne(ingest: Ingest, caller: Caller, packet: Packet, bytes: Uint8Array, receivedNs: bigint): Promise<Taken | Rejected> {
+async function offerOne(
+  ingest: Ingest,
+  caller: Caller,
+  packet: DecodedPacket,
+  bytes: Uint8Array,
+  receivedNs: bigint,
+): Promise<Taken | Rejected> {
   const found = ingest.find(caller, packet, receivedNs);
   const session = found instanceof Promise ? await found : found;
   if (isRejected(session)) return session;
-  const offered = ingest.offer(session, packet, bytes, receivedNs);
+  const offered = ingest.offer(session, packet, bytes, receivedNs, caller);
+  if (offered === 'recall') {
+    try {
+      await ingest.recall(session, packet.seq);
+    } catch (error) {
+      if (!(error instanceof PipelineError)) throw error;
+      return rejected(error.code, error.message);
+    }
+    return await offerOne(ingest, caller, packet, bytes, receivedNs);
+  }
   if (offered === 'busy') return rejected('busy', 'The queues are full.');
   if (isRejected(offered)) return offered;
-  return offered instanceof Commit ? { session, accepted: true, commit: offered } : { session, accepted: false, commit: offered.commit };
+  if (offered instanceof Commit) return { session, accepted: true, unverified: false, commit: offered };
+  return { session, accepted: false, unverified: offered.unverified, commit: offered.commit };
 }
 
 async function settle(ingest: Ingest, commit: Commit): Promise<void> {
@@ -203,8 +230,11 @@ async function settle(ingest: Ingest, commit: Commit): Promise<void> {
   }
 }
 
-function replyOf(accepted: number, duplicates: number, rejections: readonly Rejection[], highSeq: number): IngestReply {
-  return { accepted, duplicates, rejected: rejections, highSeq, serverTimeNs: unixNowNs(), settled: 0, window: 0 };
+type Counts = Pick<IngestReply, 'accepted' | 'duplicates' | 'unverified'>;
+
+function replyOf(counts: Counts, rejections: readonly Rejection[], highSeq: number): IngestReply {
+  const { accepted, duplicates, unverified } = counts;
+  return { accepted, duplicates, unverified, rejected: rejections, highSeq, serverTimeNs: unixNowNs(), settled: 0, window: 0 };
 }
 
 function failure(why: Rejected): PipelineError {

@@ -36,6 +36,10 @@ class Sink implements PacketSink {
     return 'busy';
   }
 
+  packetHashes(): Promise<Float64Array> {
+    return Promise.reject(new Error('not used'));
+  }
+
   hurry(): void {}
 
   async closeStream(): Promise<void> {
@@ -53,7 +57,7 @@ const packetOf = (deviceId: string) => ecgPacket({ channels: 1, fs: 100, ms: 100
 describe('SessionTable', () => {
   it('opens the streams of a whole fleet a few hundred at a time, each once', async () => {
     const sink = new Sink();
-    const table = new SessionTable(sink, 10_000);
+    const table = new SessionTable(sink, 10_000, { user: 1000, key: 1_000_000 });
     const found = await Promise.all(Array.from({ length: 4000 }, (_, i) => find(table, key, `d${i % 2000}`)));
     expect(found.every((session) => !isRejected(session))).toBe(true);
     expect(sink.openCount).toBe(2000);
@@ -63,7 +67,7 @@ describe('SessionTable', () => {
 
   it('goes on opening after failures', async () => {
     const sink = new Sink();
-    const table = new SessionTable(sink, 1000);
+    const table = new SessionTable(sink, 1000, { user: 1000, key: 1_000_000 });
     sink.fails = true;
     const failed = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => find(table, key, `d${i}`)));
     expect(failed.every(({ status }) => status === 'rejected')).toBe(true);
@@ -72,7 +76,7 @@ describe('SessionTable', () => {
   });
 
   it('keeps users to their own streams and answers busy when full', async () => {
-    const table = new SessionTable(new Sink(), 1);
+    const table = new SessionTable(new Sink(), 1, { user: 1000, key: 1_000_000 });
     await find(table, key, 'd1');
     const user: Caller = { kind: 'user', orgId: 'o', projectId: 'p', subjectId: 's-d1', jti: 'j', expiresAtMs: 0 };
     expect(isRejected(await find(table, user, 'd1'))).toBe(false);
@@ -83,7 +87,7 @@ describe('SessionTable', () => {
 
   it('opens an idle stream again only after it has been closed', async () => {
     const sink = new Sink();
-    const table = new SessionTable(sink, 10);
+    const table = new SessionTable(sink, 10, { user: 1000, key: 1_000_000 });
     const first = await find(table, key, 'd1');
     table.sweep(performance.now() + 1000, 500);
     expect(table.count).toBe(0);

@@ -1,6 +1,8 @@
 /** Finds the session of a packet: from memory, or by opening its stream once however many packets ask for it. */
 import type { Rejected } from '../errors.ts';
 import { isRejected, rejected } from '../errors.ts';
+import { RateLimit } from '../http/rate-limit.ts';
+import { callerKey } from '../http/request.ts';
 import type { Caller } from '../http/route.ts';
 import type { Packet } from '../proto/packet-codec.ts';
 import { checkIdentity, packetEndNs } from './admit.ts';
@@ -10,10 +12,16 @@ import type { PacketSink } from './sink.ts';
 
 /** Streams that are opened at the same time. After a restart every device comes at once: the sink opens those that wait together. */
 const OPENINGS_MAX = 512;
+const MINUTE_SEC = 60;
+
+/** Streams that one user, over all tokens, and one key may open per minute, and at once. */
+export type OpeningLimits = Readonly<{ user: number; key: number }>;
 
 export class SessionTable {
   readonly #sink: PacketSink;
   readonly #sessionsMax: number;
+  readonly #perMin: OpeningLimits;
+  readonly #openingsPerMin: Readonly<Record<'user' | 'key', RateLimit>>;
   readonly #sessions = new Map<string, Session>();
   /** Streams being opened or closed: whoever comes meanwhile waits. */
   readonly #opening = new Map<string, Promise<Session | Rejected>>();
@@ -23,8 +31,13 @@ export class SessionTable {
   readonly #turns: (() => void)[] = [];
 
   /** @param sessionsMax streams in memory; above it new ones are answered busy */
-  constructor(sink: PacketSink, sessionsMax: number) {
+  constructor(sink: PacketSink, sessionsMax: number, perMin: OpeningLimits) {
     this.#sink = sink;
+    this.#openingsPerMin = {
+      user: new RateLimit('streams', perMin.user / MINUTE_SEC, MINUTE_SEC),
+      key: new RateLimit('streams', perMin.key / MINUTE_SEC, MINUTE_SEC),
+    };
+    this.#perMin = perMin;
     this.#sessionsMax = sessionsMax;
   }
 
@@ -51,6 +64,11 @@ export class SessionTable {
   #open(key: string, caller: Caller, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
     const under = this.#opening.get(key);
     if (under !== undefined) return under;
+    const kind = caller.kind === 'user' ? 'user' : 'key';
+    if (!this.#openingsPerMin[kind].take(callerKey(caller), performance.now()).allowed) {
+      const detail = `${this.#perMin[kind]} streams were opened with this credential within a minute, which is the limit`;
+      return Promise.resolve(rejected('rate_limited', detail));
+    }
     const opened = this.#openNow(key, caller, packet, receivedNs).finally(() => this.#opening.delete(key));
     this.#opening.set(key, opened);
     return opened;

@@ -1,12 +1,17 @@
 /** What ingest remembers of one stream (one boot of one device) while it is sending. */
 import type { ChannelConfig, OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
-import { numberOf } from './bigints.ts';
 import { ClockFitter } from './clock-fit.ts';
 import { SeqSet } from './seq-set.ts';
 import type { Admitted, StreamRecord } from './sink.ts';
 
-/** Start times of the newest packets, to tell a repeated packet from a reused number. A power of two. */
-const RECENT = 32;
+/** Newest packets whose hashes are in memory, to tell a repeated packet from a reused number: 512 bytes a stream. A power of two. */
+const RECENT = 64;
+
+/** What a packet is whose number was received before. */
+export type Repeat = 'same' | 'other' | 'unknown' | 'unverified';
+
+/** Hashes of older packets, asked of the sink; NaN where the sink knows none. */
+export type Recalled = Readonly<{ firstSeq: number; hashes: Float64Array }>;
 
 export class Session {
   readonly key: string;
@@ -37,7 +42,12 @@ export class Session {
   unsettledCount = 0;
   /** Highest number that is durable; 0 when none is. */
   durableHigh: number;
-  readonly #recentT0 = new Float64Array(RECENT).fill(-1);
+  /** A stretch of older numbers that a device sends again. Ingest bounds how many sessions have one. */
+  recalled: Recalled | null = null;
+  /** Packets refused as a conflict that are not in the audit log yet, and when the last entry was made, ms of a monotonic clock. */
+  conflictCount = 0;
+  conflictToldMs = -Infinity;
+  readonly #recentHash = new Float64Array(RECENT).fill(NaN);
 
   constructor(key: string, deviceId: string, bootId: string, subjectText: string, record: StreamRecord) {
     this.key = key;
@@ -74,14 +84,15 @@ export class Session {
     for (const config of admitted.newChannels) this.channels.push(config);
     if (admitted.endDeviceNs > this.headDeviceNs) this.headDeviceNs = admitted.endDeviceNs;
     // An older packet, come late, must not take the place of a newer one.
-    if (admitted.seq > this.seqs.high - RECENT) this.#recentT0[admitted.seq % RECENT] = numberOf(admitted.t0DeviceNs);
+    if (admitted.seq > this.seqs.high - RECENT) this.#recentHash[admitted.seq % RECENT] = admitted.contentHash;
+    if (this.recalled !== null) this.#enterRecalled(this.recalled, admitted);
   }
 
   /** Undoes apply() at once: the sink said busy, nothing else happened in between. */
   revert(admitted: Admitted): void {
     this.seqs.delete(admitted.seq);
     this.channels.length -= admitted.newChannels.length;
-    this.#recentT0[admitted.seq % RECENT] = -1;
+    this.#recentHash[admitted.seq % RECENT] = NaN;
   }
 
   /** An accepted packet has become durable. */
@@ -97,11 +108,22 @@ export class Session {
     this.seqs.delete(seq);
   }
 
-  /** Was this number used for another packet? Known for the newest packets only; older ones are taken for repeats. */
-  conflicts(seq: number, t0DeviceNs: bigint): boolean {
-    if (seq <= this.seqs.high - RECENT) return false;
-    const before = this.#recentT0[seq % RECENT]!;
-    return before >= 0 && before !== numberOf(t0DeviceNs);
+  /** Is a packet with a number of `seqs` the one that came first? `unknown` for older numbers: recall them, then ask again. */
+  compare(seq: number, contentHash: number): Repeat {
+    const { recalled } = this;
+    let before = seq > this.seqs.high - RECENT ? this.#recentHash[seq % RECENT]! : NaN;
+    if (Number.isNaN(before)) {
+      const index = recalled === null ? -1 : seq - recalled.firstSeq;
+      if (recalled === null || index < 0 || index >= recalled.hashes.length) return 'unknown';
+      before = recalled.hashes[index]!;
+      if (Number.isNaN(before)) return 'unverified';
+    }
+    return before === contentHash ? 'same' : 'other';
+  }
+
+  /** A packet of the recalled stretch, come late. */
+  #enterRecalled({ firstSeq, hashes }: Recalled, { seq, contentHash }: Admitted): void {
+    if (seq >= firstSeq && seq < firstSeq + hashes.length) hashes[seq - firstSeq] = contentHash;
   }
 }
 

@@ -39,6 +39,8 @@ export type StreamRecord = Readonly<{
 export type Admitted = Readonly<{
   kind: 'admitted';
   seq: number;
+  /** Of the packet, see DecodedPacket. */
+  contentHash: number;
   /** In the order of the packet's blocks. `samples` may be views on memory shared with other packets: copy what is kept for long. */
   runs: readonly SampleRun[];
   /** Channel configurations first seen in this packet; their ChannelNo are the last of `session.channels`, in this order. */
@@ -66,6 +68,10 @@ export interface PacketSink {
    *  @throws PipelineError unavailable when the database is away: nothing was kept
    *  @param bytes the packet as received; valid only during the call: copy what is kept */
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy';
+
+  /** Hashes of the durable packets firstSeq .. firstSeq + count - 1 of a stream; NaN where none is known: no such packet, or longer ago than they
+   *  are kept. Rejects with PipelineError unavailable when the database is away. */
+  packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array>;
 
   /** A request waits until what was taken is durable: the group commit need not wait for more company. */
   hurry(): void;

@@ -22,6 +22,8 @@ const MESSAGES_PER_SEC = 10;
 export type LiveSocketOptions = Readonly<{
   hub: Hub;
   viewerQueueBytesMax: number;
+  /** Open sockets of one user over all tokens, and of one key or operator. */
+  socketsMax: Readonly<{ user: number; key: number }>;
   /** uuid of the subject that a caller names by uuid or external id; null when there is none or the caller may not see it. */
   resolveSubject: (caller: Caller, subject: string) => Promise<SubjectId | null>;
   countViewers?: (delta: 1 | -1) => void;
@@ -45,6 +47,7 @@ export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
     },
     protocol: 'bio.v1',
     messageBytesMax: TEXT_BYTES_MAX,
+    socketsMax: options.socketsMax,
     // uWS drops silently above this; the outbox stops long before.
     backpressureBytesMax: 4 * options.viewerQueueBytesMax,
     open: (request, peer) => new Viewer(options, request, peer),
@@ -126,7 +129,7 @@ class Viewer implements SocketHandlers {
     this.#group = null;
   }
 
-  /** The socket stays open when the new token is refused; it closes when the old one expires. */
+  /** The socket stays open when the new token is refused, and closes when the old one expires. One of somebody else closes it. */
   #authenticate(token: string): void {
     this.#outbox.peer.authenticate(token).then(
       (caller) => this.#tell({ type: 'auth', expires_at_ms: caller.kind === 'user' ? caller.expiresAtMs : null }),

@@ -126,6 +126,7 @@ describe('reply codec', () => {
     const reply = {
       accepted: 3,
       duplicates: 1,
+      unverified: 1,
       rejected: [{ index: 70_000, code: 'packet_clock', detail: 'ends 700 s in the future' }],
       highSeq: 2 ** 40,
       serverTimeNs: 1_790_000_000_123_456_789n,

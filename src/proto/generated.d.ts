@@ -750,6 +750,9 @@ export namespace biosignal {
             /** IngestReply window. */
             window: number;
 
+            /** IngestReply unverified. */
+            unverified: number;
+
             /**
              * Encodes the specified IngestReply message. Does not implicitly {@link biosignal.v1.IngestReply.verify|verify} messages.
              * @param message IngestReply message or plain object to encode
@@ -818,6 +821,9 @@ export namespace biosignal {
 
                 /** IngestReply window */
                 window?: (number|null);
+
+                /** IngestReply unverified */
+                unverified?: (number|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

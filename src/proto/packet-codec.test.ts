@@ -7,7 +7,7 @@ import { isRejected } from '../errors.ts';
 import type { ChannelConfig } from '../signal.ts';
 import { channelKinds } from '../signal.ts';
 import { biosignal } from './generated.js';
-import type { Block, Packet } from './packet-codec.ts';
+import type { Block, DecodedPacket, Packet } from './packet-codec.ts';
 import { decodePacket, defaultPacketLimits, encodeBatch, encodePacket, splitBatch } from './packet-codec.ts';
 import { WireWriter } from './wire-writer.ts';
 
@@ -142,6 +142,12 @@ function usualPacket(): Packet {
 }
 
 function decoded(bytes: Uint8Array): Packet {
+  const { contentHash, ...packet } = received(bytes);
+  expect(Number.isSafeInteger(contentHash)).toBe(true);
+  return packet;
+}
+
+function received(bytes: Uint8Array): DecodedPacket {
   const result = decodePacket(bytes, limits);
   if (isRejected(result)) throw new Error(result.detail);
   return result;
@@ -227,6 +233,58 @@ describe('packet codec', () => {
       expect(result.blocks.length).toBe(expected.blocks.length);
     }
     expect(acceptedCount).toBeGreaterThan(rounds / 100);
+  });
+
+  it('gives other content another hash, and leaves out what a device may write anew at each try', () => {
+    const usual = usualPacket();
+    const hashOf = (packet: Packet): number => received(encodePacket(packet)).contentHash;
+    const hash = hashOf(usual);
+    for (const same of [
+      { sentUnixNs: 0n },
+      { sentUnixNs: 7n, t0UnixNs: 0n },
+      { firmware: '' },
+      { t0UnixNs: 9n, firmware: 'longer than before' },
+    ]) {
+      expect(hashOf({ ...usual, ...same })).toBe(hash);
+    }
+    const seen = new Set([hash]);
+    const other = (over: Partial<Packet>): void => {
+      const changed = hashOf({ ...usual, ...over });
+      expect(
+        seen.has(changed),
+        JSON.stringify(over, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+      ).toBe(false);
+      seen.add(changed);
+    };
+    const [first, second] = usual.blocks as [Block, Block];
+    for (let i = 0; i < 25; i++) {
+      const samples = Int32Array.from(first.samples, (value, k) => (k === i ? value ^ (1 << i) : value));
+      other({ blocks: [{ ...first, samples }, second] });
+    }
+    other({ t0DeviceNs: usual.t0DeviceNs + 1n });
+    other({ subject: 'Müllerin' });
+    other({ blocks: [first] });
+    other({ blocks: [second, first] });
+    other({ blocks: [] });
+    other({ measurements: [] });
+    other({ events: [] });
+    other({ events: [], measurements: [] });
+    other({ blocks: [{ ...first, qmask: null }, second] });
+    other({ blocks: [{ ...first, tOffsetNs: 1 }, second] });
+  });
+
+  it('spreads hashes of packets that hardly differ', () => {
+    const usual = usualPacket();
+    const low = new Set<number>();
+    const all = new Set<number>();
+    for (let n = 0; n < 20_000; n++) {
+      const { contentHash } = received(encodePacket({ ...usual, t0DeviceNs: BigInt(n) * 100_000_000n, blocks: [] }));
+      all.add(contentHash);
+      low.add(contentHash % 65_536);
+    }
+    expect(all.size).toBe(20_000);
+    expect(low.size).toBeGreaterThan(17_000); // of 65,536 places 17,230 when they are drawn
+    expect(low.size).toBeLessThan(17_460);
   });
 
   it('checks counts before it allocates', () => {

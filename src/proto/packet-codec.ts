@@ -31,6 +31,14 @@ export type Packet = Readonly<{
   events: readonly Event[];
 }>;
 
+/** A packet as it came. */
+export type DecodedPacket = Packet &
+  Readonly<{
+    /** 53-bit hash of what the packet says under its identity: t0_device_ns, subject, blocks, measurements and events, as bytes on the wire.
+     *  Without the wall clocks and the firmware, which a device may write anew at each try. Tells mistakes apart, not forgeries. */
+    contentHash: number;
+  }>;
+
 export type Block = Readonly<{
   /** Equal bytes on the wire usually give the same object: compare by identity first, never by identity alone. */
   channel: ChannelConfig;
@@ -88,7 +96,7 @@ function fault(offset: number, detail: string): never {
 /** Decodes one packet and checks its form; what the values mean is admission's question.
  *  @param bytes exactly one packet; not kept  @returns Rejected packet_malformed (with the byte offset), packet_too_large or
  *  packet_schema_version; never throws for bad bytes */
-export function decodePacket(bytes: Uint8Array, limits: PacketLimits): Packet | Rejected {
+export function decodePacket(bytes: Uint8Array, limits: PacketLimits): DecodedPacket | Rejected {
   if (bytes.length > limits.packetBytesMax) {
     return rejected('packet_too_large', `${bytes.length} bytes, limit ${limits.packetBytesMax}`);
   }
@@ -104,7 +112,7 @@ export function decodePacket(bytes: Uint8Array, limits: PacketLimits): Packet | 
 const noMeasurements: readonly Measurement[] = [];
 const noEvents: readonly Event[] = [];
 
-function readPacket(end: number, limits: PacketLimits): Packet | Rejected {
+function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected {
   let schemaVersion = 0;
   let deviceId = '';
   let bootId = '';
@@ -119,6 +127,7 @@ function readPacket(end: number, limits: PacketLimits): Packet | Rejected {
   let events = noEvents as Event[];
   let samplesLeft = limits.samplesMax;
   let seen = 0;
+  startHash();
 
   while (pos < end) {
     const at = pos;
@@ -143,6 +152,7 @@ function readPacket(end: number, limits: PacketLimits): Packet | Rejected {
         break;
       case 0x29:
         t0DeviceNs = readFixed64(end);
+        hashBytes(at, pos);
         break;
       case 0x31:
         t0UnixNs = readFixed64(end);
@@ -152,6 +162,7 @@ function readPacket(end: number, limits: PacketLimits): Packet | Rejected {
         break;
       case 0x42:
         subject = readText(end, 256, 'subject');
+        hashBytes(at, pos);
         break;
       case 0x4a:
         firmware = readText(end, 64, 'firmware');
@@ -161,17 +172,20 @@ function readPacket(end: number, limits: PacketLimits): Packet | Rejected {
         const block = readBlock(readEnd(end), samplesLeft);
         samplesLeft -= block.samples.length;
         blocks.push(block);
+        hashBytes(at, pos);
         break;
       }
       case 0x5a:
         if (measurements.length >= limits.itemsMax) fault(at, `more than ${limits.itemsMax} measurements`);
         if (measurements === noMeasurements) measurements = [];
         measurements.push(readMeasurement(readEnd(end)));
+        hashBytes(at, pos);
         break;
       case 0x62:
         if (events.length >= limits.itemsMax) fault(at, `more than ${limits.itemsMax} events`);
         if (events === noEvents) events = [];
         events.push(readEvent(readEnd(end)));
+        hashBytes(at, pos);
         break;
       default:
         skip(tag, end, at, 12);
@@ -195,7 +209,43 @@ function readPacket(end: number, limits: PacketLimits): Packet | Rejected {
     blocks,
     measurements,
     events,
+    contentHash: endHash(),
   };
+}
+
+// Two lanes of 32 bits, 8 bytes a step: 50 ns for a packet of 100 ms. Each field is hashed from its own first byte, so that fields that are left
+// out do not shift the rest.
+let hashLow = 0;
+let hashHigh = 0;
+
+function startHash(): void {
+  hashLow = 0x2545f491;
+  hashHigh = 0x1b873593;
+}
+
+/** Enters the bytes [from, to) of the packet being read. */
+function hashBytes(from: number, to: number): void {
+  const words = view;
+  const wordsEnd = to - 7;
+  let low = hashLow ^ (to - from);
+  let high = hashHigh;
+  let p = from;
+  for (; p < wordsEnd; p += 8) {
+    low = Math.imul(low ^ words.getInt32(p, true), 0x9e3779b1);
+    low ^= low >>> 15;
+    high = Math.imul(high ^ words.getInt32(p + 4, true), 0x85ebca6b);
+    high ^= high >>> 13;
+  }
+  for (; p < to; p++) low = Math.imul(low ^ buf[p]!, 0x01000193);
+  hashHigh = Math.imul(high ^ low ^ (low >>> 16), 0xc2b2ae35);
+  hashLow = low ^ (hashHigh >>> 15);
+}
+
+function endHash(): number {
+  let low = Math.imul(hashLow ^ (hashLow >>> 16), 0x85ebca6b);
+  low ^= low >>> 13;
+  const high = Math.imul(hashHigh ^ low, 0xc2b2ae35);
+  return (low >>> 0) * 2_097_152 + ((high ^ (high >>> 16)) >>> 11);
 }
 
 function readBlock(end: number, samplesMax: number): Block {

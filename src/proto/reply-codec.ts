@@ -13,6 +13,8 @@ export type Rejection = Readonly<{
 export type IngestReply = Readonly<{
   accepted: number;
   duplicates: number;
+  /** Of the duplicates, those whose content could not be compared any more. */
+  unverified: number;
   rejected: readonly Rejection[];
   /** Highest durable sequence number in the stream of the last settled packet; 0 when there is none. */
   highSeq: number;
@@ -42,6 +44,7 @@ export function encodeReply(reply: IngestReply): Uint8Array<ArrayBuffer> {
   w.fixed64(0x29, reply.serverTimeNs);
   if (reply.settled !== 0) w.uint(0x30, reply.settled);
   if (reply.window !== 0) w.uint(0x38, reply.window);
+  if (reply.unverified !== 0) w.uint(0x40, reply.unverified);
   return w.take();
 }
 
@@ -50,6 +53,7 @@ export function decodeReply(bytes: Uint8Array): IngestReply {
   const r = new WireReader(bytes);
   let accepted = 0;
   let duplicates = 0;
+  let unverified = 0;
   const rejectedItems: Rejection[] = [];
   let highSeq = 0;
   let serverTimeNs = 0n;
@@ -78,11 +82,14 @@ export function decodeReply(bytes: Uint8Array): IngestReply {
       case 0x38:
         window = r.uint();
         break;
+      case 0x40:
+        unverified = r.uint();
+        break;
       default:
         r.skip(tag);
     }
   }
-  return { accepted, duplicates, rejected: rejectedItems, highSeq, serverTimeNs, settled, window };
+  return { accepted, duplicates, unverified, rejected: rejectedItems, highSeq, serverTimeNs, settled, window };
 }
 
 function readRejection(r: WireReader): Rejection {

@@ -226,6 +226,9 @@ export type BucketRow = {
 
 const first = (column: string, by: string, where: string): string => `(array_agg(${column} order by ${by}) filter (where ${where}))[1]`;
 
+/** A sum of exact numbers as float8: one beyond its range is an error of the database otherwise. */
+const finite = (sum: string): string => `least(greatest(${sum}, -${Number.MAX_VALUE}), ${Number.MAX_VALUE})::float8`;
+
 type Sums = 'good' | 'suspect' | 'every';
 /** Those that cellOf looks at, by quality_max: sums of exact numbers are the dear part. */
 const sumsOf: readonly (readonly Sums[])[] = [['good'], ['good', 'suspect'], ['every']];
@@ -236,12 +239,12 @@ function onlySums(counts: string, qualityMax: QualityFlag, of: (which: Sums) => 
 
 /** What a bucket's good, suspect and all values aggregate to, from raw rows. */
 function rawSums(aggregate: ChartAggregate, qualityMax: QualityFlag): string {
-  const counts = `count(*)::int as n, count(value)::int as value_n, count(value) filter (where qmask = 0)::int as good_n, count(value) filter (where qmask = 1)::int as suspect_n`;
+  const counts = `count(*)::float8 as n, count(value)::float8 as value_n, count(value) filter (where qmask = 0)::float8 as good_n, count(value) filter (where qmask = 1)::float8 as suspect_n`;
   const of = (where: string): string => {
     switch (aggregate) {
       case 'mean':
       case 'sum':
-        return `sum(value::numeric) filter (where ${where})::float8`;
+        return finite(`sum(value::numeric) filter (where ${where})`);
       case 'min':
       case 'max':
         return `${aggregate}(value) filter (where ${where})`;
@@ -260,11 +263,11 @@ function rawSums(aggregate: ChartAggregate, qualityMax: QualityFlag): string {
 
 /** The same from rows of a rollup, which has no first and last of suspect values alone. */
 function rollupSums(aggregate: ChartAggregate, qualityMax: QualityFlag): string {
-  const counts = 'sum(n)::int as n, sum(value_n)::int as value_n, sum(good_n)::int as good_n, sum(suspect_n)::int as suspect_n';
+  const counts = 'sum(n)::float8 as n, sum(value_n)::float8 as value_n, sum(good_n)::float8 as good_n, sum(suspect_n)::float8 as suspect_n';
   switch (aggregate) {
     case 'mean':
     case 'sum':
-      return onlySums(counts, qualityMax, (which) => `sum(${which === 'every' ? 'sum' : `${which}_sum`})::float8`);
+      return onlySums(counts, qualityMax, (which) => finite(`sum(${which === 'every' ? 'sum' : `${which}_sum`})`));
     case 'min':
     case 'max':
       return onlySums(counts, qualityMax, (which) => `${aggregate}(${which === 'every' ? aggregate : `${which}_${aggregate}`})`);

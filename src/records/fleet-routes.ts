@@ -89,7 +89,7 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
              (coalesce(s.last_packet_at > now() - make_interval(secs => $3::integer), false) or coalesce(s.id = any($4::integer[]), false)) as is_flowing,
              to_json(s.last_packet_at) #>> '{}' as last_packet_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
              (extract(epoch from s.last_packet_at - s.last_sample_at) * 1000)::double precision as lag_ms,
-             coalesce(p.received, 0)::integer as packets, coalesce(p.span - p.received, 0)::integer as lost_packets,
+             coalesce(p.received, 0)::bigint as packets, coalesce(p.span - p.received, 0)::bigint as lost_packets,
              b.value as battery_percent, to_json(b.time) #>> '{}' as battery_at,
              jsonb_build_object('skew_ppm', s.clock_skew_ppm, 'rms_ms', s.clock_rms_ns / 1e6, 'pairs', coalesce(s.clock_pairs, 0)) as clock,
              array(select distinct c.code from stream_channel c where c.stream_id = s.id order by 1) as channels
@@ -144,7 +144,7 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
                and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= now() - make_interval(hours => $3::integer)
            ), hourly as (
              select r.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
-               sum(f.n)::integer as n, sum(f.good_n)::integer as good, sum(f.suspect_n)::integer as suspect
+               sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect
              from recent r join feature_1h f on f.stream_id = r.id join method m on m.id = f.method_id
              where m.kind = 'feature' and m.name in ('hr_ecg', 'hr_ppg') and m.cadence_hz is not null
                and f.bucket >= date_trunc('hour', now()) - make_interval(hours => $3::integer - 1)

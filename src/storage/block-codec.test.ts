@@ -94,6 +94,18 @@ describe('block codec', () => {
     fc.assert(fc.property(fc.array(run(floats), { minLength: 1, maxLength: 3 }), (runs) => same(runs, decoded(encodeBlock(runs)))));
   });
 
+  test('reads a block within a Buffer, as the database gives it', () => {
+    for (const samples of [
+      Float32Array.of(1.5, NaN, -3),
+      Int32Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? 2 ** 31 - 1 : -(2 ** 31))),
+    ]) {
+      const runs = [{ k0: 3, samples, qmask: null }];
+      const block = encodeBlock(runs);
+      const shared = Buffer.concat([Buffer.alloc(5, 7), block, Buffer.alloc(9, 7)]);
+      same(decoded(shared.subarray(5, 5 + block.length)), runs);
+    }
+  });
+
   test('never needs more than blockBytesMax', () => {
     fc.assert(fc.property(fc.array(anyRun, { minLength: 1, maxLength: 4 }), (runs) => encodeBlock(runs).length <= blockBytesMax(runs)));
   });

@@ -254,9 +254,10 @@ function decodeSamples(form: number, bytes: Uint8Array, cursor: Cursor, n: numbe
 
 function getRaw(bytes: Uint8Array, cursor: Cursor, length: number): ArrayBuffer | null {
   if (cursor.at + length > bytes.length) return fault(cursor, 'cut in raw samples');
-  const copy = bytes.slice(cursor.at, cursor.at + length);
+  const copy = new Uint8Array(length); // not slice(): a Buffer's is a view of memory that it shares
+  copy.set(bytes.subarray(cursor.at, cursor.at + length));
   cursor.at += length;
-  return copy.buffer as ArrayBuffer;
+  return copy.buffer;
 }
 
 function unpackIntegers(bytes: Uint8Array, cursor: Cursor, n: number, room: SampleRoom | null): Int32Array | null {

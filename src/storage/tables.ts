@@ -253,6 +253,7 @@ export interface Tables {
     codec: Buffer;
   };
   packet_log: { time: Stamp; batch_id: Int8; part: number; packet_count: number; data: Buffer };
+  packet_hash: { time: Stamp; stream_id: number; first_seq: Int8; hashes: Buffer };
   packet_log_checkpoint: { id: Generated<boolean>; batch_id: Int8; updated_at: StampNow };
   beat: {
     time: Stamp;

@@ -1,0 +1,46 @@
+/** Enters into the audit log that packets were refused because others have their numbers: a device that reuses numbers, or two with one id. */
+import type { Pool } from 'pg';
+import type { Caller } from '../http/route.ts';
+import { audit } from './audit.ts';
+
+/** Entries that wait for the database; more are not made. */
+const WAITING_MAX = 1000;
+
+export type RefusedPackets = Readonly<{
+  caller: Caller;
+  streamId: number;
+  deviceId: string;
+  bootId: string;
+  /** Of the newest one. */
+  seq: number;
+  /** Refused since the entry before. */
+  count: number;
+}>;
+
+/** @returns what makes an entry, one after the other: a fleet that starts to conflict takes one connection */
+export function conflictAudit(pool: Pool, onError: (error: unknown) => void): (refused: RefusedPackets) => void {
+  let waitingCount = 0;
+  let last: Promise<void> = Promise.resolve();
+  const write = async ({ caller, streamId, deviceId, bootId, seq, count }: RefusedPackets): Promise<void> => {
+    const { rows } = await pool.query<{ uuid: string }>('select uuid from stream where id = $1', [streamId]);
+    if (rows[0] === undefined) return; // erased meanwhile
+    await audit(
+      pool,
+      { caller, remoteAddress: '', requestId: '' },
+      {
+        action: 'packet.conflict',
+        targetKind: 'stream',
+        targetId: rows[0].uuid,
+        detail: { device_id: deviceId, boot_id: bootId, seq, count },
+      },
+    );
+  };
+  return (refused) => {
+    if (waitingCount >= WAITING_MAX) return;
+    waitingCount++;
+    last = last
+      .then(() => write(refused))
+      .catch(onError)
+      .finally(() => (waitingCount -= 1));
+  };
+}

@@ -1,0 +1,102 @@
+/** Where credentials are checked: slows down whoever guesses, and nobody else.
+ *
+ *  A credential that was verified here before is asked for at once, however many others of its address are wrong: behind one address may be a
+ *  hospital, or all the world (a proxy that is not trusted). Of the others a wrong one costs a query, so failures are counted:
+ *  - by credential: one that goes on failing is answered 429 without being looked up;
+ *  - by address: above the limit its unverified credentials are looked up IN_TURN_MAX at a time, and wrong ones are answered 429. */
+import { createHash } from 'node:crypto';
+import { PipelineError } from '../errors.ts';
+import { RateLimit } from './rate-limit.ts';
+import type { Authenticate, AuthRequest, Caller } from './route.ts';
+
+/** Failures of one address: per second, and as a burst of that many seconds. */
+const ADDRESS_PER_SEC = 5;
+const ADDRESS_BURST_SEC = 20;
+/** ... and of one credential. */
+const CREDENTIAL_PER_SEC = 1;
+const CREDENTIAL_BURST_SEC = 10;
+/** Unverified credentials of an address above its limit: looked up at the same time, and waiting for that. */
+const IN_TURN_MAX = 2;
+const WAITING_MAX = 1024;
+
+export type GateOptions = Readonly<{
+  authenticate: Authenticate;
+  /** Was the credential of this request verified by this process before, or is there none? Absent: never. */
+  isVerified?: (request: AuthRequest) => boolean;
+  /** Failures that one address may make per second, and ADDRESS_BURST_SEC times as many at once. Default 5. */
+  authFailuresPerSec?: number;
+}>;
+
+type Turn = { running: number; readonly waiting: (() => void)[] };
+
+export class CredentialGate {
+  readonly #options: GateOptions;
+  readonly #byAddress: RateLimit;
+  readonly #byCredential = new RateLimit('credential', CREDENTIAL_PER_SEC, CREDENTIAL_BURST_SEC);
+  /** By address; only of those above their limit. */
+  readonly #turns = new Map<string, Turn>();
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#byAddress = new RateLimit('auth', options.authFailuresPerSec ?? ADDRESS_PER_SEC, ADDRESS_BURST_SEC);
+  }
+
+  /** Says who calls. Synchronous when the credential is in the cache.
+   *  @throws PipelineError as Authenticate; rate_limited */
+  check(request: AuthRequest, address: string): Caller | Promise<Caller> {
+    if (this.#options.isVerified?.(request) === true) return this.#ask(request, address, null);
+    const credential = digestOf(request);
+    const nowMs = performance.now();
+    if (this.#byCredential.exhausted(credential, nowMs))
+      throw tooMany('This credential was refused too often; wait before it is sent again.');
+    if (this.#byAddress.exhausted(address, nowMs)) return this.#inTurn(address, () => this.#ask(request, address, credential));
+    return this.#ask(request, address, credential);
+  }
+
+  /** Counts a failure. @returns what to answer: the error, or rate_limited when the address has had too many */
+  refusal(error: unknown, address: string, credential: string | null = null): unknown {
+    if (!(error instanceof PipelineError) || error.code !== 'credential_invalid') return error;
+    const nowMs = performance.now();
+    if (credential !== null) this.#byCredential.take(credential, nowMs);
+    return this.#byAddress.take(address, nowMs).allowed ? error : tooMany('Too many failed credentials from this address.');
+  }
+
+  #ask(request: AuthRequest, address: string, credential: string | null): Caller | Promise<Caller> {
+    const refuse = (error: unknown): never => {
+      throw this.refusal(error, address, credential);
+    };
+    try {
+      const found = this.#options.authenticate(request);
+      return found instanceof Promise ? found.catch(refuse) : found;
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+
+  async #inTurn(address: string, ask: () => Caller | Promise<Caller>): Promise<Caller> {
+    let turn = this.#turns.get(address);
+    if (turn === undefined) this.#turns.set(address, (turn = { running: 0, waiting: [] }));
+    const { waiting } = turn;
+    if (turn.running < IN_TURN_MAX) turn.running++;
+    else if (waiting.length < WAITING_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
+    else throw tooMany('Too many failed credentials from this address.');
+    try {
+      return await ask();
+    } finally {
+      const next = waiting.shift();
+      if (next !== undefined) next();
+      else if (--turn.running === 0) this.#turns.delete(address);
+    }
+  }
+}
+
+function tooMany(detail: string): PipelineError {
+  return new PipelineError('rate_limited', detail, { retryAfterSec: 1 });
+}
+
+/** Secrets are not kept, only what tells them apart. */
+function digestOf({ bearer, header }: AuthRequest): string {
+  return createHash('sha256')
+    .update(bearer ?? header('cookie'))
+    .digest('base64url');
+}

@@ -1,0 +1,144 @@
+/** Content hashes of durable packets, by stream and sequence number, so that a number that is used twice is told from a packet that is sent
+ *  twice, also long after and after a restart. A row holds the consecutive packets of one stream between two checkpoints (8 bytes each);
+ *  rows are kept as long as the packet log (table `retention`). What is not saved yet is behind the checkpoint: a start replays and notes it. */
+import { PipelineError } from '../errors.ts';
+import type { StreamId } from '../signal.ts';
+import { Coalesce } from './coalesce.ts';
+import type { Database } from './database.ts';
+import { Partitions } from './partitions.ts';
+
+/** Packets of one row. */
+const ROW_COUNT_MAX = 256;
+/** Hashes that wait to be saved: 32 MB. Those beyond are not kept, and their packets cannot be compared later. */
+const UNSAVED_MAX = 4 * 1024 * 1024;
+/** Rows of one statement. */
+const SAVE_ROWS = 4096;
+
+/** Consecutive packets. */
+type Run = Readonly<{ firstSeq: number; hashes: number[] }>;
+type Asked = Readonly<{ streamId: StreamId; firstSeq: number; count: number }>;
+
+export class PacketHashes {
+  readonly #database: Database;
+  readonly #partitions: Partitions;
+  readonly #lookUps: Coalesce<Asked, Float64Array>;
+  #unsaved = new Map<StreamId, Run[]>();
+  #unsavedCount = 0;
+  /** What the statement under way saves. */
+  #saving: ReadonlyMap<StreamId, readonly Run[]> = new Map();
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#partitions = new Partitions(database);
+    this.#lookUps = new Coalesce((asked) => this.#lookUp(asked));
+  }
+
+  /** A packet has become durable. */
+  note(streamId: StreamId, seq: number, hash: number): void {
+    if (this.#unsavedCount >= UNSAVED_MAX) return;
+    this.#unsavedCount++;
+    const runs = this.#unsaved.get(streamId);
+    if (runs === undefined) {
+      this.#unsaved.set(streamId, [{ firstSeq: seq, hashes: [hash] }]);
+      return;
+    }
+    const last = runs[runs.length - 1]!;
+    if (seq === last.firstSeq + last.hashes.length && last.hashes.length < ROW_COUNT_MAX) last.hashes.push(hash);
+    else runs.push({ firstSeq: seq, hashes: [hash] });
+  }
+
+  /** Saves what was noted. One at a time. When it fails all of it is saved by the next. */
+  async save(): Promise<void> {
+    if (this.#unsaved.size === 0) return;
+    const taken = this.#unsaved;
+    const count = this.#unsavedCount;
+    this.#saving = taken;
+    this.#unsaved = new Map();
+    this.#unsavedCount = 0;
+    try {
+      await this.#insert(taken);
+    } catch (error) {
+      for (const [streamId, runs] of this.#unsaved) taken.set(streamId, [...(taken.get(streamId) ?? []), ...runs]);
+      this.#unsaved = taken;
+      this.#unsavedCount += count;
+      throw error;
+    } finally {
+      this.#saving = new Map();
+    }
+  }
+
+  async #insert(taken: ReadonlyMap<StreamId, readonly Run[]>): Promise<void> {
+    const ids: number[] = [];
+    const firsts: number[] = [];
+    const hashes: Buffer[] = [];
+    for (const [streamId, runs] of taken) {
+      for (const run of runs) {
+        ids.push(streamId);
+        firsts.push(run.firstSeq);
+        hashes.push(Buffer.from(Float64Array.from(run.hashes).buffer));
+      }
+    }
+    const client = await this.#database.pool.connect();
+    try {
+      await this.#partitions.ensure(client, 'packet_hash', [Date.now() * 1000]);
+      for (let from = 0; from < ids.length; from += SAVE_ROWS) {
+        const to = from + SAVE_ROWS;
+        await client.query(insertHashes, [ids.slice(from, to), firsts.slice(from, to), hashes.slice(from, to)]);
+      }
+      client.release();
+    } catch (error) {
+      this.#partitions.forget();
+      client.release(true);
+      throw error;
+    }
+  }
+
+  /** Hashes of firstSeq .. firstSeq + count - 1; NaN where none is known. Calls at the same time share their statement.
+   *  @throws PipelineError unavailable */
+  async find(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array> {
+    try {
+      return await this.#lookUps.call({ streamId, firstSeq, count });
+    } catch (cause) {
+      throw new PipelineError('unavailable', 'What is stored under this number could not be looked up; send it again.', {
+        cause,
+        retryAfterSec: 2,
+      });
+    }
+  }
+
+  async #lookUp(asked: readonly Asked[]): Promise<readonly Float64Array[]> {
+    const found = asked.map(({ count }) => new Float64Array(count).fill(NaN));
+    // Before the question: what is saved meanwhile is in the table too late for it.
+    asked.forEach(({ streamId, firstSeq }, i) => {
+      for (const runs of [this.#saving.get(streamId), this.#unsaved.get(streamId)]) {
+        for (const run of runs ?? []) run.hashes.forEach((hash, n) => enter(found[i]!, run.firstSeq + n - firstSeq, hash));
+      }
+    });
+    const { rows } = await this.#database.pool.query<{ i: number; first_seq: bigint; hashes: Buffer }>(findHashes, [
+      asked.map(({ streamId }) => streamId),
+      asked.map(({ firstSeq }) => firstSeq),
+      asked.map(({ count }) => count),
+    ]);
+    for (const { i, first_seq: firstSeq, hashes } of rows) {
+      const offset = Number(firstSeq) - asked[i]!.firstSeq;
+      for (let n = 0; n < hashes.length / 8; n++) enter(found[i]!, offset + n, hashes.readDoubleLE(8 * n));
+    }
+    return found;
+  }
+}
+
+function enter(hashes: Float64Array, index: number, hash: number): void {
+  if (index >= 0 && index < hashes.length) hashes[index] = hash;
+}
+
+const insertHashes = `insert into packet_hash (time, stream_id, first_seq, hashes)
+  select now(), * from unnest($1::integer[], $2::bigint[], $3::bytea[])`;
+
+const findHashes = `
+  select (asked.i - 1)::integer as i, h.first_seq, h.hashes
+  from unnest($1::integer[], $2::bigint[], $3::integer[]) with ordinality as asked (stream_id, first_seq, count, i)
+  cross join lateral (
+    select p.first_seq, p.hashes from packet_hash p
+    where p.stream_id = asked.stream_id
+      and p.first_seq > asked.first_seq - ${ROW_COUNT_MAX} and p.first_seq < asked.first_seq + asked.count
+  ) h`;

@@ -1,0 +1,273 @@
+/** What a packet may legally say at the ends of its ranges is taken, and every answer of the API stays one: of the person, of the fleet, and
+ *  of everybody else. On the whole service. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Block, Packet } from '../src/proto/packet-codec.ts';
+import type { ChannelConfig } from '../src/signal.ts';
+import { refreshRollups } from '../src/storage/maintenance.ts';
+import { runService } from './helpers/running-service.ts';
+import type { RunningService } from './helpers/running-service.ts';
+
+let running: RunningService;
+beforeAll(async () => {
+  running = await runService();
+});
+afterAll(() => running?.close());
+
+const SEC = 1_000_000_000n;
+const startNs = (BigInt(Date.now()) / 1000n - 400n) * SEC;
+const SEQ_MAX = Number.MAX_SAFE_INTEGER;
+const channel = (over: Partial<ChannelConfig>): ChannelConfig => ({
+  code: 'eda',
+  kind: 'eda',
+  rateNanoHz: 4e9,
+  gain: 1,
+  baseline: 0,
+  unit: 'uS',
+  lead: '',
+  ...over,
+});
+const wave = (length: number, at: (i: number) => number): Int32Array => Int32Array.from({ length }, (_, i) => at(i));
+let deviceCount = 0;
+function packet(over: Partial<Packet>): Packet {
+  return {
+    schemaVersion: 1,
+    deviceId: `extreme-${deviceCount}`,
+    bootId: (++deviceCount).toString(16).padStart(32, '0'),
+    seq: 0,
+    t0DeviceNs: 0n,
+    t0UnixNs: startNs,
+    sentUnixNs: 0n,
+    subject: '',
+    firmware: '',
+    blocks: [],
+    measurements: [],
+    events: [],
+    ...over,
+  };
+}
+const block = (config: Partial<ChannelConfig>, samples: Int32Array | Float32Array, over: Partial<Block> = {}): Block => ({
+  channel: channel(config),
+  tOffsetNs: 0,
+  samples,
+  qmask: null,
+  ...over,
+});
+
+type Device = { device_id: string; packets: number; lost_packets: number };
+
+it('keeps the list of devices when a user sends the first and the last number', async () => {
+  const { xuser_token: token } = await running.token('counter');
+  const one = packet({
+    blocks: [
+      block(
+        {},
+        wave(4, (i) => i),
+      ),
+    ],
+  });
+  expect((await running.ingest(one, token)).status).toBe(202);
+  expect((await running.ingest({ ...one, seq: SEQ_MAX, t0DeviceNs: SEC }, token)).status).toBe(202);
+  await running.service.pipeline.checkpoint();
+  const { status, body } = await running.send<Device[]>('GET', '/api/v1/devices');
+  expect(status).toBe(200);
+  expect(body.find(({ device_id: id }) => id === one.deviceId)).toMatchObject({ packets: 2, lost_packets: SEQ_MAX - 1 });
+});
+
+it('gives back what a device sends as floats', async () => {
+  const { xuser_id: id, xuser_token: token } = await running.token('float');
+  const samples = Float32Array.from({ length: 400 }, (_, i) => 30 + Math.sin(i) / 7);
+  for (const seq of [0, 1]) {
+    const blocks = [block({ code: 'temp', kind: 'temp', unit: 'Cel' }, samples.subarray(200 * seq, 200 * seq + 200))];
+    expect(
+      (await running.ingest(packet({ deviceId: 'float', bootId: 'f'.repeat(32), seq, t0DeviceNs: 50n * SEC * BigInt(seq), blocks }), token))
+        .status,
+    ).toBe(202);
+  }
+  await running.service.pipeline.ingest.sessions.drop(() => true); // stored, and no longer in memory
+  const streams = await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`);
+  const range = 'since=2020-01-01T00:00:00Z&until=2050-01-01T00:00:00Z&raw=true';
+  const stored = async (): Promise<number> => {
+    const { rows } = await running.database.pool.query<{ n: number }>(
+      'select coalesce(sum(b.n), 0)::float8 as n from sample_block b join stream s on s.id = b.stream_id where s.uuid = $1',
+      [streams.body[0]!.id],
+    );
+    return rows[0]!.n;
+  };
+  await expect.poll(stored).toBe(400);
+  const { body } = await running.send<{ samples: number[] }[]>('GET', `/api/v1/streams/${streams.body[0]!.id}/samples?${range}`);
+  expect(body.flatMap((segment) => segment.samples)).toEqual([...samples]);
+});
+
+it('answers every question about a person whose device sends the ends of every range', { timeout: 60_000 }, async () => {
+  const { xuser_token: token, xuser_id: id } = await running.token('extreme');
+  const huge = Number.MAX_VALUE;
+  const sent: Packet[] = [
+    ...[5e-324, 1e-300, huge, -huge].map((gain) =>
+      packet({
+        blocks: [
+          block(
+            { gain },
+            wave(1200, (i) => (i % 8) * 100),
+          ),
+        ],
+      }),
+    ),
+    ...[huge, -huge].map((baseline) =>
+      packet({
+        blocks: [
+          block(
+            { baseline },
+            wave(1200, (i) => i % 8),
+          ),
+        ],
+      }),
+    ),
+    packet({
+      blocks: [
+        block(
+          {},
+          wave(1200, (i) => (i % 2 === 0 ? 2 ** 31 - 1 : -(2 ** 31))),
+        ),
+      ],
+    }),
+    packet({
+      blocks: [
+        block(
+          { gain: 1 },
+          Float32Array.from({ length: 1200 }, (_, i) => [Infinity, -Infinity, NaN, 3.4e38, -3.4e38, 1e-45][i % 6]!),
+        ),
+      ],
+    }),
+    packet({
+      blocks: [
+        block(
+          { code: 'ecg.ii', kind: 'ecg', rateNanoHz: 1e15 },
+          wave(65_000, (i) => i),
+          { qmask: new Uint8Array(65_000).fill(1) },
+        ),
+      ],
+    }),
+    packet({
+      blocks: [
+        block(
+          { code: 'ecg.ii', kind: 'ecg', rateNanoHz: 999_999_999_999_999 },
+          wave(65_000, (i) => i),
+          { qmask: new Uint8Array(65_000).fill(2) },
+        ),
+      ],
+    }),
+    packet({
+      blocks: [
+        block(
+          { code: 'temp', kind: 'temp', rateNanoHz: 1e6 },
+          wave(1, () => 30),
+        ),
+      ],
+    }),
+    packet({
+      t0DeviceNs: (1n << 62n) - 1n,
+      blocks: [
+        block(
+          {},
+          wave(1, () => 3),
+        ),
+      ],
+    }),
+    packet({
+      t0UnixNs: 0n,
+      t0DeviceNs: (1n << 62n) - 1n,
+      blocks: [
+        block(
+          {},
+          wave(1, () => 3),
+        ),
+      ],
+    }),
+    packet({
+      measurements: [huge, -huge, 5e-324, -0, huge].map((value, i) => ({
+        code: i === 0 ? 'other' : 'hr',
+        tOffsetNs: i * 1e9,
+        value,
+        unit: '',
+        quality: 0,
+      })),
+      events: [{ code: 'button', tOffsetNs: 86_400e9 - 1, text: '' }],
+      t0UnixNs: startNs - 86_400n * SEC,
+    }),
+    packet({
+      measurements: Array.from({ length: 250 }, (_, i) => ({ code: 'hr', tOffsetNs: i * 1e9, value: huge, unit: '', quality: 0 })),
+    }),
+    packet({
+      measurements: Array.from({ length: 250 }, (_, i) => ({ code: 'battery', tOffsetNs: i * 1e9, value: -huge, unit: '%', quality: 0 })),
+    }),
+  ];
+  for (const one of sent) {
+    const answer = await running.ingest(one, token);
+    expect([answer.status, answer.text]).toEqual([202, expect.any(String)]);
+  }
+  await sleep(1500); // values are computed as they come
+  await refreshRollups(running.database);
+  await running.service.pipeline.checkpoint();
+  const streams = await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}&limit=1000`);
+  expect(streams.body).toHaveLength(sent.length);
+  const failed = await failures(
+    id,
+    streams.body.map((stream) => stream.id),
+  );
+  expect(failed).toEqual([]);
+  expect(running.faults).toEqual([]);
+});
+
+/** Asks every GET of the API, and charts of every aggregate and width. @returns those that failed */
+async function failures(subjectId: string, streamIds: readonly string[]): Promise<string[]> {
+  type Parameter = { name: string; in: string; required?: boolean };
+  const { body: api } = await running.send<{ paths: Record<string, { get?: { parameters?: Parameter[] } }> }>(
+    'GET',
+    '/api-docs/openapi.json',
+    { as: '' },
+  );
+  const out: string[] = [];
+  const ask = async (path: string): Promise<void> => {
+    const before = running.faults.length;
+    const response = await fetch(running.service.baseUrl + path, { headers: { authorization: `Bearer ${running.org.apiKey.key}` } });
+    const text = await response.text().catch((error: unknown) => String(error)); // a stream that breaks off
+    if (response.status >= 500 || running.faults.length > before) out.push(`${path}: ${text} ${running.faults.slice(before).join()}`);
+  };
+  const { rows: signals } = await running.database.pool.query<{ id: number }>('select distinct biosignal_id as id from measurement');
+  const biosignals = [...new Set([20, ...signals.map((row) => row.id)])];
+  for (const [path, { get }] of Object.entries(api.paths)) {
+    if (get === undefined || !path.startsWith('/api/v1/')) continue;
+    const known: Record<string, readonly string[]> = {
+      subject_id: [subjectId],
+      since: [new Date(Number(startNs / 1_000_000n) - 10_000).toISOString()],
+      until: [new Date(Date.now() + 10_000).toISOString()],
+      biosignal_id: biosignals.map(String),
+      feature: ['eda_tonic'],
+      quality_max: ['2'],
+    };
+    const inPath = path.includes('{streamId}') ? streamIds : [''];
+    for (const streamId of inPath) {
+      const filled = path.replace('{streamId}', streamId).replace(/\{xuserId\}|\{subjectId\}|\{userId\}/, subjectId);
+      if (filled.includes('{')) continue;
+      const names = (get.parameters ?? []).filter((parameter) => parameter.in === 'query' && known[parameter.name] !== undefined);
+      const queries = names.reduce<string[]>(
+        (made, { name }) => made.flatMap((one) => known[name]!.map((value) => `${one}&${name}=${encodeURIComponent(value)}`)),
+        [''],
+      );
+      for (const query of queries) await ask(`${filled}?${query.slice(1)}`);
+    }
+  }
+  for (const series of [...biosignals.map((id) => ({ biosignal_id: id })), { feature: 'eda_tonic' }, { feature: 'sqi_ecg' }]) {
+    for (const agg of ['mean', 'sum', 'min', 'max', 'first', 'last', 'count']) {
+      for (const range of ['PT10M', 'PT6H', 'P30D']) {
+        const answer = await running.send('POST', '/api/v1/charts/query', {
+          body: { subject_id: subjectId, range: { duration: range }, series: [{ ...series, agg }], quality_max: 2 },
+        });
+        if (answer.status >= 500) out.push(`${JSON.stringify(series)} ${agg} ${range}: ${answer.text}`);
+        else if (answer.status !== 200) out.push(`the question is wrong: ${answer.text}`);
+      }
+    }
+  }
+  return out;
+}
