@@ -97,8 +97,8 @@ export class ServiceProcess {
   /** @throws Error when it has ended, or is not ready in time */
   async untilReady(timeoutMs = 900_000): Promise<void> {
     for (const deadline = performance.now() + timeoutMs; !(await this.isReady()); await sleep(15)) {
-      if (!this.running) throw new Error(`the service ended with ${await this.#gone}:\n${this.log}`);
-      if (performance.now() > deadline) throw new Error(`the service is not ready after ${timeoutMs} ms:\n${this.log}`);
+      if (!this.running) throw new Error(`the service ended with ${await this.#gone}:\n${this.log.slice(-1200)}`);
+      if (performance.now() > deadline) throw new Error(`the service is not ready after ${timeoutMs} ms:\n${this.log.slice(-1200)}`);
     }
   }
 

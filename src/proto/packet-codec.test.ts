@@ -262,7 +262,6 @@ describe('packet codec', () => {
       other({ blocks: [{ ...first, samples }, second] });
     }
     other({ t0DeviceNs: usual.t0DeviceNs + 1n });
-    other({ subject: 'Müllerin' });
     other({ blocks: [first] });
     other({ blocks: [second, first] });
     other({ blocks: [] });

@@ -34,8 +34,9 @@ export type Packet = Readonly<{
 /** A packet as it came. */
 export type DecodedPacket = Packet &
   Readonly<{
-    /** 53-bit hash of what the packet says under its identity: t0_device_ns, subject, blocks, measurements and events, as bytes on the wire.
-     *  Without the wall clocks and the firmware, which a device may write anew at each try. Tells mistakes apart, not forgeries. */
+    /** 53-bit hash of what the packet says under its identity: t0_device_ns, blocks, measurements and events, as bytes on the wire. Without the
+     *  wall clocks and the firmware, which a device may write anew at each try, and without the subject, which a stream has once. Tells
+     *  mistakes apart, not forgeries. */
     contentHash: number;
   }>;
 
@@ -127,12 +128,19 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
   let events = noEvents as Event[];
   let samplesLeft = limits.samplesMax;
   let seen = 0;
+  let contentFrom = -1; // begin of consecutive blocks, measurements and events
   startHash();
 
   while (pos < end) {
     const at = pos;
     const tag = readTag(end);
     const field = tag >>> 3;
+    if (field >= 10 && field <= 12) {
+      if (contentFrom < 0) contentFrom = at;
+    } else if (contentFrom >= 0) {
+      hashBytes(contentFrom, at);
+      contentFrom = -1;
+    }
     if (field < 10) {
       if ((seen & (1 << field)) !== 0) fault(at, `field ${field} given twice`);
       seen |= 1 << field;
@@ -152,7 +160,7 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
         break;
       case 0x29:
         t0DeviceNs = readFixed64(end);
-        hashBytes(at, pos);
+        hashTime(pos - 8);
         break;
       case 0x31:
         t0UnixNs = readFixed64(end);
@@ -162,7 +170,6 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
         break;
       case 0x42:
         subject = readText(end, 256, 'subject');
-        hashBytes(at, pos);
         break;
       case 0x4a:
         firmware = readText(end, 64, 'firmware');
@@ -172,25 +179,23 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
         const block = readBlock(readEnd(end), samplesLeft);
         samplesLeft -= block.samples.length;
         blocks.push(block);
-        hashBytes(at, pos);
         break;
       }
       case 0x5a:
         if (measurements.length >= limits.itemsMax) fault(at, `more than ${limits.itemsMax} measurements`);
         if (measurements === noMeasurements) measurements = [];
         measurements.push(readMeasurement(readEnd(end)));
-        hashBytes(at, pos);
         break;
       case 0x62:
         if (events.length >= limits.itemsMax) fault(at, `more than ${limits.itemsMax} events`);
         if (events === noEvents) events = [];
         events.push(readEvent(readEnd(end)));
-        hashBytes(at, pos);
         break;
       default:
         skip(tag, end, at, 12);
     }
   }
+  if (contentFrom >= 0) hashBytes(contentFrom, end);
   if (schemaVersion !== SCHEMA_VERSION) {
     return rejected('packet_schema_version', `schema_version ${schemaVersion}, supported: ${SCHEMA_VERSION}`);
   }
@@ -213,8 +218,7 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
   };
 }
 
-// Two lanes of 32 bits, 8 bytes a step: 50 ns for a packet of 100 ms. Each field is hashed from its own first byte, so that fields that are left
-// out do not shift the rest.
+/** Hash of the packet being read. */
 let hashLow = 0;
 let hashHigh = 0;
 
@@ -223,29 +227,40 @@ function startHash(): void {
   hashHigh = 0x1b873593;
 }
 
-/** Enters the bytes [from, to) of the packet being read. */
+function hashTime(at: number): void {
+  hashLow = mixed(hashLow ^ view.getInt32(at, true));
+  hashHigh = mixed(hashHigh ^ view.getInt32(at + 4, true));
+}
+
+/** Enters the bytes [from, to): blocks, measurements and events that follow each other, so that fields before and after them do not shift them.
+ *  Two lanes of 32 bits, 16 bytes a step: 36 ns for 250 bytes; four lanes, or one multiplication per word, take half as long again. */
 function hashBytes(from: number, to: number): void {
   const words = view;
-  const wordsEnd = to - 7;
+  const last = to - 16;
   let low = hashLow ^ (to - from);
   let high = hashHigh;
   let p = from;
-  for (; p < wordsEnd; p += 8) {
-    low = Math.imul(low ^ words.getInt32(p, true), 0x9e3779b1);
+  for (; p <= last; p += 16) {
+    low = (Math.imul(low ^ words.getInt32(p, true), 0x9e3779b1) + words.getInt32(p + 4, true)) | 0;
+    high = (Math.imul(high ^ words.getInt32(p + 8, true), 0xc2b2ae35) + words.getInt32(p + 12, true)) | 0;
     low ^= low >>> 15;
-    high = Math.imul(high ^ words.getInt32(p + 4, true), 0x85ebca6b);
     high ^= high >>> 13;
   }
-  for (; p < to; p++) low = Math.imul(low ^ buf[p]!, 0x01000193);
-  hashHigh = Math.imul(high ^ low ^ (low >>> 16), 0xc2b2ae35);
-  hashLow = low ^ (hashHigh >>> 15);
+  for (; p < to - 3; p += 4) low = mixed(low ^ words.getInt32(p, true));
+  for (; p < to; p++) high = mixed(high ^ buf[p]!);
+  hashLow = mixed(low);
+  hashHigh = mixed(high ^ hashLow);
 }
 
+function mixed(value: number): number {
+  const product = Math.imul(value ^ (value >>> 16), 0x7feb352d);
+  return product ^ (product >>> 15);
+}
+
+/** @returns an integer below 2^53 */
 function endHash(): number {
-  let low = Math.imul(hashLow ^ (hashLow >>> 16), 0x85ebca6b);
-  low ^= low >>> 13;
-  const high = Math.imul(hashHigh ^ low, 0xc2b2ae35);
-  return (low >>> 0) * 2_097_152 + ((high ^ (high >>> 16)) >>> 11);
+  const high = mixed(hashHigh ^ hashLow);
+  return (mixed(hashLow) >>> 0) * 2_097_152 + (high >>> 11);
 }
 
 function readBlock(end: number, samplesMax: number): Block {
