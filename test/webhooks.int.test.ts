@@ -64,7 +64,7 @@ it('an address that answers after a long time holds up nobody else, and gets no 
   await until(() => held.length > 0);
   const quickId = await register(quick.url, ['episode.created']);
   for (let i = 0; i < 12; i++) await episode(`quick_${i}`);
-  await until(() => quick.events.length === 72 - 60, 5000);
+  await until(() => quick.events.length === 12, 5000);
   await until(async () => (await deliveries(quickId)).every(({ status }) => status === 'delivered'));
   expect((await deliveries(slowId)).filter(({ status }) => status === 'delivered')).toEqual([]);
   expect(held.length).toBeLessThanOrEqual(4);
