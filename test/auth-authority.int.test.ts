@@ -84,7 +84,7 @@ beforeAll(async () => {
     const email = `${role}@org.example`;
     people.set(role, await person(orgId, email, role));
     const { token } = await signIn(pool, email, password, { ip: '127.0.0.1', userAgent: '' });
-    credentials.set(role, { cookie: `bio_session=${token}`, origin: running.service.baseUrl });
+    credentials.set(role, { cookie: `bio_session=${token}`, origin: running.service.baseUrl, 'if-match': '*' });
   }
 }, 60_000);
 afterAll(async () => {

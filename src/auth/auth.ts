@@ -116,7 +116,7 @@ export class Auth {
 
   /** Was the credential of this request verified here before, or is there none? It may have lost its right since. */
   readonly isVerified = (request: AuthRequest): boolean => {
-    const secret = request.bearer ?? sessionOf(request);
+    const secret = request.bearer ?? this.#sessionOf(request);
     return secret === null || this.#verified(request.bearer ?? `session ${secret}`);
   };
 

@@ -82,7 +82,9 @@ export async function listMembers(db: Db, orgId: string): Promise<readonly Membe
 /** The member, whom nobody else changes until this transaction is over. Locks every account of the organization, in the order of updateMember:
  *  two transactions that locked one account each would wait for one another there. @throws PipelineError not_found */
 export async function lockMember(db: Db, orgId: string, id: string): Promise<Member> {
-  const { rows } = await db.query<Member>(`select ${columns} from operator_account where organization_id = $1 order by id for update`, [orgId]);
+  const { rows } = await db.query<Member>(`select ${columns} from operator_account where organization_id = $1 order by id for update`, [
+    orgId,
+  ]);
   const member = rows.find((row) => row.id === id);
   if (member === undefined) throw new PipelineError('not_found', 'There is no such member.');
   return member;
