@@ -114,10 +114,10 @@ export abstract class Page {
     </div>`;
   }
 
-  protected time(iso: string | null): TemplateResult {
+  protected time(iso: string | null, timeStyle: 'short' | 'medium' = 'short'): TemplateResult {
     if (iso === null) return html`<span class="muted">never</span>`;
     return html`<time datetime=${iso}
-      >${new Intl.DateTimeFormat(this.context.locale, { dateStyle: 'medium', timeStyle: 'short' }).format(Date.parse(iso))}</time
+      >${new Intl.DateTimeFormat(this.context.locale, { dateStyle: 'medium', timeStyle }).format(Date.parse(iso))}</time
     >`;
   }
 

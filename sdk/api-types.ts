@@ -275,9 +275,9 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/audit-log';
     params: {};
-    query: { limit?: number | undefined; cursor?: string | undefined; action?: string | undefined };
+    query: { subject_id?: string | undefined; actor_id?: string | undefined; action?: string | undefined; kind?: 'acts' | 'reads' | undefined; since?: string | undefined; until?: string | undefined; limit?: number | undefined; cursor?: string | undefined; format?: 'json' | 'csv' | undefined };
     body: undefined;
-    answer: readonly { id: number; time: string; actor_kind: string; actor_id: string; action: string; target_kind: string; target_id: string; detail: Readonly<Record<string, unknown>>; ip: string | null; request_id: string; chain_seq: number | null; hash: string | null }[];
+    answer: readonly { id: number; time: string; actor_kind: string; actor_id: string; action: string; target_kind: string; target_id: string; subject_id: string | null; project_id: string | null; detail: Readonly<Record<string, unknown>>; ip: string | null; request_id: string; chain_seq: number | null; hash: string | null }[];
   };
   /** List every biosignal configured for a project */
   listBiosignals: {

@@ -51,6 +51,8 @@ table audit_log
   chain_seq bigint
   prev_hash bytea
   hash bytea
+  subject_id uuid
+  project_id uuid
 table beat (RANGE ("time"))
   time timestamp with time zone not null
   ts_ns bigint not null
@@ -711,8 +713,12 @@ xuser: xuser_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCE
 
 CREATE INDEX api_key_organization_id_idx ON public.api_key USING btree (organization_id)
 CREATE INDEX artifact_episode_id_idx ON public.artifact USING btree (episode_id)
+CREATE INDEX audit_log_actor_idx ON public.audit_log USING btree (organization_id, actor_id, id)
+CREATE INDEX audit_log_acts_idx ON public.audit_log USING btree (organization_id, id) WHERE (action <> ALL (ARRAY['personal_data.read'::text, 'personal_data.listed'::text, 'live.started'::text, 'live.ended'::text]))
 CREATE UNIQUE INDEX audit_log_chain_key ON public.audit_log USING btree (organization_id, chain_seq) NULLS NOT DISTINCT WHERE (chain_seq IS NOT NULL)
+CREATE INDEX audit_log_organization_id_id_idx ON public.audit_log USING btree (organization_id, id)
 CREATE INDEX audit_log_organization_id_time_idx ON public.audit_log USING btree (organization_id, "time")
+CREATE INDEX audit_log_subject_idx ON public.audit_log USING btree (organization_id, subject_id, id) WHERE (subject_id IS NOT NULL)
 CREATE INDEX consent_xuser_id_purpose_idx ON public.consent USING btree (xuser_id, purpose, id)
 CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
 CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
@@ -1172,7 +1178,11 @@ CREATE OR REPLACE FUNCTION public.audit_log_text(entry audit_log)
  STABLE
  SET "TimeZone" TO 'UTC'
 AS $function$
-  select convert_to((to_jsonb(entry) - 'id' - 'hash' - 'prev_hash')::text, 'UTF8')
+  select convert_to((
+    to_jsonb(entry) - 'id' - 'hash' - 'prev_hash'
+      - case when entry.subject_id is null then 'subject_id' else '' end
+      - case when entry.project_id is null then 'project_id' else '' end
+  )::text, 'UTF8')
 $function$
 CREATE OR REPLACE FUNCTION public.block_float32(bits bigint)
  RETURNS double precision
@@ -1832,7 +1842,6 @@ public.rollup_dirty: delete, insert, select, update to biosignal_worker
 public.sample_block: delete, insert, select to biosignal_ingest
 public.sample_block: select to biosignal_worker
 public.sdk_key: delete, insert, select, update to biosignal_api
-public.signing_key: select to biosignal_api
 public.stream: delete, insert, select, update to biosignal_api
 public.stream: insert, select, update to biosignal_ingest
 public.stream: select to biosignal_worker

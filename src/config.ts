@@ -41,8 +41,20 @@ const oneOf =
     return found;
   };
 
-const secretText = (value: string): string => {
+/** Fewer different characters than a random text of 32 hexadecimal digits ever has. */
+const SECRET_CHARACTERS_MIN = 8;
+
+const longText = (value: string): string => {
   if (value.length < 32) throw new RangeError('32 characters or more');
+  return value;
+};
+
+const secretText = (value: string): string => {
+  longText(value);
+  const repeats = `${value}${value}`.indexOf(value, 1) < value.length;
+  if (repeats || new Set(value).size < SECRET_CHARACTERS_MIN) {
+    throw new RangeError('a random text, not a repeated one: e.g. the output of openssl rand -base64 32');
+  }
   return value;
 };
 
@@ -92,8 +104,14 @@ export const settings = {
   secretPrevious: setting(
     'BIO_SECRET_PREVIOUS',
     '',
-    secretText,
+    longText, // a poor one must be possible to leave
     'The value of BIO_SECRET before it was changed: what it sealed opens, and is sealed anew when the service starts.',
+  ),
+  sessionIdleMin: setting(
+    'BIO_SESSION_IDLE_MIN',
+    30,
+    integer(1, 720),
+    'A session of the dashboard that asks for nothing this long is over, minutes; after 12 hours it is over anyway.',
   ),
   publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Least level that is logged.'),
@@ -233,4 +251,25 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     }
   }
   return Object.freeze(config) as Config;
+}
+
+/** Other machines reach the service: directly, or through a proxy. */
+export function isExposed(config: Pick<Config, 'host' | 'trustProxy'>): boolean {
+  return !isLoopbackHost(config.host) || config.trustProxy.length > 0;
+}
+
+/** What is served from other machines keeps its secret outside of its database: with the one that the database holds, a stolen backup would be
+ *  enough to sign tokens and to open journals.
+ *  @throws PipelineError validation_failed */
+export function needSecret(config: Pick<Config, 'host' | 'trustProxy' | 'secret' | 'demo'>): void {
+  if (config.secret !== '' || config.demo || !isExposed(config)) return;
+  const why = isLoopbackHost(config.host) ? 'BIO_TRUST_PROXY names a proxy' : `BIO_HOST is ${config.host}`;
+  throw new PipelineError(
+    'validation_failed',
+    `BIO_SECRET is needed: ${why}, so other machines reach the service. 'biosignal init' makes one; or take the output of openssl rand -base64 32, and keep it.`,
+  );
+}
+
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

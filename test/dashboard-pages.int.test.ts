@@ -1,4 +1,5 @@
 /** The pages of the dashboard and the live page in a real Chromium, on the whole service with its simulated device. */
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from './helpers/chromium.ts';
 import { startDashboard, violations } from './helpers/dashboard.ts';
@@ -57,6 +58,12 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
 });
 
 describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
+  it('are served under a policy with Trusted Types, and give no other page a hold of their window', async () => {
+    const { headers } = await fetch(`${dashboard.service.baseUrl}/dashboard/`);
+    expect(headers.get('content-security-policy')).toContain("require-trusted-types-for 'script'");
+    expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
+  });
+
   // A worker each: most of the time is axe, and the pages have nothing to do with one another.
   it.concurrent.each([
     ['at a desk', { viewport: { width: 1200, height: 900 } }],
@@ -123,6 +130,39 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     await page.getByRole('button', { name: 'Looked at: close' }).click();
     await page.getByRole('button', { name: 'Open again' }).waitFor();
     expect(await page.evaluate(() => 'hit' in globalThis)).toBe(false);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('shows who read the data of a person and when, to the second, and gives it away as CSV', async () => {
+    const [user] = await dashboard.send<{ xuser_id: string }[]>('GET', '/api/v1/xusers?external_id=demo-patient');
+    await dashboard.send('GET', `/api/v1/streams?subject_id=${user!.xuser_id}`);
+    const { page, errors } = await open(`/dashboard/#/users/${user!.xuser_id}`, { storageState: signedIn });
+    await page.getByRole('link', { name: "Who has seen this person's data" }).click();
+    const rows = page.getByRole('row').filter({ hasText: 'listStreams' });
+    await rows.first().waitFor();
+    expect(await page.getByLabel('Person').inputValue()).toBe(user!.xuser_id);
+    expect(await rows.first().getByRole('cell').first().textContent()).toMatch(/\d+:\d\d:\d\d/);
+    expect(await page.getByRole('row').filter({ hasText: 'session.created' }).count()).toBe(0);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download CSV' }).click()]);
+    expect(download.suggestedFilename()).toBe('audit-log.csv');
+    const csv = await readFile(await download.path(), 'utf8');
+    expect(csv).toMatch(/^id,time,/);
+    expect(
+      csv
+        .trimEnd()
+        .split('\r\n')
+        .slice(1)
+        .every((line) => line.includes(user!.xuser_id)),
+    ).toBe(true);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByRole('button', { name: 'Acts' }).click();
+    await page.getByRole('row').filter({ hasText: 'session.created' }).first().waitFor();
+    await page.getByLabel('Action').fill('audit_log.exported');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await expect.poll(() => page.getByRole('row').filter({ hasText: 'session.created' }).count()).toBe(0);
+    await page.getByRole('row').filter({ hasText: 'audit_log.exported' }).first().waitFor();
+    expect(await violations(page, 'main')).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
   });

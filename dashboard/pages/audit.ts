@@ -1,33 +1,70 @@
-/** The audit log: who did what to what, the newest first. */
+/** The audit log: who did what to what, and who read whose data; the newest first. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { Page } from '../page.ts';
-import { emptyState, moreButton, tableOf } from '../parts.ts';
+import { addressOf } from '../../sdk/request.ts';
+import { formValues, Page } from '../page.ts';
+import { chips, emptyState, moreButton, tableOf } from '../parts.ts';
 import { call, callList, callNext } from '../service.ts';
 import type { AuditEntry } from '../service.ts';
+
+type Kind = 'acts' | 'reads' | 'all';
+const kinds = [
+  ['acts', 'Acts'],
+  ['reads', 'Reads of people'],
+  ['all', 'Both'],
+] as const;
+
+/** What a filter is set to; '' where it is not. */
+type Wanted = Readonly<{ subject: string; actor: string; action: string; since: string; until: string }>;
+const EVERYTHING: Wanted = { subject: '', actor: '', action: '', since: '', until: '' };
 
 export class AuditPage extends Page {
   override readonly title = 'Audit log';
   protected override readonly lead =
-    'Who did what, from where. Entries are chained by their hashes: none can be changed or taken out unseen.';
+    'Who did what, and who read whose data. Entries are chained by their hashes: none can be changed or taken out unseen.';
+  /** An address may name a person: then the question is who read their data. */
+  #wanted: Wanted = { ...EVERYTHING, subject: this.context.argument };
+  #kind: Kind = this.context.argument === '' ? 'acts' : 'reads';
   #entries: readonly AuditEntry[] = [];
   #next: string | null = null;
+  #actors: readonly Readonly<{ id: string; name: string }>[] = [];
   /** Ids of members, keys and projects, to what people call them. */
   #names: ReadonlyMap<string, string> = new Map();
 
   protected override async load(): Promise<void> {
-    const [log, members, keys, projects] = await Promise.all([
-      callList('/api/v1/audit-log', { query: { limit: 100 } }),
+    const [members, keys, projects] = await Promise.all([
       call('GET', '/api/v1/members'),
       call('GET', '/api/v1/api-keys'),
       call('GET', '/api/v1/projects'),
+      this.#find(),
     ]);
-    this.#entries = log.items;
-    this.#next = log.next;
+    this.#actors = [
+      ...members.map((member) => ({ id: member.id, name: member.display_name || member.email })),
+      ...keys.map((key) => ({ id: key.id, name: `key ${key.name}` })),
+    ];
     this.#names = new Map([
       ...members.map((member) => [member.id, member.display_name || member.email] as const),
       ...[...keys, ...projects].map((item) => [item.id, item.name] as const),
     ]);
+  }
+
+  #query() {
+    const { subject, actor, action, since, until } = this.#wanted;
+    const given = (text: string): string | undefined => (text === '' ? undefined : text);
+    return {
+      subject_id: given(subject),
+      actor_id: given(actor),
+      action: given(action),
+      kind: this.#kind === 'all' ? undefined : this.#kind, // both
+      since: since === '' ? undefined : new Date(since).toISOString(),
+      until: until === '' ? undefined : new Date(until).toISOString(),
+    };
+  }
+
+  async #find(): Promise<void> {
+    const log = await callList('/api/v1/audit-log', { query: { ...this.#query(), limit: 100 } });
+    this.#entries = log.items;
+    this.#next = log.next;
   }
 
   async #more(): Promise<void> {
@@ -37,28 +74,85 @@ export class AuditPage extends Page {
     this.#next = next;
   }
 
+  protected override actions(): TemplateResult {
+    const address = addressOf('/api/v1/audit-log', { query: { ...this.#query(), format: 'csv' } });
+    return html`<a class="button" href=${address} download="audit-log.csv">Download CSV</a>`;
+  }
+
   protected override body(): TemplateResult {
-    if (this.#entries.length === 0)
-      return html`<section class="card">${emptyState('Nothing yet', 'Every change and every read of a person is written here.')}</section>`;
     return html`<section class="card">
-      ${tableOf<AuditEntry>(
-        [
-          { name: 'Time', cell: (entry) => this.time(entry.time) },
-          { name: 'Who', cell: (entry) => this.#name(entry.actor_kind, entry.actor_id) },
-          { name: 'Did', cell: (entry) => entry.action },
-          { name: 'To', cell: (entry) => this.#target(entry) },
-          { name: 'From', cell: (entry) => entry.ip ?? '–' },
-        ],
-        this.#entries,
-      )}
+      ${chips<Kind>('What is shown', kinds, this.#kind, (kind) => {
+        this.#kind = kind;
+        void this.run(() => this.#find());
+      })}
+      ${this.#form()}
+      ${
+        this.#entries.length === 0
+          ? emptyState('Nothing found', 'Every change and every read of a person is written here; a read within ten seconds.')
+          : this.#table()
+      }
       ${moreButton(this.#next, () => void this.run(() => this.#more()))}
     </section>`;
   }
 
-  #target(entry: AuditEntry): TemplateResult {
-    // A person is found again under Users as long as they are not erased.
-    if (entry.target_kind === 'xuser') return html`user <a href="#/users/${entry.target_id}">${shortId(entry.target_id)}</a>`;
-    return this.#name(entry.target_kind, entry.target_id);
+  #form(): TemplateResult {
+    const { subject, actor, action, since, until } = this.#wanted;
+    const submit = (event: SubmitEvent): void => {
+      const { text } = formValues(event);
+      this.#wanted = { subject: text('subject'), actor: text('actor'), action: text('action'), since: text('since'), until: text('until') };
+      void this.run(() => this.#find());
+    };
+    const clear = (event: Event): void => {
+      (event.target as HTMLButtonElement).form?.reset(); // what was typed and not looked for
+      this.#wanted = EVERYTHING;
+      void this.run(() => this.#find());
+    };
+    return html`<form class="fields filters" role="search" @submit=${submit}>
+      <label
+        >Person<input name="subject" type="search" autocomplete="off" placeholder="id, or the application's" .value=${subject}
+      /></label>
+      <label
+        >Who
+        <select name="actor">
+          <option value="">Anybody</option>
+          ${this.#actors.map(({ id, name }) => html`<option value=${id} ?selected=${id === actor}>${name}</option>`)}
+        </select></label
+      >
+      <label>Action<input name="action" type="search" autocomplete="off" placeholder="api_key.created" .value=${action} /></label>
+      <label>From<input name="since" type="datetime-local" step="1" .value=${since} /></label>
+      <label>To<input name="until" type="datetime-local" step="1" .value=${until} /></label>
+      <div class="row"><button class="primary">Find</button> <button type="button" @click=${clear}>Clear</button></div>
+    </form>`;
+  }
+
+  #table(): TemplateResult {
+    return tableOf<AuditEntry>(
+      [
+        { name: 'Time', cell: (entry) => this.time(entry.time, 'medium') },
+        { name: 'Who', cell: (entry) => this.#name(entry.actor_kind, entry.actor_id) },
+        { name: 'Did', cell: (entry) => this.#deed(entry) },
+        { name: 'Person', cell: (entry) => this.#person(entry.subject_id) },
+        { name: 'To', cell: (entry) => this.#target(entry) },
+        { name: 'From', cell: (entry) => entry.ip ?? '–' },
+      ],
+      this.#entries,
+    );
+  }
+
+  #deed({ action, detail }: AuditEntry): TemplateResult {
+    const { operation, count, seconds } = detail as { operation?: string; count?: number; seconds?: number };
+    const times = count !== undefined && count > 1 ? ` × ${count}` : '';
+    const what = operation ?? (seconds === undefined ? '' : `${seconds} s`);
+    return html`${action} ${what === '' ? nothing : html`<span class="muted">${what}${times}</span>`}`;
+  }
+
+  /** A person is found again under Users as long as they are not erased. */
+  #person(id: string | null): TemplateResult | string {
+    return id === null ? '–' : html`<a class="whole" href="#/users/${id}" title=${id}>${shortId(id)}</a>`;
+  }
+
+  #target({ target_kind: kind, target_id: id, subject_id: subject }: AuditEntry): TemplateResult | string {
+    return id === subject ? '–' : this.#name(kind, id);
   }
 
   #name(kind: string, id: string): TemplateResult {

@@ -12,7 +12,7 @@ const roles = [
   ['analyst', 'reads, as a viewer'],
   ['clinician', 'reads, closes episodes, edits records'],
   ['admin', 'everything: keys, settings, members'],
-  ['owner', 'as an admin'],
+  ['owner', 'as an admin, and makes owners'],
 ] as const;
 const PASSWORD_MIN = 12;
 
@@ -20,6 +20,11 @@ export class MembersPage extends Page {
   override readonly title = 'Members';
   protected override readonly lead = 'Who may sign in here, and as what.';
   #members: readonly Member[] = [];
+
+  /** An admin makes no owners, and changes none. */
+  #mayChange(role: Member['role']): boolean {
+    return role !== 'owner' || this.context.member.role === 'owner';
+  }
 
   protected override async load(): Promise<void> {
     this.#members = await call('GET', '/api/v1/members');
@@ -59,7 +64,7 @@ export class MembersPage extends Page {
           <label
             >Role
             <select name="role">
-              ${roles.map(([role, what]) => html`<option value=${role}>${role}: ${what}</option>`)}
+              ${roles.filter(([role]) => this.#mayChange(role)).map(([role, what]) => html`<option value=${role}>${role}: ${what}</option>`)}
             </select></label
           >
           <label
@@ -72,7 +77,7 @@ export class MembersPage extends Page {
   }
 
   #role(member: Member): TemplateResult | string {
-    if (member.id === this.context.member.id || member.disabled) return member.role;
+    if (member.id === this.context.member.id || member.disabled || !this.#mayChange(member.role)) return member.role;
     return html`<label
       ><span class="vh">Role of ${member.email}</span>
       <select
@@ -87,13 +92,14 @@ export class MembersPage extends Page {
           );
         }}
       >
-        ${roles.map(([role]) => html`<option value=${role} ?selected=${role === member.role}>${role}</option>`)}
+        ${roles.filter(([role]) => this.#mayChange(role)).map(([role]) => html`<option value=${role} ?selected=${role === member.role}>${role}</option>`)}
       </select></label
     >`;
   }
 
   #switch(member: Member): TemplateResult {
     if (member.id === this.context.member.id) return html`<span class="muted">you</span>`;
+    if (!this.#mayChange(member.role)) return html`<span class="muted">for owners</span>`;
     return html`<button
       type="button"
       @click=${() => void this.change(() => call('PATCH', '/api/v1/members/{memberId}', { params: { memberId: member.id }, body: { disabled: !member.disabled }, etag: member.etag }))}

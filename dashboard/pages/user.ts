@@ -68,6 +68,11 @@ export class UserPage extends Page {
     return (this.#held ??= { subjectId: user.xuser_id, projectId: user.project_id });
   }
 
+  protected override actions(): TemplateResult | typeof nothing {
+    if (!this.canAdmin || this.#user === null) return nothing;
+    return html`<a class="button" href="#/audit/${this.#user.xuser_id}">Who has seen this person's data</a>`;
+  }
+
   #table(): TemplateResult {
     const { locale } = this.context;
     return tableOf<Stream>(

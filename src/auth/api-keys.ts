@@ -77,11 +77,12 @@ export async function createApiKey(db: Db, input: ApiKeyInput, rotatedFrom: stri
   return { record, key };
 }
 
-/** Keys of an organization, newest first, revoked ones included. */
-export async function listApiKeys(db: Db, orgId: string): Promise<readonly ApiKey[]> {
+/** Keys of an organization, or of one of its projects, newest first, revoked ones included. */
+export async function listApiKeys(db: Db, orgId: string, projectId: string | null = null): Promise<readonly ApiKey[]> {
   const { rows } = await db.query<ApiKey>(
-    `select ${columns} from api_key where organization_id = $1 order by api_key.created_at desc, id limit 1000`,
-    [orgId],
+    `select ${columns} from api_key where organization_id = $1 and ($2::uuid is null or project_id = $2)
+     order by api_key.created_at desc, id limit 1000`,
+    [orgId, projectId],
   );
   return rows;
 }

@@ -3,24 +3,22 @@ import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import type { Auth } from './auth.ts';
+import { auditRoutes } from './audit-routes.ts';
+import type { AuditDeps } from './audit-routes.ts';
 import { consentRoutes } from './consent-routes.ts';
 import { keyRoutes } from './key-routes.ts';
 import { operatorRoutes } from './operator-routes.ts';
 import { projectRoutes } from './project-routes.ts';
 import { projectSettingsRoutes } from './project-settings-routes.ts';
 import { publicKeyRoutes } from './public-key-routes.ts';
+import { sessionRoutes } from './session-routes.ts';
+import type { SessionDeps } from './session-routes.ts';
 import { tokenRoutes } from './token-routes.ts';
 import { xuserRoutes } from './xuser-routes.ts';
 
-export type AuthApiDeps = Readonly<{
-  pool: Pool;
-  auth: Auth;
-  cursors: Cursors;
-  /** Session cookies travel over HTTPS only: set unless the service is on loopback. */
-  secureCookies: boolean;
-}>;
+export type AuthApiDeps = Readonly<{ pool: Pool; auth: Auth; cursors: Cursors }> & Pick<AuditDeps, 'flushReads'> & Omit<SessionDeps, 'db'>;
 
-export function authApi({ pool, auth, cursors, secureCookies }: AuthApiDeps): readonly Route[] {
+export function authApi({ pool, auth, cursors, flushReads, ...sessions }: AuthApiDeps): readonly Route[] {
   return [
     ...tokenRoutes({ db: pool, auth }),
     ...xuserRoutes({ db: pool, cursors }),
@@ -29,7 +27,9 @@ export function authApi({ pool, auth, cursors, secureCookies }: AuthApiDeps): re
     ...projectRoutes({ db: pool }),
     ...publicKeyRoutes({ db: pool }),
     ...projectSettingsRoutes({ db: pool }),
-    ...operatorRoutes({ db: pool, cursors, secureCookies }),
+    ...sessionRoutes({ db: pool, ...sessions }),
+    ...operatorRoutes({ db: pool }),
+    ...auditRoutes({ db: pool, cursors, flushReads }),
   ];
 }
 

@@ -1,6 +1,9 @@
 /** The audit log: who did what to what. Append-only; a failure to write it fails the action that it records. */
+import { isIP } from 'node:net';
 import type { Caller } from '../http/route.ts';
 import type { Db } from './api-keys.ts';
+import { projectOf } from './ownership.ts';
+import { scopeOf } from './request-scope.ts';
 
 export type AuditEntry = Readonly<{
   /** Resource and past tense, e.g. `api_key.created`. */
@@ -8,16 +11,26 @@ export type AuditEntry = Readonly<{
   targetKind: string;
   targetId: string;
   detail?: object;
+  /** The person whose data it is about. Default: whom the request turned out to be about. */
+  subjectId?: string;
+  /** Default: the project that the request turned out to be about, or that the caller is confined to. */
+  projectId?: string | null;
 }>;
 
+/** The account of the machine that runs a command; `orgId` null: what is done concerns the whole installation. */
+export type CommandLine = Readonly<{ kind: 'cli'; orgId: string | null; account: string }>;
+
 /** Who asks, as a handler knows it. */
-export type Actor = Readonly<{ caller: Caller; remoteAddress: string; requestId: string }>;
+export type Actor = Readonly<{ caller: Caller | CommandLine; remoteAddress: string; requestId: string }>;
 
 export async function audit(db: Db, actor: Actor, entry: AuditEntry): Promise<void> {
   const { caller } = actor;
+  const scope = caller.kind === 'cli' ? null : scopeOf(caller);
+  const own = caller.kind === 'cli' ? null : projectOf(caller);
+  const projectId = entry.targetKind === 'project' ? entry.targetId : (scope?.projectId ?? own);
   await db.query(
-    `insert into audit_log (organization_id, actor_kind, actor_id, action, target_kind, target_id, detail, ip, request_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    `insert into audit_log (organization_id, actor_kind, actor_id, action, target_kind, target_id, detail, ip, request_id, subject_id, project_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     [
       caller.kind === 'anonymous' ? null : caller.orgId,
       caller.kind === 'anonymous' ? 'system' : caller.kind,
@@ -26,13 +39,15 @@ export async function audit(db: Db, actor: Actor, entry: AuditEntry): Promise<vo
       entry.targetKind,
       entry.targetId,
       JSON.stringify(entry.detail ?? {}),
-      /^[0-9a-f.:]+$/i.test(actor.remoteAddress) ? actor.remoteAddress : null,
+      inetOf(actor.remoteAddress),
       actor.requestId,
+      entry.subjectId ?? scope?.subjectId ?? null,
+      entry.projectId === undefined ? projectId : entry.projectId,
     ],
   );
 }
 
-export function actorId(caller: Caller): string {
+export function actorId(caller: Caller | CommandLine): string {
   switch (caller.kind) {
     case 'key':
       return caller.keyId;
@@ -40,6 +55,8 @@ export function actorId(caller: Caller): string {
       return caller.subjectId;
     case 'operator':
       return caller.operatorId;
+    case 'cli':
+      return caller.account;
     case 'anonymous':
       return '';
     default: {
@@ -47,4 +64,9 @@ export function actorId(caller: Caller): string {
       throw new Error(`caller ${String(never)}`);
     }
   }
+}
+
+/** An address as PostgreSQL takes it, or null: a trusted proxy may have forwarded anything. */
+export function inetOf(address: string): string | null {
+  return isIP(address) !== 0 && !address.includes('%') ? address : null;
 }

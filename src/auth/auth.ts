@@ -1,8 +1,8 @@
 /** Says who calls. The one place where a credential becomes a Caller.
  *
  *  What was verified is remembered for CACHE_MS at most and forgotten at once when the database says
- *  that something changed (channel bio_auth). A token's signature is checked once; whether its user, project and organization still stand
- *  is asked again when the second is over. So a revocation takes effect within one second on every node, also on one whose listening
+ *  that something changed (channel bio_auth). A token's signature is checked once; whether its signing key, user, project and organization
+ *  still stand is asked again when the second is over. So a revocation takes effect within one second on every node, also on one whose listening
  *  connection is broken. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
@@ -10,7 +10,9 @@ import { PipelineError } from '../errors.ts';
 import type { AuthRequest, Authenticate, Caller, OperatorRole, Scope } from '../http/route.ts';
 import type { Database } from '../storage/database.ts';
 import { hashKey } from './api-keys.ts';
+import { cookieName, readCookie } from './cookies.ts';
 import { parseKey } from './key-format.ts';
+import { SESSION_IDLE_SEC } from './operators.ts';
 import { PublicKeyUse } from './public-key-use.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { mintUserToken, verifyUserToken } from './user-tokens.ts';
@@ -21,10 +23,10 @@ export const CACHE_MS = 1000;
 /** Credentials remembered; the oldest go first. */
 const CACHE_ENTRIES_MAX = 20_000;
 const LAST_USED_MS = 10_000;
-export const SESSION_COOKIE = 'bio_session';
 
 type KeyCaller = Caller & { kind: 'key' };
 type UserCaller = Caller & { kind: 'user' };
+type SdkKeyFound = Readonly<{ id: string | null; projectId: string | null; ended: boolean }>;
 type Entry = { caller: Caller; checkedMs: number; claims: TokenClaims | null };
 
 /** A row that changed: `api_key:<id>`, `xuser:<id>`, `project:<id>` …; an empty table: any of them may have. */
@@ -38,19 +40,24 @@ export type AuthOptions = Readonly<{
   secret: Uint8Array;
   /** Origins for direct mode from the environment; those of each project are in the database. */
   allowedOrigins: readonly string[];
+  /** Sessions are carried by the cookie of HTTPS. Default: false. */
+  secureCookies?: boolean;
+  /** A session without a request for this long is over. Default: SESSION_IDLE_SEC. */
+  sessionIdleSec?: number;
 }>;
 
 export class Auth {
   readonly signingKeys: SigningKeys;
   readonly #pool: Pool;
   readonly #options: AuthOptions;
+  readonly #sessionCookie: string;
   /** By the credential itself, in this process's memory only: a digest of it was 7 % of a request. */
   readonly #cache = new Map<string, Entry>();
   readonly #pending = new Map<string, { caller: Promise<Caller>; again: boolean }>();
   readonly #subjects = new Map<string, { value: Promise<{ projectId: string; subjectId: string | null }>; untilMs: number }>();
   readonly #origins = new Map<string, { allowed: boolean; untilMs: number }>();
   /** SDK keys that requests carried; `id` is null when there is no such key. */
-  readonly #sdkKeys = new Map<string, { id: string | null; ended: boolean; untilMs: number }>();
+  readonly #sdkKeys = new Map<string, SdkKeyFound & { untilMs: number }>();
   /** By id of an organization key, SDK key or operator: nothing is written when it expires, so nothing notifies. */
   readonly #keyExpiryMs = new Map<string, number>();
   readonly #used = new Set<string>();
@@ -62,6 +69,7 @@ export class Auth {
 
   constructor(options: AuthOptions) {
     this.#options = options;
+    this.#sessionCookie = cookieName('bio_session', options.secureCookies ?? false);
     this.#pool = options.database.pool;
     this.signingKeys = new SigningKeys(options.database.pool, options.secret);
   }
@@ -87,7 +95,7 @@ export class Auth {
 
   readonly authenticate: Authenticate = (request) => {
     const { bearer } = request;
-    const secret = bearer ?? sessionOf(request);
+    const secret = bearer ?? this.#sessionOf(request);
     if (secret === null) return { kind: 'anonymous' };
     const id = bearer ?? `session ${secret}`;
     const entry = this.#cache.get(id);
@@ -108,7 +116,7 @@ export class Auth {
 
   /** Was the credential of this request verified here before, or is there none? It may have lost its right since. */
   readonly isVerified = (request: AuthRequest): boolean => {
-    const secret = request.bearer ?? sessionOf(request);
+    const secret = request.bearer ?? this.#sessionOf(request);
     return secret === null || this.#verified(request.bearer ?? `session ${secret}`);
   };
 
@@ -132,6 +140,7 @@ export class Auth {
         return rows.length > 0;
       }
       case 'user':
+        if (caller.kid !== undefined && (await this.signingKeys.verifier(caller.kid)) === null) return false;
         return (await this.#userStands(caller)) && (await this.#sdkKeysStand(caller.sdkKeyIds ?? []));
       case 'operator': {
         const { rows } = await this.#pool.query(
@@ -277,11 +286,14 @@ export class Auth {
     const claims = entry?.claims ?? (await verifyUserToken(this.signingKeys, this.#options.issuer, token));
     const expiresAtMs = claims.expiresAtSec * 1000;
     if (expiresAtMs <= Date.now()) throw expired();
-    const { orgId, projectId, subjectId, sdkKeyId, jti } = claims;
+    const { orgId, projectId, subjectId, sdkKeyId, jti, kid } = claims;
+    if ((await this.signingKeys.verifier(kid)) === null) {
+      throw new PipelineError('credential_invalid', 'The key that signed this token was withdrawn.');
+    }
     if (!(await this.#userStands(claims))) throw new PipelineError('credential_invalid', 'The user of this token is disabled or deleted.');
-    if (sdkKeyId === null) return { caller: { kind: 'user', orgId, projectId, subjectId, jti, expiresAtMs }, claims };
+    if (sdkKeyId === null) return { caller: { kind: 'user', orgId, projectId, subjectId, jti, kid, expiresAtMs }, claims };
     if (!(await this.#sdkKeysStand([sdkKeyId]))) throw sdkKeyEnded();
-    return { caller: { kind: 'user', orgId, projectId, subjectId, jti, expiresAtMs, sdkKeyIds: [sdkKeyId] }, claims };
+    return { caller: { kind: 'user', orgId, projectId, subjectId, jti, kid, expiresAtMs, sdkKeyIds: [sdkKeyId] }, claims };
   }
 
   /** None of these SDK keys has ended. */
@@ -315,8 +327,9 @@ export class Auth {
     const { rows } = await this.#pool.query<{ operator_id: string; organization_id: string; role: string; expires_ms: number }>(
       `update operator_session s set last_seen_at = now() from operator_account a
        where s.token_hash = $1 and a.id = s.operator_id and s.revoked_at is null and s.expires_at > now() and a.disabled_at is null
+         and s.last_seen_at > now() - make_interval(secs => $2::integer)
        returning a.id as operator_id, a.organization_id, a.role, (extract(epoch from s.expires_at) * 1000)::float8 as expires_ms`,
-      [hashKey(token)],
+      [hashKey(token), this.#options.sessionIdleSec ?? SESSION_IDLE_SEC],
     );
     const row = rows[0];
     if (row === undefined) throw new PipelineError('credential_invalid', 'The session has ended; sign in again.');
@@ -325,26 +338,34 @@ export class Auth {
     return { kind: 'operator', operatorId: row.operator_id, orgId: row.organization_id, role: operatorRoleOf(row.role) };
   }
 
-  /** A page may say by which SDK key it was embedded. The key grants nothing; one that was revoked or has expired takes the page's right. */
+  #sessionOf(request: AuthRequest): string | null {
+    if (request.access.operator === undefined) return null;
+    const cookies = request.header('cookie');
+    const value = cookies === '' ? '' : readCookie(cookies, this.#sessionCookie);
+    return /^[0-9A-Za-z_-]{20,100}$/.test(value) ? value : null;
+  }
+
+  /** A page may say by which SDK key it was embedded. The key grants nothing; one that was revoked or has expired takes the page's right.
+   *  One that is not of the project is refused: a page that names it could never be ended by it. */
   #withSdkKey(caller: UserCaller, request: AuthRequest): Caller | Promise<Caller> {
     const sdkKey = request.header('sdk-key');
     if (sdkKey === '') return caller;
     const known = this.#sdkKeys.get(sdkKey);
     if (known !== undefined && known.untilMs > performance.now()) return withSdkKey(caller, known);
-    if (parseKey(sdkKey)?.kind !== 'sdk') return caller;
+    if (parseKey(sdkKey)?.kind !== 'sdk') throw noSdkKey();
     return this.#findSdkKey(sdkKey).then((found) => withSdkKey(caller, found));
   }
 
-  async #findSdkKey(sdkKey: string): Promise<Readonly<{ id: string | null; ended: boolean }>> {
+  async #findSdkKey(sdkKey: string): Promise<SdkKeyFound> {
     const generation = this.#generation;
     const untilMs = performance.now() + CACHE_MS;
-    const { rows } = await this.#pool.query<{ id: string; ended: boolean; expires_ms: number | null }>(
-      `select id, revoked_at is not null or coalesce(expires_at <= now(), false) as ended,
+    const { rows } = await this.#pool.query<{ id: string; project_id: string; ended: boolean; expires_ms: number | null }>(
+      `select id, project_id, revoked_at is not null or coalesce(expires_at <= now(), false) as ended,
          (extract(epoch from expires_at) * 1000)::float8 as expires_ms from sdk_key where sdk_key = $1`,
       [sdkKey],
     );
     const row = rows[0];
-    const found = { id: row?.id ?? null, ended: row?.ended ?? false, untilMs };
+    const found = { id: row?.id ?? null, projectId: row?.project_id ?? null, ended: row?.ended ?? false, untilMs };
     if (row !== undefined) {
       this.#expires(row.id, row.expires_ms);
       if (!row.ended) this.notePublicKey(sdkKey);
@@ -360,7 +381,7 @@ export class Auth {
   #narrow(caller: KeyCaller, request: AuthRequest): Caller | Promise<Caller> {
     const projectKey = request.header('project-key');
     if (projectKey === '') return caller;
-    const externalId = request.access.direct === true ? request.header('xuser-id') : '';
+    const externalId = request.access.direct !== undefined ? request.header('xuser-id') : '';
     const id = `${caller.keyId}\n${projectKey}\n${externalId}`;
     const now = performance.now();
     let known = this.#subjects.get(id);
@@ -405,11 +426,11 @@ export class Auth {
 
   #changed(change: AuthChange): void {
     this.#forget();
-    if (change.table === 'signing_key' || change.table === '') void this.signingKeys.reload().catch(() => undefined);
+    if (change.table === 'signing_key' || change.table === '') this.signingKeys.invalidate();
     for (const listener of this.#listeners) listener(change);
   }
 
-  /** Everything is asked again at its next use; a verified signature stays verified, because what it says is asked again too. */
+  /** Everything is asked again at its next use; a verified signature stays verified, because its key and what it says are asked again too. */
   #forget(): void {
     this.#generation += 1;
     this.#subjects.clear();
@@ -427,9 +448,14 @@ function sdkKeyEnded(): PipelineError {
   return new PipelineError('credential_invalid', 'The SDK key of this page is revoked or has expired.');
 }
 
-function withSdkKey(caller: UserCaller, { id, ended }: Readonly<{ id: string | null; ended: boolean }>): Caller {
+function noSdkKey(): PipelineError {
+  return new PipelineError('credential_invalid', 'The header sdk-key is not an SDK key of the project.');
+}
+
+function withSdkKey(caller: UserCaller, { id, projectId, ended }: SdkKeyFound): Caller {
+  if (id === null || projectId !== caller.projectId) throw noSdkKey();
   if (ended) throw sdkKeyEnded();
-  if (id === null || caller.sdkKeyIds?.includes(id) === true) return caller;
+  if (caller.sdkKeyIds?.includes(id) === true) return caller;
   return { ...caller, sdkKeyIds: [...(caller.sdkKeyIds ?? []), id] };
 }
 
@@ -437,15 +463,4 @@ function withSdkKey(caller: UserCaller, { id, ended }: Readonly<{ id: string | n
 export function operatorRoleOf(role: string): OperatorRole {
   if (role === 'owner' || role === 'admin') return 'admin';
   return role === 'clinician' ? 'editor' : 'viewer';
-}
-
-function sessionOf(request: AuthRequest): string | null {
-  if (request.access.operator === undefined) return null;
-  const cookies = request.header('cookie');
-  if (cookies === '') return null;
-  for (const part of cookies.split(';')) {
-    const [name, value] = part.trim().split('=');
-    if (name === SESSION_COOKIE && value !== undefined && /^[0-9A-Za-z_-]{20,100}$/.test(value)) return value;
-  }
-  return null;
 }

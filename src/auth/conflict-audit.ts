@@ -22,15 +22,21 @@ export function conflictAudit(pool: Pool, onError: (error: unknown) => void): (r
   let waitingCount = 0;
   let last: Promise<void> = Promise.resolve();
   const write = async ({ caller, streamId, deviceId, bootId, seq, count }: RefusedPackets): Promise<void> => {
-    const { rows } = await pool.query<{ uuid: string }>('select uuid from stream where id = $1', [streamId]);
-    if (rows[0] === undefined) return; // erased meanwhile
+    const { rows } = await pool.query<{ uuid: string; subject_id: string; project_id: string }>(
+      'select uuid, xuser_id as subject_id, project_id from stream where id = $1',
+      [streamId],
+    );
+    const stream = rows[0];
+    if (stream === undefined) return; // erased meanwhile
     await audit(
       pool,
       { caller, remoteAddress: '', requestId: '' },
       {
         action: 'packet.conflict',
         targetKind: 'stream',
-        targetId: rows[0].uuid,
+        targetId: stream.uuid,
+        subjectId: stream.subject_id,
+        projectId: stream.project_id,
         detail: { device_id: deviceId, boot_id: bootId, seq, count },
       },
     );

@@ -1,7 +1,10 @@
 /** Consent: what a person agreed to, one row per change of mind, and what is refused without it where the project requires it.
  *
  *  `recording`: new data of the person is taken: packets, measurements, what the person enters. `sharing`: others than the person (keys,
- *  operators) read it. The person always sees their own data, and may always be erased. The newest row of a purpose counts. */
+ *  operators) read it. The person always sees their own data, and may always be erased. The newest row of a purpose counts.
+ *
+ *  The person is who holds their user token, nobody else. A key in direct mode enters things for a person, but what it reads an organization
+ *  reads: neither its headers nor an Origin, which any program can send, say who sits before the page. */
 import { PipelineError } from '../errors.ts';
 import type { Caller } from '../http/route.ts';
 import type { Db } from './api-keys.ts';
@@ -21,7 +24,7 @@ export type Consent = Readonly<{
 /** @param missing purposes that the project requires and the person has not granted  @throws PipelineError consent_missing */
 export function checkConsent(caller: Caller, purpose: ConsentPurpose, missing: readonly ConsentPurpose[]): void {
   if (!missing.includes(purpose)) return;
-  if (purpose === 'sharing' && (caller.kind === 'user' || (caller.kind === 'key' && caller.subjectId !== null))) return;
+  if (purpose === 'sharing' && caller.kind === 'user') return;
   throw new PipelineError('consent_missing', `The project asks for the person's consent to ${purpose}, and it is not given.`);
 }
 

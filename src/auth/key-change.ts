@@ -21,7 +21,12 @@ export function overlapOf(body: unknown): number {
   return (body as { overlap_sec?: number }).overlap_sec ?? OVERLAP_SEC;
 }
 
-export type KeyChange = Readonly<{ targetId: string; detail?: Readonly<Record<string, unknown>>; json: unknown }>;
+export type KeyChange = Readonly<{
+  targetId: string;
+  projectId?: string | null;
+  detail?: Readonly<Record<string, unknown>>;
+  json: unknown;
+}>;
 
 /** A handler that changes a key and writes the line of the audit log that says so. @param action `api_key.rotated`: what changed, and how */
 export function changesKey(
@@ -31,11 +36,12 @@ export function changesKey(
 ): (request: RequestContext) => Promise<Reply> {
   const [kind = ''] = action.split('.');
   return async (request) => {
-    const { targetId, detail, json } = await work(request);
+    const { targetId, projectId, detail, json } = await work(request);
     await audit(db, request, {
       action,
       targetKind: kind === 'project_key' ? 'project' : kind,
       targetId,
+      ...(projectId === undefined ? {} : { projectId }),
       ...(detail === undefined ? {} : { detail }),
     });
     return { status: action.endsWith('.revoked') ? 200 : 201, json };

@@ -8,7 +8,7 @@ import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } from './api-keys.ts';
 import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
 import type { KeyEnv } from './key-format.ts';
-import { orgOf, ownProject } from './ownership.ts';
+import { orgOf, ownProject, projectOf } from './ownership.ts';
 
 const keyMembers = {
   id: Uuid,
@@ -35,9 +35,10 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       operationId: 'listApiKeys',
       tag: 'Keys',
       summary: 'List organization keys',
+      description: 'A key of one project lists the keys of that project.',
       access: adminOnly,
       responses: { 200: { description: 'Keys, newest first.', schema: Type.Array(KeySchema) } },
-      handler: async ({ caller }) => ({ status: 200, json: await listApiKeys(pool, orgOf(caller)) }),
+      handler: async ({ caller }) => ({ status: 200, json: await listApiKeys(pool, orgOf(caller), projectOf(caller)) }),
     },
     {
       method: 'POST',
@@ -61,7 +62,7 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
         const missing = caller.kind === 'key' ? input.scopes.filter((scope) => !caller.scopes.includes(scope)) : [];
         if (missing.length > 0) throw new PipelineError('scope_missing', `The key lacks ${missing.join(', ')} itself.`);
         const projectId =
-          (input.project_id ?? null) === null ? confined(caller) : (await ownProject(pool, caller, input.project_id ?? '')).id;
+          (input.project_id ?? null) === null ? projectOf(caller) : (await ownProject(pool, caller, input.project_id ?? '')).id;
         const { record, key } = await createApiKey(pool, {
           orgId: orgOf(caller),
           name: input.name,
@@ -71,7 +72,7 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
           expiresAt: input.expires_at ?? null,
           createdBy: caller.kind === 'operator' ? caller.operatorId : null,
         });
-        return { targetId: record.id, detail: { scopes: record.scopes }, json: { ...record, key } };
+        return { targetId: record.id, projectId: record.project_id, detail: { scopes: record.scopes }, json: { ...record, key } };
       }),
     },
     {
@@ -89,7 +90,7 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
         const createdBy = caller.kind === 'operator' ? caller.operatorId : null;
         await ownKey(pool, caller, params['keyId'] ?? '');
         const { record, key } = await rotateApiKey(pool, orgOf(caller), params['keyId'] ?? '', overlapOf(body), createdBy);
-        return { targetId: record.id, detail: { from: record.rotated_from }, json: { ...record, key } };
+        return { targetId: record.id, projectId: record.project_id, detail: { from: record.rotated_from }, json: { ...record, key } };
       }),
     },
     {
@@ -105,15 +106,10 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       handler: changesKey(pool, 'api_key.revoked', async ({ caller, params }) => {
         await ownKey(pool, caller, params['keyId'] ?? '');
         const record = await revokeApiKey(pool, orgOf(caller), params['keyId'] ?? '');
-        return { targetId: record.id, json: record };
+        return { targetId: record.id, projectId: record.project_id, json: record };
       }),
     },
   ];
-}
-
-/** A key of one project administers that project's keys only. */
-function confined(caller: Caller): string | null {
-  return caller.kind === 'key' ? caller.projectId : null;
 }
 
 /** A key cannot rotate another into scopes, or a reach, that it does not have itself. @throws PipelineError not_found, scope_missing */

@@ -3,6 +3,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { PipelineError } from '../errors.ts';
 import { hashKey, sqlState } from './api-keys.ts';
+import { inetOf } from './audit.ts';
 import type { Db } from './api-keys.ts';
 
 /** OWASP's parameters for scrypt: 128 MiB and about 0.3 s a try. */
@@ -11,6 +12,8 @@ const R = 8;
 const P = 1;
 const HASH_BYTES = 32;
 export const SESSION_SEC = 12 * 3600;
+/** A session that asks for nothing this long is over, unless BIO_SESSION_IDLE_MIN says otherwise. */
+export const SESSION_IDLE_SEC = 1800;
 export const PASSWORD_MIN = 12;
 
 export const memberRoles = ['owner', 'admin', 'clinician', 'analyst', 'viewer'] as const;
@@ -76,44 +79,61 @@ export async function listMembers(db: Db, orgId: string): Promise<readonly Membe
   return rows;
 }
 
-/** The member, whom nobody else changes until this transaction is over. @throws PipelineError not_found */
+/** The member, whom nobody else changes until this transaction is over. Locks every account of the organization, in the order of updateMember:
+ *  two transactions that locked one account each would wait for one another there. @throws PipelineError not_found */
 export async function lockMember(db: Db, orgId: string, id: string): Promise<Member> {
-  const { rows } = await db.query<Member>(`select ${columns} from operator_account where organization_id = $1 and id = $2 for update`, [
+  const { rows } = await db.query<Member>(`select ${columns} from operator_account where organization_id = $1 order by id for update`, [
     orgId,
-    id,
   ]);
-  if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such member.');
-  return rows[0];
+  const member = rows.find((row) => row.id === id);
+  if (member === undefined) throw new PipelineError('not_found', 'There is no such member.');
+  return member;
 }
 
-/** Changes a role or disables an account, whose sessions end with it. An organization keeps one owner or admin.
- *  @throws PipelineError not_found, conflict */
+/** Changes a role or disables an account, whose sessions end with it. An organization keeps one owner or admin, and one that has an owner
+ *  keeps an owner. All accounts are locked meanwhile: of two changes that race, the second sees the first.
+ *  @param within roles whose accounts may be changed; the new role is the caller's to check
+ *  @throws PipelineError not_found, conflict; scope_missing when the account has another role */
 export async function updateMember(
   db: Db,
   orgId: string,
   id: string,
   change: Readonly<{ role?: MemberRole; disabled?: boolean }>,
+  within: readonly MemberRole[] = memberRoles,
 ): Promise<Member> {
-  const { rows } = await db.query<Member & { last: boolean }>(
-    `with others as (
-       select count(*) as n from operator_account
-       where organization_id = $1 and id <> $2 and disabled_at is null and role in ('owner', 'admin')
+  const { rows } = await db.query<Member>(
+    `with accounts as materialized (
+       select id, role, disabled_at from operator_account where organization_id = $1 order by id for update
+     ), others as (
+       select count(*) filter (where role = 'owner') as owners, count(*) as administrators from accounts
+       where id <> $2 and disabled_at is null and role in ('owner', 'admin')
+     ), wanted as (
+       select id, role as before, disabled_at is null as active, coalesce($3, role) as role,
+         not coalesce($4::boolean, disabled_at is not null) as stays
+       from accounts where id = $2 and role = any ($5::text[])
      ), changed as (
-       update operator_account set
-         role = coalesce($3, role),
-         disabled_at = case when $4::boolean is null then disabled_at when $4 then coalesce(disabled_at, now()) end
-       where organization_id = $1 and id = $2
-         and ((select n from others) > 0 or (coalesce($3, role) in ('owner', 'admin') and not coalesce($4, false)))
-       returning *
+       update operator_account a set
+         role = w.role,
+         disabled_at = case when $4::boolean is null then a.disabled_at when $4 then coalesce(a.disabled_at, now()) end
+       from wanted w, others o
+       where a.id = w.id
+         and (o.administrators > 0 or not w.active or w.before not in ('owner', 'admin') or (w.stays and w.role in ('owner', 'admin')))
+         and (o.owners > 0 or not w.active or w.before <> 'owner' or (w.stays and w.role = 'owner'))
+       returning a.*
      )
      select ${columns} from changed`,
-    [orgId, id, change.role ?? null, change.disabled ?? null],
+    [orgId, id, change.role ?? null, change.disabled ?? null, [...within]],
   );
   const member = rows[0];
   if (member !== undefined) return member;
-  const { rowCount } = await db.query('select 1 from operator_account where organization_id = $1 and id = $2', [orgId, id]);
-  if (rowCount === 0) throw new PipelineError('not_found', 'There is no such member.');
-  throw new PipelineError('conflict', 'The last administrator cannot be demoted or disabled.');
+  const { rows: found } = await db.query<{ role: MemberRole }>('select role from operator_account where organization_id = $1 and id = $2', [
+    orgId,
+    id,
+  ]);
+  const role = found[0]?.role;
+  if (role === undefined) throw new PipelineError('not_found', 'There is no such member.');
+  if (!within.includes(role)) throw new PipelineError('scope_missing', `An account of role ${role} is not yours to change.`);
+  throw new PipelineError('conflict', 'The last owner, or the last administrator, cannot be demoted or disabled.');
 }
 
 /** Sets a password and ends the account's sessions. @throws PipelineError not_found */
@@ -130,27 +150,37 @@ export async function setPassword(db: Db, orgId: string, id: string, password: s
 // Compared when there is no such account, so that the time does not tell which addresses exist.
 let decoy: Promise<string> | null = null;
 
+export type SignInFrom = Readonly<{
+  ip: string;
+  userAgent: string;
+  /** Called when the sign-in fails, with the account that was meant; null: there is none of that address. */
+  refused?: (account: Readonly<{ operatorId: string; orgId: string }> | null) => void;
+}>;
+
 /** Signs in. @returns the session's token, which only the cookie carries. @throws PipelineError credential_invalid */
 export async function signIn(
   db: Db,
   email: string,
   password: string,
-  from: Readonly<{ ip: string; userAgent: string }>,
+  from: SignInFrom,
 ): Promise<Readonly<{ token: string; member: Member; orgId: string }>> {
   const { rows } = await db.query<Member & { organization_id: string; password_hash: string }>(
-    `select ${columns}, organization_id, password_hash from operator_account where lower(email) = lower($1) and disabled_at is null`,
+    `select ${columns}, organization_id, password_hash from operator_account where lower(email) = lower($1)`,
     [email],
   );
   const row = rows[0];
   decoy ??= hashPassword(randomBytes(16).toString('hex'));
   const matches = await passwordMatches(password, row?.password_hash ?? (await decoy));
-  if (row === undefined || !matches) throw new PipelineError('credential_invalid', 'The address or the password is wrong.');
+  if (row === undefined || row.disabled || !matches) {
+    from.refused?.(row === undefined ? null : { operatorId: row.id, orgId: row.organization_id });
+    throw new PipelineError('credential_invalid', 'The address or the password is wrong.');
+  }
   const token = randomBytes(32).toString('base64url');
   await db.query(
     `with login as (update operator_account set last_login_at = now() where id = $1)
      insert into operator_session (operator_id, token_hash, expires_at, ip, user_agent)
      values ($1, $2, now() + make_interval(secs => $3::integer), $4, $5)`,
-    [row.id, hashKey(token), SESSION_SEC, /^[0-9a-f.:]+$/i.test(from.ip) ? from.ip : null, from.userAgent.slice(0, 300)],
+    [row.id, hashKey(token), SESSION_SEC, inetOf(from.ip), from.userAgent.slice(0, 300)],
   );
   const { organization_id: orgId, password_hash: _hash, ...member } = row;
   return { token, member, orgId };

@@ -6,6 +6,7 @@ import type { SubjectId } from '../signal.ts';
 import type { Db } from './api-keys.ts';
 import { checkConsent } from './consents.ts';
 import type { ConsentPurpose } from './consents.ts';
+import { noteProject, noteSubject } from './request-scope.ts';
 import { prepared } from '../storage/prepared.ts';
 
 export type Subject = Readonly<{ id: SubjectId; externalId: string; orgId: string; projectId: string; timeZone: string }>;
@@ -76,6 +77,7 @@ export async function ownSubject(
     throw badSubject('ambiguous', 'names users of several projects; send the header project-key, or the uuid');
   }
   if (purpose !== 'none') checkConsent(caller, purpose, row.missing);
+  noteSubject(caller, row.id, row.project_id);
   return { id: row.id, externalId: row.external_id, orgId: row.organization_id, projectId: row.project_id, timeZone: row.time_zone };
 }
 
@@ -106,6 +108,7 @@ export async function ownStream(db: Db, caller: Caller, streamId: string): Promi
     const row = rows[0];
     if (row !== undefined) {
       checkConsent(caller, 'sharing', row.missing);
+      noteSubject(caller, row.xuser_id, row.project_id);
       return {
         id: row.id,
         uuid: row.uuid,
@@ -134,5 +137,6 @@ export async function ownProject(db: Db, caller: Caller, project: string): Promi
   );
   const row = rows[0];
   if (row === undefined) throw new PipelineError('not_found', 'There is no such project.');
+  noteProject(caller, row.id);
   return { id: row.id, orgId: row.organization_id, projectKey: row.project_key, timeZone: row.time_zone };
 }

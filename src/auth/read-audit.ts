@@ -1,69 +1,134 @@
-/** Reads of personal data in the audit log: who looked at whose records, and how often.
- *  A page asks every few seconds, so equal reads within FLUSH_MS are one entry with a count; a killed process loses at most that much. */
-import type { Exchange } from '../http/server.ts';
+/** Who looked at, or changed, whose records, and how often: told by the answers of REST and by the viewers of live feeds. */
 import type { Caller } from '../http/route.ts';
+import type { Exchange } from '../http/server.ts';
 import type { Db } from './api-keys.ts';
-import { actorId } from './audit.ts';
+import { AuditBatch } from './audit-batch.ts';
+import type { BatchEntry } from './audit-batch.ts';
+import { actorId, inetOf } from './audit.ts';
+import { projectOf } from './ownership.ts';
+import { scopeOf } from './request-scope.ts';
 
-const FLUSH_MS = 10_000;
-/** Entries held; beyond it they are written at once. */
-const ENTRIES_MAX = 5000;
-/** Tags whose reads are about a person. */
-const personal = new Set(['Users', 'Streams', 'Observations', 'Episodes', 'Self-reports', 'Live']);
+/** Repeats of a read within it are one entry. */
+const READ_WINDOW_MS = 300_000;
+/** Failures within it are one entry, per account and address. */
+const SIGN_IN_WINDOW_MS = 60_000;
+/** A viewer who comes back within it goes on with the same viewing: reconnects, a reloaded page, a second tab. */
+const LIVE_GAP_MS = 30_000;
 
-type Entry = {
-  readonly caller: Exclude<Caller, { kind: 'anonymous' }>;
-  readonly operation: string;
-  readonly path: string;
-  readonly ip: string;
-  count: number;
-};
+/** Tags of routes that are about people. */
+const personal = new Set(['Users', 'Streams', 'Observations', 'Episodes', 'Self-reports', 'Fleet']);
+/** Reads that are POSTs. */
+const readingPosts = new Set(['queryChart']);
+/** Changes whose handlers write an entry of their own. */
+const ownEntries = new Set(['recordConsent', 'eraseUser', 'exportUser']);
+
+/** Actions that only look; the rest of the log are acts. As in the index of sql/000037-audit-subject.sql. */
+export const readActions = ['personal_data.read', 'personal_data.listed', 'live.started', 'live.ended'] as const;
+
+type Known = Exclude<Caller, { kind: 'anonymous' }>;
+type Viewing = { sockets: number; readonly startedMs: number; endedMs: number; readonly entry: Omit<BatchEntry, 'action' | 'detail'> };
 
 export type ReadAudit = Readonly<{
   /** Give it to startHttp's `observe`. */
   observe: (exchange: Exchange) => void;
+  /** Somebody watches a person live. @returns to be called when they stop */
+  watch: (caller: Known, subjectId: string, remoteAddress: string) => () => void;
+  /** A sign-in failed. @param account null: there is none of that address */
+  signInRefused: (account: Readonly<{ operatorId: string; orgId: string }> | null, remoteAddress: string) => void;
+  /** Writes what happened up to now. */
   flush: () => Promise<void>;
   stop: () => Promise<void>;
 }>;
 
 export function startReadAudit(db: Db, onError: (error: unknown) => void = () => undefined): ReadAudit {
-  let entries = new Map<string, Entry>();
-  const flush = async (): Promise<void> => {
-    if (entries.size === 0) return;
-    // One order of organizations for all nodes: each row takes the lock of its organization's chain.
-    const rows = [...entries.values()].toSorted((a, b) => (a.caller.orgId < b.caller.orgId ? -1 : 1));
-    entries = new Map();
-    await db.query(
-      `insert into audit_log (organization_id, actor_kind, actor_id, action, target_kind, target_id, detail, ip)
-       select o, k, a, 'personal_data.read', 'path', p, jsonb_build_object('operation', op, 'count', c), case when i ~ '^[0-9a-fA-F.:]+$' then i::inet end
-       from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[]) as entry (o, k, a, op, p, c, i)`,
-      [
-        rows.map((row) => row.caller.orgId),
-        rows.map((row) => row.caller.kind),
-        rows.map((row) => actorId(row.caller)),
-        rows.map((row) => row.operation),
-        rows.map((row) => row.path),
-        rows.map((row) => row.count),
-        rows.map((row) => row.ip),
-      ],
-    );
+  const batch = new AuditBatch(db, onError);
+  const viewings = new Map<string, Viewing>();
+  const endViewings = (beforeMs: number): void => {
+    for (const [key, viewing] of viewings) {
+      if (viewing.sockets > 0 || viewing.endedMs > beforeMs) continue;
+      viewings.delete(key);
+      const seconds = Math.round((viewing.endedMs - viewing.startedMs) / 1000);
+      batch.add({ ...viewing.entry, action: 'live.ended', detail: { seconds } }, viewing.endedMs);
+    }
   };
-  const timer = setInterval(() => void flush().catch(onError), FLUSH_MS);
+  const timer = setInterval(() => endViewings(performance.now() - LIVE_GAP_MS), LIVE_GAP_MS / 3);
   timer.unref();
+
   return {
-    observe: ({ route, status, caller, path, remoteAddress }) => {
-      if (route === null || status >= 400 || caller.kind === 'anonymous' || !personal.has(route.tag)) return;
-      if (route.method !== 'GET' && route.operationId !== 'queryChart') return; // changes have entries of their own
-      const key = `${caller.kind} ${actorId(caller)} ${route.operationId} ${path} ${remoteAddress}`;
-      const entry = entries.get(key);
-      if (entry !== undefined) entry.count += 1;
-      else entries.set(key, { caller, operation: route.operationId, path, ip: remoteAddress, count: 1 });
-      if (entries.size >= ENTRIES_MAX) flush().catch(onError);
+    observe: ({ route, status, caller, path, remoteAddress, reply }) => {
+      if (route === null || status >= 400 || caller.kind === 'anonymous') return;
+      const { operationId } = route;
+      const minted = operationId === 'createUserToken';
+      if (!minted && (!personal.has(route.tag) || ownEntries.has(operationId))) return;
+      const reads = route.method === 'GET' || readingPosts.has(operationId);
+      // What people enter themselves says so in its own record; an answer given again changed nothing.
+      if (!reads && !minted && (caller.kind === 'user' || reply.headers?.['idempotency-replayed'] !== undefined)) return;
+      const { subjectId, projectId } = scopeOf(caller);
+      const key = `${caller.kind} ${actorId(caller)} ${operationId} ${path} ${subjectId ?? ''} ${remoteAddress}`;
+      const entryOf = (): BatchEntry => ({
+        ...actorOf(caller, remoteAddress),
+        action: minted
+          ? 'token.minted'
+          : !reads
+            ? 'personal_data.changed'
+            : subjectId === null
+              ? 'personal_data.listed'
+              : 'personal_data.read',
+        targetKind: minted ? 'xuser' : 'path',
+        targetId: minted ? (subjectId ?? '') : path,
+        subjectId,
+        projectId: projectId ?? projectOf(caller),
+        detail: { operation: operationId },
+      });
+      batch.count(key, entryOf, READ_WINDOW_MS);
     },
-    flush,
+    watch: (caller, subjectId, remoteAddress) => {
+      const key = `${caller.kind} ${actorId(caller)} ${subjectId} ${remoteAddress}`;
+      let viewing = viewings.get(key);
+      if (viewing === undefined) {
+        const startedMs = performance.now();
+        const projectId = scopeOf(caller).projectId ?? projectOf(caller);
+        const entry = { ...actorOf(caller, remoteAddress), targetKind: 'xuser', targetId: subjectId, subjectId, projectId };
+        viewing = { sockets: 0, startedMs, endedMs: startedMs, entry };
+        viewings.set(key, viewing);
+        batch.add({ ...entry, action: 'live.started', detail: {} }, startedMs);
+      }
+      const { sockets } = viewing;
+      viewing.sockets = sockets + 1;
+      const own = viewing;
+      return () => {
+        own.sockets -= 1;
+        own.endedMs = performance.now();
+      };
+    },
+    signInRefused: (account, remoteAddress) => {
+      const entryOf = (): BatchEntry => ({
+        orgId: account?.orgId ?? null,
+        actorKind: 'system',
+        actorId: '',
+        action: 'session.refused',
+        targetKind: 'operator',
+        targetId: account?.operatorId ?? '',
+        subjectId: null,
+        projectId: null,
+        ip: inetOf(remoteAddress),
+        detail: {},
+      });
+      batch.count(`sign-in ${account?.operatorId ?? ''} ${remoteAddress}`, entryOf, SIGN_IN_WINDOW_MS);
+    },
+    flush: () => batch.flush(),
     stop: async () => {
       clearInterval(timer);
-      await flush();
+      for (const viewing of viewings.values()) {
+        if (viewing.sockets > 0) viewing.endedMs = performance.now();
+        viewing.sockets = 0;
+      }
+      endViewings(Infinity);
+      await batch.stop();
     },
   };
+}
+
+function actorOf(caller: Known, remoteAddress: string): Pick<BatchEntry, 'orgId' | 'actorKind' | 'actorId' | 'ip'> {
+  return { orgId: caller.orgId, actorKind: caller.kind, actorId: actorId(caller), ip: inetOf(remoteAddress) };
 }

@@ -29,6 +29,7 @@ function concerns(change: AuthChange, caller: Caller): boolean {
   if (caller.kind === 'anonymous') return false;
   const { table, id } = change;
   if (table === '' || id === caller.orgId) return true;
+  if (table === 'signing_key') return caller.kind === 'user' && (caller.kid === undefined || caller.kid === id);
   switch (caller.kind) {
     case 'key':
       return id === caller.keyId || id === caller.projectId;

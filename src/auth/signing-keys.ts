@@ -4,6 +4,9 @@
  *  verifies what it signed), then gone. Rotation publishes the new key PUBLISH_SEC before it signs, so that no verifier with a cached JWKS
  *  meets an unknown kid.
  *
+ *  A key that was withdrawn (withdrawSigningKey) ends at once, and with it every token that it signed; another one is made when the next token
+ *  is to be signed. What is held here is at most RELOAD_MS old, on a node without a listening connection too.
+ *
  *  Private keys are sealed in the table. Those of an older release, stored as they were, are sealed at the next start. One that does not open
  *  (the secret was changed) verifies what it signed and signs no more: a new one is made. */
 import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes } from 'node:crypto';
@@ -19,7 +22,7 @@ const MODULUS_BITS = 3072;
 export const PUBLISH_SEC = 300;
 /** A retired key verifies for the life of the last token it signed, and a minute of clock difference. */
 const RETIRED_SEC = 3600 + 60;
-/** An unknown kid asks the database at most this often: random kids must not become queries. */
+/** What is held is believed this long, ms; random kids must not become queries either. */
 const RELOAD_MS = 1000;
 
 type Row = Readonly<{
@@ -39,7 +42,10 @@ export class SigningKeys {
   readonly #pool: Pool;
   readonly #sealer: KeySealer;
   #held = new Map<string, Held>();
+  /** When the query began whose answer is held. */
   #loadedMs = -Infinity;
+  /** Something changed: what was read before it is no longer believed. */
+  #changedMs = -Infinity;
   #loading: Promise<void> | null = null;
 
   /** @param secret of at least 32 bytes, the same for every node */
@@ -52,7 +58,10 @@ export class SigningKeys {
   async start(): Promise<void> {
     await this.reload();
     await this.#sealPlain();
-    if (this.#signer(Date.now()) !== null) return;
+    if (this.#signer(Date.now()) === null) await this.#makeSigner();
+  }
+
+  async #makeSigner(): Promise<void> {
     const client = await this.#pool.connect();
     try {
       await client.query('begin');
@@ -102,20 +111,18 @@ export class SigningKeys {
     }
   }
 
-  /** The key that signs now. */
+  /** The key that signs now; makes one when the last one was withdrawn. */
   async signer(): Promise<Readonly<{ kid: string; key: KeyObject }>> {
-    let held = this.#signer(Date.now());
-    if (held === null) {
-      await this.reload();
-      held = this.#signer(Date.now());
-    }
+    await this.#fresh();
+    if (this.#signer(Date.now()) === null) await this.#makeSigner();
+    const held = this.#signer(Date.now());
     if (held === null || held.privateKey === null) throw new Error('there is no signing key');
     return { kid: held.row.kid, key: held.privateKey };
   }
 
   /** The key that verifies a kid; null when there is none. */
   async verifier(kid: string): Promise<KeyObject | null> {
-    if (!this.#held.has(kid) && performance.now() - this.#loadedMs > RELOAD_MS) await this.reload();
+    await this.#fresh();
     const held = this.#held.get(kid);
     if (held === undefined) return null;
     const expiresMs = held.row.expires_at_ms;
@@ -123,7 +130,8 @@ export class SigningKeys {
   }
 
   /** The key set as /.well-known/jwks.json shows it. */
-  jwks(): Readonly<{ keys: readonly Record<string, string>[] }> {
+  async jwks(): Promise<Readonly<{ keys: readonly Record<string, string>[] }>> {
+    await this.#fresh();
     const now = Date.now();
     const live = [...this.#held.values()].filter(({ row }) => row.expires_at_ms === null || row.expires_at_ms > now);
     return { keys: live.map(({ row }) => ({ ...row.public_jwk, kid: row.kid, alg: 'RS256', use: 'sig' })) };
@@ -135,6 +143,19 @@ export class SigningKeys {
       this.#loading = null;
     });
     return this.#loading;
+  }
+
+  /** The table changed: it is read again before a key is used. */
+  invalidate(): void {
+    this.#changedMs = performance.now();
+  }
+
+  async #fresh(): Promise<void> {
+    const nowMs = performance.now();
+    const oldestMs = Math.max(this.#changedMs, nowMs - RELOAD_MS);
+    if (this.#loadedMs > oldestMs) return;
+    await this.reload();
+    if (this.#loadedMs <= this.#changedMs) await this.reload(); // the query that was shared began before the change
   }
 
   /** Seals what an older release stored as it was. */
@@ -166,6 +187,7 @@ export class SigningKeys {
   }
 
   async #load(db: Db = this.#pool): Promise<void> {
+    const startedMs = performance.now();
     const { rows } = await db.query<Row>(
       `select kid, private_pem, public_jwk,
          (extract(epoch from not_before) * 1000)::float8 as not_before_ms,
@@ -180,7 +202,7 @@ export class SigningKeys {
       held.set(row.kid, { row, privateKey, publicKey: before?.publicKey ?? createPublicKey({ key: row.public_jwk, format: 'jwk' }) });
     }
     this.#held = held;
-    this.#loadedMs = performance.now();
+    this.#loadedMs = startedMs;
   }
 
   #signer(nowMs: number): Held | null {
@@ -191,4 +213,25 @@ export class SigningKeys {
     }
     return newest;
   }
+}
+
+export type SigningKeyRow = Readonly<{ kid: string; state: string; created_at: string; ends_at: string | null }>;
+
+const keyColumns = `kid, case when expires_at <= now() then 'ended' when retire_at <= now() then 'retired' when not_before > now() then 'published' else 'signing' end as state,
+  to_json(created_at) #>> '{}' as created_at, to_json(expires_at) #>> '{}' as ends_at`;
+
+/** The signing keys of an installation, oldest first. */
+export async function listSigningKeys(db: Db): Promise<readonly SigningKeyRow[]> {
+  const { rows } = await db.query<SigningKeyRow>(`select ${keyColumns} from signing_key order by signing_key.created_at, kid`);
+  return rows;
+}
+
+/** Ends a key that somebody else may know, and every token that it signed: every node refuses them within a second and closes their sockets.
+ *  Applications then ask for new tokens, which a new key signs. @returns null when there is no such key */
+export async function withdrawSigningKey(db: Db, kid: string): Promise<SigningKeyRow | null> {
+  const { rows } = await db.query<SigningKeyRow>(
+    `update signing_key set retire_at = least(retire_at, now()), expires_at = least(expires_at, now()) where kid = $1 returning ${keyColumns}`,
+    [kid],
+  );
+  return rows[0] ?? null;
 }

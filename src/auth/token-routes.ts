@@ -6,6 +6,7 @@ import { exactly, Uuid } from '../http/schemas.ts';
 import type { Auth } from './auth.ts';
 import type { Db } from './api-keys.ts';
 import { ownProject } from './ownership.ts';
+import { noteSubject } from './request-scope.ts';
 import { TOKEN_SEC } from './user-tokens.ts';
 import { resolveXuser } from './xusers.ts';
 
@@ -48,6 +49,7 @@ export function tokenRoutes(deps: Readonly<{ db: Db; auth: Auth }>): readonly Ro
         const sdkKeyId = await auth.sdkKeyOf(project.id, header('sdk-key'));
         const { xuser } = await resolveXuser(db, project.orgId, project.id, externalId);
         if (xuser.disabled) throw new PipelineError('conflict', 'The user is disabled.');
+        noteSubject(caller, xuser.xuser_id, project.id);
         const token = await auth.mint({ subjectId: xuser.xuser_id, orgId: project.orgId, projectId: project.id, sdkKeyId });
         return { status: 200, json: { xuser_token: token, xuser_id: xuser.xuser_id, expires_in: TOKEN_SEC } };
       },
@@ -76,7 +78,7 @@ export function tokenRoutes(deps: Readonly<{ db: Db; auth: Auth }>): readonly Ro
           }),
         },
       },
-      handler: async () => ({ status: 200, json: auth.signingKeys.jwks(), headers: { 'cache-control': 'public, max-age=300' } }),
+      handler: async () => ({ status: 200, json: await auth.signingKeys.jwks(), headers: { 'cache-control': 'public, max-age=300' } }),
     },
   ];
 }

@@ -18,6 +18,8 @@ export type TokenClaims = Readonly<{
   /** SDK key that the token was minted for: the token ends with it. */
   sdkKeyId: string | null;
   jti: string;
+  /** Key that signed it. */
+  kid: string;
   issuedAtSec: number;
   expiresAtSec: number;
 }>;
@@ -44,7 +46,7 @@ export async function mintUserToken(keys: SigningKeys, issuer: string, subject: 
  *  @throws PipelineError credential_invalid, token_expired */
 export async function verifyUserToken(keys: SigningKeys, issuer: string, token: string): Promise<TokenClaims> {
   try {
-    const { payload } = await jwtVerify(token, (header) => keyOf(keys, header), {
+    const { payload, protectedHeader } = await jwtVerify(token, (header) => keyOf(keys, header), {
       algorithms: ['RS256'],
       issuer,
       audience: AUDIENCE,
@@ -59,7 +61,8 @@ export async function verifyUserToken(keys: SigningKeys, issuer: string, token: 
     if (sdk !== undefined && (typeof sdk !== 'string' || !uuid.test(sdk))) throw invalid('claims');
     if (typeof iat !== 'number' || typeof exp !== 'number' || !Number.isInteger(iat) || !Number.isInteger(exp)) throw invalid('times');
     if (iat > now + CLOCK_SEC || exp - iat > TOKEN_SEC || exp <= iat) throw invalid('times');
-    return { subjectId: sub, orgId: org, projectId: proj, sdkKeyId: sdk ?? null, jti, issuedAtSec: iat, expiresAtSec: exp };
+    const { kid = '' } = protectedHeader;
+    return { subjectId: sub, orgId: org, projectId: proj, sdkKeyId: sdk ?? null, jti, kid, issuedAtSec: iat, expiresAtSec: exp };
   } catch (error) {
     if (error instanceof errors.JWTExpired) throw new PipelineError('token_expired', 'The user token has expired.', { cause: error });
     if (error instanceof errors.JOSEError) throw invalid('signature or claims', error);

@@ -8,17 +8,19 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { audit } from '../auth/audit.ts';
 import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from '../storage/database.ts';
 import { migrate } from '../storage/migrate.ts';
 import { Partitions } from '../storage/partitions.ts';
+import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { locateDatabase, withDatabase } from './open-database.ts';
@@ -57,7 +59,10 @@ export const backup: Command = {
     const [folder] = positionals;
     if (folder === undefined) throw new UsageError('name a folder');
     if (existsSync(folder) && (await readdir(folder)).length > 0) throw new UsageError(`${folder} is not empty`);
-    const manifest = await withDatabase(console, (database) => writeBackup(database, folder, console));
+    const manifest = await withDatabase(console, async (database) => {
+      await note(database, console, 'backup.started', folder);
+      return await writeBackup(database, folder, console);
+    });
     return report(console, json, manifest, 'backed up');
   },
 };
@@ -86,6 +91,7 @@ With --check the files are only held against their hashes.`,
       const database = await openDatabase(address.url, { applicationName: 'biosignal restore', poolSizeMax: 2, statementTimeoutMs: 0 });
       try {
         await readBackup(database, folder, manifest, console);
+        await note(database, console, 'backup.restored', folder);
       } finally {
         await database.close();
         if (!database.pool.ended) await database.pool.end();
@@ -96,6 +102,13 @@ With --check the files are only held against their hashes.`,
     return report(console, json, manifest, 'restored');
   },
 };
+
+/** A backup must be possible where the log cannot be written: of a standby, of the schema of an older release. */
+async function note(database: Database, console: Console, action: string, folder: string): Promise<void> {
+  await audit(database.pool, commandLine(console, null), { action, targetKind: 'folder', targetId: resolve(folder) }).catch(
+    (error: unknown) => console.err(`biosignal: not in the audit log: ${error instanceof Error ? error.message : String(error)}`),
+  );
+}
 
 function report(console: Console, json: boolean, manifest: Manifest, verb: string): number {
   const { tables, ...head } = manifest;

@@ -26,6 +26,14 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Check BIO_SECRET, seal everything anew under another value, or give up a lost one.',
     load: async () => (await import('./secret.ts')).secret,
   },
+  'signing-key': {
+    summary: 'List the keys that sign user tokens, and withdraw one.',
+    load: async () => (await import('./signing-key.ts')).signingKey,
+  },
+  audit: {
+    summary: 'Verify the audit log, and print the heads that show whether its end is missing.',
+    load: async () => (await import('./audit.ts')).auditLog,
+  },
   token: { summary: 'Mint a user token.', load: async () => (await import('./token.ts')).token },
   replay: { summary: 'Stream recordings into a service as if a device sent them.', load: async () => (await import('./replay.ts')).replay },
   simulate: { summary: 'Stream simulated devices, with faults if wanted.', load: async () => (await import('./simulate.ts')).simulate },

@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { arch, availableParallelism, platform, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readConfig } from '../config.ts';
+import { needSecret, readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import { openFilesMax } from '../http/open-files.ts';
 import { loadUws } from '../http/uws.ts';
@@ -50,7 +50,7 @@ export const doctor: Command = {
       findings.push({ check: 'settings', state: 'fault', found: messageOf(error), advice: "see 'biosignal config print'" });
     }
     if (config !== null) {
-      findings.push(...exposure(config), await disk(config));
+      findings.push(...exposure(config), ...noSecret(config), await disk(config));
       if (!options.flag('no-database')) findings.push(...(await databaseFindings(console, config)));
       findings.push(await service(config));
     }
@@ -103,6 +103,19 @@ function exposure(config: Config): Finding[] {
   }
   const advice = 'set BIO_TLS_CERT and BIO_TLS_KEY, or BIO_TRUST_PROXY; until then other machines get https_required';
   return [{ check: 'transport', state: 'warning', found: `${config.host} without TLS`, advice }];
+}
+
+/** Which value there is, and whether it is the right one, the database says. */
+function noSecret(config: Config): Finding[] {
+  if (config.secret !== '') return [];
+  const found = 'no BIO_SECRET: journals and signing keys are sealed with a secret that the database holds';
+  try {
+    needSecret(config);
+  } catch (error) {
+    return [{ check: 'secret', state: 'fault', found, advice: messageOf(error) }];
+  }
+  const advice = 'set one before other machines reach the service (openssl rand -base64 32), and keep it';
+  return [{ check: 'secret', state: 'warning', found, advice }];
 }
 
 async function disk(config: Config): Promise<Finding> {
@@ -239,7 +252,7 @@ async function secretFindings(database: Database, config: Config): Promise<Findi
   const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('service_secret') is not null as there`);
   if (has[0]?.there !== true) return [];
   const { state, sentence } = await inspectSecret(database, config);
-  if (state !== 'lost') return [{ check: 'secret', state: 'ok', found: `BIO_SECRET ${sentence}` }];
+  if (state !== 'lost') return config.secret === '' ? [] : [{ check: 'secret', state: 'ok', found: `BIO_SECRET ${sentence}` }];
   const [found = '', ...advice] = sentence.split(/(?<=\.) /);
   return [{ check: 'secret', state: 'fault', found, advice: advice.join(' ') }];
 }

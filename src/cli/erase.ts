@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { PipelineError } from '../errors.ts';
 import { eraseUser } from '../records/erase.ts';
+import { commandLine } from './acts.ts';
 import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
@@ -42,7 +43,7 @@ outside of its tables is yours to expire: archived WAL, standbys that lag, snaps
         );
         return EXIT_OK;
       }
-      const receipt = await eraseUser(pool, orgId, user.id, { actor: null });
+      const receipt = await eraseUser(pool, orgId, user.id, { actor: commandLine(console, orgId) });
       const file = options.text('receipt');
       if (file !== '') await writeFile(file, `${JSON.stringify(receipt, null, 2)}\n`, { mode: 0o600 });
       if (json) console.out(JSON.stringify(receipt, null, 2));

@@ -1,5 +1,7 @@
 /** `biosignal export`: recordings of the database as files that other programs read. */
 import { mkdir } from 'node:fs/promises';
+import { audit } from '../auth/audit.ts';
+import { commandLine } from './acts.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { exportCsv } from './export/csv.ts';
@@ -43,6 +45,12 @@ Digital values are written as the device sent them. Speaks to the database: whoe
     const range = { fromNs: options.time('since') ?? 0n, toNs: options.time('until') ?? END_OF_TIME_NS };
     return await withDatabase(console, async ({ pool }) => {
       const streams = await findStreams(pool, wanted);
+      const { xuser_id: subjectId, project_id: projectId, organization_id: orgId } = streams[0]!; // of one person
+      const since = options.text('since');
+      const until = options.text('until');
+      const detail = { format, streams: streams.length, ...(since === '' ? {} : { since }), ...(until === '' ? {} : { until }) };
+      const entry = { action: 'recording.exported', targetKind: 'xuser', targetId: subjectId, subjectId, projectId, detail };
+      await audit(pool, commandLine(console, orgId), entry);
       const files: string[] = [];
       const job = { pool, range, folder, console };
       if (format === 'fhir') files.push(await exportFhir(job, streams));

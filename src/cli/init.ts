@@ -12,6 +12,7 @@ import { EXIT_OK, UsageError } from './command.ts';
 import { envExample } from './config.ts';
 import { locateDatabase, withDatabase } from './open-database.ts';
 import { addOperator } from './operators.ts';
+import { auditOrganization } from './organizations.ts';
 
 export const init: Command = {
   name: 'init',
@@ -57,6 +58,7 @@ once. A second call changes nothing and says what is there. 'biosignal' and 'npm
       if (email !== '' && !/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError(`--operator must be an e-mail address, not '${email}'`);
       const project = options.text('project');
       const made = await createOrganization(pool, name, project === '' ? {} : { projectName: project });
+      await auditOrganization(pool, console, made);
       Object.assign(result, { organization: name, org_id: made.orgId, project_id: made.projectId });
       Object.assign(result, { project_key: made.projectKey, sdk_key: made.sdkKey, api_key: made.apiKey.key });
       if (email === '') return;

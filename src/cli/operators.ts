@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { createMember, listMembers, memberRoles, PASSWORD_MIN, setPassword, updateMember } from '../auth/operators.ts';
 import type { Member } from '../auth/operators.ts';
 import type { Db } from '../auth/api-keys.ts';
+import { audit } from '../auth/audit.ts';
 import { PipelineError } from '../errors.ts';
+import { commandLine } from './acts.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
@@ -60,6 +62,7 @@ export async function addOperator(
   const { password, shown } = choosePassword(console);
   const displayName = who.name === '' ? who.email.split('@', 1)[0]! : who.name;
   const member = await createMember(db, { orgId, email: who.email, displayName, role: who.role, password });
+  await note(db, console, orgId, 'member.created', member.id, { role: who.role });
   return { id: member.id, email: member.email, role: member.role, ...shown };
 }
 
@@ -77,15 +80,18 @@ async function change(
     case 'password': {
       const { password, shown } = choosePassword(console);
       await setPassword(db, orgId, member.id, password);
+      await note(db, console, orgId, 'member.password_set', member.id);
       return { id: member.id, email: member.email, ...shown };
     }
     case 'role': {
       const { role } = await updateMember(db, orgId, member.id, { role: options.oneOf('role', memberRoles) });
+      await note(db, console, orgId, 'member.updated', member.id, { role });
       return { id: member.id, email: member.email, role };
     }
     case 'disable':
     case 'enable': {
       const { disabled } = await updateMember(db, orgId, member.id, { disabled: verb === 'disable' });
+      await note(db, console, orgId, 'member.updated', member.id, { disabled });
       return { id: member.id, email: member.email, disabled: disabled ? 'yes' : 'no' };
     }
     default: {
@@ -93,6 +99,10 @@ async function change(
       throw new RangeError(String(never));
     }
   }
+}
+
+async function note(db: Db, console: Console, orgId: string, action: string, id: string, detail: object = {}): Promise<void> {
+  await audit(db, commandLine(console, orgId), { action, targetKind: 'operator', targetId: id, detail });
 }
 
 function choosePassword(console: Console): { password: string; shown: Record<string, string> } {

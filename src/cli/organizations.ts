@@ -1,11 +1,16 @@
 /** `biosignal org`, `project` and `key`: who there is and which keys they hold. They speak to the database, not to the service:
  *  whoever may run them may do everything anyway. */
 import type { Pool } from 'pg';
+import { audit } from '../auth/audit.ts';
+import type { AuditEntry } from '../auth/audit.ts';
 import { createApiKey, listApiKeys, OVERLAP_SEC, revokeApiKey, rotateApiKey } from '../auth/api-keys.ts';
+import type { ApiKey } from '../auth/api-keys.ts';
 import { createOrganization, createProject } from '../auth/organizations.ts';
+import type { NewOrganization } from '../auth/organizations.ts';
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../http/route.ts';
 import type { Scope } from '../http/route.ts';
+import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
@@ -33,6 +38,7 @@ export const org: Command = {
       const projectName = options.text('project');
       const made = await createOrganization(pool, name, projectName === '' ? {} : { projectName });
       const { orgId, projectId, projectKey, sdkKey, apiKey } = made;
+      await auditOrganization(pool, console, made);
       return showOne(console, json, {
         org_id: orgId,
         project_id: projectId,
@@ -63,6 +69,7 @@ export const project: Command = {
         return show(console, json, rows);
       }
       const made = await createProject(pool, orgId, argument(positionals, 'create', 'NAME'));
+      await audit(pool, commandLine(console, orgId), { action: 'project.created', targetKind: 'project', targetId: made.projectId });
       return showOne(console, json, { project_id: made.projectId, project_key: made.projectKey, sdk_key: made.sdkKey });
     }),
 };
@@ -85,6 +92,10 @@ export const key: Command = {
     withDatabase(console, async ({ pool }) => {
       const orgId = await findOrganization(pool, options.text('org'));
       const [verb] = positionals;
+      const note = (action: string, { id, project_id: projectId, scopes: given }: ApiKey, detail: object = {}): Promise<void> => {
+        const entry: AuditEntry = { action, targetKind: 'api_key', targetId: id, projectId, detail: { scopes: given, ...detail } };
+        return audit(pool, commandLine(console, orgId), entry);
+      };
       if (verb === 'list') {
         const keys = await listApiKeys(pool, orgId);
         const state = (row: (typeof keys)[number]): string => {
@@ -110,10 +121,12 @@ export const key: Command = {
           options.integer('overlap', 0, 31_536_000),
           null,
         );
+        await note('api_key.rotated', made.record, { from: made.record.rotated_from });
         return showOne(console, json, { id: made.record.id, api_key: made.key });
       }
       if (verb === 'revoke') {
         const revoked = await revokeApiKey(pool, orgId, argument(positionals, 'revoke', 'ID'));
+        await note('api_key.revoked', revoked);
         return showOne(console, json, { id: revoked.id, revoked_at: revoked.revoked_at ?? '' });
       }
       const expires = options.time('expires');
@@ -125,9 +138,20 @@ export const key: Command = {
         projectId: options.text('project') === '' ? null : await findProject(pool, orgId, options.text('project')),
         expiresAt: expires === null ? null : new Date(Number(expires / 1_000_000n)).toISOString(),
       });
+      await note('api_key.created', made.record);
       return showOne(console, json, { id: made.record.id, api_key: made.key });
     }),
 };
+
+/** An organization was made, with its first project and key. */
+export async function auditOrganization(pool: Pool, console: Console, made: NewOrganization): Promise<void> {
+  const { orgId, projectId, apiKey } = made;
+  const actor = commandLine(console, orgId);
+  const { scopes: given } = apiKey.record;
+  await audit(pool, actor, { action: 'organization.created', targetKind: 'organization', targetId: orgId });
+  await audit(pool, actor, { action: 'project.created', targetKind: 'project', targetId: projectId });
+  await audit(pool, actor, { action: 'api_key.created', targetKind: 'api_key', targetId: apiKey.record.id, detail: { scopes: given } });
+}
 
 function argument(positionals: readonly string[], verb: string, name: string): string {
   const [given, value] = positionals;

@@ -1,5 +1,6 @@
 /** `biosignal reprocess`: computes beats and values again from stored samples, with the methods of this release. */
 import { availableParallelism } from 'node:os';
+import { audit } from '../auth/audit.ts';
 import { FeaturePool } from '../dsp/feature-pool.ts';
 import type { FeatureOutput } from '../dsp/feature-rows.ts';
 import { beatMethods, featureMethods } from '../dsp/methods.ts';
@@ -9,6 +10,7 @@ import type { Database } from '../storage/database.ts';
 import { mergeRuns } from '../storage/merge-runs.ts';
 import { clipToSeconds, readStoredRuns } from '../storage/sample-rows.ts';
 import { StreamRegistry } from '../storage/stream-registry.ts';
+import { commandLine } from './acts.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
@@ -67,6 +69,8 @@ last minute of a stream that still flows is left to it.`,
     if (sinceNs !== null && untilNs !== null && untilNs <= sinceNs) throw new UsageError('--until must lie after --since');
     return await withDatabase(console, async (database) => {
       const work = await findWork(database, where, sinceNs, untilNs, options.flag('ended'));
+      const detail = { streams: work.length, methods: options.list('method') };
+      await audit(database.pool, commandLine(console, null), { action: 'values.recomputed', targetKind: 'stream', targetId: '', detail });
       const startedMs = performance.now();
       const tally = await computeAll(database, work, methods, workerCount, console);
       const seconds = (performance.now() - startedMs) / 1000;

@@ -37,10 +37,13 @@ export function mayContinue(before: Caller, after: Caller): boolean {
   return before.kind === 'user' || (after.kind === 'key' && before.scopes.every((scope) => after.scopes.includes(scope)));
 }
 
-/** A key that stands for one user (direct mode) reads with `read` and changes with `write`; any other key needs the route's scope. */
+/** A key that stands for one user (direct mode) reads with `read` and changes with `write`, unless the route says which scope it takes;
+ *  any other key needs the route's scope. */
 function checkScope(access: Access, caller: Caller & { kind: 'key' }, method: string): void {
   let needed = access.key;
-  if (access.direct === true && caller.subjectId !== null) needed ??= method === 'GET' || method === 'HEAD' ? 'read' : 'write';
+  if (access.direct !== undefined && caller.subjectId !== null) {
+    needed ??= access.direct === true ? (method === 'GET' || method === 'HEAD' ? 'read' : 'write') : access.direct;
+  }
   if (needed === undefined) throw new PipelineError('credential_kind', 'An organization key is not accepted here; use a user token.');
   if (!caller.scopes.includes(needed)) {
     throw new PipelineError('scope_missing', `The key has the scopes ${caller.scopes.join(', ')}; needed is ${needed}.`);

@@ -26,6 +26,21 @@ export function corsHeaders(origin: string, caller: Caller): Readonly<Record<str
   return { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
 }
 
+/** A browser sends a session's cookie with whatever a page asks for, so a request that changes something must say that it comes from the
+ *  service's own page. Browsers do with every POST, PUT, PATCH and DELETE; only old ones leave Sec-Fetch-Site out.
+ *  @throws PipelineError origin_forbidden */
+export function needOwnPage(caller: Caller, method: string, headers: Headers): void {
+  if (caller.kind !== 'operator' || method === 'GET' || method === 'HEAD') return;
+  if (isOwnPage((name) => headers.get(name) ?? '')) return;
+  throw new PipelineError('origin_forbidden', "An operator session changes things from the service's own pages only: send Origin.");
+}
+
+/** Does a request say that it comes from a page of the service: by Origin, or where that is left out, by Sec-Fetch-Site? */
+export function isOwnPage(header: (lowerCaseName: string) => string): boolean {
+  const origin = header('origin');
+  return origin === '' ? header('sec-fetch-site') === 'same-origin' : sameHost(origin, header('host'));
+}
+
 /** @throws PipelineError origin_forbidden */
 export async function checkOrigin(origin: string, caller: Caller, headers: Headers, allowed: OriginAllowed): Promise<void> {
   if (caller.kind === 'key' && !(await allowed(caller, origin))) {

@@ -22,19 +22,19 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Have your backend mint a new one (`POST /api/v1/sdk/token`). An open socket can be renewed in band with `{"type":"auth","token":...}`.',
   },
   scope_missing: {
-    when: 'The key is genuine but was made without the scope: `read`, `write`, `ingest` or `admin`.',
-    act: 'Make a key with the scope; scopes of a key do not change.',
+    when: 'The key is genuine but was made without the scope: `read`, `write`, `ingest` or `admin`; or it would give more than it has itself: a role, a scope, something of the organization from a key of one project.',
+    act: 'Make a key with the scope; scopes of a key do not change. Roles above the own are given by a member who has them, or with `biosignal operator`.',
   },
   origin_forbidden: {
-    when: 'Direct mode: a page sends an organization key from an origin that is neither in `ALLOWED_ORIGINS` nor registered at the project.',
-    act: 'Register it (`PUT /api/v1/projects/{projectId}/origins`), or better, use token mode.',
+    when: "Direct mode: a page sends an organization key from an origin that is neither in `ALLOWED_ORIGINS` nor registered at the project. Or an operator session changes something without saying that it does so from the service's own pages (`Origin`, or `Sec-Fetch-Site: same-origin`).",
+    act: 'Register it (`PUT /api/v1/projects/{projectId}/origins`), or better, use token mode. Programs use a key, not a session.',
   },
   https_required: {
     when: 'Plain HTTP from another machine, or a TLS proxy that is not named in `BIO_TRUST_PROXY` or does not send `X-Forwarded-Proto: https`.',
     act: 'Use the HTTPS address. Operators: `biosignal doctor` says what holds. A credential that was sent in the clear should be rotated.',
   },
   consent_missing: {
-    when: 'The project requires a consent for this and the person has not given it, or has withdrawn it. What is open (live views, ingest) ends within a second.',
+    when: 'The project requires a consent for this and the person has not given it, or has withdrawn it. In direct mode too: a key reads as the organization, whatever person its headers name. What is open (live views, ingest) ends within a second.',
     act: 'Nothing to repeat. `GET /api/v1/xusers/{xuserId}/consents` shows what was given; the person records it, or an application or operator on their behalf.',
   },
   not_found: {

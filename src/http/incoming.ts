@@ -7,7 +7,7 @@ import { checkAccess } from './access.ts';
 import { readBody } from './body.ts';
 import { COMPRESS_BYTES_MIN, compress, pickCoding } from './compress.ts';
 import type { CredentialGate } from './credential-gate.ts';
-import { checkOrigin, corsHeaders, preflightHeaders } from './cors.ts';
+import { checkOrigin, corsHeaders, needOwnPage, preflightHeaders } from './cors.ts';
 import type { OriginAllowed } from './cors.ts';
 import { declaredLength, readHeaders } from './hygiene.ts';
 import type { Headers } from './hygiene.ts';
@@ -165,8 +165,10 @@ export class Incoming {
     const { limits, originAllowed } = this.#shared;
     const headers = this.#headers;
     const now = this.#startedMs;
-    this.#caller = caller;
+    // One object per request: what the request turns out to be about is noted by it (src/auth/request-scope.ts). Packets are about no reader.
+    this.#caller = route.limit === 'ingest' ? caller : { ...caller };
     checkAccess(route.access, caller, this.#method);
+    needOwnPage(caller, this.#method, headers);
     const name = route.limit ?? 'api';
     if (name !== 'none') {
       const limit = limits[name];

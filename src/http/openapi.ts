@@ -24,9 +24,9 @@ export function errorsOf(route: Route): readonly ErrorCode[] {
   const add = (...more: readonly ErrorCode[]): void => more.forEach((code) => codes.add(code));
   if (route.access.public !== true) {
     add('credential_missing', 'credential_invalid', 'credential_kind', 'token_expired', 'rate_limited');
-    if (route.access.key !== undefined || route.access.direct === true) add('scope_missing', 'origin_forbidden');
-    if (route.access.direct === true) add('not_found');
-    if (route.access.userToken === 'own' || route.access.direct === true) add('consent_missing'); // it is about a person
+    if (route.access.key !== undefined || route.access.direct !== undefined) add('scope_missing', 'origin_forbidden');
+    if (route.access.direct !== undefined) add('not_found');
+    if (route.access.userToken === 'own' || route.access.direct !== undefined) add('consent_missing'); // it is about a person
     if (route.access.operator !== undefined) add('scope_missing', 'origin_forbidden');
   }
   if (route.params !== undefined) add('not_found');
@@ -65,7 +65,12 @@ export function openApi(routes: readonly Route[], sockets: readonly SocketRoute[
       securitySchemes: {
         orgKey: { type: 'http', scheme: 'bearer', description: 'Organization key, org_live_… or org_test_…; server-side only.' },
         userToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'User token from POST /api/v1/sdk/token.' },
-        operatorSession: { type: 'apiKey', in: 'cookie', name: 'bio_session', description: 'Session of the dashboard; same origin only.' },
+        operatorSession: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'bio_session',
+          description: 'Session of the dashboard; same origin only. Over HTTPS: __Host-bio_session.',
+        },
       },
       schemas: { Problem: ProblemSchema },
     },
@@ -127,7 +132,10 @@ function accessText(access: Access): string {
   if (access.public === true) return 'No credential.';
   const kinds: string[] = [];
   if (access.key !== undefined) kinds.push(`an organization key with the scope \`${access.key}\``);
-  if (access.direct === true) kinds.push('an organization key with the headers project-key and xuser-id (direct mode)');
+  if (access.direct !== undefined) {
+    const scope = access.direct === true ? '' : ` and the scope \`${access.direct}\``;
+    kinds.push(`an organization key with the headers project-key and xuser-id${scope} (direct mode)`);
+  }
   if (access.userToken !== undefined) kinds.push('a user token, for its own records');
   if (access.operator !== undefined) kinds.push(`an operator session, role \`${access.operator}\` or above`);
   return `Credential: ${kinds.join('; ')}.`;
@@ -136,7 +144,7 @@ function accessText(access: Access): string {
 function security(access: Access): readonly Json[] {
   if (access.public === true) return [];
   const list: Json[] = [];
-  if (access.key !== undefined || access.direct === true) list.push({ orgKey: [] });
+  if (access.key !== undefined || access.direct !== undefined) list.push({ orgKey: [] });
   if (access.userToken !== undefined) list.push({ userToken: [] });
   if (access.operator !== undefined) list.push({ operatorSession: [] });
   return list;

@@ -90,5 +90,10 @@ function statusLine(status: number): string {
 
 function writeHead(res: UwsResponse, status: number, headers: Readonly<Record<string, string>>): void {
   res.writeStatus(statusLine(status));
-  for (const name in headers) res.writeHeader(name, headers[name] ?? '');
+  for (const name in headers) {
+    const value = headers[name] ?? '';
+    // The one header that may not be joined by a comma: its values come on lines of their own.
+    if (name === 'set-cookie') for (const cookie of value.split('\n')) res.writeHeader(name, cookie);
+    else res.writeHeader(name, value);
+  }
 }

@@ -17,8 +17,9 @@ export type Access = Readonly<{
   key?: Scope;
   /** `own`: the user token's own records only. */
   userToken?: 'own';
-  /** Direct mode: an organization key plus project key and xuser-id headers stands for one user (widget records). */
-  direct?: true;
+  /** Direct mode: an organization key plus project key and xuser-id headers stands for one user (widget records). `true`: a key reads with
+   *  `read` and changes with `write`; a scope: that one, whatever is done. */
+  direct?: true | Scope;
   /** Least role of an operator session. */
   operator?: OperatorRole;
 }>;
@@ -33,6 +34,8 @@ export type Caller =
       projectId: string;
       subjectId: string;
       jti: string;
+      /** Signing key of the token: the user's right ends when it is withdrawn. */
+      kid?: string;
       expiresAtMs: number;
       /** SDK keys with which the user's right ends: the one that the token was minted for, the one that the page carries. */
       sdkKeyIds?: readonly string[];
@@ -68,6 +71,7 @@ export type RequestContext = Readonly<{
 
 export type Reply = Readonly<{
   status: number;
+  /** Of several cookies (set-cookie) one a line. */
   headers?: Readonly<Record<string, string>>;
   /** A value to be written as JSON (bigint becomes integer digits), bytes, text, or a stream of byte chunks. Absent: no body. */
   json?: unknown;

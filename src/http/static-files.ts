@@ -51,6 +51,9 @@ export const PAGE_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self' ws: wss:; " +
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
+/** The same for the dashboard, in which no text becomes markup but through lit-html. Swagger UI (/api-docs) writes markup itself. */
+export const DASHBOARD_CSP = `${PAGE_CSP}; require-trusted-types-for 'script'; trusted-types lit-html`;
+
 /** Reads a folder. A folder that is not there serves nothing: the bundle is built by a step of its own. */
 export function staticFolder(options: StaticOptions): StaticMount {
   const files = new Map<string, Held>();
@@ -92,6 +95,8 @@ function fileReply(file: Held, options: StaticOptions, header: (name: string) =>
     'cache-control': immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     'content-security-policy': options.csp,
     'referrer-policy': 'no-referrer',
+    // A page that opens this one, or is opened by it, gets no hold of its window.
+    ...(options.audience === 'page' ? { 'cross-origin-opener-policy': 'same-origin' } : {}),
     'cross-origin-resource-policy': options.audience === 'cdn' ? 'cross-origin' : 'same-origin',
     vary: 'accept-encoding',
   };

@@ -26,6 +26,8 @@ export type LiveSocketOptions = Readonly<{
   socketsMax: Readonly<{ user: number; key: number }>;
   /** uuid of the subject that a caller names by uuid or external id; null when there is none or the caller may not see it. */
   resolveSubject: (caller: Caller, subject: string) => Promise<SubjectId | null>;
+  /** Somebody sees the frames of a person from now on. @returns to be called when they no longer do */
+  watched?: ((caller: Caller, subjectId: SubjectId, remoteAddress: string) => () => void) | undefined;
   countViewers?: (delta: 1 | -1) => void;
 }>;
 
@@ -57,6 +59,9 @@ export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
 class Viewer implements SocketHandlers {
   readonly #options: LiveSocketOptions;
   readonly #outbox: Outbox;
+  readonly #caller: Caller;
+  readonly #remoteAddress: string;
+  #unwatch: (() => void) | null = null;
   #subjectId: SubjectId | null = null;
   #group: Group | null = null;
   #closed = false;
@@ -67,13 +72,15 @@ class Viewer implements SocketHandlers {
 
   constructor(options: LiveSocketOptions, request: RequestContext, peer: PeerSocket) {
     this.#options = options;
+    this.#caller = { ...request.caller }; // its own object: whom it sees is noted by it (src/auth/request-scope.ts)
+    this.#remoteAddress = request.remoteAddress;
     this.#outbox = new Outbox(peer, options.viewerQueueBytesMax, request.caller.kind === 'user');
     const { subject, channels, after } = request.query as { subject: string; channels?: string; after?: number };
     if (channels !== undefined) this.#selection = selectionOf(channels.split(','));
     options.countViewers?.(1);
     if (request.caller.kind === 'user' && request.caller.subjectId === subject) this.#begin(subject as SubjectId, after);
     else {
-      options.resolveSubject(request.caller, subject).then(
+      options.resolveSubject(this.#caller, subject).then(
         (found) => this.#begin(found, after),
         (error: unknown) => this.#fail(error),
       );
@@ -87,6 +94,7 @@ class Viewer implements SocketHandlers {
       return;
     }
     this.#subjectId = subjectId;
+    this.#unwatch = this.#options.watched?.(this.#caller, subjectId, this.#remoteAddress) ?? null;
     this.#tell({ type: 'ready', subject: subjectId, window_ms: WINDOW_MS });
     this.#group = this.#options.hub.join(subjectId, this.#outbox, this.#selection, this.#intervalMs);
     if (after !== undefined) this.#replay(after);
@@ -124,6 +132,7 @@ class Viewer implements SocketHandlers {
 
   closed(): void {
     this.#closed = true;
+    this.#unwatch?.();
     this.#options.countViewers?.(-1);
     if (this.#group !== null) this.#options.hub.leave(this.#outbox, this.#group);
     this.#group = null;

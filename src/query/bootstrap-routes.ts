@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { sqlState } from '../auth/api-keys.ts';
 import type { Db } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
+import { needWholeOrganization } from '../auth/authority.ts';
 import { orgOf, ownSubjectOf, projectOf } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Config } from '../config.ts';
@@ -145,6 +146,7 @@ export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
       responses: { 201: { description: 'The profile.', schema: ProfileSchema } },
       errors: ['conflict'],
       handler: async (request) => {
+        needWholeOrganization(request.caller);
         const input = request.body as {
           code: string;
           name: string;
@@ -185,7 +187,7 @@ export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
       summary: 'Say which profile a device has',
       description:
         'deviceId is the device_id of its packets; the device need not have sent any yet. Holds for the streams that are opened from then on: ' +
-        'those that are there keep the calibration they were opened with.',
+        'those that are there keep the calibration they were opened with. A key of one project sets it for devices that no other project uses.',
       access: { key: 'admin', operator: 'admin' },
       params: { deviceId: Type.String({ minLength: 1, maxLength: 128 }) },
       body: exactly({ profile_id: nullable(Uuid) }),
@@ -199,7 +201,8 @@ export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
            select $1, $2::uuid, $3, $4::uuid
            where $4::uuid is null or exists (select 1 from device_profile where id = $4::uuid and (organization_id is null or organization_id = $1))
            on conflict (organization_id, external_id) do update set profile_id = excluded.profile_id
-             where $2::uuid is null or d.project_id = $2::uuid
+             where $2::uuid is null
+               or d.project_id = $2::uuid and not exists (select from stream s where s.device_id = d.id and s.project_id <> $2::uuid)
            returning d.id, d.external_id as device_id, d.profile_id`,
           [orgId, projectOf(request.caller), request.params['deviceId'] ?? '', profileId],
         );

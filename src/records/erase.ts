@@ -24,7 +24,7 @@ export type EraseReceipt = Readonly<{
 }>;
 
 export type EraseOptions = Readonly<{
-  /** Who does it, for the audit log; null: the command line. */
+  /** Who does it, for the audit log; null: nobody who is known. */
   actor: Actor | null;
   /** Ends feeds and recordings of the user in this process, and stores what is on its way. Other nodes hear of the disabled user. */
   endSubject?: (subjectId: SubjectId) => Promise<void>;
@@ -57,11 +57,13 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
       packet_log_until: new Date(now + PACKET_LOG_HOURS * 3_600_000).toISOString(),
     };
     await emitEvent(client as unknown as Pool, { orgId, projectId: user.project_id }, 'xuser.erased', { xuser_id: subjectId });
-    const cli: Actor = { caller: { kind: 'operator', operatorId: 'cli', orgId, role: 'admin' }, remoteAddress: '', requestId: 'cli' };
-    await audit(client, options.actor ?? cli, {
+    const nobody: Actor = { caller: { kind: 'cli', orgId, account: '' }, remoteAddress: '', requestId: '' };
+    await audit(client, options.actor ?? nobody, {
       action: 'xuser.erased',
       targetKind: 'xuser',
       targetId: subjectId,
+      subjectId,
+      projectId: user.project_id,
       detail: { stores, devices_shared: devicesShared, packet_log_until: receipt.packet_log_until },
     });
     await client.query('commit');

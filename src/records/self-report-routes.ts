@@ -16,6 +16,8 @@ const TEXT_MAX = 20_000;
 /** A person reads and writes their own; a key only in direct mode; an operator reads. */
 export const ownRead: Access = { userToken: 'own', direct: true, operator: 'viewer' };
 export const ownWrite: Access = { userToken: 'own', direct: true };
+/** Journals are for their author: a key reads one only where it could mint the author's token as well. */
+const journalRead: Access = { userToken: 'own', direct: 'write' };
 /** Operators say whom they mean; everybody else is confined to one user. */
 export const SubjectQuery = Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'For operators: whose records.' }));
 
@@ -101,8 +103,10 @@ export function selfReportRoutes(deps: Readonly<{ db: Pool; journal: JournalSeal
       operationId: 'listJournal',
       tag: 'Self-reports',
       summary: 'List journal entries',
-      description: 'The person only; operators and keys outside of direct mode do not read journals.',
-      access: ownWrite,
+      description:
+        'The person only. Operators do not read journals, and keys only in direct mode with the scope `write`, with which they could mint a ' +
+        "token of the person; the person's consent to sharing is asked for there as everywhere.",
+      access: journalRead,
       query: listQuery,
       responses: { 200: { description: 'Entries.', schema: Type.Array(JournalSchema) } },
       errors: ['not_found'],

@@ -49,7 +49,7 @@ export async function startDashboard(): Promise<DashboardFixture> {
     expect(answer.ok, `${method} ${path}: ${answer.status}`).toBe(true);
     return (await answer.json()) as T;
   };
-  await send('POST', '/api/v1/members', { email, display_name: 'Ada', role: 'owner', password });
+  await send('POST', '/api/v1/members', { email, display_name: 'Ada', role: 'admin', password });
   const { page } = await open('/dashboard/');
   await signIn(page);
   const signedIn = await page.context().storageState();

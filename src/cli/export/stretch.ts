@@ -26,6 +26,7 @@ export type StreamRow = Readonly<{
   subject: string;
   xuser_id: string;
   project_id: string;
+  organization_id: string;
 }>;
 
 /** What one stream's export needs. `name` is the stem of its files. */
@@ -37,7 +38,7 @@ export type Column = Readonly<{ config: ChannelConfig; samples: Int32Array; roun
 /** Streams of a uuid of a stream, or of a uuid or external id of a user. @throws PipelineError not_found; UsageError when it is not one user */
 export async function findStreams(pool: Pool, wanted: string): Promise<StreamRow[]> {
   const { rows } = await pool.query<StreamRow>(
-    `select s.id, s.uuid, s.epoch_ns, d.external_id as device, x.external_id as subject, s.xuser_id, s.project_id
+    `select s.id, s.uuid, s.epoch_ns, d.external_id as device, x.external_id as subject, s.xuser_id, s.project_id, s.organization_id
      from stream s join device d on d.id = s.device_id join xuser x on x.id = s.xuser_id
      where s.uuid::text = $1 or x.id::text = $1 or x.external_id = $1 order by s.epoch_ns, s.id`,
     [wanted],

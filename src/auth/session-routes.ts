@@ -1,0 +1,148 @@
+/** Signing in to the dashboard, and out of it. */
+import { randomBytes } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+import { Type } from 'typebox';
+import { PipelineError } from '../errors.ts';
+import { isOwnPage } from '../http/cors.ts';
+import { RateLimit } from '../http/rate-limit.ts';
+import type { RequestContext, Route } from '../http/route.ts';
+import { exactly } from '../http/schemas.ts';
+import type { Db } from './api-keys.ts';
+import { audit } from './audit.ts';
+import { cookieName, readCookie, setCookie } from './cookies.ts';
+import { DEVICE_SEC, DeviceCookies } from './device-cookies.ts';
+import { Email, MemberSchema } from './operator-routes.ts';
+import { listMembers, SESSION_SEC, signIn, signOut } from './operators.ts';
+import { orgOf } from './ownership.ts';
+import type { ReadAudit } from './read-audit.ts';
+
+/** Tries of one address (of IPv6 its /64), and of one browser that has been signed in before: ten at once, then one in five seconds. Each costs
+ *  0.3 s of CPU, and guesses must be slow. */
+const TRIES_PER_SEC = 0.2;
+const TRY_BURST_SEC = 50;
+/** Tries of an account from browsers that are not known: twenty at once, then one a second. Above what one address may, so that it takes
+ *  several to use it up. */
+const ACCOUNT_TRIES_PER_SEC = 1;
+const ACCOUNT_BURST_SEC = 20;
+
+export type SessionDeps = Readonly<{
+  db: Db;
+  /** Cookies travel over HTTPS only. */
+  secureCookies: boolean;
+  /** Signs the cookies of known browsers: the same on every node. Default: one that ends with the process. */
+  deviceSecret?: Uint8Array | undefined;
+  signInRefused?: ReadAudit['signInRefused'] | undefined;
+}>;
+
+export function sessionRoutes(deps: SessionDeps): readonly Route[] {
+  const { db, secureCookies, signInRefused } = deps;
+  const devices = new DeviceCookies(deps.deviceSecret ?? randomBytes(32));
+  const tries = new RateLimit('sign-in', TRIES_PER_SEC, TRY_BURST_SEC);
+  const accountTries = new RateLimit('sign-in account', ACCOUNT_TRIES_PER_SEC, ACCOUNT_BURST_SEC);
+  const sessionName = cookieName('bio_session', secureCookies);
+  const deviceName = cookieName('bio_device', secureCookies);
+  const cookie = (value: string, maxAgeSec: number): string => setCookie(sessionName, value, maxAgeSec, secureCookies);
+
+  /** @throws PipelineError rate_limited */
+  const admitTry = (email: string, address: string, deviceCookie: string): void => {
+    const nowMs = performance.now();
+    const device = deviceCookie === '' ? null : devices.open(email, deviceCookie);
+    const take = (limit: RateLimit, who: string): void => {
+      const { allowed, retryAfterSec } = limit.take(who, nowMs);
+      if (!allowed) throw new PipelineError('rate_limited', 'Too many tries; wait.', { retryAfterSec });
+    };
+    if (device !== null) {
+      take(tries, `device ${device}`);
+      return;
+    }
+    take(tries, `address ${networkOf(address)}`);
+    take(accountTries, email.toLowerCase());
+  };
+
+  return [
+    {
+      method: 'POST',
+      path: '/auth/session',
+      operationId: 'signIn',
+      tag: 'Operators',
+      summary: 'Sign in to the dashboard',
+      description:
+        'Sets an HttpOnly, SameSite=Strict cookie, and another one that tells this browser again. Ten tries at once for an address, then one ' +
+        'in five seconds; twenty for an account, then one a second. A browser that was signed in before has ten tries of its own, whatever others try.',
+      access: { public: true },
+      body: exactly({ email: Email, password: Type.String({ minLength: 1, maxLength: 200 }) }),
+      bodyBytesMax: 4096,
+      responses: { 200: { description: 'Signed in.', schema: MemberSchema, headers: ['Set-Cookie'] } },
+      errors: ['credential_invalid', 'rate_limited', 'origin_forbidden'],
+      handler: async (request) => {
+        const { email, password } = request.body as { email: string; password: string };
+        refuseOtherPages(request);
+        const deviceCookie = readCookie(request.header('cookie'), deviceName);
+        admitTry(email, request.remoteAddress, deviceCookie);
+        const { token, member, orgId } = await signIn(db, email, password, {
+          ip: request.remoteAddress,
+          userAgent: request.header('user-agent'),
+          refused: (account) => signInRefused?.(account, request.remoteAddress),
+        });
+        const actor = { ...request, caller: { kind: 'operator', operatorId: member.id, orgId, role: 'viewer' } as const };
+        await audit(db, actor, { action: 'session.created', targetKind: 'operator', targetId: member.id });
+        const known = devices.open(email, deviceCookie) === null ? devices.issue(email) : deviceCookie;
+        const cookies = [cookie(token, SESSION_SEC), setCookie(deviceName, known, DEVICE_SEC, secureCookies)];
+        return { status: 200, json: member, headers: { 'set-cookie': cookies.join('\n') } };
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/auth/session',
+      operationId: 'signOut',
+      tag: 'Operators',
+      summary: 'Sign out',
+      access: { operator: 'viewer' },
+      responses: { 204: { description: 'Signed out.', headers: ['Set-Cookie'] } },
+      handler: async (request) => {
+        const { caller, header } = request;
+        await signOut(db, readCookie(header('cookie'), sessionName));
+        const operatorId = caller.kind === 'operator' ? caller.operatorId : '';
+        await audit(db, request, { action: 'session.ended', targetKind: 'operator', targetId: operatorId });
+        return { status: 204, headers: { 'set-cookie': cookie('', 0) } };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/auth/session',
+      operationId: 'getSession',
+      tag: 'Operators',
+      summary: 'Who is signed in?',
+      access: { operator: 'viewer' },
+      responses: { 200: { description: 'The account.', schema: MemberSchema } },
+      errors: ['not_found'],
+      handler: async ({ caller }) => {
+        const members = await listMembers(db, orgOf(caller));
+        const member = members.find(({ id }) => caller.kind === 'operator' && id === caller.operatorId);
+        if (member === undefined) throw new PipelineError('not_found', 'There is no such account.');
+        return { status: 200, json: member };
+      },
+    },
+  ];
+}
+
+/** Another page must not sign its visitor in as somebody else. A program that is no browser says nothing of pages.
+ *  @throws PipelineError origin_forbidden */
+function refuseOtherPages({ header }: RequestContext): void {
+  const said = header('origin') !== '' || header('sec-fetch-site') !== '';
+  if (said && !isOwnPage(header)) throw new PipelineError('origin_forbidden', 'Sign in from the service itself.');
+}
+
+/** What one subscriber has of addresses: an IPv4 address, of IPv6 the first 64 bits. */
+function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::');
+  const groups = (part: string | undefined): string[] => (part ?? '').split(':').filter((group) => group !== '');
+  const before = groups(head);
+  const after = groups(tail);
+  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0');
+  return [...before, ...zeros, ...after]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}

@@ -1,0 +1,20 @@
+/** What is done at the command line, for the audit log: by the account of the machine, because the commands know no other. */
+import { userInfo } from 'node:os';
+import type { Actor } from '../auth/audit.ts';
+import type { Console } from './command.ts';
+
+/** @param orgId null: what is done concerns the whole installation */
+export function commandLine({ env }: Console, orgId: string | null): Actor {
+  return { caller: { kind: 'cli', orgId, account: accountOf(env) }, remoteAddress: '', requestId: '' };
+}
+
+function accountOf(env: Console['env']): string {
+  let name: string;
+  try {
+    name = userInfo().username;
+  } catch {
+    name = `uid ${process.getuid?.() ?? '?'}`; // a container's user without an entry in /etc/passwd
+  }
+  const before = env['SUDO_USER'] ?? '';
+  return before === '' || before === name ? name : `${before} as ${name}`;
+}

@@ -1,0 +1,36 @@
+/** `biosignal signing-key`: the keys that sign user tokens, and how to end one that somebody else may know. */
+import { audit } from '../auth/audit.ts';
+import { listSigningKeys, withdrawSigningKey } from '../auth/signing-keys.ts';
+import { PipelineError } from '../errors.ts';
+import { commandLine } from './acts.ts';
+import type { Command } from './command.ts';
+import { EXIT_OK, UsageError } from './command.ts';
+import { withDatabase } from './open-database.ts';
+import { formatTable } from './table.ts';
+
+export const signingKey: Command = {
+  name: 'signing-key',
+  summary: 'List the keys that sign user tokens, and withdraw one.',
+  positionals: 'list | withdraw KID',
+  description: `withdraw ends a key and every token that it signed: within a second all nodes refuse them and close their sockets, and applications ask
+for new tokens, which the service signs with a new key. For a key that somebody else may know. The keys are those of the whole
+installation: every organization's users are signed out of their pages until these fetch a new token.`,
+  options: {},
+  examples: ['biosignal signing-key list', 'biosignal signing-key withdraw 1tPz0aQb5mXk'],
+  run: ({ console, positionals, json }) =>
+    withDatabase(console, async ({ pool }) => {
+      const [verb, kid] = positionals;
+      if (verb === 'list') {
+        const keys = await listSigningKeys(pool);
+        if (json) console.out(JSON.stringify(keys, null, 2));
+        else for (const line of formatTable(keys.map((row) => ({ ...row })))) console.out(line);
+        return EXIT_OK;
+      }
+      if (verb !== 'withdraw' || kid === undefined) throw new UsageError('say list or withdraw KID');
+      const key = await withdrawSigningKey(pool, kid);
+      if (key === null) throw new PipelineError('not_found', `no signing key '${kid}'`);
+      await audit(pool, commandLine(console, null), { action: 'signing_key.withdrawn', targetKind: 'signing_key', targetId: kid });
+      console.out(json ? JSON.stringify(key, null, 2) : `${kid} has ended, and with it every token that it signed`);
+      return EXIT_OK;
+    }),
+};
