@@ -126,7 +126,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Describe a channel once and keep to it. Physical values belong into float samples with gain 1.',
   },
   rate_limited: {
-    when: 'More requests or packets than one credential or device may send a second (`BIO_REQUESTS_PER_SEC_MAX`, `BIO_DEVICE_PACKETS_PER_SEC_MAX`); a socket that ignores its window; more open sockets or newly opened streams than one user or key may have (`BIO_USER_…` and `BIO_KEY_…` `INGEST_SOCKETS_MAX`, `LIVE_SOCKETS_MAX`, `STREAMS_PER_MIN_MAX`); or a wrong credential that was sent too often. `detail` says which.',
+    when: 'More requests or packets than one credential or device may send a second (`BIO_REQUESTS_PER_SEC_MAX`, `BIO_DEVICE_PACKETS_PER_SEC_MAX`); a socket that ignores its window; more open sockets or newly opened streams than one user or key may have (`BIO_USER_INGEST_SOCKETS_MAX`, `BIO_USER_LIVE_SOCKETS_MAX`, `BIO_USER_STREAMS_PER_MIN_MAX`, `BIO_KEY_INGEST_SOCKETS_MAX`, `BIO_KEY_LIVE_SOCKETS_MAX`, `BIO_KEY_STREAMS_PER_MIN_MAX`); or a wrong credential that was sent too often. `detail` says which.',
     act: 'Wait for `Retry-After` seconds. Nothing was kept or done: send the same again. Put more into one packet, more packets into one batch.',
   },
   busy: {
