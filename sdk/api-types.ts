@@ -772,7 +772,7 @@ export type Operations = {
     params: {};
     query: { project_id?: string | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[] }[];
+    answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[]; set_aside: number }[];
   };
   /** Quality of the signals of all users, by the hour */
   getSignalQuality: {

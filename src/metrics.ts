@@ -130,6 +130,12 @@ export function createMetrics() {
       registers,
     }),
     quarantined: new Counter({ name: 'bio_quarantined_batches_total', help: 'Batches set aside after three worker crashes.', registers }),
+    setAside: new Counter({
+      name: 'bio_set_aside_total',
+      help: 'Rows and packets that could not be stored and were set aside, by kind: packet, log, samples, derived, measurement, event.',
+      labelNames: ['kind'],
+      registers,
+    }),
     retentionAge: new Gauge({
       name: 'bio_retention_age_seconds',
       help: 'Time since the retention of every project was last applied in full, by any node, s; 0 when no project has one.',

@@ -3,6 +3,7 @@
  *  accept: the packet goes to the packet log (and to the viewers at once: a frame is no promise). When its group is committed the device is
  *  answered, and the samples go to the block writer and to the feature pool. Beats and features come back, are stored and shown.
  *  A start replays what was acknowledged and is not in the tables yet; streams that were being computed go on from their last rows. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from './config.ts';
 import type { FeatureOutput } from './dsp/feature-rows.ts';
 import { FeaturePool } from './dsp/feature-pool.ts';
@@ -21,12 +22,14 @@ import { Hub } from './live/hub.ts';
 import { liveSocketRoute } from './live/live-socket.ts';
 import type { LiveSocketOptions } from './live/live-socket.ts';
 import type { Metrics } from './metrics.ts';
-import { decodePacket, defaultPacketLimits } from './proto/packet-codec.ts';
+import { decodeOldPacket, decodePacket, widestPacketLimits } from './proto/packet-codec.ts';
+import type { DecodedPacket } from './proto/packet-codec.ts';
 import type { ChannelConfig, ChannelNo, ProjectId, SampleRun, Spo2Calibration, StreamId, SubjectId } from './signal.ts';
 import type { BlockRun } from './storage/block-codec.ts';
 import { BlockWriter } from './storage/block-writer.ts';
 import { CopyWriter } from './storage/copy-writer.ts';
 import type { Database } from './storage/database.ts';
+import type { Damage, LogEntry } from './storage/log-batch.ts';
 import type { Ownership } from './storage/ownership.ts';
 import { PacketHashes } from './storage/packet-hashes.ts';
 import { PacketLog } from './storage/packet-log.ts';
@@ -34,8 +37,12 @@ import type { LogBatch } from './storage/packet-log.ts';
 import { Coalesce } from './storage/coalesce.ts';
 import { resumePoints, unfinishedStreams } from './storage/resume-point.ts';
 import type { ResumePoint } from './storage/resume-point.ts';
+import { replayRows } from './storage/letter-replay.ts';
+import { forgetLetter, keepLetter, lettersToReplay, putAside, reasonOf, setAsideKinds } from './storage/set-aside.ts';
+import type { Letter, LetterToReplay } from './storage/set-aside.ts';
+import { failureOf } from './storage/sql-states.ts';
 import { StreamRegistry } from './storage/stream-registry.ts';
-import type { OpenedStream } from './storage/stream-registry.ts';
+import type { FoundStream, OpenedStream } from './storage/stream-registry.ts';
 
 /** How often what is safe in the tables is noted, so that a start need not replay it. */
 const CHECKPOINT_MS = 2000;
@@ -51,6 +58,9 @@ const LOOK_AHEAD_NS = BigInt(reachAheadSec) * 1_000_000_000n;
 /** Values older than this are history and not shown as live. */
 const LIVE_FEATURE_MS_MAX = 60_000;
 const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
+/** Kinds of refusals that are remembered as said: a device that is refused again and again is one line of the log. */
+const SAID_MAX = 1000;
+const STREAM_ID_MAX = 2_147_483_647;
 
 export type PipelineLogger = Readonly<{ info: Write; warn: Write; error: Write }>;
 type Write = (fields: object, message: string) => void;
@@ -103,6 +113,13 @@ type Stream = {
 
 type Taken = Readonly<{ stream: Stream; admitted: Admitted }>;
 
+/** A packet of the log, and why today's decoder would refuse it; null: it would not. Then its text is cleaned. */
+type OldPacket = Readonly<{ packet: DecodedPacket; refused: Rejected | null }>;
+type LoggedPacket = LogEntry & Readonly<{ position: number; packet: OldPacket }>;
+/** What a recovery knows of the streams that it meets. */
+type Recovery = Readonly<{ streams: Map<StreamId, FoundStream | null>; sessions: Map<StreamId, Session> }>;
+type Refusal = Pick<Letter, 'reason' | 'sqlState'>;
+
 export class Pipeline implements PacketSink {
   readonly #options: PipelineOptions;
   readonly #registry: StreamRegistry;
@@ -113,8 +130,8 @@ export class Pipeline implements PacketSink {
   /** Streams with samples that came too late for what was computed, and the log position of the first of them: they are replayed at a start
    *  until the rows that they touch are stored. */
   readonly #dirty = new Map<StreamId, number>();
-  /** Log positions of reported rows that are not stored yet. */
-  readonly #reporting = new Set<number>();
+  /** Packets whose reported rows are not stored yet, by log position: those of one batch share it. */
+  readonly #reporting = new Map<number, number>();
   readonly #pool: FeaturePool;
   readonly #hub: Hub;
   readonly #streams = new Map<StreamId, Stream>();
@@ -134,7 +151,11 @@ export class Pipeline implements PacketSink {
   #poolFull = false;
   #checkpointing: Promise<void> | null = null;
   readonly #timers: NodeJS.Timeout[] = [];
+  #setAsideCount = 0;
+  readonly #said = new Set<string>();
   #stopped = false;
+  /** Told to end without what is not stored yet: the checkpoint stays where it is. */
+  #abandoned = false;
 
   constructor(options: PipelineOptions, registry: StreamRegistry, log: PacketLog) {
     const { config, database, derived, ownership, metrics, logger } = options;
@@ -147,11 +168,14 @@ export class Pipeline implements PacketSink {
       metrics.errors.inc({ where: 'pipeline' });
       logger.warn({ err: cause }, message);
     };
-    this.#blocks = new BlockWriter(ownership.fenced(database), { queueBytesMax: config.blockQueueBytesMax, onFault });
+    const onSetAside = (letters: readonly Letter[]): void => this.#noteSetAside(letters);
+    for (const kind of setAsideKinds) metrics.setAside.inc({ kind }, 0);
+    this.#blocks = new BlockWriter(ownership.fenced(database), { queueBytesMax: config.blockQueueBytesMax, onFault, onSetAside });
     this.#rows = new CopyWriter(ownership.fenced(derived), {
       currentMethods: [...Object.values(beatMethods).map((method) => method.code), ...featureMethods.map((method) => method.code)],
       cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
       onFault,
+      onSetAside,
     });
     this.#hub = new Hub(config, (topic, bytes) => this.#host?.publish(topic, bytes, true), metrics);
     this.#pool = new FeaturePool({
@@ -203,7 +227,7 @@ export class Pipeline implements PacketSink {
     this.#host = host;
     host.ticks.every(HUB_TICK_MS, () => this.#hub.tick(performance.now()));
     host.ticks.every(SECOND_MS, () => this.#everySecond());
-    this.#timers.push(setInterval(() => void this.checkpoint().catch(() => undefined), CHECKPOINT_MS));
+    this.#timers.push(setInterval(() => void this.#checkpointOrSay(), CHECKPOINT_MS));
   }
 
   // ------------------------------------------------------------------------------------------------ a stream begins and ends
@@ -318,7 +342,12 @@ export class Pipeline implements PacketSink {
 
   /** Samples mean nothing without their channel's gain and rate: acknowledged when both are durable. */
   async #durableWithChannels(stream: Stream, batch: LogBatch): Promise<void> {
-    await Promise.all([batch.durable, this.#saveChannels(stream)]);
+    try {
+      await Promise.all([batch.durable, this.#saveChannels(stream)]);
+    } catch (error) {
+      if (failureOf(error) !== 'bad_row') throw error;
+      throw new PipelineError('packet_invalid', `a channel cannot be stored: ${(error as Error).message}`, { cause: error });
+    }
   }
 
   async #saveChannels(stream: Stream): Promise<void> {
@@ -378,8 +407,12 @@ export class Pipeline implements PacketSink {
       return { streamId, subjectId, seq, index, code, tsNs: tsNs(tOffsetNs), value, unit, quality };
     });
     const events = admitted.events.map(({ code, tOffsetNs, text }, index) => ({ streamId, seq, index, code, tsNs: tsNs(tOffsetNs), text }));
-    this.#reporting.add(position);
-    void this.#rows.addReported(measurements, events).then(() => this.#reporting.delete(position));
+    this.#reporting.set(position, (this.#reporting.get(position) ?? 0) + 1);
+    void this.#rows.addReported(measurements, events, position).then(() => {
+      const left = this.#reporting.get(position)! - 1;
+      if (left === 0) this.#reporting.delete(position);
+      else this.#reporting.set(position, left);
+    });
   }
 
   /** A full pool costs freshness, never a value: what it did not take is computed from the tables later. */
@@ -459,11 +492,26 @@ export class Pipeline implements PacketSink {
     });
   }
 
+  /** The database being away is said by others. */
+  async #checkpointOrSay(): Promise<void> {
+    try {
+      await this.checkpoint();
+    } catch (err) {
+      if (failureOf(err) === 'try_again' || !this.#isNews(`checkpoint ${(err as Error).message}`)) return;
+      this.#options.metrics.errors.inc({ where: 'checkpoint' });
+      this.#options.logger.error(
+        { err },
+        'packet log: the checkpoint cannot be saved; everything since then is replayed at the next start',
+      );
+    }
+  }
+
   /** Notes what need not be replayed any more. */
   async checkpoint(): Promise<void> {
+    if (this.#abandoned) return;
     while (this.#checkpointing !== null) await this.#checkpointing.catch(() => undefined);
     let position = Math.min(this.#handedPosition, this.#blocks.safePosition());
-    for (const waiting of this.#reporting) position = Math.min(position, waiting - 1);
+    for (const waiting of this.#reporting.keys()) position = Math.min(position, waiting - 1);
     for (const [streamId, waiting] of this.#dirty) {
       const stream = this.#streams.get(streamId);
       if (stream === undefined || this.#isComputed(stream)) this.#dirty.delete(streamId);
@@ -476,44 +524,23 @@ export class Pipeline implements PacketSink {
     await this.#checkpointing;
   }
 
-  /** Replays what was acknowledged and is not in the tables. @returns packets replayed */
+  /** Replays what was acknowledged and is not in the tables, and what somebody asked to store again. What cannot be stored is set aside: no
+   *  packet keeps the service from starting. @returns packets replayed */
   async recover(): Promise<number> {
-    const { config } = this.#options;
-    const limits = { ...defaultPacketLimits, packetBytesMax: config.packetBytesMax };
-    const sessions = new Map<StreamId, Session | null>();
+    const recovery: Recovery = { streams: new Map(), sessions: new Map() };
     let count = 0;
     let position = 0;
-    for await (const entry of this.#log.recover()) {
-      let session = sessions.get(entry.streamId);
-      const packet = decodePacket(entry.bytes.slice(), limits);
-      if (isRejected(packet)) throw new Error(`packet_log ${entry.position}: ${packet.detail}`);
-      if (session === undefined) {
-        const opened = await this.#registry.findStream(entry.streamId);
-        session = opened === null ? null : new Session('', packet.deviceId, packet.bootId, packet.subject, { ...opened, seqRanges: [] });
-        sessions.set(entry.streamId, session);
-        if (opened !== null) await this.#remember(opened);
-      }
-      if (session === null) continue; // erased meanwhile
-      const stream = this.#streams.get(entry.streamId)!;
-      let admitted = admitPacket(packet, session, this.ingest.admissionLimits, entry.receivedNs);
-      if (isRejected(admitted) && admitted.code === 'packet_conflict') {
-        // The first one was refused although the log has it (its commit was not answered in time): the later one was acknowledged.
-        session.seqs.delete(entry.seq);
-        admitted = admitPacket(packet, session, this.ingest.admissionLimits, entry.receivedNs);
-      }
-      if (isRejected(admitted)) throw new Error(`packet_log ${entry.position}, seq ${entry.seq}: ${admitted.detail}`);
-      if (admitted.kind === 'duplicate') continue;
-      session.apply(admitted);
-      if (session.channels.length > stream.channels.length) {
-        this.#addChannels(stream, session.channels);
-        await this.#saveChannels(stream);
-      }
-      this.#hand([{ stream, admitted }], entry.position);
-      // rows from computedNs on are computed again from everything stored; those before it look ahead a little
-      if (admitted.runs.length > 0 && admitted.t0DeviceNs < stream.computedNs + LOOK_AHEAD_NS)
-        this.#pool.markLate(stream.id, admitted.t0DeviceNs, admitted.endDeviceNs);
+    const entries = this.#log.recover<OldPacket>(
+      (entry) => this.#readEntry(entry, recovery),
+      (damage, at) => this.#setAsideDamage(damage, at, recovery),
+    );
+    for await (const entry of entries) {
       position = entry.position;
-      count += 1;
+      const { refused } = entry.packet;
+      const refusal =
+        refused === null ? await this.#replay(entry, recovery) : { reason: `${refused.code}: ${refused.detail}`, sqlState: null };
+      if (refusal === null) count += 1;
+      else await this.#setAside([letterOf(entry, entry.position, refusal)]);
       if (this.#blocks.full || this.#poolFull) {
         await this.#blocks.flush();
         await this.#pool.settle();
@@ -521,11 +548,142 @@ export class Pipeline implements PacketSink {
       }
     }
     this.#handedPosition = Math.max(position, this.#log.durablePosition);
+    for await (const letter of lettersToReplay(this.#options.database.pool)) await this.#replayLetter(letter, recovery);
     for (const streamId of await unfinishedStreams(this.#options.derived, UNFINISHED_HOURS)) {
       const opened = await this.#registry.findStream(streamId);
       if (opened !== null) await this.#remember(opened);
     }
     return count;
+  }
+
+  /** The packet of an entry, whatever limits it was accepted under; null when it is not the one that its head names. */
+  #readEntry({ bytes, seq, streamId }: LogEntry, recovery: Recovery): OldPacket | null | Promise<OldPacket | null> {
+    const strict = decodePacket(bytes, widestPacketLimits);
+    const packet = isRejected(strict) ? decodeOldPacket(bytes) : strict;
+    if (isRejected(packet) || packet.seq !== seq) return null;
+    const old = { packet, refused: isRejected(strict) ? strict : null };
+    const check = (stream: FoundStream | null): OldPacket | null =>
+      stream === null || (stream.deviceId === packet.deviceId && stream.bootId === packet.bootId) ? old : null;
+    const stream = recovery.streams.get(streamId);
+    return stream === undefined ? this.#findStream(streamId, recovery).then(check) : check(stream);
+  }
+
+  async #findStream(streamId: StreamId, recovery: Recovery): Promise<FoundStream | null> {
+    let stream = recovery.streams.get(streamId);
+    if (stream === undefined) {
+      // what is no number of a stream is of a damaged head
+      stream = streamId > STREAM_ID_MAX ? null : await this.#registry.findStream(streamId);
+      recovery.streams.set(streamId, stream);
+    }
+    return stream;
+  }
+
+  /** Hands a packet of the log on. @returns why it cannot be stored, or null */
+  async #replay({ streamId, receivedNs, position, packet: { packet } }: LoggedPacket, recovery: Recovery): Promise<Refusal | null> {
+    const found = await this.#findStream(streamId, recovery);
+    if (found === null) return null; // erased meanwhile
+    let session = recovery.sessions.get(streamId);
+    if (session === undefined) {
+      session = new Session('', packet.deviceId, packet.bootId, packet.subject, { ...found, seqRanges: [] });
+      recovery.sessions.set(streamId, session);
+      await this.#remember(found);
+    }
+    const stream = this.#streams.get(streamId)!;
+    // One session may have named the person by uuid and the next by external id: whose the stream is was settled when it was opened.
+    const named = { ...packet, subject: session.subjectText };
+    let admitted = admitPacket(named, session, this.ingest.admissionLimits, receivedNs);
+    if (isRejected(admitted) && admitted.code === 'packet_conflict') {
+      // The first one was refused although the log has it (its commit was not answered in time): the later one was acknowledged.
+      session.seqs.delete(packet.seq);
+      admitted = admitPacket(named, session, this.ingest.admissionLimits, receivedNs);
+    }
+    if (isRejected(admitted)) return { reason: `${admitted.code}: ${admitted.detail}`, sqlState: null };
+    if (admitted.kind === 'duplicate') return null;
+    try {
+      await this.#registry.addChannels(streamId, session.channels.length, admitted.newChannels);
+    } catch (error) {
+      if (failureOf(error) !== 'bad_row') throw error;
+      return reasonOf(error);
+    }
+    session.apply(admitted);
+    if (session.channels.length > stream.channels.length) {
+      this.#addChannels(stream, session.channels);
+      stream.savedCount = session.channels.length;
+    }
+    this.#hand([{ stream, admitted }], position);
+    // rows from computedNs on are computed again from everything stored; those before it look ahead a little
+    if (admitted.runs.length > 0 && admitted.t0DeviceNs < stream.computedNs + LOOK_AHEAD_NS)
+      this.#pool.markLate(stream.id, admitted.t0DeviceNs, admitted.endDeviceNs);
+    return null;
+  }
+
+  /** Stores a letter again, and waits for it: a letter goes when its rows are in the tables. */
+  async #replayLetter(letter: LetterToReplay, recovery: Recovery): Promise<void> {
+    const { pool } = this.#options.database;
+    const refusal = await this.#tryLetter(letter, recovery);
+    await this.#blocks.flush();
+    await this.#rows.flush();
+    if (refusal === null) await forgetLetter(pool, letter.id);
+    else await keepLetter(pool, letter.id, refusal);
+    this.#options.logger.info({ id: letter.id.toString(), kind: letter.kind, refused: refusal?.reason ?? null }, 'set aside: tried again');
+  }
+
+  async #tryLetter(letter: LetterToReplay, recovery: Recovery): Promise<Refusal | null> {
+    const { kind, streamId, bytes } = letter;
+    const stream = streamId === null ? null : await this.#findStream(streamId, recovery);
+    if (stream === null) return { reason: 'whose it is is not known: it cannot be stored', sqlState: null };
+    const position = this.#log.durablePosition;
+    try {
+      if (kind !== 'packet') {
+        await replayRows(letter, stream, { blocks: this.#blocks, rows: this.#rows }, position);
+        return null;
+      }
+      const { seq, receivedNs } = letter.content as { seq: number; receivedNs: string };
+      const entry = { streamId: stream.streamId, seq, receivedNs: BigInt(receivedNs), bytes: bytes! };
+      const packet = await this.#readEntry(entry, recovery);
+      if (packet === null) return { reason: 'no packet of this stream can be read from its bytes', sqlState: null };
+      return await this.#replay({ ...entry, position, packet }, recovery);
+    } catch (error) {
+      if (failureOf(error) === 'try_again') throw error;
+      return reasonOf(error);
+    }
+  }
+
+  async #setAsideDamage({ bytes, at, entry }: Damage, position: number, recovery: Recovery): Promise<void> {
+    const refusal = { reason: `no packet can be read at byte ${at} of the batch`, sqlState: null };
+    // A packet that can be read does not agree with its head: then the head is damaged, and whose it is is not known.
+    const stream = entry === null || !isRejected(decodeOldPacket(entry.bytes)) ? null : await this.#findStream(entry.streamId, recovery);
+    const letter =
+      entry === null || stream === null
+        ? { ...refusal, kind: 'log' as const, streamId: null, logPosition: position, content: { at }, bytes }
+        : letterOf(entry, position, refusal);
+    await this.#setAside([letter]);
+  }
+
+  async #setAside(letters: readonly Letter[]): Promise<void> {
+    await putAside(this.#options.database.pool, letters);
+    this.#noteSetAside(letters);
+  }
+
+  #noteSetAside(letters: readonly Letter[]): void {
+    const { logger, metrics } = this.#options;
+    this.#setAsideCount += letters.length;
+    for (const { kind, streamId, reason, sqlState, logPosition } of letters) {
+      metrics.setAside.inc({ kind });
+      if (this.#isNews(`${kind} ${streamId ?? ''} ${sqlState ?? reason}`))
+        logger.error(
+          { kind, streamId, sqlState, logPosition, reason },
+          "it could not be stored and was set aside: 'biosignal set-aside list'",
+        );
+    }
+  }
+
+  /** Not said before, as far as is remembered. */
+  #isNews(what: string): boolean {
+    if (this.#said.has(what)) return false;
+    if (this.#said.size >= SAID_MAX) this.#said.clear();
+    this.#said.add(what);
+    return true;
   }
 
   /** Streams that packets came for within the last 10 s. */
@@ -541,6 +699,7 @@ export class Pipeline implements PacketSink {
       this.#logPart(),
       { name: 'sample_block', ok: !this.#blocks.full, detail: `${this.#blocks.queueBytes} bytes waiting` },
       { name: 'derived_rows', ok: !this.#rows.full, detail: `${this.#rows.queueBytes} bytes waiting` },
+      { name: 'set_aside', ok: true, detail: `${this.#setAsideCount} rows or packets since the start` },
       { name: 'dsp', ok: !this.#poolFull, detail: `lag ${Math.round(lagMs)} ms, ${crashCount} worker crashes` },
     ];
   }
@@ -560,13 +719,30 @@ export class Pipeline implements PacketSink {
     await this.#sockets.drain(deadlineMs);
   }
 
-  /** What was taken becomes durable, in the log and in the tables. */
-  async stop(): Promise<void> {
+  /** What was taken becomes durable, in the log and in the tables. What the database does not take within deadlineMs is left to the log: it
+   *  is replayed at the next start. */
+  async stop(deadlineMs = Infinity): Promise<void> {
     this.#stopped = true;
     for (const timer of this.#timers) clearInterval(timer);
+    const storing = this.#storeAll();
+    if (deadlineMs === Infinity) return await storing;
+    const timer = new AbortController();
+    const late = sleep(deadlineMs, true, { signal: timer.signal }).catch(() => false);
+    const isLate = await Promise.race([storing.then(() => false), late]);
+    timer.abort();
+    if (!isLate) return;
+    storing.catch(() => undefined);
+    this.#options.logger.error(
+      { deadlineMs },
+      'stop: the database did not take everything in time; the next start replays the rest from the packet log',
+    );
+    await this.abandon();
+  }
+
+  async #storeAll(): Promise<void> {
     await this.#log.close();
-    if (this.#log.lost !== null) return await this.#abandon();
-    while (this.#handing > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    if (this.#log.lost !== null) return await this.abandon();
+    while (this.#handing > 0) await sleep(2);
     await this.#pool.settle();
     await this.#pool.idleFlush(0); // the last beats, in case a device never comes back; if it does, they are computed again
     await this.#pool.close();
@@ -577,11 +753,17 @@ export class Pipeline implements PacketSink {
     await this.#blocks.close();
   }
 
-  /** Another instance has the log and replays what is not stored: nothing of ours would be taken. */
-  async #abandon(): Promise<void> {
-    await Promise.all([this.#blocks.abandon(), this.#rows.abandon()]);
-    await this.#pool.close();
+  /** Ends everything that was started, and stores nothing: the log has it, or another instance has the log. */
+  async abandon(): Promise<void> {
+    this.#stopped = true;
+    this.#abandoned = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all([this.#blocks.abandon(), this.#rows.abandon(), this.#pool.close(), this.#log.close()]);
   }
+}
+
+function letterOf({ streamId, seq, receivedNs, bytes }: LogEntry, position: number, refusal: Refusal): Letter {
+  return { ...refusal, kind: 'packet', streamId, logPosition: position, content: { seq, receivedNs }, bytes };
 }
 
 function packetLogDetail(awayMs: number, queueBytes: number): string {
@@ -606,14 +788,19 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     },
   });
   const pipeline = new Pipeline(options, registry, log);
-  const startedMs = performance.now();
-  const taken = ownership.ended.then((why) => Promise.reject(new PipelineError('conflict', why)));
-  const count = await Promise.race([pipeline.recover(), taken]);
-  if (count > 0)
-    logger.info(
-      { count, ms: Math.round(performance.now() - startedMs) },
-      'packet log: replayed what was acknowledged before the last stop',
-    );
-  await pipeline.checkpoint();
-  return pipeline;
+  try {
+    const startedMs = performance.now();
+    const taken = ownership.ended.then((why) => Promise.reject(new PipelineError('conflict', why)));
+    const count = await Promise.race([pipeline.recover(), taken]);
+    if (count > 0)
+      logger.info(
+        { count, ms: Math.round(performance.now() - startedMs) },
+        'packet log: replayed what was acknowledged before the last stop',
+      );
+    await pipeline.checkpoint();
+    return pipeline;
+  } catch (error) {
+    await pipeline.abandon();
+    throw error;
+  }
 }

@@ -64,6 +64,8 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 
 /** Whoever asks /readyz hears within this time whether the database answers, ms. */
 const READY_TIMEOUT_MS = 2000;
+/** What a part may take beyond the deadline of the stop, ms: to close what is open. */
+const STOP_MOMENT_MS = 300;
 
 export type ServiceOptions = Readonly<{
   config: Config;
@@ -72,7 +74,7 @@ export type ServiceOptions = Readonly<{
   webDir?: string;
   /** Hears what is being done when it takes longer than a moment. */
   onProgress?: (message: string) => void;
-  /** Ends the waiting for another instance that owns the packet log; startService then throws. */
+  /** Aborted: the start is given up, and what it had begun is stopped. */
   signal?: AbortSignal;
 }>;
 
@@ -94,15 +96,30 @@ export type Service = Readonly<{
   failed: Promise<string>;
 }>;
 
-/** Starts everything; where another instance owns the packet log, waits for it, and answers 503 meanwhile. @throws PipelineError or Error with a sentence that says what to change */
+/** Starts everything; where another instance owns the packet log, waits for it, and answers 503 meanwhile.
+ *  @throws PipelineError or Error with a sentence that says what to change; nothing that was begun keeps running */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config } = options;
+  const { config, signal } = options;
   const logger: Logger = options.logger ?? createLogger(config.logLevel);
+  const stops = new Stops(logger, config.stopTimeoutMs);
+  if (signal === undefined) return await startParts(options, logger, stops);
+  const givenUp = new Promise<never>((_, reject) => {
+    const give = (): void => reject(new PipelineError('shutting_down', 'told to stop while it was starting'));
+    if (signal.aborted) give();
+    else signal.addEventListener('abort', give, { once: true });
+  });
+  givenUp.catch(() => undefined); // once it has started nobody waits for it
+  try {
+    return await Promise.race([startParts(options, logger, stops), givenUp]);
+  } finally {
+    if (signal.aborted) await stops.all();
+  }
+}
+
+async function startParts(options: ServiceOptions, logger: Logger, stops: Stops): Promise<Service> {
+  const { config } = options;
   const instance: Instance = { id: randomUUID(), name: `${hostname()}:${config.port}` };
   const applicationName = `biosignal ${tagOf(instance)}`;
-  const stops: (() => Promise<void>)[] = [];
-  let stopping: Promise<void> | null = null;
-  const stop = (): Promise<void> => (stopping ??= stopAll(stops, logger));
   try {
     refuseFewFiles(config);
     needSecret(config);
@@ -191,7 +208,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       watched: (caller, subjectId, remoteAddress) =>
         caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, remoteAddress),
     });
-    stops.push(() => pipeline.stop());
+    stops.push((leftMs) => pipeline.stop(0.8 * leftMs)); // the rest is for what is below it
 
     const apiRoutes: readonly Route[] = [
       ...pipeline.routes,
@@ -277,13 +294,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       pipeline,
       firstKey,
       demoSecret: demo?.secret ?? null,
-      stop,
+      stop: () => stops.all(),
       failed: Promise.race([...failures, new Promise<never>(() => {})]).then(async (reason) =>
-        stopping === null ? reason : new Promise<never>(() => {}),
+        stops.begun ? new Promise<never>(() => {}) : reason,
       ),
     };
   } catch (error) {
-    await stop();
+    await stops.all();
     throw error;
   }
 }
@@ -493,8 +510,49 @@ function webMounts(webDir: string | undefined): readonly StaticMount[] {
   ];
 }
 
-async function stopAll(stops: readonly (() => Promise<void>)[], logger: Logger): Promise<void> {
-  for (const stop of stops.toReversed()) {
-    await stop().catch((err: unknown) => logger.error({ err }, 'stop: a part did not stop cleanly'));
+/** How to stop what was started, newest first. Each part gets the time that is left of the deadline and a moment; one that does not end is
+ *  left behind, for a database that is away must not keep the process. */
+class Stops {
+  readonly #logger: Logger;
+  readonly #timeoutMs: number;
+  readonly #stops: ((leftMs: number) => Promise<void>)[] = [];
+  #stopping: Promise<void> | null = null;
+
+  constructor(logger: Logger, timeoutMs: number) {
+    this.#logger = logger;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  get begun(): boolean {
+    return this.#stopping !== null;
+  }
+
+  /** @param stop is given the time that it may take, ms. Called at once when everything is being stopped already: its start came too late */
+  push(stop: (leftMs: number) => Promise<void>): void {
+    if (this.#stopping === null) this.#stops.push(stop);
+    else void this.#one(stop, STOP_MOMENT_MS);
+  }
+
+  all(): Promise<void> {
+    return (this.#stopping ??= this.#all());
+  }
+
+  async #all(): Promise<void> {
+    const deadlineMs = performance.now() + this.#timeoutMs;
+    for (const stop of this.#stops.toReversed()) await this.#one(stop, Math.max(STOP_MOMENT_MS, deadlineMs - performance.now()));
+  }
+
+  async #one(stop: (leftMs: number) => Promise<void>, leftMs: number): Promise<void> {
+    const timer = new AbortController();
+    const late = sleep(leftMs + STOP_MOMENT_MS, true, { signal: timer.signal }).catch(() => false);
+    const stopped = stop(leftMs).then(
+      () => false,
+      (err: unknown) => {
+        this.#logger.error({ err }, 'stop: a part did not stop cleanly');
+        return false;
+      },
+    );
+    if (await Promise.race([stopped, late])) this.#logger.error({ leftMs }, 'stop: a part did not stop in time');
+    timer.abort();
   }
 }

@@ -2,7 +2,8 @@
 import { spawn } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StreamId } from '../src/signal.ts';
-import { PacketLog, type LogEntry } from '../src/storage/packet-log.ts';
+import type { LogEntry } from '../src/storage/log-batch.ts';
+import { PacketLog } from '../src/storage/packet-log.ts';
 import { runsOf } from '../src/storage/sample-rows.ts';
 import { StreamRegistry } from '../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from './helpers/database.ts';

@@ -96,6 +96,11 @@ export class DevicesPage extends Page {
                   `${percent(lossOf(device))}${device.lost_packets === 0 ? '' : ` (${formatNumber(locale, device.lost_packets)})`}`,
                 ),
         },
+        {
+          name: 'Not stored',
+          kind: 'num',
+          cell: (device) => marked(device.set_aside > 0, formatNumber(locale, device.set_aside)),
+        },
         { name: 'Battery', cell: (device) => battery(device) },
         {
           name: 'Clock',
@@ -144,6 +149,7 @@ function faultsOf(device: Device): string[] {
   return [
     ...(device.is_flowing && late(device) ? ['lag'] : []),
     ...(lossOf(device) > LOSS_MAX ? ['loss'] : []),
+    ...(device.set_aside > 0 ? ['not stored'] : []),
     ...((device.battery_percent ?? 100) < BATTERY_PERCENT_MIN ? ['battery'] : []),
     ...(Math.abs(device.clock.skew_ppm ?? 0) > SKEW_PPM_MAX ? ['clock'] : []),
   ];

@@ -3,6 +3,9 @@ import type { Random } from '../../src/cli/simulator/random.ts';
 
 /** Values at the edges of what length fields and varints can hold. */
 const interesting = [0x00, 0x01, 0x7f, 0x80, 0xff, 0x0a, 0x22, 0x5d, 0x7b];
+/** What text must not hold, as UTF-8 and as JSON writes it: NUL, an escape sequence, C1, a lone surrogate. */
+const badText = ['\0', '\u001b[2J', '\u0085', '\\u0000', '\\ud800'].map((text) => new TextEncoder().encode(text));
+badText.push(Uint8Array.of(0xed, 0xa0, 0x80));
 const BYTES_MAX = 4096;
 
 const below = (random: Random, n: number): number => Math.floor(random.next() * n);
@@ -18,7 +21,7 @@ function mutateOnce(bytes: Uint8Array, other: Uint8Array, random: Random): Uint8
   const n = bytes.length;
   if (n === 0) return other.slice(0, below(random, other.length + 1));
   const at = below(random, n);
-  switch (below(random, 10)) {
+  switch (below(random, 11)) {
     case 0: // flip one bit
       bytes[at]! ^= 1 << below(random, 8);
       return bytes;
@@ -48,6 +51,12 @@ function mutateOnce(bytes: Uint8Array, other: Uint8Array, random: Random): Uint8
     }
     case 8: // the head of one, the tail of another
       return joined(bytes.subarray(0, at), other.subarray(below(random, other.length + 1))).slice(0, BYTES_MAX);
+    case 9: {
+      // in place, so that lengths stay right
+      const bad = badText[below(random, badText.length)]!;
+      bytes.set(bad.subarray(0, n - at), at);
+      return bytes;
+    }
     default: // move a piece
       bytes.copyWithin(at, below(random, n), below(random, n));
       return bytes;

@@ -26,6 +26,7 @@ import type { Packet } from '../../src/proto/packet-codec.ts';
 import { decodeReply, encodeReply } from '../../src/proto/reply-codec.ts';
 import { WireFault } from '../../src/proto/wire-reader.ts';
 import { decodeBlock, encodeBlock } from '../../src/storage/block-codec.ts';
+import { refusedCharacter } from '../../src/text.ts';
 
 export type Outcome = 'accepted' | 'refused';
 export type Target = Readonly<{
@@ -88,6 +89,23 @@ function samplePackets(): Packet[] {
   return [first, { ...next().packet, ...items }, { ...first, blocks: flagged }, { ...first, ...items, blocks: [] }];
 }
 
+/** Whatever is accepted must be text that PostgreSQL stores as it is. */
+function storable<T extends object>(value: T): T {
+  const bad = isRejected(value) ? null : badTextIn(value);
+  if (bad !== null) throw new Error(`accepted text that holds ${bad}`);
+  return value;
+}
+
+function badTextIn(value: unknown): string | null {
+  if (typeof value === 'string') return refusedCharacter(value, 'text');
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return null;
+  for (const member of Object.values(value)) {
+    const bad = badTextIn(member);
+    if (bad !== null) return bad;
+  }
+  return null;
+}
+
 const emptyFloats = new Float32Array(0);
 
 const noteSchema = Type.Object(
@@ -148,7 +166,7 @@ export async function makeTargets(): Promise<Target[]> {
   });
   return [
     await tokenTarget(), // first: its seed is good for half an hour
-    made('packet', 100, [...packets, ...small], (bytes) => decodePacket(bytes, defaultPacketLimits)),
+    made('packet', 100, [...packets, ...small], (bytes) => storable(decodePacket(bytes, defaultPacketLimits))),
     made('batch', 3, [encodeBatch(packets)], (bytes) => splitBatch(bytes, defaultPacketLimits.packetBytesMax, 16_384)),
     made(
       'reply',
@@ -198,11 +216,8 @@ export async function makeTargets(): Promise<Target[]> {
     made('csv', 2, [utf8('time_s,ecg.ii,ppg\n0,1.5,2\n0.004,1.6,\n0.008,1.7,3\n')], (bytes) =>
       parseCsv(text(bytes), { rateNanoHz: 250e9, missing: -2_147_483_648 }),
     ),
-    made(
-      'json',
-      5,
-      [utf8('{"title":"x","tags":["a","b"],"value":1.5e3,"at":"2026-01-01T00:00:00Z"}')],
-      (bytes) => readJson(bytes, checkNote) as object,
+    made('json', 5, [utf8('{"title":"x","tags":["a","b"],"value":1.5e3,"at":"2026-01-01T00:00:00Z"}')], (bytes) =>
+      storable(readJson(bytes, checkNote) as object),
     ),
     made('query', 2, [utf8('limit=10&from=2026-01-01T00%3A00%3A00Z&channels=a&channels=b')], (bytes) => readQuery(text(bytes))),
     made('cursor', 2, [utf8(cursors.seal('org q', ['2026-01-01', 7, null]))], (bytes) => cursors.open('org q', text(bytes))),

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../http/route.ts';
 import type { Caller, Route, Scope } from '../http/route.ts';
-import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } from './api-keys.ts';
 import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
 import type { KeyEnv } from './key-format.ts';
@@ -49,7 +49,7 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       description: 'A key can give no scope that its maker does not have.',
       access: adminOnly,
       body: exactly({
-        name: Type.String({ minLength: 1, maxLength: 100 }),
+        name: OneLine(100, { minLength: 1 }),
         scopes: Type.Array(oneOf(scopes), { minItems: 1, uniqueItems: true }),
         env: Type.Optional(oneOf(['live', 'test'])),
         project_id: Type.Optional(nullable(Uuid)),

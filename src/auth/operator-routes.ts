@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { checkIfMatch } from '../http/precondition.ts';
 import type { Access, Route } from '../http/route.ts';
-import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { transaction } from '../storage/transaction.ts';
 import { audit } from './audit.ts';
 import { checkRole, needWholeOrganization, rolesToDisable, rolesWithin } from './authority.ts';
@@ -51,7 +51,7 @@ export function operatorRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       access: admin,
       body: exactly({
         email: Email,
-        display_name: Type.Optional(Type.String({ maxLength: 200 })),
+        display_name: Type.Optional(OneLine(200)),
         role: oneOf(memberRoles),
         password: Type.String({ minLength: PASSWORD_MIN, maxLength: 200 }),
       }),

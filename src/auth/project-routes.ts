@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import { checkIfMatch, etagOf } from '../http/precondition.ts';
 import type { Access, Route } from '../http/route.ts';
-import { exactly } from '../http/schemas.ts';
+import { exactly, OneLine } from '../http/schemas.ts';
 import { transaction } from '../storage/transaction.ts';
 import type { Db } from './api-keys.ts';
 import { audit } from './audit.ts';
@@ -54,7 +54,7 @@ export function projectRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       tag: 'Projects',
       summary: 'Create a project with its public keys',
       access: admin,
-      body: exactly({ name: Type.String({ minLength: 1, maxLength: 200 }) }),
+      body: exactly({ name: OneLine(200, { minLength: 1 }) }),
       idempotent: true,
       responses: { 201: { description: 'The project.', schema: ProjectSchema } },
       handler: async (request) => {

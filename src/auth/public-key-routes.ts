@@ -1,7 +1,7 @@
 /** Public keys of a project: SDK keys and the project key itself. Create, list, rotate with an overlap, revoke. */
 import { Type } from 'typebox';
 import type { RequestContext, Route } from '../http/route.ts';
-import { exactly, nullable, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, nullable, OneLine, Timestamp, Uuid } from '../http/schemas.ts';
 import type { Db } from './api-keys.ts';
 import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
 import { ownProject } from './ownership.ts';
@@ -54,7 +54,7 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       summary: 'Create a public SDK key',
       access: adminOnly,
       params: { projectId: ProjectId },
-      body: exactly({ name: Type.Optional(Type.String({ maxLength: 100 })) }),
+      body: exactly({ name: Type.Optional(OneLine(100)) }),
       responses: { 201: { description: 'The key.', schema: SdkKeySchema } },
       handler: changesKey(db, 'sdk_key.created', async (request) => {
         const { name = '' } = request.body as { name?: string };

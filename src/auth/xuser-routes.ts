@@ -7,7 +7,7 @@ import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import type { Caller, Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, OneLine, Timestamp, Uuid } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
 import { transaction } from '../storage/transaction.ts';
 import { answerOnce } from './answer-once.ts';
@@ -55,7 +55,7 @@ export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): rea
         xuser_id: Type.Optional(ExternalId),
         external_id: Type.Optional(ExternalId),
         project_key: Type.Optional(ProjectKey),
-        display_name: Type.Optional(Type.String({ maxLength: 200 })),
+        display_name: Type.Optional(OneLine(200)),
         time_zone: Type.Optional(TimeZone),
       }),
       bodyBytesMax: 16 * 1024,
@@ -156,7 +156,7 @@ export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): rea
       access: { key: 'write', operator: 'editor' },
       params: { xuserId: Uuid },
       body: exactly({
-        display_name: Type.Optional(Type.String({ maxLength: 200 })),
+        display_name: Type.Optional(OneLine(200)),
         time_zone: Type.Optional(nullable(TimeZone)),
         disabled: Type.Optional(Type.Boolean()),
       }),

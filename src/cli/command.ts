@@ -1,6 +1,7 @@
 /** What a command of the `biosignal` binary is: its options are declared once, for parsing, for --help and for the documents. */
 import { parseArgs } from 'node:util';
 import { PipelineError } from '../errors.ts';
+import { refusedCharacter } from '../text.ts';
 
 export type OptionSpec = Readonly<{
   type: 'string' | 'boolean';
@@ -174,11 +175,23 @@ function parse(specs: Readonly<Record<string, OptionSpec>>, args: readonly strin
       { type: spec.type, ...(spec.short === undefined ? {} : { short: spec.short }), ...(spec.multiple ? { multiple: true } : {}) },
     ]),
   );
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
+  const parsed = ((): ReturnType<typeof parseArgs> => {
+    try {
+      return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    } catch (error) {
+      throw new UsageError(error instanceof Error ? error.message : String(error));
+    }
+  })();
+  for (const [name, value] of Object.entries(parsed.values)) for (const text of [value].flat()) refuseCharacters(`--${name}`, text);
+  for (const text of parsed.positionals) refuseCharacters('an argument', text);
+  return parsed;
+}
+
+/** Bytes that are not UTF-8 come as U+FFFD: two ids would be one. */
+function refuseCharacters(where: string, text: string | boolean | undefined): void {
+  if (typeof text !== 'string') return;
+  const refused = refusedCharacter(text, 'name') ?? (text.includes('\ufffd') ? 'U+FFFD: bytes that are not UTF-8' : null);
+  if (refused !== null) throw new UsageError(`${where} holds ${refused}`);
 }
 
 function explain(name: string, error: unknown, console: Console): number {

@@ -67,4 +67,8 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Erase a user with all recordings, values and records; prints a receipt.',
     load: async () => (await import('./erase.ts')).erase,
   },
+  'set-aside': {
+    summary: 'Show, store again or throw away what could not be stored.',
+    load: async () => (await import('./set-aside.ts')).setAside,
+  },
 };

@@ -162,6 +162,7 @@ async function databaseFindings(console: Console, config: Config): Promise<Findi
         await clock(database),
         await owner(database),
         await backlog(database),
+        ...(await setAside(database)),
         ...(await housekeeping(database)),
         ...(await secretFindings(database, config)),
       ];
@@ -326,6 +327,28 @@ async function housekeeping(database: Database): Promise<Finding[]> {
 }
 
 const JOB_ADVICE = 'until it runs old data are not packed and charts of history get slower: see timescaledb_information.job_errors';
+
+/** What could not be stored. */
+async function setAside(database: Database): Promise<Finding[]> {
+  const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('set_aside') is not null as there`);
+  if (has[0]?.there !== true) return [];
+  const { rows } = await database.pool.query<{ kind: string; n: number; newest: string; reason: string }>(
+    `select kind, count(*)::int as n, to_char(max(time) at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as newest,
+       (array_agg(reason order by id desc))[1] as reason
+     from set_aside group by kind order by max(id) desc`,
+  );
+  if (rows.length === 0) return [{ check: 'set aside', state: 'ok', found: 'everything that was acknowledged could be stored' }];
+  const kinds = rows.map(({ kind, n }) => `${n} ${kind}`).join(', ');
+  const { newest, reason } = rows[0]!;
+  return [
+    {
+      check: 'set aside',
+      state: 'warning',
+      found: `could not be stored: ${kinds}; the newest at ${newest} UTC: ${reason}`,
+      advice: "'biosignal set-aside list' shows them, 'biosignal set-aside replay' stores them once the reason is gone",
+    },
+  ];
+}
 
 async function service(config: Config): Promise<Finding> {
   const scheme = config.tlsCert === '' ? 'http' : 'https';

@@ -49,6 +49,9 @@ async function main(args: readonly string[], console: Console): Promise<number> 
 // Settings of this folder; what the environment says already wins.
 if (existsSync('.env')) process.loadEnvFile('.env');
 
+/** How long the process may take to end by itself once its command has, ms: a start that failed may have left a connection behind. */
+const LEFT_BEHIND_MS = 2000;
+
 // The first Ctrl-C asks the command to finish what it is in the middle of; the second ends it.
 const abort = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -71,3 +74,4 @@ process.exitCode = await main(process.argv.slice(2), {
   cwd: process.cwd(),
   signal: abort.signal,
 });
+setTimeout(() => process.exit(), LEFT_BEHIND_MS).unref();

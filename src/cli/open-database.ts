@@ -9,7 +9,7 @@ import { PipelineError } from '../errors.ts';
 import { openDatabase } from '../storage/database.ts';
 import type { Database, DatabaseOptions } from '../storage/database.ts';
 import { startEmbeddedPostgres } from '../storage/embedded-postgres.ts';
-import { isRetryable } from '../storage/writer-connection.ts';
+import { isRetryable } from '../storage/sql-states.ts';
 import type { Console } from './command.ts';
 
 /** How long a command waits for a database that is starting or whose name is not known yet, ms. */

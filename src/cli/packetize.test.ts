@@ -89,3 +89,11 @@ test('names signals as recorders do', () => {
   expect(uniqueCode('ppg', 'PLETH', taken)).toBe('ppg.pleth');
   expect(uniqueCode('ecg', 'ECG', taken)).toBe('ecg');
 });
+
+test('notes of a file that somebody else wrote are cleaned and cut to what a packet takes', () => {
+  const recording = { ...recordingOf(10, new Int32Array(10)), events: [{ atSec: 0.2, text: `a\u0000b ${'é'.repeat(200)}` }] };
+  const packet = packetAt(recording, 0, { ...options, packetMs: 1000, withEvents: true })!;
+  const decoded = decodePacket(encodePacket(packet), defaultPacketLimits);
+  if (isRejected(decoded)) throw new Error(decoded.detail);
+  expect(decoded.events[0]!.text).toBe(`a b ${'é'.repeat(126)}`);
+});

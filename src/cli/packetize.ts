@@ -2,6 +2,7 @@
 import type { Block, Event, Packet } from '../proto/packet-codec.ts';
 import { SCHEMA_VERSION } from '../proto/packet-codec.ts';
 import { gridTimeNs } from '../signal.ts';
+import { fitText } from '../text.ts';
 import type { RecordedChannel, Recording } from './recording.ts';
 import { MISSING } from './recording.ts';
 
@@ -55,13 +56,11 @@ function eventsIn(recording: Recording, t0Ns: bigint, t1Ns: bigint): Event[] {
   const to = Number(t1Ns) / 1e9;
   return recording.events
     .filter(({ atSec }) => atSec >= from && atSec < to)
-    .map(({ atSec, text }) => ({ code: 'annotation', tOffsetNs: Math.round((atSec - from) * 1e9), text: shorten(text) }));
-}
-
-function shorten(text: string): string {
-  let short = text;
-  while (new TextEncoder().encode(short).length > EVENT_BYTES_MAX) short = short.slice(0, -1);
-  return short;
+    .map(({ atSec, text }) => ({
+      code: 'annotation',
+      tOffsetNs: Math.round((atSec - from) * 1e9),
+      text: fitText(text, 'text', EVENT_BYTES_MAX),
+    }));
 }
 
 /** One block per stretch without missing samples. */

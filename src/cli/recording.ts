@@ -11,6 +11,7 @@ import type { E4Signal } from '../formats/recordings.ts';
 import { MISSING_SAMPLE, readRecord } from '../formats/wfdb.ts';
 import type { WfdbLead } from '../formats/wfdb.ts';
 import type { ChannelConfig, ChannelKind } from '../signal.ts';
+import { fitText } from '../text.ts';
 
 /** Stands for a missing sample in integer channels (as in the WFDB reader); NaN in float channels. */
 export const MISSING = MISSING_SAMPLE;
@@ -104,7 +105,7 @@ function wfdbChannel(lead: WfdbLead, codes: Set<string>): ChannelConfig {
     gain: lead.gain,
     baseline: lead.baseline,
     unit: lead.unit === '' ? 'mV' : ucum(lead.unit),
-    lead: lead.name.slice(0, 32),
+    lead: lead.name,
   };
 }
 
@@ -138,7 +139,7 @@ export function uniqueCode(kind: ChannelKind, name: string, taken: Set<string>):
 
 function ucum(unit: string): string {
   const known: Readonly<Record<string, string>> = { bpm: '/min', degc: 'Cel', 'deg c': 'Cel', mmhg: 'mm[Hg]', nu: '1', adu: '1', us: 'uS' };
-  return known[unit.toLowerCase()] ?? unit.slice(0, 16);
+  return known[unit.toLowerCase()] ?? unit;
 }
 
 // ---- EDF
@@ -280,13 +281,30 @@ function openE4(path: string): Recording {
   return finish(name, path, channels, start, null);
 }
 
+/** Names of files are somebody else's: a packet has room for so many bytes of them, and for no control characters. */
+const NAME_BYTES_MAX = 200;
+const LEAD_BYTES_MAX = 32;
+const UNIT_BYTES_MAX = 16;
+
 function finish(
   name: string,
   path: string,
-  channels: readonly RecordedChannel[],
+  found: readonly RecordedChannel[],
   startUnixSec: number | null,
   annotationPath: string | null,
 ): Recording {
+  const channels = found.map(({ config, ...rest }) => ({
+    ...rest,
+    config: { ...config, unit: fitText(config.unit, 'name', UNIT_BYTES_MAX), lead: fitText(config.lead, 'name', LEAD_BYTES_MAX) },
+  }));
   const ends = channels.map(({ config, startSec, samples }) => startSec + (samples.length / config.rateNanoHz) * 1e9);
-  return { name, path, channels, durationSec: Math.max(0, ...ends), startUnixSec, annotationPath, events: [] };
+  return {
+    name: fitText(name, 'name', NAME_BYTES_MAX),
+    path,
+    channels,
+    durationSec: Math.max(0, ...ends),
+    startUnixSec,
+    annotationPath,
+    events: [],
+  };
 }

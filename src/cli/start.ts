@@ -26,9 +26,12 @@ code 1, to be started again. Settings come from the environment ('biosignal conf
       signal: console.signal,
     }).catch((error: unknown) => {
       if (!console.signal.aborted) throw error;
-      return null; // told to end while it waited for another instance
+      return null;
     });
-    if (service === null) return EXIT_OK;
+    if (service === null) {
+      console.err('biosignal start: told to stop while it was starting');
+      return EXIT_OK;
+    }
     if (json) console.out(JSON.stringify({ base_url: service.baseUrl, pid: process.pid }));
     else console.out(`biosignal listens on ${service.baseUrl}`);
     if (service.firstKey !== null) console.err(`first API key (shown once): ${service.firstKey}`);

@@ -46,7 +46,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: '`detail` names the place.',
   },
   validation_failed: {
-    when: 'A field is missing, of another type, outside its range, or unknown; a time without an offset.',
+    when: 'A field is missing, of another type, outside its range, or unknown; a time without an offset; text with a control character or a lone surrogate.',
     act: '`errors` has a JSON pointer and a sentence per field. The schema is in `/api-docs`.',
   },
   method_not_allowed: {
@@ -110,8 +110,8 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Upgrade the service first, then devices. Every version ever released is accepted.',
   },
   packet_invalid: {
-    when: 'A field is outside its range: a rate of 0, a block longer than an hour, a `device_id` with other characters, a user that may not be recorded by this credential.',
-    act: '`detail` names the field, its value and the limit.',
+    when: 'A field is outside its range: a rate of 0, a block longer than an hour, a `device_id` with other characters, text with a control character, a user that may not be recorded by this credential.',
+    act: '`detail` names the field, or its byte, with its value and the limit.',
   },
   packet_clock: {
     when: 'The samples would lie before the year 2000 or more than 600 s in the future: a wall clock that was never set, or seconds where nanoseconds are meant.',

@@ -4,6 +4,9 @@ import type { TSchema } from 'typebox';
 import { errorTable } from '../errors.ts';
 
 export const Uuid = Type.String({ format: 'uuid' });
+/** A name or a title: one line. What no text may hold is refused before schemas are asked (validate.ts). */
+export const OneLine = (lengthMax: number, options: object = {}) =>
+  Type.String({ maxLength: lengthMax, pattern: '^[^\\t\\n\\r]*$', ...options });
 /** RFC 3339, the profile of ISO 8601 that names a moment: with an offset or Z. */
 export const Timestamp = Type.String({ format: 'date-time' });
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Type } from 'typebox';
-import { compileCheck, compileQuery, Preparing } from './validate.ts';
+import { compileCheck, compileQuery, Preparing, readJson } from './validate.ts';
 
 it('compiles each schema once, in idle time or when it is asked first', async () => {
   const preparing = new Preparing();
@@ -24,4 +24,25 @@ it('stops preparing', async () => {
   preparing.stop();
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(done).toBe(0);
+});
+
+it('refuses text that no table can hold, and says where it is', () => {
+  const anything = compileCheck(Type.Unknown());
+  const read = (body: string): unknown => readJson(new TextEncoder().encode(body), anything);
+  expect(read('{"note":"two\\nlines\\tand \\ud83e\\udec0"}')).toEqual({ note: 'two\nlines\tand 🫀' });
+  expect(() => read('{"a":[{"b~/":"x\\u0000"}]}')).toThrow('/a/0/b~0~1: holds U+0000');
+  expect(() => read('{"id":"sur-\\ud800-x"}')).toThrow('/id: holds U+D800');
+  expect(() => read('{"id":"\u0085"}')).toThrow('/id: holds U+0085');
+  expect(() => read('{"a\\u000a":1}')).toThrow('a member whose name holds U+000A');
+  expect(() => read(`${'['.repeat(100_000)}"\\u0000"${']'.repeat(100_000)}`)).toThrow('holds U+0000');
+});
+
+it('refuses query values that would be changed on their way', () => {
+  const query = compileQuery({ subject: Type.Optional(Type.String()), names: Type.Optional(Type.Array(Type.String())) });
+  expect(query('subject=Zo%C3%AB%20100%')).toEqual({ subject: 'Zoë 100%' });
+  expect(query('subject=%EF%BF%BD')).toEqual({ subject: '\ufffd' });
+  expect(() => query('subject=a%00b')).toThrow('/query/subject: holds U+0000');
+  expect(() => query('subject=a%0Ab')).toThrow('/query/subject: holds U+000A');
+  expect(() => query('subject=sur-%ED%A0%80-x')).toThrow('/query/subject: holds an escape that is not UTF-8');
+  expect(() => query('names=a&names=%7F')).toThrow('/query/names: holds U+007F');
 });

@@ -4,6 +4,7 @@ import { Compile } from 'typebox/schema'; // loads a third of the files that typ
 import type { TSchema } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
+import { refusedCharacter } from '../text.ts';
 
 const ERRORS_MAX = 20;
 
@@ -86,8 +87,9 @@ export function compileQuery(schemas: Readonly<Record<string, TSchema>>, prepari
         else if (required) errors.push({ pointer: `/query/${name}`, code: 'required', detail: 'is required' });
         continue;
       }
-      if (values.some((value) => value.includes('\u0000'))) {
-        errors.push({ pointer: `/query/${name}`, code: 'format', detail: 'holds a NUL' });
+      const refused = values.map((value) => refusedIn(value, text)).find((character) => character !== null);
+      if (refused !== undefined) {
+        errors.push({ pointer: `/query/${name}`, code: 'characters', detail: `holds ${refused}` });
         continue;
       }
       if (schema.type !== 'array' && values.length > 1) {
@@ -108,6 +110,19 @@ export function compileQuery(schemas: Readonly<Record<string, TSchema>>, prepari
 }
 
 const NONE: Readonly<Record<string, unknown>> = Object.freeze({});
+
+/** What a query value must not hold, in words; null when all is well. URLSearchParams turns bytes that are no UTF-8 into U+FFFD, which would
+ *  make two names one. @param raw the query as it came */
+function refusedIn(value: string, raw: string): string | null {
+  const refused = refusedCharacter(value, 'name');
+  if (refused !== null || !value.includes('\ufffd')) return refused;
+  try {
+    decodeURIComponent(raw.replaceAll(/%(?![0-9a-f]{2})/gi, '%25'));
+    return null;
+  } catch {
+    return 'an escape that is not UTF-8';
+  }
+}
 
 type SchemaShape = Readonly<{ type?: string; default?: unknown; items?: SchemaShape }>;
 
@@ -136,11 +151,37 @@ export function readJson(bytes: Uint8Array, check: Check): unknown {
     const why = error instanceof SyntaxError ? error.message : 'it is not UTF-8';
     throw new PipelineError('bad_request', `The body is not JSON: ${why.slice(0, 200)}.`, { cause: error });
   }
-  // PostgreSQL text cannot hold NUL; refused here once instead of in every statement.
-  if (text.includes('\\u0000')) throw new PipelineError('bad_request', 'The body holds the character U+0000.');
+  // Most bodies have no escape, and JSON allows no control character but in an escape.
+  if (text.includes('\\u') || CONTROLS.test(text)) {
+    const refused = refusedText(value);
+    if (refused !== null) throw invalid([refused]);
+  }
   const errors = check(value);
   if (errors.length > 0) throw invalid(errors);
   return value;
+}
+
+/** Those that JSON takes as they are. */
+const CONTROLS = /[\u007f-\u009f]/;
+
+/** The first text, or name of a member, with a character that no text may hold: refused here once instead of in every statement. Not
+ *  recursive: a body may be nested as deep as it is long. */
+function refusedText(body: unknown): FieldError | null {
+  const waiting: (readonly [pointer: string, value: unknown])[] = [['', body]];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const [pointer, value] = next;
+    if (typeof value === 'string') {
+      const character = refusedCharacter(value, 'text');
+      if (character !== null) return { pointer, code: 'characters', detail: `holds ${character}` };
+    }
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, member] of Object.entries(value)) {
+      const character = refusedCharacter(name, 'name');
+      if (character !== null) return { pointer, code: 'characters', detail: `has a member whose name holds ${character}` };
+      waiting.push([`${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, member]);
+    }
+  }
+  return null;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

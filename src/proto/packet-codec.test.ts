@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { isRejected } from '../errors.ts';
 import type { ChannelConfig } from '../signal.ts';
 import { channelKinds } from '../signal.ts';
+import { refusedCharacter } from '../text.ts';
 import { biosignal } from './generated.js';
 import type { Block, DecodedPacket, Packet } from './packet-codec.ts';
 import { decodePacket, defaultPacketLimits, encodeBatch, encodePacket, splitBatch } from './packet-codec.ts';
@@ -15,7 +16,9 @@ const Reference = biosignal.v1.Packet;
 const limits = defaultPacketLimits;
 
 const text = (bytesMax: number): fc.Arbitrary<string> =>
-  fc.string({ unit: 'grapheme', maxLength: bytesMax / 4 }).filter((s) => new TextEncoder().encode(s).length <= bytesMax);
+  fc
+    .string({ unit: 'grapheme', maxLength: bytesMax / 4 })
+    .filter((s) => new TextEncoder().encode(s).length <= bytesMax && refusedCharacter(s, 'name') === null);
 const offset = fc.maxSafeNat();
 const channel: fc.Arbitrary<ChannelConfig> = fc.record({
   code: text(32),

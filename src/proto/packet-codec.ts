@@ -5,6 +5,8 @@ import type { Rejected } from '../errors.ts';
 import { rejected } from '../errors.ts';
 import type { ChannelConfig, QualityFlag, Samples } from '../signal.ts';
 import { channelKinds } from '../signal.ts';
+import { refusedCharacter, withoutRefused } from '../text.ts';
+import type { TextKind } from '../text.ts';
 import { ByteInterner } from './byte-interner.ts';
 import { WireWriter } from './wire-writer.ts';
 
@@ -68,6 +70,9 @@ export type PacketLimits = Readonly<{
 
 export const defaultPacketLimits: PacketLimits = { packetBytesMax: 256 * 1024, itemsMax: 256, samplesMax: 262_144 };
 
+/** What any setting of any release let in: for packets that were accepted once. As large as BIO_PACKET_BYTES_MAX may be. */
+export const widestPacketLimits: PacketLimits = { ...defaultPacketLimits, packetBytesMax: 16 * 1024 * 1024 };
+
 // ---------------------------------------------------------------------------------------------------------------- decoding
 
 // The reader's state lives in module variables, not in an object: one packet is decoded at a time and never across an await.
@@ -86,17 +91,18 @@ function startReading(bytes: Uint8Array): void {
 }
 
 /** Thrown and caught inside this file only; one object for all, so that a flood of bad packets captures no stacks. */
-const FAULT = { offset: 0, detail: '' };
-function fault(offset: number, detail: string): never {
+const FAULT = { offset: 0, detail: '', code: 'packet_malformed' as 'packet_malformed' | 'packet_invalid' };
+function fault(offset: number, detail: string, code: typeof FAULT.code = 'packet_malformed'): never {
   FAULT.offset = offset;
   FAULT.detail = detail;
+  FAULT.code = code;
   // eslint-disable-next-line no-throw-literal
   throw FAULT;
 }
 
 /** Decodes one packet and checks its form; what the values mean is admission's question.
- *  @param bytes exactly one packet; not kept  @returns Rejected packet_malformed (with the byte offset), packet_too_large or
- *  packet_schema_version; never throws for bad bytes */
+ *  @param bytes exactly one packet; not kept  @returns Rejected packet_malformed or packet_invalid (text that holds a
+ *  control character), both with the byte offset, packet_too_large or packet_schema_version; never throws for bad bytes */
 export function decodePacket(bytes: Uint8Array, limits: PacketLimits): DecodedPacket | Rejected {
   if (bytes.length > limits.packetBytesMax) {
     return rejected('packet_too_large', `${bytes.length} bytes, limit ${limits.packetBytesMax}`);
@@ -106,7 +112,17 @@ export function decodePacket(bytes: Uint8Array, limits: PacketLimits): DecodedPa
     return readPacket(bytes.length, limits);
   } catch (error) {
     if (error !== FAULT) throw error;
-    return rejected('packet_malformed', `byte ${FAULT.offset}: ${FAULT.detail}`);
+    return rejected(FAULT.code, `byte ${FAULT.offset}: ${FAULT.detail}`);
+  }
+}
+
+/** decodePacket for packets that earlier releases accepted: characters that text must not hold are replaced by a space, and any size goes. */
+export function decodeOldPacket(bytes: Uint8Array): DecodedPacket | Rejected {
+  cleaning = true;
+  try {
+    return decodePacket(bytes, widestPacketLimits);
+  } finally {
+    cleaning = false;
   }
 }
 
@@ -282,7 +298,7 @@ function readBlock(end: number, samplesMax: number): Block {
     switch (tag) {
       case 0x0a: {
         const to = readEnd(end);
-        channel = channels.get(view, pos, to);
+        channel = cleaning ? readChannel(to) : channels.get(view, pos, to);
         pos = to;
         break;
       }
@@ -595,7 +611,7 @@ function readEvent(end: number): Event {
         tOffsetNs = readVarint(end);
         break;
       case 0x1a:
-        text = readText(end, 256, 'event text');
+        text = readText(end, 256, 'event text', remarks);
         break;
       default:
         skip(tag, end, at, 3);
@@ -660,7 +676,13 @@ function readDouble(end: number): number {
 }
 
 /** Device ids, units and the like come again and again: equal bytes give the same string object without decoding. */
-const texts = new ByteInterner<string>(8192, decodeText);
+const names = new ByteInterner<string>(8192, (start, end) => decodeText(start, end, 'name'));
+/** What a device says in words: may have several lines. */
+const remarks = new ByteInterner<string>(512, (start, end) => decodeText(start, end, 'text'));
+/** The field that is being read, for decodeText, which is called for new bytes only. */
+let fieldName = '';
+/** decodeOldPacket: nothing of it may come to be known by the bytes. */
+let cleaning = false;
 const bootIds = new ByteInterner<string>(8192, (start, end) => {
   let hex = '';
   for (let i = start; i < end; i++) hex += buf[i]!.toString(16).padStart(2, '0');
@@ -668,21 +690,27 @@ const bootIds = new ByteInterner<string>(8192, (start, end) => {
 });
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function readText(end: number, bytesMax: number, name: string): string {
+function readText(end: number, bytesMax: number, name: string, known = names): string {
   const at = pos;
   const to = readEnd(end);
   if (to - pos > bytesMax) fault(at, `${name} of ${to - pos} bytes, limit ${bytesMax}`);
-  const text = to === pos ? '' : texts.get(view, pos, to);
+  fieldName = name;
+  const text = to === pos ? '' : cleaning ? decodeText(pos, to, known === names ? 'name' : 'text') : known.get(view, pos, to);
   pos = to;
   return text;
 }
 
-function decodeText(start: number, end: number): string {
+function decodeText(start: number, end: number, kind: TextKind): string {
+  let text: string;
   try {
-    return utf8.decode(buf.subarray(start, end));
+    text = utf8.decode(buf.subarray(start, end));
   } catch {
-    return fault(start, 'text is not UTF-8');
+    return fault(start, `${fieldName} is not UTF-8`);
   }
+  const refused = refusedCharacter(text, kind);
+  if (refused === null) return text;
+  if (cleaning) return withoutRefused(text);
+  return fault(start, `${fieldName} holds ${refused}`, 'packet_invalid');
 }
 
 function readBootId(end: number): string {

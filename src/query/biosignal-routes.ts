@@ -7,7 +7,7 @@ import { orgOf, ownProject, ownSubjectOf } from '../auth/ownership.ts';
 import { sqlState } from '../auth/api-keys.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
-import { exactly, nullable, oneOf } from '../http/schemas.ts';
+import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
 
 export const signalTypes = ['waveform', 'interval', 'scalar', 'event', 'category', 'score'] as const;
 export const biosignalRoles = ['measurement', 'calculation', 'setting', 'unspecified'] as const;
@@ -225,9 +225,9 @@ export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
       access: { key: 'admin', operator: 'admin' },
       params: { projectId: Type.String({ maxLength: 64 }) },
       body: exactly({
-        name: Type.String({ minLength: 1, maxLength: 200 }),
-        abbreviation: Type.String({ minLength: 1, maxLength: 32 }),
-        unit: Type.String({ maxLength: 32 }),
+        name: OneLine(200, { minLength: 1 }),
+        abbreviation: OneLine(32, { minLength: 1 }),
+        unit: OneLine(32),
         loinc_code: Type.Optional(Type.String({ pattern: '^([0-9]{1,7}-[0-9])?$' })),
         signal_type: oneOf(signalTypes),
         role: Type.Optional(oneOf(biosignalRoles)),

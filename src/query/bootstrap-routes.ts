@@ -10,7 +10,7 @@ import type { Config } from '../config.ts';
 import type { Route } from '../http/route.ts';
 import { JSON_BYTES_MAX } from '../http/incoming.ts';
 import { HEADER_BYTES_MAX } from '../http/uws.ts';
-import { exactly, nullable, oneOf, Uuid } from '../http/schemas.ts';
+import { exactly, nullable, OneLine, oneOf, Uuid } from '../http/schemas.ts';
 import { channelKinds } from '../signal.ts';
 import type { Spo2Calibration } from '../signal.ts';
 
@@ -18,8 +18,8 @@ const ProfileChannel = exactly({
   code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,31}$' }),
   kind: oneOf(channelKinds),
   rate_hz: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000 }),
-  unit: Type.String({ maxLength: 32 }),
-  lead: Type.String({ maxLength: 32 }),
+  unit: OneLine(32),
+  lead: OneLine(32),
 });
 const Calibration = exactly({
   offset: Type.Number({ exclusiveMinimum: 0, maximum: 200, description: 'SpO2 at R = 0, %.' }),
@@ -27,9 +27,9 @@ const Calibration = exactly({
 });
 const profileMembers = {
   code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,62}$' }),
-  name: Type.String({ minLength: 1, maxLength: 200 }),
-  manufacturer: Type.String({ maxLength: 200 }),
-  model: Type.String({ maxLength: 200 }),
+  name: OneLine(200, { minLength: 1 }),
+  manufacturer: OneLine(200),
+  model: OneLine(200),
   channels: Type.Array(ProfileChannel, { maxItems: 64 }),
 };
 const ProfileSchema = exactly({

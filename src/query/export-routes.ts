@@ -17,6 +17,11 @@ const FOREVER_NS = 253_402_300_799_000_000_000n;
 /** Rows by table, as the database holds them. Secrets and internal numbers of others are not among them. */
 export const exportedTables: readonly Readonly<{ table: string; sql: string }>[] = [
   { table: 'xuser', sql: 'select to_jsonb(x) as row from xuser x where x.id = $1' },
+  {
+    table: 'set_aside',
+    sql: `select to_jsonb(a) - 'content' - 'bytes' - 'digest' || jsonb_build_object('content', a.content::text, 'bytes_base64', encode(a.bytes, 'base64')) as row
+      from set_aside a where a.xuser_id = $1`,
+  },
   { table: 'stream', sql: `select to_jsonb(s) - 'seqs' as row from stream s where s.xuser_id = $1` },
   {
     table: 'stream_channel',

@@ -12,7 +12,7 @@ import type { Cursors } from '../http/cursor.ts';
 import { callerKey } from '../http/request.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import type { Caller, Reply, Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { transaction } from '../storage/transaction.ts';
 import {
   episodeSeverities,
@@ -36,7 +36,7 @@ const Kind = Type.String({
   description: 'e.g. recording, exercise, sleep, alert, event, tachycardia',
 });
 const Summary = Type.Record(Type.String(), Type.Unknown(), { description: 'What is known of it: numbers, texts.' });
-const Title = Type.String({ maxLength: 200 });
+const Title = OneLine(200);
 
 const episodeMembers = {
   id: Uuid,

@@ -123,6 +123,7 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
         .rows[0]?.n ?? 0;
     stores.push({ store, deleted: rowCount ?? 0, count });
   }
+  stores.push({ store: 'set_aside of the log', deleted: await eraseUnread(client, person), count: async () => 0 });
   const user = await client.query('delete from xuser where id = $1', [subjectId]); // and all that hangs on it
   stores.push({
     store: 'xuser',
@@ -161,6 +162,27 @@ const mentions = [
     condition: 'w.id = d.webhook_id and w.organization_id = $1 and position($2::text in d.payload::text) > 0',
   },
 ] as const;
+/** Damaged pieces of the packet log have no owner: those that may hold packets of the user go. They name the stream in four bytes, the device
+ *  and the user in text, of which some may be damaged; a piece too many is no loss. @returns how many */
+async function eraseUnread(client: PoolClient, { subjectId, streamIds }: Person): Promise<number> {
+  const { rows } = await client.query<{ name: string }>(
+    `select external_id as name from xuser where id = $1
+     union select d.external_id from stream s join device d on d.id = s.device_id where s.xuser_id = $1`,
+    [subjectId],
+  );
+  const names = [subjectId, ...rows.map(({ name }) => name)].map((name) => Buffer.from(name));
+  for (const streamId of streamIds) {
+    const name = Buffer.alloc(4);
+    name.writeUInt32LE(streamId);
+    names.push(name);
+  }
+  const { rowCount } = await client.query(
+    `delete from set_aside a where a.xuser_id is null and exists (
+       select from unnest($1::bytea[]) as n (name) where position(n.name in a.bytes) > 0)`,
+    [names],
+  );
+  return rowCount ?? 0;
+}
 
 type Person = Readonly<{ subjectId: string; streamIds: readonly number[]; streamUuids: readonly string[] }>;
 type PersonalTable = Readonly<{
@@ -186,7 +208,8 @@ async function personalTables(client: PoolClient): Promise<readonly PersonalTabl
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
        and c.relname <> all($1::text[]) and format_type(a.atttypid, null) in ('integer', 'uuid')
        and (k.oid is not null or a.attname in ('xuser_id', 'subject_id', 'stream_id', 'episode_id') and not exists (
-         select 1 from pg_constraint f where f.conrelid = c.oid and f.contype = 'f' and a.attnum = any(f.conkey)))
+         select 1 from pg_constraint f where f.conrelid = c.oid and f.contype = 'f'
+           and (a.attnum = any(f.conkey) or f.confdeltype = 'c' and f.confrelid = 'xuser'::regclass)))
      order by cascades desc, 1, 2`,
     [['audit_log', 'packet_log', ...rollups.map((rollup) => `${rollup}_kept`)]],
   );

@@ -31,6 +31,9 @@ const DeviceSchema = exactly({
   battery_at: nullable(Timestamp),
   clock: exactly({ skew_ppm: nullable(Type.Number()), rms_ms: nullable(Type.Number()), pairs: Type.Integer() }),
   channels: Type.Array(Type.String()),
+  set_aside: Type.Integer({
+    description: 'Packets and rows of the newest recording that could not be stored; the operator of the service sees why.',
+  }),
 });
 
 const QualitySchema = exactly({
@@ -92,7 +95,8 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
              coalesce(p.received, 0)::bigint as packets, coalesce(p.span - p.received, 0)::bigint as lost_packets,
              b.value as battery_percent, to_json(b.time) #>> '{}' as battery_at,
              jsonb_build_object('skew_ppm', s.clock_skew_ppm, 'rms_ms', s.clock_rms_ns / 1e6, 'pairs', coalesce(s.clock_pairs, 0)) as clock,
-             array(select distinct c.code from stream_channel c where c.stream_id = s.id order by 1) as channels
+             array(select distinct c.code from stream_channel c where c.stream_id = s.id order by 1) as channels,
+             (select count(*)::integer from set_aside a where a.xuser_id = s.xuser_id and a.stream_id = s.id) as set_aside
            from device d
            left join lateral (select * from stream where device_id = d.id order by coalesce(last_packet_at, started_at) desc limit 1) s on true
            left join lateral (

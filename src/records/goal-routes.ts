@@ -8,7 +8,7 @@ import type { Subject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
-import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { ownRead, SubjectQuery } from './self-report-routes.ts';
 
 const aggregates = ['sum', 'mean', 'max', 'count'] as const;
@@ -78,7 +78,7 @@ export function goalRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
         subject_id: Type.String({ minLength: 1, maxLength: 255 }),
         biosignal_id: Type.Integer(),
         target: Type.Number({ exclusiveMinimum: 0 }),
-        title: Type.Optional(Type.String({ maxLength: 200 })),
+        title: Type.Optional(OneLine(200)),
         agg: Type.Optional(members.agg),
         period: Type.Optional(members.period),
       }),

@@ -5,7 +5,7 @@ import { answerOnce } from '../auth/answer-once.ts';
 import { isUuid, ownSubject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
-import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
 import { makeOccurrences } from './task-schedule-routes.ts';
 
@@ -70,7 +70,7 @@ export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       access: { key: 'write', operator: 'editor' },
       body: exactly({
         subject_id: Type.String({ minLength: 1, maxLength: 255 }),
-        title: Type.String({ minLength: 1, maxLength: 200 }),
+        title: OneLine(200, { minLength: 1 }),
         description: Type.Optional(Type.String({ maxLength: 2000 })),
         due: Type.Optional(nullable(Timestamp)),
       }),

@@ -7,7 +7,7 @@ import type { Subject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
-import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { ownRead, SubjectQuery } from './self-report-routes.ts';
 
 const LocalDate = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', format: 'date' });
@@ -86,7 +86,7 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
       access: { key: 'write', operator: 'editor' },
       body: exactly({
         subject_id: Type.String({ minLength: 1, maxLength: 255 }),
-        title: Type.String({ minLength: 1, maxLength: 200 }),
+        title: OneLine(200, { minLength: 1 }),
         description: Type.Optional(Type.String({ maxLength: 2000 })),
         every: rule.every,
         every_n: Type.Optional(rule.every_n),

@@ -6,12 +6,14 @@
  *  Seconds that are new go by COPY alone; if the table has one of them after all (23505), the whole batch goes the safe way. So the same samples may be pushed any number of times, in any order, and the table is the same.
  *
  *  Nothing here is dropped: the samples are durable in packet_log, and safePosition() says up to where they are durable here too. When the
- *  database is away the batch is tried again until it is back; `full` tells ingest to slow the devices. */
+ *  database is away the batch is tried again until it is back; `full` tells ingest to slow the devices. A row that the database can never
+ *  hold is set aside. */
 import type pg from 'pg';
 import { gridCeil, type ChannelNo, type SampleRun, type StreamId } from '../signal.ts';
 import type { BlockRun } from './block-codec.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database.ts';
+import { LetterBox } from './letter-box.ts';
 import { mergeRuns } from './merge-runs.ts';
 import { OpenRun } from './open-run.ts';
 import { Partitions } from './partitions.ts';
@@ -26,6 +28,10 @@ import {
   sampleBlockColumns,
   type SampleRow,
 } from './sample-rows.ts';
+import { reasonOf } from './set-aside.ts';
+import type { Letter } from './set-aside.ts';
+import { RowFault } from './sql-states.ts';
+import { storeOrSetAside } from './store-or-set-aside.ts';
 import { WriterConnection } from './writer-connection.ts';
 
 export type BlockWriterOptions = Readonly<{
@@ -39,8 +45,10 @@ export type BlockWriterOptions = Readonly<{
   /** An incomplete second is sealed when nothing has come for it for this long, ms of wall time; a row of more seconds waits for each of
    *  them, so that a gateway that sends every few seconds fills it. Default 2,000. */
   incompleteAfterMs?: number;
-  /** Hears of what is tried again. */
+  /** Told what is tried again: once, until something is stored. */
   onFault?: (message: string, cause: unknown) => void;
+  /** Told what was set aside. */
+  onSetAside?: (letters: readonly Letter[]) => void;
 }>;
 
 type Channel = {
@@ -88,8 +96,9 @@ const ROW_BYTES = 300;
 const SEAL_TURN_MS = 3;
 
 export class BlockWriter {
-  readonly #options: Required<Omit<BlockWriterOptions, 'onFault'>>;
+  readonly #options: Required<Omit<BlockWriterOptions, 'onFault' | 'onSetAside'>>;
   readonly #onFault: (message: string, cause: unknown) => void;
+  readonly #letters: LetterBox;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
   readonly #pool: pg.Pool;
@@ -118,6 +127,12 @@ export class BlockWriter {
     this.#partitions = new Partitions(database);
     this.#connection = new WriterConnection(database, {
       onRetry: (error, attempt) => this.#onFault(`samples: attempt ${attempt}: ${error.message}`, error),
+    });
+    this.#letters = new LetterBox(this.#connection, {
+      label: 'samples',
+      onFault: options.onFault,
+      onSetAside: options.onSetAside,
+      isStopped: () => this.#closed,
     });
     this.#sweeper = setInterval(() => this.#sweep(), Math.max(20, this.#options.incompleteAfterMs / 4));
     this.#sweeper.unref();
@@ -394,36 +409,42 @@ export class BlockWriter {
     });
   }
 
-  /** Until it is stored; only an abandoned writer gives up. */
+  /** Until it is stored or set aside; only an abandoned writer gives up. */
   async #store(batch: readonly Sealed[]): Promise<void> {
-    let careful = batch.some(
-      ({ channel, row, mayExist }) => mayExist || channel.storedHighUs === null || row.timeUs <= channel.storedHighUs,
+    const mayExist = batch.some(
+      ({ channel, row, mayExist: seen }) => seen || channel.storedHighUs === null || row.timeUs <= channel.storedHighUs,
     );
-    let everything = false;
-    while (!this.#closed) {
-      try {
-        await this.#connection.run(async (client) => {
-          await this.#partitions.ensure(client, 'sample_block', new Set(batch.map((sealed) => sealed.row.timeUs)));
-          if (careful) await storeCarefully(client, batch, everything);
-          else await copyRows(client, sampleBlockColumns, rowsOf(batch.map((sealed) => sealed.row)));
-        });
-        break;
-      } catch (error) {
-        const code = (error as { code?: unknown }).code;
-        if (code === '23505') careful = everything = true;
-        else if (code === '23514') this.#partitions.forget();
-        else {
-          this.#onFault(`samples: ${(error as Error).message}`, error);
-          await new Promise((done) => setTimeout(done, 500));
-        }
-      }
-    }
+    await storeOrSetAside(batch, false, {
+      write: (part, askAll) => this.#write(part, mayExist, askAll),
+      halve: (part) => (part.length < 2 ? null : [part.slice(0, part.length >> 1), part.slice(part.length >> 1)]),
+      setAside: (part, why) => this.#setAside(part, why),
+      forgetPartitions: () => this.#partitions.forget(),
+      isStopped: () => this.#closed,
+      onFault: (error) => this.#letters.fault(error),
+    });
     for (const sealed of batch) {
       const { channel } = sealed;
       channel.waiting.delete(sealed);
       this.#readyBytes -= sealed.bytes;
       if (channel.closing && channel.waiting.size === 0) this.#channels.delete(channelKey(channel.streamId, channel.channelNo));
     }
+  }
+
+  async #write(batch: readonly Sealed[], mayExist: boolean, askAll: boolean): Promise<void> {
+    await this.#connection.run(async (client) => {
+      await this.#partitions.ensure(client, 'sample_block', new Set(batch.map((sealed) => sealed.row.timeUs)));
+      if (mayExist || askAll) await storeCarefully(client, batch, askAll);
+      else await copyRows(client, sampleBlockColumns, rowsOf(batch.map((sealed) => sealed.row)));
+    });
+    this.#letters.stored();
+  }
+
+  async #setAside(batch: readonly Sealed[], why: unknown): Promise<void> {
+    const letters = batch.map(({ channel: { streamId, channelNo }, row, position }): Letter => {
+      const content = { channelNo, timeUs: row.timeUs, sampleCount: row.n };
+      return { ...reasonOf(why), kind: 'samples', streamId, logPosition: position, content, bytes: row.codec };
+    });
+    await this.#letters.put(letters);
   }
 }
 
@@ -476,13 +497,20 @@ async function storeCarefully(client: pg.Client, batch: readonly Sealed[], askAl
     const { streamId, channelNo, timeUs } = sealed.row;
     const { epochNs, rateNanoHz } = sealed.channel;
     rows.push(
-      blocks.length === 1
-        ? sealed.row
-        : makeSampleRow(streamId, channelNo, timeUs, epochNs, rateNanoHz, mergeRuns(blocks.flatMap((codec) => runsOf(codec)))),
+      blocks.length === 1 ? sealed.row : makeSampleRow(streamId, channelNo, timeUs, epochNs, rateNanoHz, mergeRuns(storedRuns(blocks))),
     );
   }
   await copyRows(client, sampleBlockColumns, rowsOf(rows));
   await client.query('commit');
+}
+
+/** @throws RowFault when one of them is damaged: the row that is there stays as it is, and the new one is set aside */
+function storedRuns(blocks: readonly Uint8Array[]): BlockRun[] {
+  try {
+    return blocks.flatMap((codec) => runsOf(codec));
+  } catch (error) {
+    throw new RowFault(`the stored row that it belongs to is damaged: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 /** Asks for the newest row of channels that were not stored from here before. The key alone would not show every row that must be merged:

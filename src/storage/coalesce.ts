@@ -1,6 +1,6 @@
 /** Calls that come while one is under way are made together by the next: a fleet that connects at once is a few statements, and takes one
  *  connection. The first call of a quiet time goes at once. */
-import { isRetryable } from './writer-connection.ts';
+import { isRetryable } from './sql-states.ts';
 
 type Call<In, Out> = Readonly<{ input: In; resolve: (out: Out) => void; reject: (error: unknown) => void }>;
 

@@ -2,13 +2,21 @@
  *
  *  Outputs are written in the order in which they were added, many in one transaction. An output that replaces a range deletes and inserts
  *  in that transaction, so no reader sees the range empty. New rows go by COPY; when the table has one of them after all (23505: a replay)
- *  the batch is written again by way of temporary tables, where the newest row of a key wins. Writing twice is writing once. */
+ *  the batch is written again by way of temporary tables, where the newest row of a key wins. Writing twice is writing once.
+ *
+ *  A row that the database can never hold is set aside and the others are stored; a replacement with such a row is then written in pieces,
+ *  so a reader may see its range half done for a moment. */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { StreamId, SubjectId } from '../signal.ts';
 import { CopyBuffer, copyRows, microseconds } from './copy-binary.ts';
 import type { Database } from './database.ts';
+import { LetterBox } from './letter-box.ts';
 import { Partitions } from './partitions.ts';
+import { reasonOf } from './set-aside.ts';
+import type { Letter } from './set-aside.ts';
+import { RowFault } from './sql-states.ts';
+import { storeOrSetAside } from './store-or-set-aside.ts';
 import { WriterConnection } from './writer-connection.ts';
 
 export type DerivedBeat = Readonly<{
@@ -62,6 +70,15 @@ export type ReportedMeasurement = Readonly<{
 
 export type ReportedEvent = Readonly<{ streamId: StreamId; seq: number; index: number; code: string; tsNs: bigint; text: string }>;
 
+/** Rows that are written together. */
+type Batch = Readonly<{
+  steps: readonly Step[];
+  measurements: readonly Logged<ReportedMeasurement>[];
+  events: readonly Logged<ReportedEvent>[];
+}>;
+/** Of a packet that is in this batch of packet_log. */
+type Logged<T> = T & Readonly<{ logPosition: number | null }>;
+
 export type CopyWriterOptions = Readonly<{
   /** Method codes whose rows a replaced range holds: those that this release computes. Rows of other versions are left alone. */
   currentMethods: readonly string[];
@@ -71,7 +88,10 @@ export type CopyWriterOptions = Readonly<{
   queueBytesMax?: number;
   /** Rows leave this long after the first, ms. Default 200. */
   lingerMs?: number;
+  /** Told what is tried again: once, until something is stored. */
   onFault?: (message: string, cause: unknown) => void;
+  /** Told what was set aside. */
+  onSetAside?: (letters: readonly Letter[]) => void;
 }>;
 
 type Step = Readonly<{ epochNs: bigint; rows: DerivedRows; done: () => void }>;
@@ -99,16 +119,17 @@ const ROW_BYTES = 100;
 const APART_MS = 600_000;
 
 export class CopyWriter {
-  readonly #options: Required<Omit<CopyWriterOptions, 'onFault'>>;
+  readonly #options: Required<Omit<CopyWriterOptions, 'onFault' | 'onSetAside'>>;
   readonly #onFault: (message: string, cause: unknown) => void;
+  readonly #letters: LetterBox;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
   readonly #notesRanges: boolean;
   /** By code, then by name. */
   readonly #methodIds = { beat: new Map<string, Map<string, number>>(), feature: new Map<string, Map<string, number>>() };
   #steps: Step[] = [];
-  #measurements: ReportedMeasurement[] = [];
-  #events: ReportedEvent[] = [];
+  #measurements: Logged<ReportedMeasurement>[] = [];
+  #events: Logged<ReportedEvent>[] = [];
   #reportedDone: (() => void)[] = [];
   #queueBytes = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -127,6 +148,12 @@ export class CopyWriter {
     this.#notesRanges = database.kind === 'timescale';
     this.#connection = new WriterConnection(database, {
       onRetry: (error, attempt) => this.#onFault(`derived rows: attempt ${attempt}: ${error.message}`, error),
+    });
+    this.#letters = new LetterBox(this.#connection, {
+      label: 'derived rows',
+      onFault: options.onFault,
+      onSetAside: options.onSetAside,
+      isStopped: () => this.#closed,
     });
   }
 
@@ -148,12 +175,16 @@ export class CopyWriter {
     });
   }
 
-  /** Adds what a packet reports beside samples. @returns when it is stored; never rejects */
-  addReported(measurements: readonly ReportedMeasurement[], events: readonly ReportedEvent[]): Promise<void> {
+  /** Adds what a packet reports beside samples. @param logPosition of the packet  @returns when it is stored; never rejects */
+  addReported(
+    measurements: readonly ReportedMeasurement[],
+    events: readonly ReportedEvent[],
+    logPosition: number | null = null,
+  ): Promise<void> {
     if (measurements.length === 0 && events.length === 0) return Promise.resolve();
     return new Promise((done) => {
-      this.#measurements.push(...measurements);
-      this.#events.push(...events);
+      for (const row of measurements) this.#measurements.push({ ...row, logPosition });
+      for (const row of events) this.#events.push({ ...row, logPosition });
       this.#reportedDone.push(done);
       this.#queued(measurements.length + events.length);
     });
@@ -168,12 +199,10 @@ export class CopyWriter {
 
   async close(): Promise<void> {
     await this.flush();
-    this.#closed = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    await this.#connection.close();
+    await this.abandon();
   }
 
-  /** Ends without storing: another instance has the packets and computes the rows again. */
+  /** Ends without storing: the next owner of the log has the packets and computes the rows again. */
   async abandon(): Promise<void> {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -202,7 +231,7 @@ export class CopyWriter {
     this.#measurements = [];
     this.#events = [];
     this.#reportedDone = [];
-    this.#writing = this.#storeByTime(steps, measurements, events).finally(() => {
+    this.#writing = this.#storeByTime({ steps, measurements, events }).finally(() => {
       this.#queueBytes -= bytes;
       this.#writing = null;
       for (const resolve of done) resolve();
@@ -212,48 +241,50 @@ export class CopyWriter {
 
   /** TimescaleDB notes one range per transaction and chunk as touched, from its oldest row to its newest: an hour of last week in one
    *  transaction with this second would have the aggregates of that week computed again, everybody's. */
-  async #storeByTime(
-    steps: readonly Step[],
-    measurements: readonly ReportedMeasurement[],
-    events: readonly ReportedEvent[],
-  ): Promise<void> {
-    const [first = [], ...others] = this.#notesRanges ? stepsByTime(steps) : [steps];
-    await this.#store(first, measurements, events);
-    for (const part of others) await this.#store(part, [], []);
+  async #storeByTime(batch: Batch): Promise<void> {
+    const [first = [], ...others] = this.#notesRanges ? stepsByTime(batch.steps) : [batch.steps];
+    await this.#store({ ...batch, steps: first });
+    for (const steps of others) await this.#store({ steps, measurements: [], events: [] });
   }
 
-  /** Until it is stored. */
-  async #store(steps: readonly Step[], measurements: readonly ReportedMeasurement[], events: readonly ReportedEvent[]): Promise<void> {
-    let careful = false;
-    for (;;) {
-      try {
-        await this.#connection.run(async (client) => {
-          const groups = await this.#encode(client, steps);
-          await this.#ensurePartitions(client, groups, measurements, events);
-          await client.query('begin');
-          for (const group of groups) await this.#writeGroup(client, group, careful);
-          if (measurements.length > 0) await this.#writeMeasurements(client, measurements);
-          if (events.length > 0) await writeEvents(client, events);
-          await client.query('commit');
-        });
-        return;
-      } catch (error) {
-        const code = (error as { code?: unknown }).code;
-        if (code === '23505' && !careful) careful = true;
-        else if (code === '23514') this.#partitions.forget();
-        else {
-          this.#onFault(`derived rows: ${(error as Error).message}`, error);
-          if (this.#closed) return;
-          await new Promise((done) => setTimeout(done, 500));
-        }
-      }
-    }
+  #store(batch: Batch): Promise<void> {
+    return storeOrSetAside(batch, false, {
+      write: (part, careful) => this.#write(part, careful),
+      halve,
+      setAside: (part, why) => this.#setAside(part, why),
+      forgetPartitions: () => this.#partitions.forget(),
+      isStopped: () => this.#closed,
+      onFault: (error) => this.#letters.fault(error),
+    });
+  }
+
+  async #write({ steps, measurements, events }: Batch, careful: boolean): Promise<void> {
+    await this.#connection.run(async (client) => {
+      const groups = await this.#encode(client, steps);
+      await this.#ensurePartitions(client, groups, measurements, events);
+      await client.query('begin');
+      for (const group of groups) await this.#writeGroup(client, group, careful);
+      if (measurements.length > 0) await this.#writeMeasurements(client, measurements);
+      if (events.length > 0) await writeEvents(client, events);
+      await client.query('commit');
+    });
+    this.#letters.stored();
+  }
+
+  async #setAside(batch: Batch, why: unknown): Promise<void> {
+    await this.#letters.put(lettersOf(batch, why));
   }
 
   /** Rows as they go to the server; methods that the catalog lacks are entered. */
   async #encode(client: pg.Client, steps: readonly Step[]): Promise<readonly Group[]> {
     const missing = new Map<string, Method>();
-    const encodeAll = (): Group[] => groupSteps(steps).map((group) => this.#encodeGroup(group, missing));
+    const encodeAll = (): Group[] => {
+      try {
+        return groupSteps(steps).map((group) => this.#encodeGroup(group, missing));
+      } catch (error) {
+        throw new RowFault(`it could not be encoded: ${(error as Error).message}`, { cause: error });
+      }
+    };
     const groups = encodeAll();
     if (missing.size === 0) return groups;
     for (const method of missing.values()) await this.#enterMethod(client, method);
@@ -429,6 +460,70 @@ function stepsByTime(steps: readonly Step[]): readonly (readonly Step[])[] {
 function beginOf({ epochNs, rows }: Step): number {
   const tNs = rows.replaces?.fromNs ?? rows.beats[0]?.tNs ?? rows.features[0]?.tNs ?? 0n;
   return Number((epochNs + tNs) / 1_000_000n);
+}
+
+function halve(batch: Batch): readonly [Batch, Batch] | null {
+  const { steps, measurements, events } = batch;
+  const reportedCount = measurements.length + events.length;
+  if (steps.length > 0 && reportedCount > 0)
+    return [
+      { ...batch, measurements: [], events: [] },
+      { ...batch, steps: [] },
+    ];
+  if (measurements.length > 0 && events.length > 0)
+    return [
+      { ...batch, events: [] },
+      { ...batch, measurements: [] },
+    ];
+  if (steps.length + reportedCount > 1) {
+    const [firstSteps, secondSteps] = halvesOf(steps);
+    const [firstMeasurements, secondMeasurements] = halvesOf(measurements);
+    const [firstEvents, secondEvents] = halvesOf(events);
+    return [
+      { steps: firstSteps, measurements: firstMeasurements, events: firstEvents },
+      { steps: secondSteps, measurements: secondMeasurements, events: secondEvents },
+    ];
+  }
+  const [first, second] = steps.length === 1 ? halvesOfStep(steps[0]!) : [null, null];
+  return first === null
+    ? null
+    : [
+        { ...batch, steps: [first] },
+        { ...batch, steps: [second] },
+      ];
+}
+
+function halvesOf<T>(rows: readonly T[]): readonly [readonly T[], readonly T[]] {
+  const middle = rows.length >> 1;
+  return [rows.slice(0, middle), rows.slice(middle)];
+}
+
+/** The range is deleted with the first half. @returns nulls when it is one row */
+function halvesOfStep(step: Step): readonly [Step, Step] | readonly [null, null] {
+  const { beats, features } = step.rows;
+  if (beats.length + features.length < 2) return [null, null];
+  const both = beats.length > 0 && features.length > 0;
+  const [firstBeats, secondBeats] = both ? [beats, []] : halvesOf(beats);
+  const [firstFeatures, secondFeatures] = both ? [[], features] : halvesOf(features);
+  return [
+    { ...step, rows: { ...step.rows, beats: firstBeats, features: firstFeatures } },
+    { ...step, rows: { ...step.rows, beats: secondBeats, features: secondFeatures, replaces: null } },
+  ];
+}
+
+function lettersOf({ steps, measurements, events }: Batch, why: unknown): Letter[] {
+  const reason = reasonOf(why);
+  const row = { ...reason, bytes: null };
+  return [
+    ...steps.map(({ epochNs, rows }): Letter => {
+      const { streamId, ...content } = rows;
+      return { ...row, kind: 'derived', streamId, logPosition: null, content: { epochNs, ...content } };
+    }),
+    ...measurements.map(({ streamId, subjectId, logPosition, ...content }): Letter => {
+      return { ...row, kind: 'measurement', streamId, subjectId, logPosition, content };
+    }),
+    ...events.map(({ streamId, logPosition, ...content }): Letter => ({ ...row, kind: 'event', streamId, logPosition, content })),
+  ];
 }
 
 /** Cuts before every replacement, so that rows added before it are deleted by it and rows after it are not. */

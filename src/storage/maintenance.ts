@@ -4,6 +4,7 @@ import { waitLong } from './database.ts';
 import type { Database } from './database.ts';
 import { refreshLate } from './late-aggregates.ts';
 import { applyProjectRetention, projectRetentionAgeSec } from './retention.ts';
+import { expireLetters } from './set-aside.ts';
 import { failingJobs } from './timescale-jobs.ts';
 import type { JobFault } from './timescale-jobs.ts';
 
@@ -99,11 +100,12 @@ export async function refreshRollups(database: Database): Promise<number> {
   return total;
 }
 
-/** Drops whole chunks and partitions that retention has passed, idempotency records of more than a day and
- *  deliveries of webhooks that ended, of more than 30 days. @returns how many were dropped */
+/** Drops whole chunks and partitions that retention has passed, idempotency records of more than a day, deliveries of webhooks that ended,
+ *  of more than 30 days, and what was set aside long ago. @returns how many were dropped */
 export async function applyRetention(database: Database): Promise<number> {
   await database.pool.query("delete from idempotency where created_at < now() - interval '1 day'");
   await database.pool.query("delete from webhook_delivery where status <> 'pending' and created_at < now() - interval '30 days'");
+  await expireLetters(database.pool);
   const { rows } = await database.pool.query<{ dropped: number }>('select apply_retention() as dropped');
   return rows[0]!.dropped;
 }

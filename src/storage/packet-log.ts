@@ -15,20 +15,12 @@ import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database.ts';
+import { ENTRY_HEAD, readBatch } from './log-batch.ts';
+import type { Damage, LogEntry, ReadPacket } from './log-batch.ts';
 import { isNotOwner, Ownership } from './ownership.ts';
 import { Partitions } from './partitions.ts';
 import { saveStreams, type StreamRegistry } from './stream-registry.ts';
 import { WriterConnection } from './writer-connection.ts';
-
-export type LogEntry = Readonly<{
-  streamId: StreamId;
-  /** 0..2^53-1. */
-  seq: number;
-  /** Unix ns. */
-  receivedNs: bigint;
-  /** The packet as received. */
-  bytes: Uint8Array;
-}>;
 
 /** The group commit that a packet travels in; the same object for all of its packets. */
 export type LogBatch = Readonly<{
@@ -60,8 +52,6 @@ export type PacketLogOptions = Readonly<{
   onAway?: (reason: Error | null) => void;
 }>;
 
-/** stream_id u32, seq u64, received_ns i64, length u32; little-endian. */
-const ENTRY_HEAD = 24;
 /** Row of a part: 24 header + 26 fixed + 4 length, and not more than 8,160 fit a page. */
 const PART_BYTES = 8096;
 /** How often a database that is away is asked, ms. */
@@ -195,20 +185,31 @@ export class PacketLog {
     this.#schedule();
   }
 
-  /** Everything that is durable and after the checkpoint, in the order of its acknowledgement; the registry hears of each packet.
-   *  A packet that was sent twice may come twice. */
-  async *recover(): AsyncGenerator<LogEntry & Readonly<{ position: number }>> {
+  /** Everything that is durable and after the checkpoint, in the order of its acknowledgement; the registry is told of each packet.
+   *  A packet that was sent twice may come twice.
+   *  @param readPacket reads a packet and holds it against its entry. Default: takes every entry as it is
+   *  @param onDamage takes the bytes in which no packet was found. Default: throws */
+  async *recover<T = true>(
+    readPacket: ReadPacket<T> = () => true as T,
+    onDamage: (damage: Damage, position: number) => Promise<void> = refuseDamage,
+  ): AsyncGenerator<LogEntry & Readonly<{ position: number; packet: T }>> {
     for (let from = this.#checkpointed; ;) {
-      const { rows } = await this.#database.pool.query<{ batch_id: bigint; data: Buffer }>(nextBatches, [from.toString()]);
+      const { rows } = await this.#database.pool.query<{ batch_id: bigint; time: Date; data: Buffer }>(nextBatches, [from.toString()]);
       if (rows.length === 0) return;
       from = Number(rows.at(-1)!.batch_id);
       for (let i = 0; i < rows.length;) {
-        const position = rows[i]!.batch_id;
+        const { batch_id: id, time } = rows[i]!;
+        const position = Number(id);
         const parts: Buffer[] = [];
-        while (i < rows.length && rows[i]!.batch_id === position) parts.push(rows[i++]!.data);
-        for (const entry of readBatch(Buffer.concat(parts))) {
+        while (i < rows.length && rows[i]!.batch_id === id && rows[i]!.time.getTime() === time.getTime()) parts.push(rows[i++]!.data);
+        for await (const found of readBatch(Buffer.concat(parts), readPacket)) {
+          if ('damage' in found) {
+            await onDamage(found.damage, position);
+            continue;
+          }
+          const { entry, packet } = found;
           this.#registry.noteDurable(entry.streamId, entry.seq, entry.receivedNs);
-          yield { ...entry, position: Number(position) };
+          yield { ...entry, position, packet };
         }
       }
     }
@@ -386,10 +387,10 @@ export class PacketLog {
 const takesWrites = 'select batch_id from packet_log_checkpoint for update';
 
 /** All parts of the next batches after $1. */
-const nextBatches = `select batch_id, data from packet_log
+const nextBatches = `select batch_id, time, data from packet_log
   where batch_id > $1 and batch_id <= (
-    select max(batch_id) from (select batch_id from packet_log where batch_id > $1 and part = 0 order by batch_id limit 16) next)
-  order by batch_id, part`;
+    select max(batch_id) from (select distinct batch_id from packet_log where batch_id > $1 order by batch_id limit 16) next)
+  order by batch_id, time, part`;
 
 function batchRows(batch: OpenBatch, timeUs: number): CopyBuffer {
   const rows = new CopyBuffer(batch.bytes + 1024 + (batch.bytes / PART_BYTES) * 64);
@@ -421,17 +422,8 @@ function* readHeads(
   }
 }
 
-/** @throws PipelineError internal when the batch is damaged */
-function* readBatch(data: Buffer): Generator<LogEntry> {
-  try {
-    for (const { streamId, seq, receivedNs, at, length } of readHeads(data, data.length)) {
-      if (at + length > data.length) throw new RangeError('cut');
-      yield { streamId, seq, receivedNs, bytes: data.subarray(at, at + length) };
-    }
-  } catch (error) {
-    if (error instanceof RangeError) throw new PipelineError('internal', 'a batch of packet_log is damaged', { cause: error });
-    throw error;
-  }
+async function refuseDamage(_damage: Damage, position: number): Promise<never> {
+  throw new PipelineError('internal', `batch ${position} of packet_log is damaged`);
 }
 
 function asUnavailable(error: unknown): Error {

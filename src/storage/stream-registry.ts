@@ -26,6 +26,9 @@ export type OpenedStream = Readonly<{
   existed: boolean;
 }>;
 
+/** A stream of a row of packet_log, with what its packets say of themselves. */
+export type FoundStream = OpenedStream & Readonly<{ deviceId: string; bootId: string }>;
+
 /** The robust linear fit of a device clock against the receiver's. */
 export type ClockFit = Readonly<{ offsetNs: bigint; skewPpm: number; rmsNs: number; pairCount: number }>;
 
@@ -75,11 +78,17 @@ export class StreamRegistry {
   }
 
   /** The stream of a row of packet_log; null when it was erased meanwhile. */
-  async findStream(streamId: StreamId): Promise<OpenedStream | null> {
+  async findStream(streamId: StreamId): Promise<FoundStream | null> {
     const { pool } = this.#database;
-    const { rows } = await pool.query<StreamRow>(`select ${streamColumns} from stream s where s.id = $1`, [streamId]);
-    if (rows[0] === undefined) return null;
-    return this.#opened(rows[0], true, (await channelsOf(pool, [streamId])).get(streamId) ?? []);
+    const { rows } = await pool.query<StreamRow & { device: string; boot: string }>(
+      `select ${streamColumns}, d.external_id as device, encode(s.boot_id, 'hex') as boot
+       from stream s join device d on d.id = s.device_id where s.id = $1`,
+      [streamId],
+    );
+    const [row] = rows;
+    if (row === undefined) return null;
+    const opened = this.#opened(row, true, (await channelsOf(pool, [streamId])).get(streamId) ?? []);
+    return { ...opened, deviceId: row.device, bootId: row.boot };
   }
 
   /** Saves channel configurations; idempotent. @param firstNo ChannelNo of the first one */

@@ -3,40 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database.ts';
-
-/** SQLSTATEs after which the same work may succeed; everything else is a fault of ours or of the data. */
-export const retryStates: Readonly<Record<string, string>> = {
-  '08000': 'connection exception',
-  '08001': 'cannot connect',
-  '08003': 'connection does not exist',
-  '08004': 'connection rejected',
-  '08006': 'connection failure',
-  '25006': 'read-only: a standby, until it is promoted',
-  '40001': 'serialization failure',
-  '40P01': 'deadlock',
-  '53000': 'insufficient resources',
-  '53100': 'disk full',
-  '53200': 'out of memory',
-  '53300': 'too many connections',
-  '55006': 'object in use',
-  '55P03': 'lock not available',
-  '57014': 'query canceled: statement timeout',
-  '57P01': 'admin shutdown',
-  '57P02': 'crash shutdown',
-  '57P03': 'cannot connect now: starting up',
-  '58030': 'I/O error',
-};
-const retryErrno = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
-
-export function isRetryable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string') return code in retryStates || retryErrno.has(code);
-  // pg's own errors carry no code
-  return /^Connection terminated|^Client has encountered a connection error|timeout expired|Client was closed|not queryable/.test(
-    error.message,
-  );
-}
+import { isRetryable } from './sql-states.ts';
 
 export type WriterConnectionOptions = Readonly<{
   /** How long one piece of work is retried, ms. Default 15,000. */
@@ -50,6 +17,9 @@ export type WriterConnectionOptions = Readonly<{
   /** Hears of every retry. */
   onRetry?: (error: Error, attempt: number) => void;
 }>;
+
+/** How long a server may take to close a connection, ms. */
+const CLOSE_MS = 1000;
 
 /** One piece of work at a time: the caller awaits `run` before the next. */
 export class WriterConnection {
@@ -101,7 +71,11 @@ export class WriterConnection {
     this.#closed = true;
     const client = this.#client;
     this.#client = null;
-    await client?.end().catch(() => {});
+    if (client === null) return;
+    // A server that does not answer does not close either.
+    const silence = setTimeout(() => destroy(client), CLOSE_MS);
+    await client.end().catch(() => {});
+    clearTimeout(silence);
   }
 
   async #attempt<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
@@ -148,7 +122,7 @@ export class WriterConnection {
     const client = this.#client;
     if (client === null) return;
     const code = (error as { code?: unknown } | null)?.code;
-    if (typeof code === 'string' && /^(22|23|40|42|53|55|57014)/.test(code)) {
+    if (typeof code === 'string' && /^(22|23|40|42|44|53|54|55|57014|P0)/.test(code)) {
       try {
         await client.query('rollback');
         return;

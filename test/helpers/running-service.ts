@@ -37,7 +37,7 @@ export async function runService(env: Readonly<Record<string, string>> = {}, ser
   const note = (fields: object, message: string): void => void faults.push(`${message} ${String((fields as { err?: Error }).err?.stack)}`);
   const quiet = (): void => undefined;
   const service = await startService({
-    config: readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_REQUESTS_PER_SEC_MAX: '10000', ...env }),
+    config: readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_REQUESTS_PER_SEC_MAX: '10000', BIO_STOP_TIMEOUT_MS: '60000', ...env }),
     logger: { debug: quiet, info: quiet, warn: note, error: note },
   });
   const org = await createOrganization(database.pool, 'Test');

@@ -1,0 +1,155 @@
+/** `biosignal set-aside`: what could not be stored, shown, stored again or thrown away. */
+import { writeFile } from 'node:fs/promises';
+import type { Pool } from 'pg';
+import { audit } from '../auth/audit.ts';
+import type { Actor } from '../auth/audit.ts';
+import { PipelineError } from '../errors.ts';
+import type { Command, Console } from './command.ts';
+import { EXIT_OK, UsageError } from './command.ts';
+import { withDatabase } from './open-database.ts';
+import { formatTable } from './table.ts';
+
+type Row = {
+  id: string;
+  set_aside_at: string;
+  kind: string;
+  user: string;
+  stream: string;
+  log_position: string;
+  sqlstate: string;
+  bytes: number;
+  replay: string;
+  reason: string;
+};
+
+const columns = `a.id::text as id, to_char(a.time at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as set_aside_at, a.kind,
+  coalesce(x.external_id, '') as user, coalesce(s.uuid::text, '') as stream, coalesce(a.log_position::text, '') as log_position,
+  coalesce(a.sqlstate, '') as sqlstate, coalesce(octet_length(a.bytes), octet_length(a.content::text), 0) as bytes,
+  case when a.replay_at is null then '' else 'at the next start' end as replay, a.reason`;
+const source = 'set_aside a left join xuser x on x.id = a.xuser_id left join stream s on s.id = a.stream_id';
+
+export const setAside: Command = {
+  name: 'set-aside',
+  summary: 'Show, store again or throw away what could not be stored.',
+  positionals: 'list | show ID | replay [ID...] | drop [ID...]',
+  description: `A row that the database refuses, a packet of the log that this release refuses, and bytes of the log in which no packet is found are
+set aside with the reason, and everything else goes on. They are kept for 90 days, or as long as their project keeps samples, and are erased
+with their user.
+'replay' marks them: the service stores them when it starts the next time, and keeps what is refused again. Characters that text must not
+hold are then replaced by spaces. 'drop' deletes them for good; with --yes, else it only says what it would delete.`,
+  options: {
+    all: { type: 'boolean', doc: "With 'replay' and 'drop': all of them." },
+    limit: { type: 'string', value: 'N', fallback: '100', doc: "With 'list': the newest N." },
+    out: { type: 'string', value: 'FILE', doc: "With 'show': write the bytes there." },
+    yes: { type: 'boolean', doc: "With 'drop': do it." },
+  },
+  examples: [
+    'biosignal set-aside list',
+    'biosignal set-aside show 17 --out packet.bin',
+    'biosignal set-aside replay --all',
+    'biosignal set-aside drop 17 18 --yes',
+  ],
+  run: async ({ console, options, positionals, json }) => {
+    const [verb = 'list', ...ids] = positionals;
+    const wanted = ids.map(idOf);
+    switch (verb) {
+      case 'list':
+        if (ids.length > 0) throw new UsageError("'list' takes no id");
+        return await withDatabase(console, ({ pool }) => list(pool, console, json, options.integer('limit', 1, 100_000)));
+      case 'show':
+        if (wanted.length !== 1) throw new UsageError('show needs one ID');
+        return await withDatabase(console, ({ pool }) => show(pool, console, json, wanted[0]!, options.text('out')));
+      case 'replay':
+      case 'drop': {
+        const all = options.flag('all');
+        if (all === wanted.length > 0) throw new UsageError(`${verb} needs ID... or --all`);
+        const chosen = all ? null : wanted;
+        return await withDatabase(console, ({ pool }) =>
+          verb === 'replay' ? replay(pool, console, json, chosen) : drop(pool, console, json, chosen, options.flag('yes')),
+        );
+      }
+      default:
+        throw new UsageError(`cannot '${verb}'`);
+    }
+  },
+};
+
+function idOf(text: string): string {
+  if (!/^\d{1,18}$/.test(text)) throw new UsageError(`'${text}' is no id: 'biosignal set-aside list' shows them`);
+  return text;
+}
+
+async function list(pool: Pool, console: Console, json: boolean, limit: number): Promise<number> {
+  const { rows } = await pool.query<Row>(`select ${columns} from ${source} order by a.id desc limit $1`, [limit]);
+  if (json) console.out(JSON.stringify(rows, null, 2));
+  else if (rows.length === 0) console.out('nothing is set aside');
+  else for (const line of formatTable(rows)) console.out(line);
+  return EXIT_OK;
+}
+
+async function show(pool: Pool, console: Console, json: boolean, id: string, file: string): Promise<number> {
+  const { rows } = await pool.query<Row & { content: unknown; data: Buffer | null }>(
+    `select ${columns}, a.content, a.bytes as data from ${source} where a.id = $1`,
+    [id],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new PipelineError('not_found', `nothing with the id ${id} is set aside`);
+  const { data, content, ...head } = row;
+  if (file !== '') {
+    if (data === null) throw new PipelineError('not_found', `${id} is a row: it has no bytes, see its content`);
+    await writeFile(file, data, { mode: 0o600 });
+  }
+  if (json) console.out(JSON.stringify({ ...head, content, data_base64: data?.toString('base64') ?? null }, null, 2));
+  else {
+    for (const [name, value] of Object.entries(head)) console.out(`${name}: ${value}`);
+    if (content !== null) console.out(`content: ${JSON.stringify(content)}`);
+  }
+  return EXIT_OK;
+}
+
+/** @param ids null: all */
+async function replay(pool: Pool, console: Console, json: boolean, ids: readonly string[] | null): Promise<number> {
+  // bytes whose owner is not known are no row and no packet: there is nothing to store
+  const { rows } = await pool.query<{ id: string }>(
+    'update set_aside set replay_at = now() where stream_id is not null and ($1::int8[] is null or id = any($1)) returning id::text',
+    [ids],
+  );
+  refuseUnknown(ids, rows, 'is set aside with a known owner');
+  if (json) console.out(JSON.stringify({ replay: rows.map(({ id }) => id) }, null, 2));
+  else console.out(`${rows.length} will be stored when the service starts the next time`);
+  return EXIT_OK;
+}
+
+/** @param ids null: all */
+async function drop(pool: Pool, console: Console, json: boolean, ids: readonly string[] | null, yes: boolean): Promise<number> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    const { rows } = await client.query<{ id: string; org: string | null }>(
+      'delete from set_aside where $1::int8[] is null or id = any($1) returning id::text, organization_id as org',
+      [ids],
+    );
+    refuseUnknown(ids, rows, 'is set aside');
+    for (const org of new Set(rows.map((row) => row.org))) {
+      if (org === null) continue;
+      const actor: Actor = {
+        caller: { kind: 'operator', operatorId: 'cli', orgId: org, role: 'admin' },
+        remoteAddress: '',
+        requestId: 'cli',
+      };
+      const dropped = rows.filter((row) => row.org === org).map(({ id }) => id);
+      await audit(client, actor, { action: 'set_aside.dropped', targetKind: 'set_aside', targetId: '', detail: { count: dropped.length } });
+    }
+    await client.query(yes ? 'commit' : 'rollback');
+    if (json) console.out(JSON.stringify({ dropped: yes, ids: rows.map(({ id }) => id) }, null, 2));
+    else console.out(yes ? `${rows.length} deleted` : `would delete ${rows.length}; add --yes to do it`);
+    return EXIT_OK;
+  } finally {
+    client.release(true); // rolls back what was not committed
+  }
+}
+
+function refuseUnknown(ids: readonly string[] | null, found: readonly { id: string }[], what: string): void {
+  const missing = (ids ?? []).filter((id) => !found.some((row) => row.id === id));
+  if (missing.length > 0) throw new PipelineError('not_found', `nothing with the id ${missing.join(', ')} ${what}`);
+}

@@ -1,0 +1,54 @@
+/** Where a writer leaves what it cannot store, and how it says what is wrong: once, until something is stored again. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { putAside } from './set-aside.ts';
+import type { Letter } from './set-aside.ts';
+import type { WriterConnection } from './writer-connection.ts';
+
+export type LetterBoxOptions = Readonly<{
+  /** Begins what is said, e.g. `samples`. */
+  label: string;
+  /** Told what is tried again. */
+  onFault?: ((message: string, cause: unknown) => void) | undefined;
+  /** Told what was set aside, once it is. */
+  onSetAside?: ((letters: readonly Letter[]) => void) | undefined;
+  isStopped: () => boolean;
+}>;
+
+const PAUSE_MS = 1000;
+
+export class LetterBox {
+  readonly #connection: WriterConnection;
+  readonly #options: LetterBoxOptions;
+  #said = '';
+
+  constructor(connection: WriterConnection, options: LetterBoxOptions) {
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  /** Until they are kept, or the writer was stopped. */
+  async put(letters: readonly Letter[]): Promise<void> {
+    while (!this.#options.isStopped()) {
+      try {
+        await this.#connection.run((client) => putAside(client, letters));
+        this.#options.onSetAside?.(letters);
+        return;
+      } catch (error) {
+        this.fault(error);
+        await sleep(PAUSE_MS);
+      }
+    }
+  }
+
+  fault(error: unknown): void {
+    const message = `${this.#options.label}: ${error instanceof Error ? error.message : String(error)}`;
+    if (message === this.#said) return;
+    this.#said = message;
+    this.#options.onFault?.(message, error);
+  }
+
+  /** The writer works again. */
+  stored(): void {
+    this.#said = '';
+  }
+}

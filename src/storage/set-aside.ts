@@ -1,0 +1,131 @@
+/** The dead letters of the service: what could not be stored, kept with the reason, so that everything else goes on.
+ *
+ *  A letter hangs on its stream and its user and is erased with them. It is as large as the row would have been, so it needs no bound of its
+ *  own; it goes after SET_ASIDE_DAYS, or when its project keeps samples for a shorter time. */
+import { createHash } from 'node:crypto';
+import type pg from 'pg';
+import type { StreamId, SubjectId } from '../signal.ts';
+import { withoutRefused } from '../text.ts';
+import { sqlStateOf } from './sql-states.ts';
+
+/** packet: as received. log: bytes of the packet log in which no packet was found. samples: a row of sample_block. derived: beats and
+ *  features of one stream. */
+export const setAsideKinds = ['packet', 'log', 'samples', 'derived', 'measurement', 'event'] as const;
+export type SetAsideKind = (typeof setAsideKinds)[number];
+
+export type Letter = Readonly<{
+  kind: SetAsideKind;
+  /** null: whose it is is not known. */
+  streamId: StreamId | null;
+  subjectId?: SubjectId;
+  reason: string;
+  sqlState: string | null;
+  /** Batch of packet_log. */
+  logPosition: number | null;
+  /** The row; bigints are written as digits. */
+  content: object | null;
+  bytes: Uint8Array | null;
+}>;
+
+/** Days that a letter is kept. */
+export const SET_ASIDE_DAYS = 90;
+const REASON_MAX = 500;
+
+/** What the database said, as the reason of a letter. */
+export function reasonOf(error: unknown): Pick<Letter, 'reason' | 'sqlState'> {
+  return { reason: error instanceof Error ? error.message : String(error), sqlState: sqlStateOf(error) };
+}
+
+/** Keeps letters, each once. Of a stream that was erased meanwhile nothing is kept. */
+export async function putAside(client: Pick<pg.ClientBase, 'query'>, letters: readonly Letter[]): Promise<void> {
+  const contents = letters.map(({ content }) => (content === null ? null : toJson(content)));
+  await client.query(
+    `insert into set_aside (kind, organization_id, xuser_id, stream_id, reason, sqlstate, log_position, content, bytes, digest)
+     select a.kind, s.organization_id, coalesce(a.xuser_id, s.xuser_id), a.stream_id, a.reason, a.sqlstate, a.log_position, a.content, a.bytes, a.digest
+     from unnest($1::text[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::int8[], $7::json[], $8::bytea[], $9::bytea[])
+       as a (kind, xuser_id, stream_id, reason, sqlstate, log_position, content, bytes, digest)
+     left join stream s on s.id = a.stream_id
+     where a.stream_id is null or s.id is not null
+     on conflict (digest) do update set reason = excluded.reason, sqlstate = excluded.sqlstate, replay_at = null`,
+    [
+      letters.map(({ kind }) => kind),
+      letters.map(({ subjectId }) => subjectId ?? null),
+      letters.map(({ streamId }) => streamId),
+      letters.map(({ reason }) => withoutRefused(reason).slice(0, REASON_MAX)),
+      letters.map(({ sqlState }) => sqlState),
+      letters.map(({ logPosition }) => logPosition),
+      contents,
+      letters.map(({ bytes }) => bytes),
+      letters.map((letter, i) => digestOf(letter, contents[i]!)),
+    ],
+  );
+}
+
+function toJson(content: object): string {
+  return JSON.stringify(content, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+}
+
+function digestOf({ kind, streamId, logPosition, bytes }: Letter, content: string | null): Buffer {
+  // The position tells pieces of the log apart; a row is the same wherever it came from.
+  const head = `${kind} ${streamId ?? ''} ${kind === 'log' ? (logPosition ?? '') : ''} ${content ?? ''}\n`;
+  const hash = createHash('sha256').update(head);
+  return (bytes === null ? hash : hash.update(bytes)).digest();
+}
+
+/** A letter that is to be stored again. */
+export type LetterToReplay = Readonly<{
+  id: bigint;
+  kind: SetAsideKind;
+  streamId: StreamId | null;
+  logPosition: number | null;
+  content: unknown;
+  bytes: Buffer | null;
+}>;
+
+const REPLAY_ROWS = 200;
+
+/** Letters that somebody asked to store again, in the order in which they were set aside. */
+export async function* lettersToReplay(pool: pg.Pool): AsyncGenerator<LetterToReplay> {
+  for (let after = 0n; ;) {
+    const { rows } = await pool.query<{
+      id: bigint;
+      kind: SetAsideKind;
+      stream_id: StreamId | null;
+      log_position: bigint | null;
+      content: unknown;
+      bytes: Buffer | null;
+    }>(
+      `select id, kind, stream_id, log_position, content, bytes from set_aside where replay_at is not null and id > $1 order by id limit ${REPLAY_ROWS}`,
+      [after.toString()],
+    );
+    for (const { id, kind, stream_id: streamId, log_position: position, content, bytes } of rows) {
+      yield { id, kind, streamId, logPosition: position === null ? null : Number(position), content, bytes };
+      after = id;
+    }
+    if (rows.length < REPLAY_ROWS) return;
+  }
+}
+
+/** The letter was stored: it goes, unless it was set aside again meanwhile. */
+export async function forgetLetter(pool: pg.Pool, id: bigint): Promise<void> {
+  await pool.query('delete from set_aside where id = $1 and replay_at is not null', [id.toString()]);
+}
+
+/** The letter could not be stored this time either: it stays, with the new reason, until it is asked for again. */
+export async function keepLetter(pool: pg.Pool, id: bigint, { reason, sqlState }: Pick<Letter, 'reason' | 'sqlState'>): Promise<void> {
+  await pool.query('update set_aside set replay_at = null, reason = $2, sqlstate = $3 where id = $1', [
+    id.toString(),
+    withoutRefused(reason).slice(0, REASON_MAX),
+    sqlState,
+  ]);
+}
+
+/** Deletes letters whose time is over. @returns how many */
+export async function expireLetters(pool: pg.Pool): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from set_aside a where a.time < now() - interval '${SET_ASIDE_DAYS} days' or exists (
+       select from stream s join project_retention r on r.project_id = s.project_id
+       where s.id = a.stream_id and a.time < now() - least(r.samples_days, r.features_days, r.beats_days) * interval '1 day')`,
+  );
+  return rowCount ?? 0;
+}

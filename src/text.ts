@@ -1,0 +1,46 @@
+/** Which characters text may hold, wherever it comes in: packets, JSON, query parameters, the command line.
+ *
+ *  PostgreSQL cannot store U+0000. A lone surrogate becomes U+FFFD when it is written as UTF-8, so that two different ids become one. The
+ *  other control characters are never meant, and move the cursor of whoever prints them. */
+
+/** `name`: ids, names, codes, units: one line. `text`: what people write: tab, line feed and carriage return are part of it. */
+export type TextKind = 'name' | 'text';
+
+/** The first character that such text must not hold, e.g. `U+0000`; null when it has none. */
+export function refusedCharacter(text: string, kind: TextKind): string | null {
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0x20 && unit < 0x7f) continue;
+    if (unit < 0x20 ? !(kind === 'text' && (unit === 0x09 || unit === 0x0a || unit === 0x0d)) : unit < 0xa0) return nameOf(unit);
+    if (unit < 0xd800 || unit > 0xdfff) continue;
+    const next = text.charCodeAt(i + 1); // NaN at the end
+    if (unit > 0xdbff || !(next >= 0xdc00 && next <= 0xdfff)) return nameOf(unit);
+    i++;
+  }
+  return null;
+}
+
+function nameOf(unit: number): string {
+  return `U+${unit.toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+/** The text with a space for what a name must not hold: for labels that somebody else wrote. */
+export function withoutRefused(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(/\p{Cc}+/gu, ' ')
+    .trim();
+}
+
+/** Cleans text, and cuts it after a whole character so that it has at most so many bytes of UTF-8. */
+export function fitText(text: string, kind: TextKind, bytesMax: number): string {
+  const clean = refusedCharacter(text, kind) === null ? text : withoutRefused(text);
+  let bytes = 0;
+  let end = 0;
+  for (const character of clean) {
+    bytes += new TextEncoder().encode(character).length;
+    if (bytes > bytesMax) break;
+    end += character.length;
+  }
+  return clean.slice(0, end);
+}
