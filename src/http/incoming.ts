@@ -118,9 +118,15 @@ export class Incoming {
     this.#close = declared === 'chunked' || declared > DRAIN_BYTES_MAX; // an early error leaves the body unread
     const refusal = options.refuse?.(this.#path) ?? null;
     if (refusal !== null) throw refusal;
-    if (this.#method === 'OPTIONS') return preflight(router, this.#path, headers);
+    if (this.#method === 'OPTIONS') {
+      refuseBody(declared);
+      return preflight(router, this.#path, headers);
+    }
     const mounted = this.#method === 'GET' || this.#wire.head ? staticReply(options.statics, this.#path, headers) : null;
-    if (mounted !== null) return mounted;
+    if (mounted !== null) {
+      refuseBody(declared);
+      return mounted;
+    }
     if (socketPaths.has(this.#path)) throw new PipelineError('bad_request', 'This is a WebSocket endpoint: send an Upgrade request.');
     const { value: row, params } = router.match(this.#wire.head ? 'GET' : this.#method, this.#path);
     this.#route = row.route;
@@ -183,7 +189,7 @@ export class Incoming {
   /** Starts reading the body at once: uWS drops what arrives before onData is set. null when the route has none. */
   #startBody(route: Route, declared: number | 'chunked'): Promise<Uint8Array> | null {
     if (route.body === undefined) {
-      if (declared !== 0) throw new PipelineError('bad_request', 'This endpoint takes no body.');
+      refuseBody(declared);
       return null;
     }
     checkBodyType(route, this.#headers);
@@ -317,6 +323,10 @@ export function compileRow(route: Route, preparing: Preparing): Row {
   const params = new Map(Object.entries(route.params ?? {}).map(([name, schema]) => [name, compileCheck(schema, '', preparing)]));
   const body = route.body === undefined || route.body === 'binary' ? null : compileCheck(route.body, '', preparing);
   return { route, query: compileQuery(route.query ?? {}, preparing), body, params };
+}
+
+function refuseBody(declared: number | 'chunked'): void {
+  if (declared !== 0) throw new PipelineError('bad_request', 'This endpoint takes no body.');
 }
 
 function isInteger(route: Route, name: string): boolean {

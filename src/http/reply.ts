@@ -15,7 +15,12 @@ function bodiless(status: number): boolean {
   return status === 204 || status === 304;
 }
 
-/** Writes status, headers and body at once. Does nothing when the peer is gone or was answered. */
+const EMPTY = new Uint8Array(0);
+
+/** Writes status, headers and body at once. Does nothing when the peer is gone or was answered.
+ *  An answer without a body must not go through `endWithoutBody` with a number: uWebSockets.js 20.51 then waits for that many bytes, so that
+ *  the request stays pending and the next one on the connection is cut off. Without an argument it writes no Content-Length and is done.
+ *  @param close ends the connection after the answer; not for statuses without a body, which the library cannot close */
 export function writeReply(
   wire: Wire,
   status: number,
@@ -26,12 +31,17 @@ export function writeReply(
   if (wire.aborted || wire.replied) return;
   wire.replied = true;
   const { res } = wire;
+  const length = Buffer.byteLength(body);
+  const cut = wire.head && close && length > 0 && !bodiless(status);
   res.cork(() => {
     writeHead(res, status, headers);
-    if (wire.head) res.endWithoutBody(Buffer.byteLength(body), close);
-    else if (bodiless(status)) res.endWithoutBody(undefined, close);
-    else res.end(body, close);
+    if (bodiless(status)) res.endWithoutBody();
+    else if (!wire.head || length === 0) res.end(body, close);
+    else if (cut) res.writeHeader('connection', 'close').tryEnd(EMPTY, length);
+    else res.writeHeader('content-length', String(length)).endWithoutBody();
   });
+  // Not at once: what is corked goes out when the callback of the library ends.
+  if (cut) setImmediate(() => void (wire.aborted || res.close()));
 }
 
 /** Writes a stream of chunks, waiting while the peer is slow; ends it when the peer goes away. */

@@ -28,7 +28,8 @@ export type UwsResponse = Readonly<{
   writeHeader: (name: string, value: string) => UwsResponse;
   write: (chunk: Uint8Array | string) => boolean;
   end: (body?: Uint8Array | string, closeConnection?: boolean) => UwsResponse;
-  endWithoutBody: (reportedContentLength?: number, closeConnection?: boolean) => UwsResponse;
+  /** The library takes a length, too, and then never ends the response: see writeReply. */
+  endWithoutBody: () => UwsResponse;
   tryEnd: (chunk: Uint8Array, totalBytes: number) => [ok: boolean, done: boolean];
   onData: (visit: (chunk: ArrayBuffer, isLast: boolean) => void) => UwsResponse;
   onAborted: (visit: () => void) => UwsResponse;

@@ -21,8 +21,8 @@ export type RunningService = Readonly<{
   token: (externalId: string) => Promise<{ xuser_token: string; xuser_id: string }>;
   /** Sends one packet over HTTP. */
   ingest: (packet: Parameters<typeof encodePacket>[0], as?: string) => Promise<Answer<{ rejected: { code: string }[]; code?: string }>>;
-  /** Opens /ws for a subject. */
-  watch: (subject: string, as: string) => Promise<Watched>;
+  /** Opens /ws for a subject, at the service or through a proxy before it. */
+  watch: (subject: string, as: string, baseUrl?: string) => Promise<Watched>;
   /** Warnings and errors of the log. */
   faults: readonly string[];
   close: () => Promise<void>;
@@ -70,7 +70,7 @@ export async function runService(env: Readonly<Record<string, string>> = {}, ser
       return made.body;
     },
     ingest: (packet, as) => send('POST', '/ingest/raw-packet', { body: encodePacket(packet), ...(as === undefined ? {} : { as }) }),
-    watch: (subject, as) => watch(service.baseUrl, subject, as),
+    watch: (subject, as, baseUrl = service.baseUrl) => watch(baseUrl, subject, as),
     close: async () => {
       await service.stop();
       await database.close();
