@@ -41,6 +41,7 @@ import type { Metrics } from './metrics.ts';
 import { startPipeline } from './pipeline.ts';
 import type { Pipeline } from './pipeline.ts';
 import { queryApi } from './query/api.ts';
+import { exportTurns, readTurns } from './query/turns.ts';
 import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
 import type { JournalSeals } from './records/journal-seals.ts';
@@ -185,6 +186,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     });
     stops.push(() => pipeline.stop());
 
+    const readers = { turns: readTurns(config), exports: exportTurns() };
     const apiRoutes: readonly Route[] = [
       ...pipeline.routes,
       ...routesByOrganization(
@@ -195,6 +197,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
             cursors,
             version,
             config,
+            ...readers,
             flowingStreams: () => pipeline.flowingStreams(),
             recentSamples: (streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs),
             methods: methodDescriptions(),

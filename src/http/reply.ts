@@ -16,6 +16,8 @@ function bodiless(status: number): boolean {
 }
 
 const EMPTY = new Uint8Array(0);
+/** How long one stream may write before others have the event loop, ms. */
+const STREAM_TURN_MS = 5;
 
 /** Writes status, headers and body at once. Does nothing when the peer is gone or was answered.
  *  An answer without a body must not go through `endWithoutBody` with a number: uWebSockets.js 20.51 then waits for that many bytes, so that
@@ -51,22 +53,25 @@ export async function writeStream(
   headers: Readonly<Record<string, string>>,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<void> {
+  if (wire.aborted || wire.replied || wire.head) await chunks[Symbol.asyncIterator]().return?.(); // what it holds is given back
   if (wire.aborted || wire.replied) return;
   wire.replied = true;
   const { res } = wire;
   res.cork(() => {
     writeHead(res, status, headers);
+    if (wire.head) res.endWithoutBody();
   });
-  if (wire.head) {
-    res.cork(() => void res.endWithoutBody());
-    return;
-  }
+  if (wire.head) return;
   try {
+    let turnMs = performance.now();
     for await (const chunk of chunks) {
       if (wire.aborted) return;
       let flowing = true;
       res.cork(() => void (flowing = res.write(chunk)));
       if (!flowing) await writable(wire);
+      else if (performance.now() - turnMs < STREAM_TURN_MS) continue;
+      else await new Promise((resolve) => setImmediate(resolve)); // chunks that are there at once would keep the event loop
+      turnMs = performance.now();
     }
     if (!wire.aborted) res.cork(() => void res.end());
   } catch (error) {

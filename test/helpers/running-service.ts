@@ -53,7 +53,7 @@ export async function runService(env: Readonly<Record<string, string>> = {}, ser
       ...(body === undefined ? {} : { body: bytes ? Buffer.from(body) : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const json = response.headers.get('content-type')?.includes('json') === true && text !== '';
+    const json = /[/+]json/.test(response.headers.get('content-type') ?? '') && text !== '';
     return { status: response.status, body: (json ? JSON.parse(text) : {}) as never, text, headers: response.headers };
   };
   return {
