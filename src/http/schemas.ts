@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import { errorTable } from '../errors.ts';
 
 export const Uuid = Type.String({ format: 'uuid' });
-/** RFC 3339, the profile of ISO 8601 that names a moment: with an offset or Z. */
+/** RFC 3339, the profile of ISO 8601 that names a moment, with an offset or Z; in requests from 1900 to 2199 (times.ts). */
 export const Timestamp = Type.String({ format: 'date-time' });
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 /** One of a list of words. */

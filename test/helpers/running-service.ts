@@ -8,6 +8,7 @@ import { encodePacket } from '../../src/proto/packet-codec.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { testDatabase } from './database.ts';
+import { patientFetch } from './patient-fetch.ts';
 import type { TestDatabase } from './database.ts';
 
 export type Answer<T = Record<string, never>> = Readonly<{ status: number; body: T; text: string; headers: Headers }>;
@@ -43,7 +44,7 @@ export async function runService(env: Readonly<Record<string, string>> = {}, ser
   const org = await createOrganization(database.pool, 'Test');
   const send: RunningService['send'] = async (method, path, { as = org.apiKey.key, body, headers } = {}) => {
     const bytes = body instanceof Uint8Array;
-    const response = await fetch(service.baseUrl + path, {
+    const response = await patientFetch(service.baseUrl + path, {
       method,
       headers: {
         ...(as === '' ? {} : { authorization: `Bearer ${as}` }),
