@@ -120,13 +120,13 @@ describe('one connection', () => {
       socket.on('error', reject);
       socket.on('close', () => resolve(text));
     });
-  const preflight = 'OPTIONS /api/v1/moods HTTP/1.1\r\nHost: x\r\nOrigin: https://e\r\nAccess-Control-Request-Method: GET\r\n\r\n';
-  const head = 'HEAD /api-docs/errors HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n';
-  const last = 'GET /api-docs/errors HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n';
+  const preflight = 'OPTIONS /api/v1/moods HTTP/1.1\r\nHost: localhost\r\nOrigin: https://e\r\nAccess-Control-Request-Method: GET\r\n\r\n';
+  const head = 'HEAD /api-docs/errors HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: identity\r\n\r\n';
+  const last = 'GET /api-docs/errors HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n';
 
   it('serves what was pipelined after answers without a body, in order', async () => {
     const { headers } = await fetch(`${origin}/api-docs/errors`);
-    const unchanged = `GET /api-docs/errors HTTP/1.1\r\nHost: x\r\nIf-None-Match: ${headers.get('etag')}\r\n\r\n`;
+    const unchanged = `GET /api-docs/errors HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: ${headers.get('etag')}\r\n\r\n`;
     const text = await pipeline([preflight, unchanged, head, preflight, head, unchanged, last]);
     expect(text.match(/^HTTP\/1\.1 \d+/gm)?.map((line) => Number(line.slice(9)))).toEqual([204, 304, 200, 204, 200, 304, 200]);
     expect(text).toMatch(/<\/html>\s*$/);
@@ -150,14 +150,14 @@ describe('one connection', () => {
     ['a long body that HEAD has none of', 'Content-Length: 100000'],
     ['two lengths', 'Content-Length: 0\r\nContent-Length: 1'],
   ])('is closed after HEAD with %s, with the length of the answer and without its body', async (_name, header) => {
-    const text = await pipeline([`HEAD /healthz HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n`]);
+    const text = await pipeline([`HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n${header}\r\n\r\n`]);
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     expect(text).toMatch(/\r\nConnection: close\r\n/i);
     expect(text).toMatch(/\r\nContent-Length: [1-9]\d+\r\n\r\n$/i);
   });
 
   it.each(['OPTIONS /healthz', 'GET /api-docs/assets/swagger-ui.css'])('is not left with the unread body of %s', async (line) => {
-    const text = await pipeline([`${line} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nGET /`]);
+    const text = await pipeline([`${line} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nGET /`]);
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     expect(text.match(/^HTTP\//gm)).toHaveLength(1);
   });

@@ -9,6 +9,7 @@ import { COMPRESS_BYTES_MIN, compress, pickCoding } from './compress.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import { checkOrigin, corsHeaders, preflightHeaders } from './cors.ts';
 import type { OriginAllowed } from './cors.ts';
+import type { HostRule } from './host.ts';
 import { declaredLength, readHeaders } from './hygiene.ts';
 import type { Headers } from './hygiene.ts';
 import { writeJson } from './json.ts';
@@ -19,7 +20,7 @@ import type { RateLimit, Verdict } from './rate-limit.ts';
 import { writeReply, writeStream } from './reply.ts';
 import type { Wire } from './reply.ts';
 import { addressOf, bearerOf, callerKey, newRequestId, requestIdOf } from './request.ts';
-import type { Caller, Reply, RequestContext, Route } from './route.ts';
+import type { Access, Caller, Reply, RequestContext, Route } from './route.ts';
 import type { Router } from './router.ts';
 import type { HttpOptions } from './server.ts';
 import type { StaticMount } from './static-files.ts';
@@ -42,6 +43,7 @@ export type Shared = Readonly<{
   router: Router<Row>;
   socketPaths: ReadonlySet<string>;
   peerRules: PeerRules;
+  checkHost: HostRule;
   limits: Readonly<Record<'api' | 'ingest', RateLimit>>;
   gate: CredentialGate;
   originAllowed: OriginAllowed;
@@ -104,12 +106,14 @@ export class Incoming {
   }
 
   async #run(req: UwsRequest): Promise<Reply> {
-    const { options, router, socketPaths, peerRules, isStopping } = this.#shared;
+    const { options, router, socketPaths, peerRules, checkHost, isStopping } = this.#shared;
     const headers = readHeaders(req);
     this.#headers = headers;
     this.#requestId = requestIdOf(headers);
     const declared = declaredLength(headers);
-    if (headers.get('host') === undefined) throw new PipelineError('bad_request', 'The Host header is missing.');
+    const host = headers.get('host');
+    if (host === undefined) throw new PipelineError('bad_request', 'The Host header is missing.');
+    checkHost(host);
     const peer = peerOf(addressOf(this.#wire.res, peerRules), headers, peerRules);
     this.#secure = peer.secure;
     this.#remoteAddress = peer.address;
@@ -306,7 +310,7 @@ export class Incoming {
       }
     }
     const origin = this.#headers.get('origin') ?? '';
-    if (origin !== '') Object.assign(out, corsHeaders(origin, this.#caller));
+    if (origin !== '' && this.#method !== 'OPTIONS') Object.assign(out, corsHeaders(origin, this.#caller)); // preflight() says its own
     for (const name in reply.headers) out[name.toLowerCase()] = reply.headers[name] ?? '';
     const type = reply.contentType ?? (reply.json === undefined ? undefined : 'application/json');
     if (type !== undefined) out['content-type'] = type;
@@ -368,12 +372,18 @@ function methodsOf(router: Router<Row>, path: string): readonly string[] {
   return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
 }
 
+/** Pages of other origins may ask where a user token or direct mode is taken, or nothing is secret; elsewhere the preflight allows none. */
 function preflight(router: Router<Row>, path: string, headers: Headers): Reply {
   const all = methodsOf(router, path);
   if (all.length === 0) throw new PipelineError('not_found', 'There is nothing at this path.');
-  if (headers.get('access-control-request-method') === undefined)
-    return { status: 204, headers: { allow: [...all, 'OPTIONS'].join(', ') } };
-  return { status: 204, headers: preflightHeaders(all) };
+  const allow = [...all, 'OPTIONS'].join(', ');
+  if (headers.get('access-control-request-method') === undefined) return { status: 204, headers: { allow } };
+  const forPages = router.methods(path).filter((method) => isForPages(router.match(method, path).value.route.access));
+  return { status: 204, headers: forPages.length === 0 ? { allow } : preflightHeaders(forPages) };
+}
+
+function isForPages({ public: open, userToken, direct }: Access): boolean {
+  return open === true || userToken !== undefined || direct === true;
 }
 
 function staticReply(mounts: readonly StaticMount[] | undefined, path: string, headers: Headers): Reply | null {

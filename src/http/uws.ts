@@ -84,6 +84,8 @@ export type UwsApp = Readonly<{
 export type Uws = Readonly<{
   App: () => UwsApp;
   SSLApp: (options: Readonly<{ key_file_name: string; cert_file_name: string }>) => UwsApp;
+  /** 'silent': answers do not name the library. */
+  _cfg: (key: 'silent') => void;
   us_listen_socket_close: (token: UwsListenSocket) => void;
   us_socket_local_port: (token: UwsListenSocket) => number;
   DISABLED: number;
