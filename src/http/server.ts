@@ -128,7 +128,12 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   });
 
   const lender = (options.sockets ?? []).length === 0 ? null : await openCorkLender(uws);
-  const sockets = attachSockets(app, uws, { ...options, gate, originAllowed, ticks, peerRules, checkHost, isStopping: () => stopping }, lender);
+  const sockets = attachSockets(
+    app,
+    uws,
+    { ...options, gate, originAllowed, ticks, peerRules, checkHost, isStopping: () => stopping },
+    lender,
+  );
   const listening = await new Promise<UwsListenSocket | false>((resolve) => {
     // Exclusive: without it a second service would share the port (SO_REUSEPORT) and take every other connection.
     app.listen(config.host, config.port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
