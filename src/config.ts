@@ -222,6 +222,24 @@ export const settings = {
     integer(1, 1_000_000),
     'API requests of one credential, per second (burst of 4 s).',
   ),
+  readsAtOnceMax: setting(
+    'BIO_READS_AT_ONCE_MAX',
+    6,
+    integer(1, 1000),
+    'Charts, samples, features and beats that are read at once, of 10 connections; half of them for one credential.',
+  ),
+  largeReadsAtOnceMax: setting(
+    'BIO_LARGE_READS_AT_ONCE_MAX',
+    1,
+    integer(1, 1000),
+    'Charts of more than 20,000 rows that are read at once; a credential has one. Each takes about a core of the database.',
+  ),
+  chartRowsMax: setting(
+    'BIO_CHART_ROWS_MAX',
+    1_000_000,
+    integer(1000, 1_000_000_000),
+    'Rows of the database that one chart may read; it becomes coarser until it fits, or is refused. A million take about 10 s.',
+  ),
   bodyTimeoutMs: setting('BIO_BODY_TIMEOUT_MS', 10_000, integer(100, 600_000), 'A request body must arrive within this time, ms.'),
   stopTimeoutMs: setting('BIO_STOP_TIMEOUT_MS', 8000, integer(100, 600_000), 'An orderly stop takes at most this, ms.'),
   webhookNetworks: setting(

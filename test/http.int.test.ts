@@ -246,7 +246,7 @@ describe('requests', () => {
 
   it('reads a chunked body', async () => {
     const { text } = await raw(
-      'POST /ingest/bytes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key\r\nContent-Type: application/x-protobuf\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n',
+      'POST /ingest/bytes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key\r\nContent-Type: application/x-protobuf\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n',
     );
     expect(text).toContain('{"n":5}');
   });
@@ -296,11 +296,26 @@ describe('origins', () => {
     expect(response.headers.get('access-control-allow-methods')).toContain('POST');
     expect(response.headers.get('access-control-allow-credentials')).toBeNull();
   });
+
+  it('answers a preflight of what only servers ask for without allowing any page', async () => {
+    const response = await fetch(`${base}/ingest/bytes`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://any.example', 'access-control-request-method': 'POST' },
+    });
+    expect(response.status).toBe(204);
+    expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+  });
+
+  it('does not let a page without an origin read what a key is told', async () => {
+    const response = await post('{"a":"x"}', { authorization: 'Bearer key', origin: 'null' });
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
+    expect(await code(response)).toBe('origin_forbidden');
+  });
 });
 
 describe('hygiene on raw sockets', () => {
-  const head = 'POST /api/v1/echo/7 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key\r\nContent-Type: application/json\r\n';
-  const smuggled = '{"a":"x"}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+  const head = 'POST /api/v1/echo/7 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key\r\nContent-Type: application/json\r\n';
+  const smuggled = '{"a":"x"}GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
   it.each([
     ['two different lengths', `${head}Content-Length: 9\r\nContent-Length: 60\r\n\r\n${smuggled}`],
     ['two equal lengths', `${head}Content-Length: 9\r\nContent-Length: 9\r\n\r\n${smuggled}`],
@@ -309,19 +324,19 @@ describe('hygiene on raw sockets', () => {
     ['a hexadecimal length', `${head}Content-Length: 0x9\r\n\r\n${smuggled}`],
     [
       'length and encoding',
-      `${head}Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`,
+      `${head}Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     ],
-    ['an odd encoding', `${head}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`],
-    ['two encodings', `${head}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['an odd encoding', `${head}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`],
+    ['two encodings', `${head}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`],
     [
       'an encoding twice',
-      `${head}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`,
+      `${head}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     ],
-    ['two hosts', `GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['two hosts', `GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: 127.0.0.1\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`],
     ['two credentials', `${head}Authorization: Bearer user\r\nContent-Length: 9\r\n\r\n${smuggled}`],
-    ['a space before the colon', `POST /api/v1/echo/7 HTTP/1.1\r\nHost: x\r\nContent-Length : 9\r\n\r\n${smuggled}`],
-    ['a bare line feed', `GET /healthz HTTP/1.1\nHost: x\n\nGET /healthz HTTP/1.1\nHost: x\n\n`],
-    ['a folded header', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: b\r\n c\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['a space before the colon', `POST /api/v1/echo/7 HTTP/1.1\r\nHost: localhost\r\nContent-Length : 9\r\n\r\n${smuggled}`],
+    ['a bare line feed', `GET /healthz HTTP/1.1\nHost: localhost\n\nGET /healthz HTTP/1.1\nHost: localhost\n\n`],
+    ['a folded header', `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\n c\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`],
   ])('refuses %s and answers nothing after it', async (_name, text) => {
     const answer = await raw(text);
     expect(answer.text).not.toContain('"big"');
@@ -332,21 +347,35 @@ describe('hygiene on raw sockets', () => {
 
   it('refuses HTTP/1.0 and unknown versions', async () => {
     for (const version of ['HTTP/1.0', 'HTTP/3.0', 'HTTX/1.1']) {
-      const answer = await raw(`GET /healthz ${version}\r\nHost: x\r\n\r\n`);
+      const answer = await raw(`GET /healthz ${version}\r\nHost: localhost\r\n\r\n`);
       expect(answer.text).not.toContain('"big"');
     }
   });
 
+  it.each(['evil.example', 'localhost.evil.example:80', ''])('refuses a request that came for the name "%s"', async (host) => {
+    const answer = await raw(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    expect(answer.text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer.text).not.toContain('"big"');
+  });
+
+  it('does not name the library that answers', async () => {
+    for (const line of ['GET /healthz', 'GET /nowhere', 'OPTIONS /healthz', 'GET /api/v1/stream']) {
+      const answer = await raw(`${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key\r\nConnection: close\r\n\r\n`);
+      expect(answer.text).toMatch(/^HTTP\/1\.1 \d/);
+      expect(answer.text.split('\r\n\r\n', 1)[0]).not.toMatch(/uwebsockets/i);
+    }
+  });
+
   it('takes 12 KiB of headers and refuses 20 KiB', async () => {
-    const fits = await raw(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(12_000)}\r\n\r\n`);
+    const fits = await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ${'a'.repeat(12_000)}\r\n\r\n`);
     expect(fits.text).toContain('"big"');
-    const over = await raw(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`);
+    const over = await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`);
     expect(over.text).toContain('431');
   });
 
   it('refuses 100 header fields', async () => {
     const many = Array.from({ length: 90 }, (_, i) => `X-${i}: 1\r\n`).join('');
-    expect((await raw(`GET /healthz HTTP/1.1\r\nHost: x\r\n${many}\r\n`)).text).toContain('431');
+    expect((await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\n${many}\r\n`)).text).toContain('431');
   });
 
   it('gives a slow body a deadline', async () => {
@@ -389,7 +418,7 @@ describe('sockets', () => {
 
   const handshake = (extra: string, path = '/ws?subject=s1'): Promise<{ text: string; closed: boolean }> =>
     raw(
-      `GET ${path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n${extra}\r\n`,
+      `GET ${path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n${extra}\r\n`,
       300,
     );
   it.each([
@@ -403,13 +432,23 @@ describe('sockets', () => {
     expect((await handshake(extra, path)).text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
   it.each([
-    ['Upgrade', 'Connection: Upgrade\r\n'],
-    ['Connection', 'Upgrade: websocket\r\n'],
-    ['Upgrade to a WebSocket', 'Upgrade: h2c\r\nConnection: Upgrade\r\n'],
-  ])('refuses a handshake without %s', async (_name, fields) => {
-    const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n';
-    const { text } = await raw(`GET /ws?subject=s1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key\r\n${fields}${key}\r\n`, 300);
-    expect(text).toMatch(/^HTTP\/1.1 400 /);
+    ['Upgrade', 'Connection: Upgrade'],
+    ['the word upgrade in Connection', 'Upgrade: websocket\r\nConnection: keep-alive'],
+    ['websocket in Upgrade', 'Upgrade: h2c\r\nConnection: Upgrade'],
+    ['a name of this service', 'Upgrade: websocket\r\nConnection: Upgrade', 'evil.example'],
+  ])('refuses a handshake without %s', async (_name, fields, host = 'localhost') => {
+    const answer = await raw(
+      `GET /ws?subject=s1 HTTP/1.1\r\nHost: ${host}\r\n${fields}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer key\r\n\r\n`,
+    );
+    expect(answer.text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer.closed).toBe(true);
+  });
+  it('takes a list in Connection, as browsers send', async () => {
+    const answer = await raw(
+      'GET /ws?subject=s1 HTTP/1.1\r\nHost: localhost\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer key\r\n\r\n',
+      300,
+    );
+    expect(answer.text).toMatch(/^HTTP\/1\.1 101 /);
   });
   it('accepts Authorization from servers', async () => {
     expect((await handshake('Authorization: Bearer key\r\n')).text).toMatch(/^HTTP\/1.1 101 /);
@@ -449,7 +488,7 @@ describe('sockets', () => {
     const flood = connect(http.port, '127.0.0.1');
     flood.on('error', () => undefined);
     flood.write(
-      'GET /ws?subject=s1 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer key\r\n\r\n',
+      'GET /ws?subject=s1 HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer key\r\n\r\n',
     );
     await new Promise((resolve) => flood.once('data', resolve));
     const frame = Buffer.concat([Buffer.from([0x82, 0x80 | 100, 0, 0, 0, 0]), Buffer.alloc(100)]);
@@ -483,7 +522,7 @@ describe('a peer that never stops sending a body', () => {
     const flood = connect(http.port, '127.0.0.1');
     flood.on('error', () => undefined);
     flood.write(
-      `POST ${path === '' ? '/ingest/bytes' : path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key\r\nContent-Type: application/x-protobuf\r\n${rest}`,
+      `POST ${path === '' ? '/ingest/bytes' : path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key\r\nContent-Type: application/x-protobuf\r\n${rest}`,
     );
     const junk = Buffer.alloc(1 << 20);
     const until = performance.now() + 1000;

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readChart, type ChartQuery, type ChartSeries } from '../src/query/chart.ts';
-import { chooseResolution, lengthMs, resolutions } from '../src/query/chart-resolution.ts';
+import { fittingResolutions, lengthMs, resolutions } from '../src/query/chart-resolution.ts';
 import { findBiosignal, readObservations } from '../src/query/observations.ts';
 import { readSamples } from '../src/query/samples.ts';
 import type { ChannelNo } from '../src/signal.ts';
@@ -122,7 +122,7 @@ test('gaps are null, bad values are flagged and not shown, suspect ones only whe
 test('never more points than asked for, and the finest resolution that allows it', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 3650 * 86_400_000 }), fc.integer({ min: 2, max: 10_000 }), (rangeMs, maxPoints) => {
-      const chosen = chooseResolution(rangeMs, maxPoints, 1, null);
+      const chosen = fittingResolutions(rangeMs, maxPoints, 1, null)[0]!;
       const index = resolutions.indexOf(chosen);
       if (index < resolutions.length - 1) expect(Math.ceil(rangeMs / lengthMs(chosen)) + 1).toBeLessThanOrEqual(maxPoints);
       if (index > 0) expect(Math.ceil(rangeMs / lengthMs(resolutions[index - 1]!)) + 1).toBeGreaterThan(maxPoints);

@@ -6,6 +6,7 @@ import { checkIfMatch, etagOf } from '../http/precondition.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly, OneLine } from '../http/schemas.ts';
 import { transaction } from '../storage/transaction.ts';
+import { answerOnce } from './answer-once.ts';
 import type { Db } from './api-keys.ts';
 import { audit } from './audit.ts';
 import { createProject } from './organizations.ts';
@@ -60,10 +61,12 @@ export function projectRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       handler: async (request) => {
         const { caller, body } = request;
         if (projectOf(caller) !== null) throw new PipelineError('scope_missing', 'The key is confined to one project.');
-        const { projectId } = await createProject(db, orgOf(caller), (body as { name: string }).name);
-        await audit(db, request, { action: 'project.created', targetKind: 'project', targetId: projectId });
-        const { rows } = await db.query(`select ${projectColumns} from project where id = $1`, [projectId]);
-        return { status: 201, json: rows[0] };
+        return await answerOnce(db, request, { operationId: 'createProject' }, async (client) => {
+          const { projectId } = await createProject(client, orgOf(caller), (body as { name: string }).name);
+          await audit(client, request, { action: 'project.created', targetKind: 'project', targetId: projectId });
+          const { rows } = await client.query(`select ${projectColumns} from project where id = $1`, [projectId]);
+          return { status: 201, json: rows[0] };
+        });
       },
     },
     {

@@ -19,9 +19,10 @@ export function preflightHeaders(methods: readonly string[]): Readonly<Record<st
   };
 }
 
-/** Headers of an actual answer. `*` also on errors, so that a page can read why. */
+/** Headers of an actual answer, of errors too: a page of an origin that is not registered may read the sentence that says so, and nothing else. */
 export function corsHeaders(origin: string, caller: Caller): Readonly<Record<string, string>> {
   if (origin === '' || caller.kind === 'operator') return {};
+  if (caller.kind === 'key' && origin === 'null') return {}; // a sandboxed frame is of no origin that could be registered
   if (caller.kind === 'key') return { 'access-control-allow-origin': origin, vary: 'origin', 'access-control-expose-headers': EXPOSED };
   return { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
 }

@@ -9,6 +9,7 @@ import { COMPRESS_BYTES_MIN, compress, pickCoding } from './compress.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import { checkOrigin, corsHeaders, needOwnPage, preflightHeaders } from './cors.ts';
 import type { OriginAllowed } from './cors.ts';
+import type { HostRule } from './host.ts';
 import { declaredLength, readHeaders } from './hygiene.ts';
 import type { Headers } from './hygiene.ts';
 import { writeJson } from './json.ts';
@@ -19,7 +20,7 @@ import type { RateLimit, Verdict } from './rate-limit.ts';
 import { writeReply, writeStream } from './reply.ts';
 import type { Wire } from './reply.ts';
 import { addressOf, bearerOf, callerKey, newRequestId, requestIdOf } from './request.ts';
-import type { Caller, Reply, RequestContext, Route } from './route.ts';
+import type { Access, Caller, Reply, RequestContext, Route } from './route.ts';
 import type { Router } from './router.ts';
 import type { HttpOptions } from './server.ts';
 import type { StaticMount } from './static-files.ts';
@@ -42,6 +43,7 @@ export type Shared = Readonly<{
   router: Router<Row>;
   socketPaths: ReadonlySet<string>;
   peerRules: PeerRules;
+  checkHost: HostRule;
   limits: Readonly<Record<'api' | 'ingest', RateLimit>>;
   gate: CredentialGate;
   originAllowed: OriginAllowed;
@@ -104,12 +106,14 @@ export class Incoming {
   }
 
   async #run(req: UwsRequest): Promise<Reply> {
-    const { options, router, socketPaths, peerRules, isStopping } = this.#shared;
+    const { options, router, socketPaths, peerRules, checkHost, isStopping } = this.#shared;
     const headers = readHeaders(req);
     this.#headers = headers;
     this.#requestId = requestIdOf(headers);
     const declared = declaredLength(headers);
-    if (headers.get('host') === undefined) throw new PipelineError('bad_request', 'The Host header is missing.');
+    const host = headers.get('host');
+    if (host === undefined) throw new PipelineError('bad_request', 'The Host header is missing.');
+    checkHost(host);
     const peer = peerOf(addressOf(this.#wire.res, peerRules), headers, peerRules);
     this.#secure = peer.secure;
     this.#remoteAddress = peer.address;
@@ -118,9 +122,15 @@ export class Incoming {
     this.#close = declared === 'chunked' || declared > DRAIN_BYTES_MAX; // an early error leaves the body unread
     const refusal = options.refuse?.(this.#path) ?? null;
     if (refusal !== null) throw refusal;
-    if (this.#method === 'OPTIONS') return preflight(router, this.#path, headers);
+    if (this.#method === 'OPTIONS') {
+      refuseBody(declared);
+      return preflight(router, this.#path, headers);
+    }
     const mounted = this.#method === 'GET' || this.#wire.head ? staticReply(options.statics, this.#path, headers) : null;
-    if (mounted !== null) return mounted;
+    if (mounted !== null) {
+      refuseBody(declared);
+      return mounted;
+    }
     if (socketPaths.has(this.#path)) throw new PipelineError('bad_request', 'This is a WebSocket endpoint: send an Upgrade request.');
     const { value: row, params } = router.match(this.#wire.head ? 'GET' : this.#method, this.#path);
     this.#route = row.route;
@@ -185,7 +195,7 @@ export class Incoming {
   /** Starts reading the body at once: uWS drops what arrives before onData is set. null when the route has none. */
   #startBody(route: Route, declared: number | 'chunked'): Promise<Uint8Array> | null {
     if (route.body === undefined) {
-      if (declared !== 0) throw new PipelineError('bad_request', 'This endpoint takes no body.');
+      refuseBody(declared);
       return null;
     }
     checkBodyType(route, this.#headers);
@@ -302,7 +312,7 @@ export class Incoming {
       }
     }
     const origin = this.#headers.get('origin') ?? '';
-    if (origin !== '') Object.assign(out, corsHeaders(origin, this.#caller));
+    if (origin !== '' && this.#method !== 'OPTIONS') Object.assign(out, corsHeaders(origin, this.#caller)); // preflight() says its own
     for (const name in reply.headers) out[name.toLowerCase()] = reply.headers[name] ?? '';
     const type = reply.contentType ?? (reply.json === undefined ? undefined : 'application/json');
     if (type !== undefined) out['content-type'] = type;
@@ -319,6 +329,10 @@ export function compileRow(route: Route, preparing: Preparing): Row {
   const params = new Map(Object.entries(route.params ?? {}).map(([name, schema]) => [name, compileCheck(schema, '', preparing)]));
   const body = route.body === undefined || route.body === 'binary' ? null : compileCheck(route.body, '', preparing);
   return { route, query: compileQuery(route.query ?? {}, preparing), body, params };
+}
+
+function refuseBody(declared: number | 'chunked'): void {
+  if (declared !== 0) throw new PipelineError('bad_request', 'This endpoint takes no body.');
 }
 
 function isInteger(route: Route, name: string): boolean {
@@ -360,12 +374,18 @@ function methodsOf(router: Router<Row>, path: string): readonly string[] {
   return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
 }
 
+/** Pages of other origins may ask where a user token or direct mode is taken, or nothing is secret; elsewhere the preflight allows none. */
 function preflight(router: Router<Row>, path: string, headers: Headers): Reply {
   const all = methodsOf(router, path);
   if (all.length === 0) throw new PipelineError('not_found', 'There is nothing at this path.');
-  if (headers.get('access-control-request-method') === undefined)
-    return { status: 204, headers: { allow: [...all, 'OPTIONS'].join(', ') } };
-  return { status: 204, headers: preflightHeaders(all) };
+  const allow = [...all, 'OPTIONS'].join(', ');
+  if (headers.get('access-control-request-method') === undefined) return { status: 204, headers: { allow } };
+  const forPages = router.methods(path).filter((method) => isForPages(router.match(method, path).value.route.access));
+  return { status: 204, headers: forPages.length === 0 ? { allow } : preflightHeaders(forPages) };
+}
+
+function isForPages({ public: open, userToken, direct }: Access): boolean {
+  return open === true || userToken !== undefined || direct === true;
 }
 
 function staticReply(mounts: readonly StaticMount[] | undefined, path: string, headers: Headers): Reply | null {

@@ -15,7 +15,14 @@ function bodiless(status: number): boolean {
   return status === 204 || status === 304;
 }
 
-/** Writes status, headers and body at once. Does nothing when the peer is gone or was answered. */
+const EMPTY = new Uint8Array(0);
+/** How long one stream may write before others have the event loop, ms. */
+const STREAM_TURN_MS = 5;
+
+/** Writes status, headers and body at once. Does nothing when the peer is gone or was answered.
+ *  An answer without a body must not go through `endWithoutBody` with a number: uWebSockets.js 20.51 then waits for that many bytes, so that
+ *  the request stays pending and the next one on the connection is cut off. Without an argument it writes no Content-Length and is done.
+ *  @param close ends the connection after the answer; not for statuses without a body, which the library cannot close */
 export function writeReply(
   wire: Wire,
   status: number,
@@ -26,12 +33,17 @@ export function writeReply(
   if (wire.aborted || wire.replied) return;
   wire.replied = true;
   const { res } = wire;
+  const length = Buffer.byteLength(body);
+  const cut = wire.head && close && length > 0 && !bodiless(status);
   res.cork(() => {
     writeHead(res, status, headers);
-    if (wire.head) res.endWithoutBody(Buffer.byteLength(body), close);
-    else if (bodiless(status)) res.endWithoutBody(undefined, close);
-    else res.end(body, close);
+    if (bodiless(status)) res.endWithoutBody();
+    else if (!wire.head || length === 0) res.end(body, close);
+    else if (cut) res.writeHeader('connection', 'close').tryEnd(EMPTY, length);
+    else res.writeHeader('content-length', String(length)).endWithoutBody();
   });
+  // Not at once: what is corked goes out when the callback of the library ends.
+  if (cut) setImmediate(() => void (wire.aborted || res.close()));
 }
 
 /** Writes a stream of chunks, waiting while the peer is slow; ends it when the peer goes away. */
@@ -41,22 +53,25 @@ export async function writeStream(
   headers: Readonly<Record<string, string>>,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<void> {
+  if (wire.aborted || wire.replied || wire.head) await chunks[Symbol.asyncIterator]().return?.(); // what it holds is given back
   if (wire.aborted || wire.replied) return;
   wire.replied = true;
   const { res } = wire;
   res.cork(() => {
     writeHead(res, status, headers);
+    if (wire.head) res.endWithoutBody();
   });
-  if (wire.head) {
-    res.cork(() => void res.endWithoutBody());
-    return;
-  }
+  if (wire.head) return;
   try {
+    let turnMs = performance.now();
     for await (const chunk of chunks) {
       if (wire.aborted) return;
       let flowing = true;
       res.cork(() => void (flowing = res.write(chunk)));
       if (!flowing) await writable(wire);
+      else if (performance.now() - turnMs < STREAM_TURN_MS) continue;
+      else await new Promise((resolve) => setImmediate(resolve)); // chunks that are there at once would keep the event loop
+      turnMs = performance.now();
     }
     if (!wire.aborted) res.cork(() => void res.end());
   } catch (error) {

@@ -7,7 +7,7 @@ export const Uuid = Type.String({ format: 'uuid' });
 /** A name or a title: one line. What no text may hold is refused before schemas are asked (validate.ts). */
 export const OneLine = (lengthMax: number, options: object = {}) =>
   Type.String({ maxLength: lengthMax, pattern: '^[^\\t\\n\\r]*$', ...options });
-/** RFC 3339, the profile of ISO 8601 that names a moment: with an offset or Z. */
+/** RFC 3339, the profile of ISO 8601 that names a moment, with an offset or Z; in requests from 1900 to 2199 (times.ts). */
 export const Timestamp = Type.String({ format: 'date-time' });
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 /** One of a list of words. */

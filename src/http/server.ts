@@ -2,6 +2,7 @@
 import type { Config } from '../config.ts';
 import type { PipelineError } from '../errors.ts';
 import type { OriginAllowed } from './cors.ts';
+import { hostRule } from './host.ts';
 import { compileRow, Incoming } from './incoming.ts';
 import type { Row } from './incoming.ts';
 import type { Logger } from './logger.ts';
@@ -27,7 +28,16 @@ const PREPARE_EVERY_MS = 20;
 
 export type HttpConfig = Pick<
   Config,
-  'host' | 'port' | 'tlsCert' | 'tlsKey' | 'trustProxy' | 'bodyTimeoutMs' | 'stopTimeoutMs' | 'requestsPerSecMax' | 'devicePacketsPerSecMax'
+  | 'host'
+  | 'port'
+  | 'publicUrl'
+  | 'tlsCert'
+  | 'tlsKey'
+  | 'trustProxy'
+  | 'bodyTimeoutMs'
+  | 'stopTimeoutMs'
+  | 'requestsPerSecMax'
+  | 'devicePacketsPerSecMax'
 >;
 
 /** Runs `work` once per (caller, route, key): a repeat gets the first answer, another body gets idempotency_mismatch. */
@@ -90,7 +100,9 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const tls = config.tlsCert !== '';
   const uws = loadUws();
   const app = tls ? uws.SSLApp({ cert_file_name: config.tlsCert, key_file_name: config.tlsKey }) : uws.App();
+  uws._cfg('silent'); // no header that names the library and its version
   const ticks = options.ticks ?? new Ticks();
+  const checkHost = hostRule(config);
   const peerRules = { tls, trustProxy: config.trustProxy, onlyPeer: onlyPeerOf(config.host, config.trustProxy) };
   const router = new Router<Row>();
   const preparing = new Preparing();
@@ -106,7 +118,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   let inFlight = 0;
   let stopping = false;
 
-  const shared = { options, router, socketPaths, peerRules, limits, gate, originAllowed, isStopping: () => stopping };
+  const shared = { options, router, socketPaths, peerRules, checkHost, limits, gate, originAllowed, isStopping: () => stopping };
   const ended = (): void => void (inFlight -= 1);
   app.any('/*', (res, req) => {
     const startedMs = performance.now();
@@ -116,7 +128,12 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   });
 
   const lender = (options.sockets ?? []).length === 0 ? null : await openCorkLender(uws);
-  const sockets = attachSockets(app, uws, { ...options, gate, originAllowed, ticks, peerRules, isStopping: () => stopping }, lender);
+  const sockets = attachSockets(
+    app,
+    uws,
+    { ...options, gate, originAllowed, ticks, peerRules, checkHost, isStopping: () => stopping },
+    lender,
+  );
   const listening = await new Promise<UwsListenSocket | false>((resolve) => {
     // Exclusive: without it a second service would share the port (SO_REUSEPORT) and take every other connection.
     app.listen(config.host, config.port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);

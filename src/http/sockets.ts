@@ -11,6 +11,7 @@ import { checkAccess, mayContinue } from './access.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import { checkOrigin } from './cors.ts';
 import type { OriginAllowed } from './cors.ts';
+import type { HostRule } from './host.ts';
 import { readHeaders } from './hygiene.ts';
 import type { Headers } from './hygiene.ts';
 import type { Logger } from './logger.ts';
@@ -48,6 +49,7 @@ export type SocketOptions = Readonly<{
   gate: CredentialGate;
   originAllowed: OriginAllowed;
   peerRules: PeerRules;
+  checkHost: HostRule;
   logger: Logger;
   ticks: Ticks;
   isStopping: () => boolean;
@@ -173,6 +175,7 @@ function upgrade(
     const headers = readHeaders(req);
     requestId = requestIdOf(headers);
     if (options.isStopping()) throw new PipelineError('shutting_down', 'The service is stopping.');
+    options.checkHost(headers.get('host') ?? '');
     if (!isUpgrade(headers)) throw new PipelineError('bad_request', 'Send Upgrade: websocket and Connection: Upgrade.');
     if (headers.get('sec-websocket-version') !== '13') throw new PipelineError('bad_request', 'Sec-WebSocket-Version must be 13.');
     const peer = peerOf(addressOf(res, options.peerRules), headers, options.peerRules);

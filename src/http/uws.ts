@@ -28,7 +28,8 @@ export type UwsResponse = Readonly<{
   writeHeader: (name: string, value: string) => UwsResponse;
   write: (chunk: Uint8Array | string) => boolean;
   end: (body?: Uint8Array | string, closeConnection?: boolean) => UwsResponse;
-  endWithoutBody: (reportedContentLength?: number, closeConnection?: boolean) => UwsResponse;
+  /** The library takes a length, too, and then never ends the response: see writeReply. */
+  endWithoutBody: () => UwsResponse;
   tryEnd: (chunk: Uint8Array, totalBytes: number) => [ok: boolean, done: boolean];
   onData: (visit: (chunk: ArrayBuffer, isLast: boolean) => void) => UwsResponse;
   onAborted: (visit: () => void) => UwsResponse;
@@ -83,6 +84,8 @@ export type UwsApp = Readonly<{
 export type Uws = Readonly<{
   App: () => UwsApp;
   SSLApp: (options: Readonly<{ key_file_name: string; cert_file_name: string }>) => UwsApp;
+  /** 'silent': answers do not name the library. */
+  _cfg: (key: 'silent') => void;
   us_listen_socket_close: (token: UwsListenSocket) => void;
   us_socket_local_port: (token: UwsListenSocket) => number;
   DISABLED: number;

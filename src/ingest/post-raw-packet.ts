@@ -56,6 +56,7 @@ export function postRawPacket(ingest: Ingest): Route {
     bodyBytesMax: ingest.config.batchBytesMax,
     responses: { 202: { description: 'Durable, or listed in `rejected`.', schema: replySchema } },
     errors: [
+      'not_acceptable',
       ...(['packet_malformed', 'packet_too_large', 'packet_schema_version', 'packet_invalid', 'packet_clock'] as const),
       ...(['packet_conflict', 'channel_limit', 'not_found', 'busy', 'unavailable', 'unsupported_media_type'] as const),
     ],

@@ -1,5 +1,6 @@
 /** Every route of src/query. */
 import type { Pool } from 'pg';
+import type { Config } from '../config.ts';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { biosignalRoutes } from './biosignal-routes.ts';
@@ -16,6 +17,7 @@ import type { RecentSamples } from './samples.ts';
 import { seriesRoutes } from './series-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 import { stripRoutes } from './strip-routes.ts';
+import type { Turns } from './turns.ts';
 
 export type QueryApiDeps = BootstrapDeps &
   ObservationDeps &
@@ -24,6 +26,11 @@ export type QueryApiDeps = BootstrapDeps &
     cursors: Cursors;
     /** Internal numbers of the streams that this process received packets of in the last 10 s. */
     flowingStreams?: () => readonly number[];
+    config: Pick<Config, 'chartRowsMax'>;
+    /** Who may read signals next; the same for every organization. */
+    turns: Turns;
+    /** The same of exports. */
+    exports: Turns;
     /** Acknowledged samples of this process that are not rows yet; absent: samples are there a second and a half later. */
     recentSamples?: RecentSamples;
     methods?: readonly MethodDescription[];

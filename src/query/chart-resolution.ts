@@ -23,18 +23,17 @@ export const resolutions: readonly Resolution[] = [
   { name: '1mo', kind: 'calendar', unit: 'month', approximateMs: 28 * day },
 ];
 
-/** The finest of at least `stepMinMs` with at most maxPoints buckets in the range; the coarsest when none has so few.
- *  @param asked name of a resolution; taken unless it would give more than maxPoints */
-export function chooseResolution(rangeMs: number, maxPoints: number, stepMinMs: number, asked: string | null): Resolution {
-  const fits = (resolution: Resolution): boolean => {
+/** Those of at least `stepMinMs` with at most maxPoints buckets in the range, the finest first; the coarsest when none has so few.
+ *  @param asked name of a resolution, the finest to take */
+export function fittingResolutions(rangeMs: number, maxPoints: number, stepMinMs: number, asked: string | null): readonly Resolution[] {
+  const wanted = resolutions.find((resolution) => resolution.name === asked);
+  const leastMs = Math.max(stepMinMs, wanted === undefined ? 0 : lengthMs(wanted));
+  const fitting = resolutions.filter((resolution) => {
     const step = lengthMs(resolution);
     // One bucket more than the range is long, because the range need not begin at a bucket's start.
-    return step >= stepMinMs && Math.ceil(rangeMs / step) + 1 <= maxPoints;
-  };
-  const wanted = resolutions.find((resolution) => resolution.name === asked);
-  if (wanted !== undefined && fits(wanted)) return wanted;
-  const least = wanted === undefined ? 0 : lengthMs(wanted);
-  return resolutions.find((resolution) => lengthMs(resolution) >= least && fits(resolution)) ?? resolutions.at(-1)!;
+    return step >= leastMs && Math.ceil(rangeMs / step) + 1 <= maxPoints;
+  });
+  return fitting.length > 0 ? fitting : resolutions.slice(-1);
 }
 
 /** Shortest length of a bucket. */

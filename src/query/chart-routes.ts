@@ -3,20 +3,30 @@ import { Type } from 'typebox';
 import { sqlState } from '../auth/api-keys.ts';
 import type { Db } from '../auth/api-keys.ts';
 import { ownSubject } from '../auth/ownership.ts';
+import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
+import { callerKey } from '../http/request.ts';
+import { writeJson } from '../http/json.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, QualityMask, Timestamp } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
 import { prepared } from '../storage/prepared.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chartAggregates, readChart } from './chart.ts';
-import type { ChartAggregate, ChartSeries } from './chart.ts';
+import { planChart } from './chart-plan.ts';
+import type { ChartAggregate, ChartQuery, ChartSeries } from './chart.ts';
 import { resolutions } from './chart-resolution.ts';
 import { findBiosignal } from './observations.ts';
 import type { RecentSamples } from './samples.ts';
+import { jsonInSlices } from './slices.ts';
+import type { Turns } from './turns.ts';
 
 const RANGE_DAYS_MAX = 3660;
 const POINTS_MAX = 10_000;
+/** A chart that reads more rows than this, about 0.2 s of the database, has to wait for a place for large ones. */
+const LARGE_ROWS = 20_000;
+/** Rows of the answer that are written at a time. */
+const SLICE_ROWS = 1000;
 const resolutionNames = resolutions.map((resolution) => resolution.name);
 
 const ChartBody = exactly({
@@ -87,8 +97,11 @@ type Body = Readonly<{
 /** What a column is called, beside the series that it comes from. */
 type Named = Readonly<{ name: string; unit: string; biosignalId: number | null; feature: string | null; series: ChartSeries }>;
 
-export function chartRoutes(deps: Readonly<{ db: Db; recentSamples?: RecentSamples }>): readonly Route[] {
-  const { db, recentSamples } = deps;
+export function chartRoutes(
+  deps: Readonly<{ db: Db; config: Pick<Config, 'chartRowsMax'>; turns: Turns; recentSamples?: RecentSamples }>,
+): readonly Route[] {
+  const { db, turns, recentSamples } = deps;
+  const rowsMax = deps.config.chartRowsMax;
   return [
     {
       method: 'POST',
@@ -96,19 +109,23 @@ export function chartRoutes(deps: Readonly<{ db: Db; recentSamples?: RecentSampl
       operationId: 'queryChart',
       tag: 'Observations',
       summary: 'Read several series as columns of a chart',
-      description: 'max_points is always honoured: the resolution becomes coarser until it is.',
+      description:
+        `max_points is always honoured: the resolution becomes coarser until it is, and until the chart reads at most ${rowsMax} rows of the ` +
+        'database. A feature has a row per second, minute or hour (the coarsest that fits the resolution), a waveform one for up to 8 s; samples, ' +
+        `which short ranges are made of, count as a row per 200. Beyond that it is refused (range_too_large). Charts of more than ${LARGE_ROWS} ` +
+        'rows wait for one another; 429 when too many of one credential wait.',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       body: ChartBody,
       responses: { 200: { description: 'The chart.', schema: ChartSchema } },
       errors: ['not_found', 'range_too_large'],
-      handler: async ({ caller, body }) => {
+      handler: async ({ caller, body, signal }) => {
         const given = body as Body;
         const subject = await ownSubject(db, caller, given.subject_id ?? '');
         const { fromMs, toMs } = rangeOf(given.range);
         const timeZone = zoneOf(given.tz ?? subject.timeZone);
         const named: Named[] = [];
         for (const [i, series] of given.series.entries()) named.push(await namedSeries(db, subject.projectId, series, i));
-        const chart = await readChart(db, {
+        const query: ChartQuery = {
           orgId: subject.orgId,
           subjectId: subject.id,
           series: named.map(({ series }) => series),
@@ -120,22 +137,25 @@ export function chartRoutes(deps: Readonly<{ db: Db; recentSamples?: RecentSampl
           qualityMax: given.quality_max ?? 1,
           fill: given.fill ?? 'none',
           ...(recentSamples && { recent: recentSamples }),
-        }).catch((error: unknown) => {
-          throw sqlState(error) === '22023' ? wrong('/tz', 'is not a time zone that the database knows') : error;
-        });
-        return {
-          status: 200,
-          json: {
-            range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
-            resolution: chart.resolution,
-            values: chart.columns.map(({ series, what }) => {
-              const { name = '', unit = '', biosignalId = null, feature = null } = named[series] ?? {};
-              return { name, unit, biosignal_id: biosignalId, feature, agg: what };
-            }),
-            data: chart.tsMs.map((ms, i) => [ms, ...(chart.values[i] ?? [])]),
-            qmask: chart.qmask,
-          },
         };
+        const who = callerKey(caller);
+        const chart = await turns
+          .run(who, false, signal, () => planChart(db, query, rowsMax))
+          .then((plan) => turns.run(who, plan.rowCount > LARGE_ROWS, signal, () => readChart(db, query, plan, signal)))
+          .catch((error: unknown) => {
+            throw sqlState(error) === '22023' ? wrong('/tz', 'is not a time zone that the database knows') : error;
+          });
+        const head = writeJson({
+          range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+          resolution: chart.resolution,
+          values: chart.columns.map(({ series, what }) => {
+            const { name = '', unit = '', biosignalId = null, feature = null } = named[series] ?? {};
+            return { name, unit, biosignal_id: biosignalId, feature, agg: what };
+          }),
+        });
+        const data = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => [chart.tsMs[i], ...(chart.values[i] ?? [])]);
+        const qmask = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => chart.qmask[i]);
+        return { status: 200, text: `${head.slice(0, -1)},"data":${data},"qmask":${qmask}}`, contentType: 'application/json' };
       },
     },
   ];

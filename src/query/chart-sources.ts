@@ -5,18 +5,25 @@ import type { ChartQuery, ChartSeries } from './chart.ts';
 import { timestampAfter, timestampAt } from './time-bounds.ts';
 
 type Method = Readonly<{ id: number; name: string; code: string }>;
-export type ChartSources = Readonly<{ streamIds: number[]; methods: readonly Method[] }>;
+export type ChartSources = Readonly<{
+  streamIds: number[];
+  /** Seconds of the range that each stream may have samples in. */
+  secondsOf: ReadonlyMap<number, number>;
+  methods: readonly Method[];
+}>;
 
 /** One statement for all series. `offset 0`: one probe per method; through the views of schema api the planner would otherwise make a join that
  *  reads every row of the range. */
 export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSources> {
   const names = query.series.flatMap((series) => (series.kind === 'feature' ? [series.feature] : []));
-  const { rows } = await db.query<{ ids: number[] | null; methods: Method[] | null }>(
+  const { rows } = await db.query<{ ids: number[] | null; seconds: number[] | null; methods: Method[] | null }>(
     prepared(
       `with own as (
-         select array_agg(id) as ids from stream where organization_id = $1 and xuser_id = $2
+         select array_agg(id) as ids, array_agg(greatest(0, extract(epoch from
+           least(coalesce(ended_at, last_sample_at, 'infinity'), $4::timestamptz) - greatest(to_timestamp(epoch_ns / 1e9::float8), $3::timestamptz)))::float8) as seconds
+         from stream where organization_id = $1 and xuser_id = $2
          and started_at < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day')
-       select own.ids, (
+       select own.ids, own.seconds, (
          select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code) order by (substring(m.code from '_v(\\d+)$'))::int desc, m.id desc)
          from method m
          where m.kind = 'feature' and m.name = any ($5::text[]) and exists (
@@ -26,7 +33,9 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
       [query.orgId, query.subjectId, timestampAt(query.fromNs), timestampAfter(query.toNs), [...new Set(names)]],
     ),
   );
-  return { streamIds: rows[0]?.ids ?? [], methods: rows[0]?.methods ?? [] };
+  const { ids, seconds, methods } = rows[0]!;
+  const streamIds = ids ?? [];
+  return { streamIds, secondsOf: new Map(streamIds.map((id, i) => [id, seconds?.[i] ?? 0])), methods: methods ?? [] };
 }
 
 /** The newest version with values in the range, or the one that is asked for; null: neither has any. */

@@ -1,14 +1,17 @@
 /** Charts: one row per bucket, gaps as null, and a flag for every value. Answered from the coarsest relation that is fine enough. */
 import type { Db } from '../auth/api-keys.ts';
+import { PipelineError } from '../errors.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
-import { chooseResolution, lengthMs, type Resolution } from './chart-resolution.ts';
-import { ROW_SEC_MAX, rowSecOf } from '../storage/sample-rows.ts';
-import { chartSources, methodOf } from './chart-sources.ts';
+import { fromSamples, planChart, type ChartPlan, type WaveChannel } from './chart-plan.ts';
+import { lengthMs, type Resolution } from './chart-resolution.ts';
+import { ROW_SEC_MAX } from '../storage/sample-rows.ts';
+import { methodOf } from './chart-sources.ts';
 import { minuteColumn } from './chart-minutes.ts';
 import { readSamples } from './samples.ts';
-import type { RecentSamples } from './samples.ts';
+import type { RecentSamples, SampleSegment } from './samples.ts';
+import { breathe } from './slices.ts';
 import { prepared } from '../storage/prepared.ts';
-import { timestampAfter, timestampAt } from './time-bounds.ts';
+import { timestampAt } from './time-bounds.ts';
 
 export const chartAggregates = ['mean', 'min', 'max', 'sum', 'count', 'first', 'last'] as const;
 export type ChartAggregate = (typeof chartAggregates)[number];
@@ -60,30 +63,26 @@ type Cell = Readonly<{ value: number | null; flag: QualityFlag }>;
 export type Column = Map<number, Cell>;
 
 const MINUTE_MS = 60_000;
-/** Longest range whose samples are decoded for buckets below a second, ms. */
-const DECODE_MS_MAX = 3_600_000;
-/** A row counts for the bucket that it begins in. Buckets of fewer rows than this are made of samples, where these are at most so many. */
-const ROWS_OF_BUCKET_MIN = 16;
-const DECODE_SAMPLES_MAX = 1_000_000;
+/** Samples decoded, and buckets put into rows, before others have the event loop. */
+const DECODE_SLICE_SAMPLES = 250_000;
+const SLICE_CELLS = 10_000;
 
-export async function readChart(db: Db, query: ChartQuery): Promise<Chart> {
-  const rangeMs = Number((query.toNs - query.fromNs) / 1_000_000n);
-  const onlyWaves = query.series.every((series) => series.kind === 'waveform');
-  const stepMinMs = onlyWaves && rangeMs <= DECODE_MS_MAX ? 1 : 1000;
-  const resolution = chooseResolution(rangeMs, query.maxPoints, stepMinMs, query.resolution);
-  const { streamIds, methods } = await chartSources(db, query);
+/** Reads a chart as it was planned. @param signal aborted when nobody waits for it any more */
+export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, signal?: AbortSignal): Promise<Chart> {
+  const { resolution, sources, relation, waves } = plan ?? (await planChart(db, query));
   const columns: { series: number; what: ChartAggregate }[] = [];
   const cells: Column[] = [];
   for (const [index, series] of query.series.entries()) {
+    if (signal?.aborted === true) throw new PipelineError('bad_request', 'The peer went away.');
     if (series.kind === 'waveform') {
-      const [low, high] = await waveColumns(db, query, series, resolution, streamIds);
+      const [low, high] = await waveColumns(db, query, waves.get(index) ?? [], resolution, sources.secondsOf);
       columns.push({ series: index, what: 'min' }, { series: index, what: 'max' });
       cells.push(low, high);
     } else {
       columns.push({ series: index, what: series.aggregate });
       cells.push(
         await (series.kind === 'feature'
-          ? featureColumn(db, query, series, resolution, streamIds, methodOf(series, methods))
+          ? featureColumn(db, query, series, resolution, relation, sources.streamIds, methodOf(series, sources.methods))
           : measurementColumn(db, query, series, resolution)),
       );
     }
@@ -95,16 +94,18 @@ export async function readChart(db: Db, query: ChartQuery): Promise<Chart> {
   return tabulate(query, resolution, columns, cells, tsMs);
 }
 
-function tabulate(
+async function tabulate(
   query: ChartQuery,
   resolution: Resolution,
   columns: Chart['columns'],
   cells: readonly Column[],
   tsMs: readonly number[],
-): Chart {
+): Promise<Chart> {
   const previous: (Cell | null)[] = cells.map(() => null);
   const chart: Chart = { resolution: resolution.name, columns, tsMs: [], values: [], qmask: [] };
+  const sliceRows = Math.ceil(SLICE_CELLS / cells.length);
   for (const ts of tsMs.slice(0, query.maxPoints)) {
+    if (chart.tsMs.length % sliceRows === sliceRows - 1) await breathe();
     const row = cells.map((column, i) => {
       const cell = column.get(ts) ?? null;
       if (query.fill !== 'previous') return cell;
@@ -163,20 +164,6 @@ function floorTo(ms: number, stepMs: number): number {
 
 // ---------------------------------------------------------------------------------------------------------------- features
 
-/** Which relation answers: the coarsest whose buckets lie wholly in ours. A zone that is off whole hours needs the minutes. */
-async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): Promise<'feature' | 'feature_1m' | 'feature_1h'> {
-  const step = lengthMs(resolution);
-  if (step < MINUTE_MS) return 'feature';
-  if (step % (60 * MINUTE_MS) !== 0) return 'feature_1m';
-  if (resolution.kind === 'fixed') return 'feature_1h';
-  const { rows } = await db.query<{ whole: boolean }>(
-    `select bool_and(extract(epoch from (t at time zone $3) - (t at time zone 'UTC'))::int % 3600 = 0) as whole
-     from (select $1::timestamptz + ($2::timestamptz - $1::timestamptz) * part / 12.0 as t from generate_series(0, 12) as part) times`,
-    [timestampAt(query.fromNs), timestampAfter(query.toNs), query.timeZone],
-  );
-  return rows[0]?.whole === true ? 'feature_1h' : 'feature_1m';
-}
-
 /** Methods of single channels, as they were met: their minutes have a row of each channel, which the database adds up. */
 const severalInMinute = new Set<number>();
 const METHODS_MAX = 1000;
@@ -186,11 +173,11 @@ async function featureColumn(
   query: ChartQuery,
   series: Extract<ChartSeries, { kind: 'feature' }>,
   resolution: Resolution,
+  relation: ChartPlan['relation'],
   streamIds: readonly number[],
   methodId: number | null,
 ): Promise<Column> {
   if (methodId === null) return new Map();
-  const relation = await relationFor(db, query, resolution);
   if (lengthMs(resolution) === MINUTE_MS && !severalInMinute.has(methodId)) {
     const { column, rowsOfMinute } = await minuteColumn(db, query, series.aggregate, streamIds, methodId);
     if (rowsOfMinute === 1) return column;
@@ -342,29 +329,18 @@ async function measurementColumn(
 
 // ---------------------------------------------------------------------------------------------------------------- waveforms
 
-type WaveChannel = { stream_id: number; channel_no: number; code: string; gain: number; baseline: number; rate_nhz: bigint };
-
 async function waveColumns(
   db: Db,
   query: ChartQuery,
-  series: Extract<ChartSeries, { kind: 'waveform' }>,
+  channels: readonly WaveChannel[],
   resolution: Resolution,
-  streamIds: readonly number[],
+  secondsOf: ReadonlyMap<number, number>,
 ): Promise<[Column, Column]> {
-  // The primary channel of a kind: the first that the stream has.
-  const { rows } = await db.query<WaveChannel>(
-    `with named as (
-       select c.*, first_value(c.code) over (partition by c.stream_id order by c.channel_no) as primary_code
-       from stream_channel c
-       where c.stream_id = any ($1::int[]) and ($2::text is null or c.kind = $2) and ($3::text is null or c.code = $3))
-     select stream_id, channel_no, code, gain, baseline, rate_nhz from named where code = primary_code order by stream_id, channel_no`,
-    [streamIds, series.channelKind, series.channelCode],
-  );
   const low: Column = new Map();
   const high: Column = new Map();
-  for (const channel of rows) {
+  for (const channel of channels) {
     const buckets = fromSamples(query, channel, lengthMs(resolution))
-      ? await decodedBuckets(db, query, channel, lengthMs(resolution))
+      ? await decodedBuckets(db, query, channel, lengthMs(resolution), secondsOf.get(channel.stream_id) ?? 0)
       : await storedBuckets(db, query, channel, resolution);
     for (const { ms, min, max, flag } of buckets) {
       const values =
@@ -376,14 +352,6 @@ async function waveColumns(
     }
   }
   return [low, high];
-}
-
-/** Rows of a second are fine enough for buckets of a second; most are longer. */
-function fromSamples(query: ChartQuery, channel: WaveChannel, stepMs: number): boolean {
-  const rowMs = 1000 * rowSecOf(Number(channel.rate_nhz));
-  if (stepMs < rowMs) return true;
-  const sampleCount = (Number(query.toNs - query.fromNs) / 1e9) * (Number(channel.rate_nhz) / 1e9);
-  return rowMs > 1000 && stepMs < ROWS_OF_BUCKET_MIN * rowMs && sampleCount <= DECODE_SAMPLES_MAX;
 }
 
 function widen(column: Column, ms: number, value: number | null, flag: QualityFlag, join: (a: number, b: number) => number): void {
@@ -413,35 +381,24 @@ async function storedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, re
   return rows.map(({ ms, min, max, n, suspect_n: suspect, bad_n: bad }) => ({ ms, min, max, flag: flagOf(n, suspect, bad) }));
 }
 
-async function decodedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, stepMs: number): Promise<WaveBucket[]> {
-  const { segments } = await readSamples(db, {
-    streamId: channel.stream_id,
-    channels: [channel.code],
-    fromNs: query.fromNs,
-    toNs: query.toNs,
-    rowsMax: Math.ceil(Number(query.toNs - query.fromNs) / 1e9) + ROW_SEC_MAX,
-    ...(query.recent === undefined ? {} : { recent: query.recent }),
-  });
-  const found = new Map<number, { min: number; max: number; n: number; suspect: number; bad: number }>();
-  for (const segment of segments) {
-    if (segment.channelNo !== channel.channel_no) continue;
-    const t0Ms = Number(segment.t0Ns / 1000n) / 1000;
-    const periodMs = 1e12 / segment.rateNanoHz;
-    for (let i = 0; i < segment.samples.length; i++) {
-      const ms = floorTo(t0Ms + i * periodMs, stepMs);
-      let bucket = found.get(ms);
-      if (bucket === undefined) found.set(ms, (bucket = { min: Infinity, max: -Infinity, n: 0, suspect: 0, bad: 0 }));
-      bucket.n++;
-      const flag = segment.qmask === null ? 0 : segment.qmask[i]!;
-      if (flag === 2) {
-        bucket.bad++;
-        continue;
-      }
-      if (flag === 1) bucket.suspect++;
-      const value = segment.samples[i]!;
-      if (value < bucket.min) bucket.min = value;
-      if (value > bucket.max) bucket.max = value;
-    }
+type SampleBuckets = Map<number, { min: number; max: number; n: number; suspect: number; bad: number }>;
+
+/** @param seconds of the range that the stream has, about: what has few samples is read at once */
+async function decodedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, stepMs: number, seconds: number): Promise<WaveBucket[]> {
+  const found: SampleBuckets = new Map();
+  const sliceSec = Math.max(1, Math.floor(DECODE_SLICE_SAMPLES / (Number(channel.rate_nhz) / 1e9)));
+  const sliceNs = seconds <= sliceSec ? query.toNs - query.fromNs : BigInt(sliceSec) * 1_000_000_000n;
+  for (let fromNs = query.fromNs; fromNs < query.toNs; fromNs += sliceNs) {
+    const toNs = fromNs + sliceNs < query.toNs ? fromNs + sliceNs : query.toNs;
+    const { segments } = await readSamples(db, {
+      streamId: channel.stream_id,
+      channels: [channel.code],
+      fromNs,
+      toNs,
+      rowsMax: Math.ceil(Number(toNs - fromNs) / 1e9) + ROW_SEC_MAX,
+      ...(query.recent === undefined ? {} : { recent: query.recent }),
+    });
+    for (const segment of segments) if (segment.channelNo === channel.channel_no) addSamples(found, segment, stepMs);
   }
   return Array.from(found, ([ms, { min, max, n, suspect, bad }]) => ({
     ms,
@@ -449,6 +406,26 @@ async function decodedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, s
     max: max === -Infinity ? null : max,
     flag: flagOf(n, suspect, bad),
   }));
+}
+
+function addSamples(found: SampleBuckets, segment: SampleSegment, stepMs: number): void {
+  const t0Ms = Number(segment.t0Ns / 1000n) / 1000;
+  const periodMs = 1e12 / segment.rateNanoHz;
+  for (let i = 0; i < segment.samples.length; i++) {
+    const ms = floorTo(t0Ms + i * periodMs, stepMs);
+    let bucket = found.get(ms);
+    if (bucket === undefined) found.set(ms, (bucket = { min: Infinity, max: -Infinity, n: 0, suspect: 0, bad: 0 }));
+    bucket.n++;
+    const flag = segment.qmask === null ? 0 : segment.qmask[i]!;
+    if (flag === 2) {
+      bucket.bad++;
+      continue;
+    }
+    if (flag === 1) bucket.suspect++;
+    const value = segment.samples[i]!;
+    if (value < bucket.min) bucket.min = value;
+    if (value > bucket.max) bucket.max = value;
+  }
 }
 
 function flagOf(n: number, suspect: number, bad: number): QualityFlag {

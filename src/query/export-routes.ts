@@ -1,12 +1,14 @@
 /** GET /api/v1/xusers/{xuserId}/export: everything of one user, as lines of JSON. */
 import { Type } from 'typebox';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { audit } from '../auth/audit.ts';
 import { ownSubject } from '../auth/ownership.ts';
 import { writeJson } from '../http/json.ts';
+import { callerKey } from '../http/request.ts';
 import type { Route } from '../http/route.ts';
 import { Uuid } from '../http/schemas.ts';
 import { readSamples } from './samples.ts';
+import type { Turns } from './turns.ts';
 
 const NDJSON = 'application/x-ndjson';
 const ROWS = 2000;
@@ -63,7 +65,7 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
 /** Opens a journal entry; null when the secret that sealed it is not there. */
 export type OpenJournal = (sealed: Uint8Array, subjectId: string, entryId: string) => Promise<string | null>;
 
-export function exportRoutes(deps: Readonly<{ pool: Pool; openJournal?: OpenJournal }>): readonly Route[] {
+export function exportRoutes(deps: Readonly<{ pool: Pool; exports: Turns; openJournal?: OpenJournal }>): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -80,10 +82,19 @@ export function exportRoutes(deps: Readonly<{ pool: Pool; openJournal?: OpenJour
       errors: ['not_found'],
       handler: async (request) => {
         const subject = await ownSubject(deps.pool, request.caller, request.params['xuserId'] ?? '', 'none');
-        await audit(deps.pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id });
+        const end = deps.exports.take(callerKey(request.caller));
+        const openJournal = request.caller.kind === 'user' ? (deps.openJournal ?? null) : null;
+        const lines = linesOf(deps.pool, subject.id, openJournal, end);
+        const first = await lines.next(); // a generator that has begun gives its place back, however it ends
+        await audit(deps.pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id }).catch(
+          async (error: unknown) => {
+            await lines.return();
+            throw error;
+          },
+        );
         return {
           status: 200,
-          stream: linesOf(deps.pool, subject.id, request.caller.kind === 'user' ? (deps.openJournal ?? null) : null),
+          stream: begun(first, lines),
           contentType: NDJSON,
           headers: { 'content-disposition': `attachment; filename="xuser-${subject.id}.ndjson"` },
         };
@@ -94,17 +105,35 @@ export function exportRoutes(deps: Readonly<{ pool: Pool; openJournal?: OpenJour
 
 type JournalRow = Readonly<{ id: string; sealed: string } & Record<string, unknown>>;
 
+type Lines = AsyncGenerator<Uint8Array, void, void>;
+
+/** A stream whose first chunk has been read. */
+function begun(first: IteratorResult<Uint8Array, void>, rest: Lines): AsyncIterable<Uint8Array> {
+  let next: IteratorResult<Uint8Array, void> | null = first;
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        const chunk = next ?? (await rest.next());
+        next = null;
+        return chunk;
+      },
+      return: () => rest.return(),
+    }),
+  };
+}
+
 /** One consistent snapshot, read through cursors: the size of a user does not matter here.
- *  @param openJournal null: whoever asks does not read journals */
-async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal | null): AsyncIterable<Uint8Array> {
+ *  @param openJournal null: whoever asks does not read journals  @param ended called when nothing is read any more */
+async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal | null, ended: () => void): Lines {
   const opened = async (line: string): Promise<string> => {
     const { sealed, ...row } = (JSON.parse(line) as { row: JournalRow }).row;
     const text = (await openJournal?.(Buffer.from(sealed.slice(2), 'hex'), subjectId, row.id)) ?? null; // jsonb writes bytea as \x and hex
     return JSON.stringify({ table: 'journal_entry', row: { ...row, text } });
   };
-  const client = await pool.connect();
+  let client: PoolClient | null = null;
   let clean = false;
   try {
+    client = await pool.connect();
     await client.query('begin isolation level repeatable read read only');
     for (const { table, sql } of exportedTables) {
       await client.query(
@@ -140,6 +169,7 @@ async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal 
     yield Buffer.from('{"table":"end"}\n');
   } finally {
     // A peer that went away leaves the transaction open: the connection goes with it.
-    client.release(!clean);
+    client?.release(!clean);
+    ended();
   }
 }

@@ -7,15 +7,21 @@ import { pickMediaType } from '../http/accept.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { writeJson } from '../http/json.ts';
+import { callerKey } from '../http/request.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, NanosInteger, nullable, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import { channelKinds, gridTimeNs } from '../signal.ts';
 import { encodeSegments } from '../proto/query-codec.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples, SampleSegment } from './samples.ts';
+import { jsonInSlices } from './slices.ts';
+import type { Turns } from './turns.ts';
 
-/** Channel seconds of one answer: 600 s of 4 channels. */
+/** Rows of one answer, of 1 to 8 s of a channel each, and samples: 16 minutes of 4 channels of 250 Hz. */
 const ROWS_MAX = 2400;
+const SAMPLES_MAX = 1_000_000;
+/** Samples that are written at a time. */
+const SLICE_SAMPLES = 20_000;
 const CSV = 'text/csv';
 const PROTOBUF = 'application/x-protobuf';
 const ARROW = 'application/vnd.apache.arrow.stream';
@@ -33,8 +39,8 @@ const SegmentSchema = exactly({
   qmask: nullable(Type.Array(QualityMask, { description: 'Per sample; null: all good.' })),
 });
 
-export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors; recentSamples?: RecentSamples }>): readonly Route[] {
-  const { db, cursors } = deps;
+export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: Turns; recentSamples?: RecentSamples }>): readonly Route[] {
+  const { db, cursors, turns } = deps;
   return [
     {
       method: 'GET',
@@ -43,8 +49,8 @@ export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors; recentSa
       tag: 'Streams',
       summary: 'Read samples of a stream',
       description:
-        'Stretches of consecutive samples by channel and time; a gap begins a new one. Sample i lies i / rate after t0_ns. A page holds ' +
-        `${ROWS_MAX} channel seconds. With Accept: text/csv rows of time, channel, value, quality; ${PROTOBUF} a SampleSegmentList of ` +
+        'Stretches of consecutive samples by channel and time; a gap begins a new one. Sample i lies i / rate after t0_ns. A page holds about ' +
+        `${SAMPLES_MAX.toLocaleString('en')} samples. With Accept: text/csv rows of time, channel, value, quality; ${PROTOBUF} a SampleSegmentList of ` +
         `proto/query.proto; ${ARROW} a stream with the columns ts_ns, channel, value, quality, one batch per stretch.`,
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       params: { streamId: Uuid },
@@ -64,7 +70,7 @@ export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors; recentSa
         },
       },
       errors: ['not_found', 'cursor_invalid', 'not_acceptable'],
-      handler: async ({ caller, params, query, header }) => {
+      handler: async ({ caller, params, query, header, signal }) => {
         const type = pickMediaType(header('accept'), ['application/json', CSV, PROTOBUF, ARROW]);
         const given = query as { since: string; until: string; channels?: string[]; raw: boolean; cursor?: string };
         const stream = await ownStream(db, caller, params['streamId'] ?? '');
@@ -76,14 +82,17 @@ export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors; recentSa
             errors: [{ pointer: '/query/until', code: 'order', detail: 'lies before since' }],
           });
         }
-        const { segments, nextFromNs } = await readSamples(db, {
-          streamId: stream.id,
-          channels: given.channels ?? null,
-          fromNs,
-          toNs,
-          rowsMax: ROWS_MAX,
-          ...(deps.recentSamples === undefined ? {} : { recent: deps.recentSamples }),
-        });
+        const { segments, nextFromNs } = await turns.run(callerKey(caller), false, signal, () =>
+          readSamples(db, {
+            streamId: stream.id,
+            channels: given.channels ?? null,
+            fromNs,
+            toNs,
+            rowsMax: ROWS_MAX,
+            samplesMax: SAMPLES_MAX,
+            ...(deps.recentSamples === undefined ? {} : { recent: deps.recentSamples }),
+          }),
+        );
         const path = `/api/v1/streams/${stream.uuid}/samples`;
         const headers: Record<string, string> = { vary: 'accept' };
         if (nextFromNs !== null) headers['link'] = nextLink(path, query, cursors.seal(scope, [nextFromNs.toString()]));
@@ -93,12 +102,9 @@ export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors; recentSa
           const { encodeArrow } = await import('./samples-arrow.ts'); // 60 ms and 10 MB that most processes never need
           return { status: 200, bytes: encodeArrow(segments, given.raw), contentType: ARROW, headers };
         }
-        return {
-          status: 200,
-          text: `[${segments.map((segment) => jsonOf(segment, given.raw)).join(',')}]`,
-          contentType: 'application/json',
-          headers,
-        };
+        const texts: string[] = [];
+        for (const segment of segments) texts.push(await jsonOf(segment, given.raw));
+        return { status: 200, text: `[${texts.join(',')}]`, contentType: 'application/json', headers };
       },
     },
   ];
@@ -111,42 +117,29 @@ export function nanosOf(time: string): bigint {
   return whole + BigInt(fraction.padEnd(9, '0').slice(0, 9));
 }
 
-function physical(segment: SampleSegment, raw: boolean): (number | null)[] {
-  const { samples, gain, baseline } = segment;
-  const out: (number | null)[] = Array.from({ length: samples.length });
+/** Sample i in physical units, or as the device sent it; null: not a number. */
+function valueOf({ samples, gain, baseline }: SampleSegment, i: number, raw: boolean): number | null {
   // Divided, not multiplied by 1 / gain: the same digits as everybody who follows the formula.
-  for (let i = 0; i < samples.length; i++) {
-    const value = raw ? samples[i]! : (samples[i]! - baseline) / gain;
-    out[i] = Number.isFinite(value) ? value : null;
-  }
-  return out;
+  const value = raw ? samples[i]! : (samples[i]! - baseline) / gain;
+  return Number.isFinite(value) ? value : null;
 }
 
-function jsonOf(segment: SampleSegment, raw: boolean): string {
-  const { code, kind, unit, lead, rateNanoHz, t0Ns, gain, baseline, qmask } = segment;
-  return writeJson({
-    channel: code,
-    kind,
-    unit,
-    lead,
-    rate_hz: rateNanoHz / 1e9,
-    t0_ns: t0Ns,
-    gain,
-    baseline,
-    samples: physical(segment, raw),
-    qmask: qmask === null ? null : Array.from(qmask),
-  });
+async function jsonOf(segment: SampleSegment, raw: boolean): Promise<string> {
+  const { code, kind, unit, lead, rateNanoHz, t0Ns, gain, baseline, samples, qmask } = segment;
+  const head = writeJson({ channel: code, kind, unit, lead, rate_hz: rateNanoHz / 1e9, t0_ns: t0Ns, gain, baseline });
+  const values = await jsonInSlices(samples.length, SLICE_SAMPLES, (i) => valueOf(segment, i, raw));
+  const flags = qmask === null ? 'null' : await jsonInSlices(qmask.length, SLICE_SAMPLES, (i) => qmask[i]);
+  return `${head.slice(0, -1)},"samples":${values},"qmask":${flags}}`;
 }
 
 export async function* csvOf(segments: readonly SampleSegment[], raw: boolean): AsyncIterable<Uint8Array> {
   yield Buffer.from('ts_ns,channel,value,quality\n');
   for (const segment of segments) {
     const epochNs = segment.t0Ns - gridTimeNs(segment.k0, segment.rateNanoHz);
-    const values = physical(segment, raw);
     const lines: string[] = [];
-    for (let i = 0; i < values.length; i++) {
+    for (let i = 0; i < segment.samples.length; i++) {
       lines.push(
-        `${epochNs + gridTimeNs(segment.k0 + i, segment.rateNanoHz)},${segment.code},${values[i] ?? ''},${segment.qmask?.[i] ?? 0}`,
+        `${epochNs + gridTimeNs(segment.k0 + i, segment.rateNanoHz)},${segment.code},${valueOf(segment, i, raw) ?? ''},${segment.qmask?.[i] ?? 0}`,
       );
       if (lines.length === 5000) yield Buffer.from(`${lines.splice(0).join('\n')}\n`);
     }

@@ -18,6 +18,8 @@ export type SampleQuery = Readonly<{
   toNs: bigint;
   /** Rows of all channels together that are read, 1 to 8 seconds each (rowSecOf); the rest is the next page. */
   rowsMax: number;
+  /** Samples of all channels together, about: a channel gets a row at least. Absent: as many as the rows have. */
+  samplesMax?: number;
   /** Acknowledged samples that are not rows yet; absent: rows alone. */
   recent?: RecentSamples;
 }>;
@@ -69,7 +71,11 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
   );
   if (channels.rows.length === 0) return { segments: [], nextFromNs: null };
   const epochNs = channels.rows[0]!.epoch_ns;
-  const perChannel = Math.max(1, Math.floor(query.rowsMax / channels.rows.length));
+  const samplesOfRows = channels.rows.reduce((sum, { rate_nhz: rate }) => sum + (Number(rate) / 1e9) * rowSecOf(Number(rate)), 0);
+  const perChannel = Math.max(
+    1,
+    Math.floor(Math.min(query.rowsMax / channels.rows.length, (query.samplesMax ?? Infinity) / samplesOfRows)),
+  );
   // Before the rows: what is stored in between is then there twice and merged, not missed.
   const recent = new Map(
     channels.rows.map(({ channel_no: no }) => [no, query.recent?.(query.streamId, no, query.fromNs - epochNs, query.toNs - epochNs) ?? []]),

@@ -6,12 +6,17 @@ import { ownStream } from '../auth/ownership.ts';
 import { pickMediaType } from '../http/accept.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
+import { callerKey } from '../http/request.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, NanosInteger, nullable, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import { encodeFeatureSeries } from '../proto/query-codec.ts';
 import { beatKinds, readBeatSeries, readFeatureSeries } from './series.ts';
+import { breathe } from './slices.ts';
+import type { Turns } from './turns.ts';
 
 const PROTOBUF = 'application/x-protobuf';
+/** Pages of more values per series wait for a place for large reads. */
+const LARGE_LIMIT = 10_000;
 
 const FeatureSeriesSchema = Type.Object(
   {
@@ -40,8 +45,8 @@ const range: Record<string, TSchema> = {
   cursor: CursorQuery,
 };
 
-export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): readonly Route[] {
-  const { db, cursors } = deps;
+export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: Turns }>): readonly Route[] {
+  const { db, cursors, turns } = deps;
   return [
     {
       method: 'GET',
@@ -73,7 +78,7 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
         },
       },
       errors: ['not_found', 'cursor_invalid', 'not_acceptable'],
-      handler: async ({ caller, params, query, header }) => {
+      handler: async ({ caller, params, query, header, signal }) => {
         const type = pickMediaType(header('accept'), ['application/json', PROTOBUF]);
         const given = query as {
           since?: string;
@@ -95,7 +100,7 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
           given.quality_max,
           given.cadence ?? '',
         ].join(' ');
-        const series = await readFeatureSeries(db, {
+        const filter = {
           streamId: stream.id,
           names: given.names ?? null,
           methodCode: given.method_code ?? null,
@@ -104,15 +109,20 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
           qualityMax: given.quality_max,
           cadenceHz: given.cadence ?? null,
           limit: given.limit,
-        });
+        };
+        const series = await turns.run(callerKey(caller), given.limit > LARGE_LIMIT, signal, () => readFeatureSeries(db, filter));
         const next = earliest(series);
         const headers: Record<string, string> = { vary: 'accept' };
         if (next !== null) headers['link'] = nextLink(`/api/v1/streams/${stream.uuid}/features`, query, cursors.seal(scope, [next]));
         if (type === PROTOBUF) return { status: 200, bytes: encodeFeatureSeries(series), contentType: PROTOBUF, headers };
-        const text = series.map(({ name, tsNs, values, cadenceHz, qmask }) => {
+        const text: string[] = [];
+        for (const { name, tsNs, values, cadenceHz, qmask } of series) {
+          await breathe();
           const times = given.ts_unit === 'ns' ? `"ts_ns":[${tsNs.join()}]` : `"ts_ms":[${milliseconds(tsNs.join())}]`;
-          return `{"name":${JSON.stringify(name)},${times},"values":[${values.join()}],"cadence_hz":${cadenceHz},"qmask":[${qmask.join()}]}`;
-        });
+          text.push(
+            `{"name":${JSON.stringify(name)},${times},"values":[${values.join()}],"cadence_hz":${cadenceHz},"qmask":[${qmask.join()}]}`,
+          );
+        }
         return { status: 200, text: `[${text.join(',')}]`, contentType: 'application/json', headers };
       },
     },
@@ -128,18 +138,19 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors }>): read
       query: { ...range, channel: Type.Optional(Type.String({ maxLength: 32 })), limit: LimitQuery(10_000, 100_000) },
       responses: { 200: { description: 'Beats.', schema: Type.Array(BeatSeriesSchema), headers: ['Link'] } },
       errors: ['not_found', 'cursor_invalid'],
-      handler: async ({ caller, params, query }) => {
+      handler: async ({ caller, params, query, signal }) => {
         const given = query as { since?: string; until?: string; method_code?: string; cursor?: string; channel?: string; limit: number };
         const stream = await ownStream(db, caller, params['streamId'] ?? '');
         const scope = ['beats', stream.uuid, given.channel ?? '', given.method_code ?? ''].join(' ');
-        const series = await readBeatSeries(db, {
+        const filter = {
           streamId: stream.id,
           channelCode: given.channel ?? null,
           methodCode: given.method_code ?? null,
           since: given.cursor === undefined ? (given.since ?? null) : String(cursors.open(scope, given.cursor)[0]),
           until: given.until ?? null,
           limit: given.limit,
-        });
+        };
+        const series = await turns.run(callerKey(caller), given.limit > LARGE_LIMIT, signal, () => readBeatSeries(db, filter));
         const text = series.map(
           (row) =>
             `{"method_code":${JSON.stringify(row.methodCode)},"channel":${JSON.stringify(row.channelCode)},"ts_ns":[${row.tsNs}],` +

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { Db } from '../auth/api-keys.ts';
 import { ownStream } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { callerKey } from '../http/request.ts';
 import type { Reply, Route } from '../http/route.ts';
 import { oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { gridTimeNs } from '../signal.ts';
@@ -13,6 +14,7 @@ import type { SampleSegment } from './samples.ts';
 import { stripPng } from './strip-png.ts';
 import { stripWfdb } from './strip-wfdb.ts';
 import { layOutStrip, stripSvg } from './strip.ts';
+import type { Turns } from './turns.ts';
 
 const STRIP_SEC_MAX = 60;
 /** Channel seconds: a minute of 64 channels. */
@@ -20,8 +22,8 @@ const ROWS_MAX = 3840;
 const formats = ['svg', 'png', 'csv', 'wfdb'] as const;
 type Format = (typeof formats)[number];
 
-export function stripRoutes(deps: Readonly<{ db: Db; recentSamples?: RecentSamples }>): readonly Route[] {
-  const { db, recentSamples } = deps;
+export function stripRoutes(deps: Readonly<{ db: Db; turns: Turns; recentSamples?: RecentSamples }>): readonly Route[] {
+  const { db, turns, recentSamples } = deps;
   return [
     {
       method: 'GET',
@@ -48,7 +50,7 @@ export function stripRoutes(deps: Readonly<{ db: Db; recentSamples?: RecentSampl
         },
       },
       errors: ['not_found', 'range_too_large'],
-      handler: async ({ caller, params, query }) => {
+      handler: async ({ caller, params, query, signal }) => {
         const given = query as { since: string; until: string; channel?: string; format: Format };
         const stream = await ownStream(db, caller, params['streamId'] ?? '');
         const fromNs = nanosOf(given.since);
@@ -57,14 +59,16 @@ export function stripRoutes(deps: Readonly<{ db: Db; recentSamples?: RecentSampl
           throw new PipelineError('range_too_large', `A strip is longer than 0 s and at most ${STRIP_SEC_MAX} s.`);
         }
         const channels = given.channel === undefined ? null : [given.channel];
-        const { segments } = await readSamples(db, {
-          streamId: stream.id,
-          channels,
-          fromNs,
-          toNs,
-          rowsMax: ROWS_MAX,
-          ...(recentSamples && { recent: recentSamples }),
-        });
+        const { segments } = await turns.run(callerKey(caller), false, signal, () =>
+          readSamples(db, {
+            streamId: stream.id,
+            channels,
+            fromNs,
+            toNs,
+            rowsMax: ROWS_MAX,
+            ...(recentSamples && { recent: recentSamples }),
+          }),
+        );
         return replyOf(given.format, segments, { fromNs, toNs }, given);
       },
     },

@@ -76,7 +76,7 @@ export function goalRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       access: { key: 'write', operator: 'editor' },
       body: exactly({
         subject_id: Type.String({ minLength: 1, maxLength: 255 }),
-        biosignal_id: Type.Integer(),
+        biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
         target: Type.Number({ exclusiveMinimum: 0 }),
         title: Type.Optional(OneLine(200)),
         agg: Type.Optional(members.agg),

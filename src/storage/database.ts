@@ -40,6 +40,9 @@ export type DatabaseOptions = Readonly<{
 }>;
 
 const INT8 = 20;
+/** A connection must be there within this time, ms; the first one is tried so often: a machine at work may be late once. */
+const CONNECT_TIMEOUT_MS = 5000;
+const FIRST_CONNECTS_MAX = 4;
 /** A server that does not answer LISTEN within this time is asked on another connection, ms. */
 const LISTEN_TIMEOUT_MS = 5000;
 
@@ -57,7 +60,7 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   const client: pg.ClientConfig = {
     connectionString: url,
     application_name: options.applicationName ?? 'biosignal',
-    connectionTimeoutMillis: 5000,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types,
@@ -79,7 +82,7 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   pool.on('connect', (lent) => lent.on('error', onError));
   let kind: ServerKind;
   try {
-    kind = await serverKind(pool);
+    kind = await firstAnswer(() => serverKind(pool));
   } catch (error) {
     await pool.end();
     if (error instanceof PipelineError) throw error;
@@ -123,6 +126,20 @@ export function waitLong(client: pg.PoolClient): () => void {
   const before = connectionParameters.query_timeout;
   connectionParameters.query_timeout = 0;
   return () => void (connectionParameters.query_timeout = before);
+}
+
+/** @param ask opens the first connection  @returns its answer, tried again while the connection itself is late */
+async function firstAnswer<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask();
+    } catch (error) {
+      const late =
+        error instanceof Error &&
+        /^(timeout exceeded when trying to connect|Connection terminated due to connection timeout)/.test(error.message);
+      if (!late || attempt === FIRST_CONNECTS_MAX) throw error;
+    }
+  }
 }
 
 /** The kind that the schema was made for; before the first migration, what the server offers. */

@@ -14,6 +14,7 @@ import type { Database } from '../../src/storage/database.ts';
 import { openRoles } from '../../src/storage/roles.ts';
 import { contractBreaches } from './contract.ts';
 import { testDatabase } from './database.ts';
+import { patientFetch } from './patient-fetch.ts';
 import type { TestDatabase } from './database.ts';
 
 export type Api = Readonly<{
@@ -74,7 +75,7 @@ export async function startApi(
   const disconnect = connectRevocation(auth, http);
   const base = `http://127.0.0.1:${http.port}`;
   const send: Api['send'] = (method, path, { as = org.apiKey.key, body, headers } = {}) =>
-    fetch(base + path, {
+    patientFetch(base + path, {
       method,
       headers: {
         ...(as === '' ? {} : { authorization: `Bearer ${as}` }),

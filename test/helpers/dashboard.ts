@@ -10,6 +10,7 @@ import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { launchChromium } from './chromium.ts';
 import { testDatabase } from './database.ts';
+import { patientFetch } from './patient-fetch.ts';
 
 export const email = 'ada@example.org';
 export const password = 'correct horse battery';
@@ -41,7 +42,7 @@ export async function startDashboard(): Promise<DashboardFixture> {
     return { page, errors };
   };
   const send: DashboardFixture['send'] = async <T>(method: string, path: string, body?: object): Promise<T> => {
-    const answer = await fetch(service.baseUrl + path, {
+    const answer = await patientFetch(service.baseUrl + path, {
       method,
       headers: { authorization: `Bearer ${service.firstKey}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

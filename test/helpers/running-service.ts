@@ -8,6 +8,7 @@ import { encodePacket } from '../../src/proto/packet-codec.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { testDatabase } from './database.ts';
+import { patientFetch } from './patient-fetch.ts';
 import type { TestDatabase } from './database.ts';
 
 export type Answer<T = Record<string, never>> = Readonly<{ status: number; body: T; text: string; headers: Headers }>;
@@ -21,8 +22,8 @@ export type RunningService = Readonly<{
   token: (externalId: string) => Promise<{ xuser_token: string; xuser_id: string }>;
   /** Sends one packet over HTTP. */
   ingest: (packet: Parameters<typeof encodePacket>[0], as?: string) => Promise<Answer<{ rejected: { code: string }[]; code?: string }>>;
-  /** Opens /ws for a subject. */
-  watch: (subject: string, as: string) => Promise<Watched>;
+  /** Opens /ws for a subject, at the service or through a proxy before it. */
+  watch: (subject: string, as: string, baseUrl?: string) => Promise<Watched>;
   /** Warnings and errors of the log. */
   faults: readonly string[];
   close: () => Promise<void>;
@@ -43,7 +44,7 @@ export async function runService(env: Readonly<Record<string, string>> = {}, ser
   const org = await createOrganization(database.pool, 'Test');
   const send: RunningService['send'] = async (method, path, { as = org.apiKey.key, body, headers } = {}) => {
     const bytes = body instanceof Uint8Array;
-    const response = await fetch(service.baseUrl + path, {
+    const response = await patientFetch(service.baseUrl + path, {
       method,
       headers: {
         ...(as === '' ? {} : { authorization: `Bearer ${as}` }),
@@ -70,7 +71,7 @@ export async function runService(env: Readonly<Record<string, string>> = {}, ser
       return made.body;
     },
     ingest: (packet, as) => send('POST', '/ingest/raw-packet', { body: encodePacket(packet), ...(as === undefined ? {} : { as }) }),
-    watch: (subject, as) => watch(service.baseUrl, subject, as),
+    watch: (subject, as, baseUrl = service.baseUrl) => watch(baseUrl, subject, as),
     close: async () => {
       await service.stop();
       await database.close();

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { hostRule } from './host.ts';
+
+const passes = (rule: ReturnType<typeof hostRule>, host: string): boolean => {
+  try {
+    rule(host);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe('the Host header of a loopback service', () => {
+  const rule = hostRule({ host: '127.0.0.1', publicUrl: 'https://bio.example.org', trustProxy: ['127.0.0.1'] });
+  it.each([
+    'localhost',
+    'localhost:8080',
+    'LOCALHOST.:8080',
+    'app.localhost',
+    '127.0.0.1',
+    '127.1.2.3:1',
+    '[::1]:8080',
+    'bio.example.org',
+    'bio.example.org:443',
+  ])('may be %s', (host) => expect(passes(rule, host)).toBe(true));
+  it.each([
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    'bio.example.org.evil',
+    '',
+    ':80',
+    '127.0.0.1@evil',
+    '10.0.0.1',
+    'a b',
+  ])('may not be %s', (host) => expect(passes(rule, host)).toBe(false));
+
+  it('is not looked at elsewhere, nor behind a proxy whose names are not known', () => {
+    expect(passes(hostRule({ host: '0.0.0.0', publicUrl: '', trustProxy: [] }), 'any.example')).toBe(true);
+    expect(passes(hostRule({ host: '127.0.0.1', publicUrl: '', trustProxy: ['127.0.0.1'] }), 'any.example')).toBe(true);
+    expect(passes(hostRule({ host: '::1', publicUrl: '', trustProxy: [] }), 'any.example')).toBe(false);
+  });
+});

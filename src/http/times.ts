@@ -1,0 +1,27 @@
+/** Times and dates of requests: RFC 3339, of the years in which recordings can be. Narrower than RFC 3339, because PostgreSQL, Date.parse and nanoseconds in
+ *  64 bits (1677 to 2262) must all take what passes: no year 0, no 60th second, no time zone name in brackets. */
+import { Format } from 'typebox/format';
+
+export const TIME_RULE = 'must be a time of RFC 3339 from 1900 to 2199, with Z or an offset of at most 14 hours, to the nanosecond';
+export const DATE_RULE = 'must be a date YYYY-MM-DD from 1900 to 2199';
+
+const timePattern = /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-](0\d|1[0-3]):[0-5]\d|[+-]14:00)$/;
+const datePattern = /^(19|2[01])\d{2}-(\d{2})-(\d{2})$/;
+
+/** Is it a day of the calendar from 1900 to 2199? */
+export function isDate(text: string): boolean {
+  const [, , month, day] = datePattern.exec(text) ?? [];
+  if (month === undefined || day === undefined) return false;
+  const at = new Date(`${text}T00:00:00Z`);
+  return at.getUTCMonth() + 1 === Number(month) && at.getUTCDate() === Number(day); // February 30 is March 2, or not a time at all
+}
+
+export function isTime(text: string): boolean {
+  return isDate(timePattern.exec(text)?.[1] ?? '');
+}
+
+/** Makes the schemas' formats mean this. Called before any schema is compiled. */
+export function registerTimeFormats(): void {
+  Format.Set('date-time', isTime);
+  Format.Set('date', isDate);
+}

@@ -1,0 +1,118 @@
+/** What a chart will read before it is read: its streams, methods and channels, its resolution, and about how many rows that is. */
+import type { Db } from '../auth/api-keys.ts';
+import { PipelineError } from '../errors.ts';
+import { rowSecOf } from '../storage/sample-rows.ts';
+import { fittingResolutions, lengthMs, type Resolution } from './chart-resolution.ts';
+import { chartSources, type ChartSources } from './chart-sources.ts';
+import type { ChartQuery, ChartSeries } from './chart.ts';
+import { timestampAfter, timestampAt } from './time-bounds.ts';
+
+export type WaveChannel = Readonly<{
+  stream_id: number;
+  channel_no: number;
+  code: string;
+  gain: number;
+  baseline: number;
+  rate_nhz: bigint;
+}>;
+
+export type ChartPlan = Readonly<{
+  resolution: Resolution;
+  sources: ChartSources;
+  /** Relation that answers for features. */
+  relation: 'feature' | 'feature_1m' | 'feature_1h';
+  /** Channels of the series that are waveforms, by the index of the series. */
+  waves: ReadonlyMap<number, readonly WaveChannel[]>;
+  /** Rows of the database that it reads, about. */
+  rowCount: number;
+}>;
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** Longest range whose samples are decoded for buckets below a second, ms. */
+const DECODE_MS_MAX = HOUR_MS;
+/** A row counts for the bucket that it begins in. Buckets of fewer rows than this are made of samples, where these are at most so many. */
+const ROWS_OF_BUCKET_MIN = 16;
+const DECODE_SAMPLES_MAX = 1_000_000;
+/** Samples that cost as much to decode as a row costs to add up: 50 ns each beside 10 us. */
+const SAMPLES_OF_ROW = 200;
+
+/** Plans a chart at the finest resolution that is within its points and within `rowsMax` rows.
+ *  @throws PipelineError range_too_large when not even the coarsest is */
+export async function planChart(db: Db, query: ChartQuery, rowsMax = Infinity): Promise<ChartPlan> {
+  const sources = await chartSources(db, query);
+  const waves = new Map<number, readonly WaveChannel[]>();
+  for (const [index, series] of query.series.entries())
+    if (series.kind === 'waveform') waves.set(index, await waveChannels(db, series, sources.streamIds));
+  const rangeMs = Number((query.toNs - query.fromNs) / 1_000_000n);
+  const onlyWaves = query.series.every((series) => series.kind === 'waveform');
+  const stepMinMs = onlyWaves && rangeMs <= DECODE_MS_MAX ? 1 : 1000;
+  let rowCount = 0;
+  for (const resolution of fittingResolutions(rangeMs, query.maxPoints, stepMinMs, query.resolution)) {
+    const relation = await relationFor(db, query, resolution);
+    rowCount = rowsOf(query, resolution, relation, sources, waves);
+    if (rowCount <= rowsMax) return { resolution, sources, relation, waves, rowCount };
+  }
+  throw new PipelineError(
+    'range_too_large',
+    `The chart would read about ${rowCount} rows, at most ${rowsMax} are allowed. Ask for a shorter range or fewer series.`,
+  );
+}
+
+function rowsOf(
+  query: ChartQuery,
+  resolution: Resolution,
+  relation: ChartPlan['relation'],
+  sources: ChartSources,
+  waves: ChartPlan['waves'],
+): number {
+  const rowSec = { feature: 1, feature_1m: 60, feature_1h: 3600 }[relation];
+  const featureCount = query.series.filter((series) => series.kind === 'feature').length;
+  let rows = 0;
+  for (const sec of sources.secondsOf.values()) rows += featureCount * Math.ceil(sec / rowSec);
+  for (const channel of [...waves.values()].flat()) {
+    const sec = sources.secondsOf.get(channel.stream_id) ?? 0;
+    const rateHz = Number(channel.rate_nhz) / 1e9;
+    rows += Math.ceil(fromSamples(query, channel, lengthMs(resolution)) ? (sec * rateHz) / SAMPLES_OF_ROW : sec / rowSecOf(rateHz * 1e9));
+  }
+  return rows;
+}
+
+/** Rows of a second are fine enough for buckets of a second; most are longer. */
+export function fromSamples(query: ChartQuery, channel: WaveChannel, stepMs: number): boolean {
+  const rowMs = 1000 * rowSecOf(Number(channel.rate_nhz));
+  if (stepMs < rowMs) return true;
+  const sampleCount = (Number(query.toNs - query.fromNs) / 1e9) * (Number(channel.rate_nhz) / 1e9);
+  return rowMs > 1000 && stepMs < ROWS_OF_BUCKET_MIN * rowMs && sampleCount <= DECODE_SAMPLES_MAX;
+}
+
+/** Which relation answers: the coarsest whose buckets lie wholly in ours. A zone that is off whole hours needs the minutes. */
+async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): Promise<ChartPlan['relation']> {
+  const step = lengthMs(resolution);
+  if (step < MINUTE_MS) return 'feature';
+  if (step % HOUR_MS !== 0) return 'feature_1m';
+  if (resolution.kind === 'fixed') return 'feature_1h';
+  const { rows } = await db.query<{ whole: boolean }>(
+    `select bool_and(extract(epoch from (t at time zone $3) - (t at time zone 'UTC'))::int % 3600 = 0) as whole
+     from (select $1::timestamptz + ($2::timestamptz - $1::timestamptz) * part / 12.0 as t from generate_series(0, 12) as part) times`,
+    [timestampAt(query.fromNs), timestampAfter(query.toNs), query.timeZone],
+  );
+  return rows[0]?.whole === true ? 'feature_1h' : 'feature_1m';
+}
+
+/** The primary channel of a kind: the first that each stream has. */
+async function waveChannels(
+  db: Db,
+  series: Extract<ChartSeries, { kind: 'waveform' }>,
+  streamIds: readonly number[],
+): Promise<readonly WaveChannel[]> {
+  const { rows } = await db.query<WaveChannel>(
+    `with named as (
+       select c.*, first_value(c.code) over (partition by c.stream_id order by c.channel_no) as primary_code
+       from stream_channel c
+       where c.stream_id = any ($1::int[]) and ($2::text is null or c.kind = $2) and ($3::text is null or c.code = $3))
+     select stream_id, channel_no, code, gain, baseline, rate_nhz from named where code = primary_code order by stream_id, channel_no`,
+    [streamIds, series.channelKind, series.channelCode],
+  );
+  return rows;
+}

@@ -1,0 +1,165 @@
+/** Who may read next: reads of signals share the database's connections fairly.
+ *
+ *  A read runs when one of `atOnce` places is free, its caller has fewer than `perCaller`, and, if it is large, one of the places for large reads
+ *  is free, of which a caller has at most one. Otherwise it waits. Callers take turns, whatever the length of their queues; of one caller's reads
+ *  the first that may run is next, so that small ones need not wait for a large one. A caller with `waitingMax` waiting reads is refused the next one, and a read that
+ *  waited for `waitMsMax`. */
+import type { Config } from '../config.ts';
+import { PipelineError } from '../errors.ts';
+
+export type TurnLimits = Readonly<{
+  /** Reads that run at once. */
+  atOnce: number;
+  /** Of one caller. */
+  perCaller: number;
+  /** Large reads that run at once. */
+  largeAtOnce: number;
+  /** Reads of one caller that wait. */
+  waitingMax: number;
+  /** How long each of them waits, ms. */
+  waitMsMax: number;
+}>;
+
+/** Reads of one credential that wait, and how long each does, ms: shorter than the patience of proxies. */
+const WAITING_MAX = 32;
+const WAIT_MS_MAX = 20_000;
+/** Exports of persons that are written at once; a credential has one. Each holds a connection of the database to its end. */
+const EXPORTS_MAX = 2;
+
+/** The turns of a service. */
+export function readTurns({ readsAtOnceMax, largeReadsAtOnceMax }: Pick<Config, 'readsAtOnceMax' | 'largeReadsAtOnceMax'>): Turns {
+  return new Turns({
+    atOnce: readsAtOnceMax,
+    perCaller: Math.max(1, Math.floor(readsAtOnceMax / 2)),
+    largeAtOnce: largeReadsAtOnceMax,
+    waitingMax: WAITING_MAX,
+    waitMsMax: WAIT_MS_MAX,
+  });
+}
+
+/** The turns of exports, which are taken at once or not at all. */
+export function exportTurns(): Turns {
+  return new Turns({ atOnce: EXPORTS_MAX, perCaller: 1, largeAtOnce: 0, waitingMax: 0, waitMsMax: 0 });
+}
+
+type Waiting = Readonly<{ large: boolean; start: () => void }>;
+type Queue = { readonly waiting: Waiting[]; running: number; large: number };
+
+export class Turns {
+  readonly #limits: TurnLimits;
+  /** In the order of their turns: who was served goes to the end. Callers with nothing running or waiting are forgotten. */
+  readonly #queues = new Map<string, Queue>();
+  #running = 0;
+  #large = 0;
+
+  constructor(limits: TurnLimits) {
+    this.#limits = limits;
+  }
+
+  /** Runs `work` when it is the caller's turn; not at all when `signal` is aborted before.
+   *  @throws PipelineError rate_limited when too many of the caller's reads wait */
+  async run<T>(caller: string, large: boolean, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const end = await this.#turn(caller, large, signal);
+    try {
+      return await work();
+    } finally {
+      end();
+    }
+  }
+
+  /** Takes a place for work that goes on after the caller was answered, such as a stream; refused when there is none at once.
+   *  @returns how to give it back; may be called twice  @throws PipelineError rate_limited */
+  take(caller: string): () => void {
+    const queue = this.#queueOf(caller);
+    if (!this.#fits(queue, false)) {
+      this.#forget(caller, queue);
+      throw new PipelineError('rate_limited', `${this.#limits.perCaller} at once for a caller, ${this.#limits.atOnce} for all.`, {
+        retryAfterSec: 5,
+      });
+    }
+    return this.#begin(caller, queue, false);
+  }
+
+  #turn(caller: string, large: boolean, signal: AbortSignal): Promise<() => void> {
+    const queue = this.#queueOf(caller);
+    if (this.#fits(queue, large)) return Promise.resolve(this.#begin(caller, queue, large));
+    const { waitingMax, waitMsMax } = this.#limits;
+    if (queue.waiting.length >= waitingMax) {
+      throw new PipelineError('rate_limited', `${queue.waiting.length} reads of this credential wait already.`, { retryAfterSec: 2 });
+    }
+    return new Promise((resolve, reject) => {
+      const leave = (why: PipelineError): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', gone);
+        queue.waiting.splice(queue.waiting.indexOf(waiting), 1);
+        this.#forget(caller, queue);
+        reject(why);
+      };
+      const gone = (): void => leave(new PipelineError('bad_request', 'The peer went away.'));
+      const timer = setTimeout(
+        () =>
+          leave(
+            new PipelineError('rate_limited', `Other reads of this credential took longer than ${waitMsMax} ms.`, { retryAfterSec: 5 }),
+          ),
+        waitMsMax,
+      );
+      const waiting: Waiting = {
+        large,
+        start: () => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', gone);
+          resolve(this.#begin(caller, queue, large));
+        },
+      };
+      queue.waiting.push(waiting);
+      signal.addEventListener('abort', gone, { once: true });
+    });
+  }
+
+  #queueOf(caller: string): Queue {
+    let queue = this.#queues.get(caller);
+    if (queue === undefined) this.#queues.set(caller, (queue = { waiting: [], running: 0, large: 0 }));
+    return queue;
+  }
+
+  #fits(queue: Queue, large: boolean): boolean {
+    const { atOnce, perCaller, largeAtOnce } = this.#limits;
+    if (this.#running >= atOnce || queue.running >= perCaller) return false;
+    return !large || (this.#large < largeAtOnce && queue.large === 0);
+  }
+
+  #begin(caller: string, queue: Queue, large: boolean): () => void {
+    const add = (by: 1 | -1): void => {
+      this.#running += by;
+      queue.running += by;
+      if (large) {
+        this.#large += by;
+        queue.large += by;
+      }
+    };
+    add(1);
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      add(-1);
+      this.#forget(caller, queue);
+      this.#next();
+    };
+  }
+
+  #forget(caller: string, queue: Queue): void {
+    if (queue.running === 0 && queue.waiting.length === 0 && this.#queues.get(caller) === queue) this.#queues.delete(caller);
+  }
+
+  #next(): void {
+    for (const [caller, queue] of this.#queues) {
+      const at = queue.waiting.findIndex(({ large }) => this.#fits(queue, large));
+      if (at < 0) continue;
+      const [first] = queue.waiting.splice(at, 1);
+      this.#queues.delete(caller);
+      this.#queues.set(caller, queue);
+      first?.start();
+    }
+  }
+}
