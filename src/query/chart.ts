@@ -163,19 +163,39 @@ function floorTo(ms: number, stepMs: number): number {
 
 // ---------------------------------------------------------------------------------------------------------------- features
 
-/** Which relation answers: the coarsest whose buckets lie wholly in ours. A zone that is off whole hours needs the minutes. */
-async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): Promise<'feature' | 'feature_1m' | 'feature_1h'> {
+type Relation = 'feature' | 'feature_1m' | 'feature_1h' | 'feature_1d';
+
+/** Which relation answers: the coarsest whose buckets lie wholly in ours. A zone that is off whole hours needs the minutes; days are kept
+ *  by UTC, so they answer only where the zone is at UTC over the whole range. */
+async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): Promise<Relation> {
   const step = lengthMs(resolution);
   if (step < MINUTE_MS) return 'feature';
   if (step % (60 * MINUTE_MS) !== 0) return 'feature_1m';
   if (resolution.kind === 'fixed') return 'feature_1h';
-  const { rows } = await db.query<{ whole: boolean }>(
-    `select bool_and(extract(epoch from (t at time zone $3) - (t at time zone 'UTC'))::int % 3600 = 0) as whole
-     from (select $1::timestamptz + ($2::timestamptz - $1::timestamptz) * part / 12.0 as t from generate_series(0, 12) as part) times`,
+  const { rows } = await db.query<{ whole: boolean; utc: boolean }>(
+    `select bool_and(off % 3600 = 0) as whole, bool_and(off = 0) as utc
+     from (select t, extract(epoch from (t at time zone $3) - (t at time zone 'UTC'))::int as off
+       from (select $1::timestamptz + ($2::timestamptz - $1::timestamptz) * part / 12.0 as t from generate_series(0, 12) as part) times) offsets`,
     [timestampAt(query.fromNs), timestampAfter(query.toNs), query.timeZone],
   );
-  return rows[0]?.whole === true ? 'feature_1h' : 'feature_1m';
+  if (rows[0]?.whole !== true) return 'feature_1m';
+  return rows[0].utc ? 'feature_1d' : 'feature_1h';
 }
+
+const NS_PER_DAY = 86_400_000_000_000n;
+
+/** Whole days of UTC in the range: [from, to), empty when there is none. */
+function wholeDays({ fromNs, toNs }: ChartQuery): [from: bigint, to: bigint] {
+  const dayOf = (ns: bigint): bigint => ns - (((ns % NS_PER_DAY) + NS_PER_DAY) % NS_PER_DAY);
+  const [first, end] = [dayOf(fromNs + NS_PER_DAY - 1n), dayOf(toNs)];
+  return [first, end > first ? end : first];
+}
+
+/** Whole days ($6 to $7) as they are kept, with the hours of the range before and after them. */
+const daysAndHours = `(
+  select * from feature_1h where bucket >= $1::timestamptz and bucket < least($2::timestamptz, $6::timestamptz)
+  union all select * from feature_1d where bucket >= $6::timestamptz and bucket < $7::timestamptz
+  union all select * from feature_1h where bucket >= $7::timestamptz and bucket < $2::timestamptz) days`;
 
 /** Methods of single channels, as they were met: their minutes have a row of each channel, which the database adds up. */
 const severalInMinute = new Set<number>();
@@ -198,15 +218,16 @@ async function featureColumn(
     if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not for a minute in which a device began anew
   }
   const time = relation === 'feature' ? 'time' : 'bucket';
+  const byDays = relation === 'feature_1d';
   // Buckets begin where the range begins: rows before it in the first bucket do not count.
   const sums = (relation === 'feature' ? rawSums : rollupSums)(series.aggregate, query.qualityMax);
   const { rows } = await db.query<BucketRow>(
     prepared(
       `select ${bucketOf(resolution, time)} as ms, ${sums}
-       from ${relation}
+       from ${byDays ? daysAndHours : relation}
        where ${time} >= $1::timestamptz and ${time} < $2::timestamptz and stream_id = any ($4::int[]) and method_id = $5
        group by 1`,
-      [...bucketBounds(query, resolution), streamIds, methodId],
+      [...bucketBounds(query, resolution), streamIds, methodId, ...(byDays ? wholeDays(query).map(timestampAt) : [])],
     ),
   );
   return new Map(rows.map((row) => [row.ms, cellOf(row, series.aggregate, query.qualityMax)]));
