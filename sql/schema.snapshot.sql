@@ -433,6 +433,20 @@ table service_secret
   name text not null
   value bytea not null
   created_at timestamp with time zone not null default now()
+table set_aside
+  id bigint not null identity always
+  time timestamp with time zone not null default now()
+  kind text not null
+  organization_id uuid
+  xuser_id uuid
+  stream_id integer
+  reason text not null
+  sqlstate text
+  log_position bigint
+  content json
+  bytes bytea
+  digest bytea not null
+  replay_at timestamp with time zone
 table signing_key
   kid text not null
   algorithm text not null default 'RS256'::text
@@ -671,6 +685,10 @@ sdk_key: sdk_key_rotated_from_fkey FOREIGN KEY (rotated_from) REFERENCES sdk_key
 sdk_key: sdk_key_sdk_key_key UNIQUE (sdk_key)
 service_secret: service_secret_pkey PRIMARY KEY (name)
 service_secret: service_secret_value_check CHECK ((octet_length(value) >= 32))
+set_aside: set_aside_digest_key UNIQUE (digest)
+set_aside: set_aside_kind_check CHECK ((kind = ANY (ARRAY['packet'::text, 'log'::text, 'samples'::text, 'derived'::text, 'measurement'::text, 'event'::text])))
+set_aside: set_aside_pkey PRIMARY KEY (id)
+set_aside: set_aside_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 signing_key: signing_key_algorithm_check CHECK ((algorithm = 'RS256'::text))
 signing_key: signing_key_pkey PRIMARY KEY (kid)
 stream: stream_boot_id_check CHECK ((octet_length(boot_id) = 16))
@@ -735,6 +753,8 @@ CREATE INDEX questionnaire_organization_id_idx ON public.questionnaire USING btr
 CREATE UNIQUE INDEX questionnaire_response_amends_key ON public.questionnaire_response USING btree (amends)
 CREATE INDEX questionnaire_response_xuser_id_authored_idx ON public.questionnaire_response USING btree (xuser_id, authored)
 CREATE INDEX sdk_key_project_id_idx ON public.sdk_key USING btree (project_id)
+CREATE INDEX set_aside_organization_id_id_idx ON public.set_aside USING btree (organization_id, id)
+CREATE INDEX set_aside_xuser_id_idx ON public.set_aside USING btree (xuser_id)
 CREATE INDEX stream_project_id_started_at_idx ON public.stream USING btree (project_id, started_at)
 CREATE INDEX stream_xuser_id_started_at_idx ON public.stream USING btree (xuser_id, started_at)
 CREATE UNIQUE INDEX task_schedule_id_due_key ON public.task USING btree (schedule_id, due)
@@ -1761,6 +1781,8 @@ sdk_key: sdk_key_own for ALL to biosignal_api using ((project_id IN ( SELECT pro
    FROM project
   WHERE (project.organization_id = current_organization()))))
 sdk_key: sdk_key_service for ALL to biosignal_ingest, biosignal_worker using (true)
+set_aside: set_aside_own for SELECT to biosignal_api using ((organization_id = current_organization()))
+set_aside: set_aside_service for ALL to biosignal_ingest, biosignal_worker using (true)
 stream: stream_own for ALL to biosignal_api using ((organization_id = current_organization()))
 stream: stream_service for ALL to biosignal_ingest, biosignal_worker using (true)
 stream_channel: stream_channel_own for ALL to biosignal_api using ((EXISTS ( SELECT
@@ -1842,6 +1864,9 @@ public.rollup_dirty: delete, insert, select, update to biosignal_worker
 public.sample_block: delete, insert, select to biosignal_ingest
 public.sample_block: select to biosignal_worker
 public.sdk_key: delete, insert, select, update to biosignal_api
+public.set_aside: delete, insert, select, update to biosignal_ingest
+public.set_aside: insert, select, update to biosignal_worker
+public.set_aside: select to biosignal_api
 public.stream: delete, insert, select, update to biosignal_api
 public.stream: insert, select, update to biosignal_ingest
 public.stream: select to biosignal_worker

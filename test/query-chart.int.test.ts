@@ -83,6 +83,68 @@ for (const [zone, from, to, lengths] of [
   });
 }
 
+test('days, weeks and months in UTC are read from the kept days, the ends of the range from hours; the same as from the rows', async () => {
+  const name = 'kept_days';
+  const begin = sec('2026-05-03T07:30:00Z');
+  const count = 12 * 24 * 6; // every ten minutes for twelve days
+  await store(Array.from({ length: count }, (_, i) => feature(name, begin + 600 * i, i % 97, i % 11 === 0 ? 1 : 0)));
+  const statements: string[] = [];
+  const db = {
+    query: (statement: string | { text: string }, values?: unknown[]) => {
+      statements.push(typeof statement === 'string' ? statement : statement.text);
+      return database.pool.query(statement as string, values);
+    },
+  };
+  for (const kept of [false, true]) {
+    if (kept) await refreshRollups(database);
+    for (const [from, to] of [
+      ['2026-05-03T00:00:00Z', '2026-05-17T00:00:00Z'],
+      ['2026-05-04T05:00:00Z', '2026-05-12T19:00:00Z'],
+      ['2026-05-05T05:00:00Z', '2026-05-05T19:00:00Z'], // no whole day
+      ['2026-05-05T05:00:00Z', '2026-05-06T00:00:00Z'],
+    ] as const) {
+      const inRange = Array.from({ length: count }, (_, i) => i).filter((i) => begin + 600 * i >= sec(from) && begin + 600 * i < sec(to));
+      for (const resolution of ['1d', '1w', '1mo']) {
+        for (const aggregate of ['count', 'sum', 'first', 'last'] as const) {
+          const question = {
+            orgId: tenant.orgId,
+            subjectId: tenant.subjectId,
+            maxPoints: 1000,
+            timeZone: 'UTC',
+            qualityMax: 2,
+            fill: 'none',
+          } as const;
+          const chart = await readChart(db as never, {
+            ...question,
+            series: [{ kind: 'feature', feature: name, methodCode: null, aggregate }],
+            fromNs: BigInt(Date.parse(from)) * 1_000_000n,
+            toNs: BigInt(Date.parse(to)) * 1_000_000n,
+            resolution,
+          });
+          const values = chart.values.map(([value]) => value ?? 0);
+          const whole = values.reduce((sum, value) => sum + value, 0);
+          if (aggregate === 'count') expect([from, resolution, whole]).toEqual([from, resolution, inRange.length]);
+          if (aggregate === 'sum')
+            expect([from, resolution, whole]).toEqual([from, resolution, inRange.reduce((sum, i) => sum + (i % 97), 0)]);
+          if (aggregate === 'first') expect(values[0]).toBe(inRange[0]! % 97);
+          if (aggregate === 'last') expect(values.at(-1)).toBe(inRange.at(-1)! % 97);
+        }
+      }
+    }
+  }
+  expect(statements.filter((text) => text.includes('feature_1d')).length).toBe(2 * 4 * 3 * 4);
+  statements.length = 0;
+  // In Paris a day is not one of UTC.
+  await readChart(db as never, {
+    ...{ orgId: tenant.orgId, subjectId: tenant.subjectId, maxPoints: 1000, qualityMax: 2, fill: 'none', timeZone: 'Europe/Paris' },
+    series: [mean(name)],
+    fromNs: BigInt(begin) * SECOND,
+    toNs: BigInt(begin + 86_400 * 5) * SECOND,
+    resolution: '1d',
+  });
+  expect(statements.filter((text) => text.includes('feature_1d'))).toEqual([]);
+});
+
 test('gaps are null, bad values are flagged and not shown, suspect ones only when asked for', async () => {
   const begin = sec('2026-02-01T10:00:00Z');
   const rows: DerivedFeature[] = [];

@@ -20,7 +20,7 @@ export type ChartPlan = Readonly<{
   resolution: Resolution;
   sources: ChartSources;
   /** Relation that answers for features. */
-  relation: 'feature' | 'feature_1m' | 'feature_1h';
+  relation: 'feature' | 'feature_1m' | 'feature_1h' | 'feature_1d';
   /** Channels of the series that are waveforms, by the index of the series. */
   waves: ReadonlyMap<number, readonly WaveChannel[]>;
   /** Rows of the database that it reads, about. */
@@ -66,7 +66,7 @@ function rowsOf(
   sources: ChartSources,
   waves: ChartPlan['waves'],
 ): number {
-  const rowSec = { feature: 1, feature_1m: 60, feature_1h: 3600 }[relation];
+  const rowSec = { feature: 1, feature_1m: 60, feature_1h: 3600, feature_1d: 86_400 }[relation];
   const featureCount = query.series.filter((series) => series.kind === 'feature').length;
   let rows = 0;
   for (const sec of sources.secondsOf.values()) rows += featureCount * Math.ceil(sec / rowSec);
@@ -86,18 +86,21 @@ export function fromSamples(query: ChartQuery, channel: WaveChannel, stepMs: num
   return rowMs > 1000 && stepMs < ROWS_OF_BUCKET_MIN * rowMs && sampleCount <= DECODE_SAMPLES_MAX;
 }
 
-/** Which relation answers: the coarsest whose buckets lie wholly in ours. A zone that is off whole hours needs the minutes. */
+/** Which relation answers: the coarsest whose buckets lie wholly in ours. A zone that is off whole hours needs the minutes; days are kept
+ *  by UTC, so they answer only where the zone is at UTC over the whole range. */
 async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): Promise<ChartPlan['relation']> {
   const step = lengthMs(resolution);
   if (step < MINUTE_MS) return 'feature';
   if (step % HOUR_MS !== 0) return 'feature_1m';
   if (resolution.kind === 'fixed') return 'feature_1h';
-  const { rows } = await db.query<{ whole: boolean }>(
-    `select bool_and(extract(epoch from (t at time zone $3) - (t at time zone 'UTC'))::int % 3600 = 0) as whole
-     from (select $1::timestamptz + ($2::timestamptz - $1::timestamptz) * part / 12.0 as t from generate_series(0, 12) as part) times`,
+  const { rows } = await db.query<{ whole: boolean; utc: boolean }>(
+    `select bool_and(off % 3600 = 0) as whole, bool_and(off = 0) as utc
+     from (select t, extract(epoch from (t at time zone $3) - (t at time zone 'UTC'))::int as off
+       from (select $1::timestamptz + ($2::timestamptz - $1::timestamptz) * part / 12.0 as t from generate_series(0, 12) as part) times) offsets`,
     [timestampAt(query.fromNs), timestampAfter(query.toNs), query.timeZone],
   );
-  return rows[0]?.whole === true ? 'feature_1h' : 'feature_1m';
+  if (rows[0]?.whole !== true) return 'feature_1m';
+  return rows[0].utc ? 'feature_1d' : 'feature_1h';
 }
 
 /** The primary channel of a kind: the first that each stream has. */

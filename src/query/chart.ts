@@ -164,6 +164,21 @@ function floorTo(ms: number, stepMs: number): number {
 
 // ---------------------------------------------------------------------------------------------------------------- features
 
+const NS_PER_DAY = 86_400_000_000_000n;
+
+/** Whole days of UTC in the range: [from, to), empty when there is none. */
+function wholeDays({ fromNs, toNs }: ChartQuery): [from: bigint, to: bigint] {
+  const dayOf = (ns: bigint): bigint => ns - (((ns % NS_PER_DAY) + NS_PER_DAY) % NS_PER_DAY);
+  const [first, end] = [dayOf(fromNs + NS_PER_DAY - 1n), dayOf(toNs)];
+  return [first, end > first ? end : first];
+}
+
+/** Whole days ($6 to $7) as they are kept, with the hours of the range before and after them. */
+const daysAndHours = `(
+  select * from feature_1h where bucket >= $1::timestamptz and bucket < least($2::timestamptz, $6::timestamptz)
+  union all select * from feature_1d where bucket >= $6::timestamptz and bucket < $7::timestamptz
+  union all select * from feature_1h where bucket >= $7::timestamptz and bucket < $2::timestamptz) days`;
+
 /** Methods of single channels, as they were met: their minutes have a row of each channel, which the database adds up. */
 const severalInMinute = new Set<number>();
 const METHODS_MAX = 1000;
@@ -185,15 +200,16 @@ async function featureColumn(
     if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not for a minute in which a device began anew
   }
   const time = relation === 'feature' ? 'time' : 'bucket';
+  const byDays = relation === 'feature_1d';
   // Buckets begin where the range begins: rows before it in the first bucket do not count.
   const sums = (relation === 'feature' ? rawSums : rollupSums)(series.aggregate, query.qualityMax);
   const { rows } = await db.query<BucketRow>(
     prepared(
       `select ${bucketOf(resolution, time)} as ms, ${sums}
-       from ${relation}
+       from ${byDays ? daysAndHours : relation}
        where ${time} >= $1::timestamptz and ${time} < $2::timestamptz and stream_id = any ($4::int[]) and method_id = $5
        group by 1`,
-      [...bucketBounds(query, resolution), streamIds, methodId],
+      [...bucketBounds(query, resolution), streamIds, methodId, ...(byDays ? wholeDays(query).map(timestampAt) : [])],
     ),
   );
   return new Map(rows.map((row) => [row.ms, cellOf(row, series.aggregate, query.qualityMax)]));

@@ -1,1 +1,0 @@
--- Reserved: late data in aggregates.
