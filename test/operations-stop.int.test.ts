@@ -8,7 +8,7 @@ import { createOrganization } from '../src/auth/organizations.ts';
 import { encodePacket } from '../src/proto/packet-codec.ts';
 import { freePort, ServiceProcess } from '../faults/lib/service.ts';
 import { TcpProxy } from '../faults/lib/tcp-proxy.ts';
-import { testDatabase, until } from './helpers/database.ts';
+import { testDatabase } from './helpers/database.ts';
 import type { TestDatabase } from './helpers/database.ts';
 import { packetOf } from './helpers/packets.ts';
 

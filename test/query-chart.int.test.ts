@@ -136,7 +136,12 @@ test('days, weeks and months in UTC are read from the kept days, the ends of the
   statements.length = 0;
   // In Paris a day is not one of UTC.
   await readChart(db as never, {
-    ...{ orgId: tenant.orgId, subjectId: tenant.subjectId, maxPoints: 1000, qualityMax: 2, fill: 'none', timeZone: 'Europe/Paris' },
+    orgId: tenant.orgId,
+    subjectId: tenant.subjectId,
+    maxPoints: 1000,
+    qualityMax: 2,
+    fill: 'none',
+    timeZone: 'Europe/Paris',
     series: [mean(name)],
     fromNs: BigInt(begin) * SECOND,
     toNs: BigInt(begin + 86_400 * 5) * SECOND,
