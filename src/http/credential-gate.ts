@@ -12,8 +12,8 @@ import type { Authenticate, AuthRequest, Caller } from './route.ts';
 /** Failures of one address: per second, and as a burst of that many seconds. */
 const ADDRESS_PER_SEC = 5;
 const ADDRESS_BURST_SEC = 20;
-/** ... and of one credential. */
-const CREDENTIAL_PER_SEC = 1;
+/** One credential may fail this share of what its address may, and that for so many seconds at once. */
+const CREDENTIAL_SHARE = 0.2;
 const CREDENTIAL_BURST_SEC = 10;
 /** Unverified credentials of an address above its limit: looked up at the same time, and waiting for that. */
 const IN_TURN_MAX = 2;
@@ -32,13 +32,15 @@ type Turn = { running: number; readonly waiting: (() => void)[] };
 export class CredentialGate {
   readonly #options: GateOptions;
   readonly #byAddress: RateLimit;
-  readonly #byCredential = new RateLimit('credential', CREDENTIAL_PER_SEC, CREDENTIAL_BURST_SEC);
+  readonly #byCredential: RateLimit;
   /** By address; only of those above their limit. */
   readonly #turns = new Map<string, Turn>();
 
   constructor(options: GateOptions) {
     this.#options = options;
-    this.#byAddress = new RateLimit('auth', options.authFailuresPerSec ?? ADDRESS_PER_SEC, ADDRESS_BURST_SEC);
+    const addressPerSec = options.authFailuresPerSec ?? ADDRESS_PER_SEC;
+    this.#byAddress = new RateLimit('auth', addressPerSec, ADDRESS_BURST_SEC);
+    this.#byCredential = new RateLimit('credential', CREDENTIAL_SHARE * addressPerSec, CREDENTIAL_BURST_SEC);
   }
 
   /** Says who calls. Synchronous when the credential is in the cache.
