@@ -24,7 +24,7 @@ function recordingOf(rateHz: number, samples: Int32Array, startSec = 0): Recordi
     path: 'r',
     channels: [{ config, startSec, samples }],
     durationSec,
-    startUnixSec: null,
+    startUnixNs: null,
     annotationPath: null,
     events: [],
   };

@@ -23,11 +23,16 @@ export class StateFile {
     return new StateFile(path, states);
   }
 
+  /** @throws UsageError when it was begun with packets of another length */
   get(recording: string, packetMs: number): ReplayState | null {
     const state = this.#states[recording];
     if (state === undefined) return null;
     if (state.packetMs !== packetMs) throw new UsageError(`${recording} was begun with --packet-ms ${state.packetMs}; go on with that`);
     return state;
+  }
+
+  isDone(recording: string): boolean {
+    return this.#states[recording]?.done === true;
   }
 
   set(recording: string, state: ReplayState): void {

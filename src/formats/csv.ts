@@ -195,7 +195,9 @@ function gridRows(times: readonly bigint[], rateNanoHz: number): number[] | Reje
     const row = Number(((time - times[0]!) * rate + GRID / 2n) / GRID);
     if (rows.length > 0 && row <= rows.at(-1)!) {
       const hz = rateNanoHz / 1e9;
-      return bad(`row ${rows.length + 1}: its time does not come after the row before, at ${hz} Hz: write times in order, to the microsecond or finer`);
+      return bad(
+        `row ${rows.length + 1}: its time does not come after the row before, at ${hz} Hz: write times in order, to the microsecond or finer`,
+      );
     }
     // A single wrong time must not cost memory for the gap that it makes.
     if (row > 1_000_000 + 50 * times.length) return bad(`row ${rows.length + 1}: ${row} samples after the first, in ${times.length} rows`);
@@ -289,13 +291,15 @@ function readDate(text: string): bigint | null {
 }
 
 function timeHint(field: string): string {
-  if (/^\s*\d{1,2}\/\d{1,2}\/\d{2,4}/.test(field)) return 'may be day/month or month/day: write 2026-01-31T08:00:00.125Z or 31.01.2026 08:00:00';
+  if (/^\s*\d{1,2}\/\d{1,2}\/\d{2,4}/.test(field))
+    return 'may be day/month or month/day: write 2026-01-31T08:00:00.125Z or 31.01.2026 08:00:00';
   if (/^\s*\d{1,2}:\d\d/.test(field)) return 'has no date: write 2026-01-31T08:00:00.125Z, or seconds since the start';
   return 'is not read: write ISO 8601 (2026-01-31T08:00:00.125Z), 31.01.2026 08:00:00, or numbers (s; ms, us or ns in a column time_ms …)';
 }
 
 function numberHint(field: string): string {
-  if (/^\s*[+-]?\d[\d.,']*\d\s*$/.test(field)) return ': write decimals with one point (or one comma, in all rows), thousands without a mark';
+  if (/^\s*[+-]?\d[\d.,']*\d\s*$/.test(field))
+    return ': write decimals with one point (or one comma, in all rows), thousands without a mark';
   return ': leave missing values empty';
 }
 
