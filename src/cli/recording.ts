@@ -194,14 +194,15 @@ function edfChannels(file: EdfFile, signal: EdfSignal, codes: Set<string>): Reco
 }
 
 /** An EDF label without its type of signal. */
-function plainLabel(label: string): string {
+export function plainLabel(label: string): string {
   return label.replace(/^(ECG|EKG|EEG|EMG|Resp)\s+/i, '');
 }
 
-/** Is the lead the name that the channel was imported under, so that an import under this name makes the same code again? */
-export function isNamedByLead({ code, kind, lead }: ChannelConfig): boolean {
+/** Is the lead the name that the channel was imported under, so that an import under this name makes the same code again?
+ *  @param name the lead as the format's reader takes it */
+export function isNamedByLead({ code, kind, lead }: ChannelConfig, name: string): boolean {
   if (lead === '' || kindOfName(lead, '') !== kind) return false;
-  const base = codeBase(kind, plainLabel(lead));
+  const base = codeBase(kind, name);
   return code === base || code.replace(/-\d+$/, '') === base; // -2: the second of that name
 }
 

@@ -108,7 +108,7 @@ test.each([
   ['time,x\n2026-02-30T08:00:00Z,1\n', 'write ISO 8601'],
   ['time;x\n0;1,5\n1;1.234\n', 'with one point (or one comma'],
   ['time;x\n0;1.234,5\n', 'thousands without a mark'],
-  [`time,x\n${Array.from({ length: 20 }, (_, i) => `${i === 15 ? 14 : i},1`).join('\n')}\n`, 'write times in order'],
+  [`time,x\n${Array.from({ length: 60 }, (_, i) => `${i === 15 ? 14 : i},1`).join('\n')}\n`, 'write times in order'],
   ['time_s,x\n0,1\n1,abc\n', 'no number'],
   ['time_s,x\n0,1\n5,1\n6,1\n60,1\n61,9\n300,2\n', 'evenly'],
   ['x\n1\n', 'name the first column time'],

@@ -105,6 +105,29 @@ test('the fraction of the first second is kept', () => {
   expect(file.annotations).toEqual(source.annotations);
 });
 
+test.each([
+  ['1900-01-01T00:00:00Z', '01.01.yy'],
+  ['1969-07-20T20:17:40Z', '20.07.yy'],
+  ['1989-04-24T16:13:00Z', '24.04.89'],
+  ['2084-12-31T23:59:59Z', '31.12.84'],
+  ['2181-06-01T08:00:00Z', '01.06.yy'],
+  ['2199-12-31T23:59:59Z', '31.12.yy'],
+])('a start of %s is kept', (iso, written) => {
+  const startUnixNs = BigInt(Date.parse(iso)) * 1_000_000n + 250_000_100n;
+  const { bytes } = writeEdf(example({ startUnixNs }));
+  expect(String.fromCharCode(...bytes.subarray(168, 176))).toBe(written);
+  expect(read(bytes).startUnixNs).toBe(startUnixNs);
+});
+
+test('an unknown start stays unknown', () => {
+  expect(read(writeEdf(example({ startUnixNs: null })).bytes).startUnixNs).toBeNull();
+});
+
+test('annotations without signals are a file of one record', () => {
+  const file = read(writeEdf(example({ signals: [] })).bytes);
+  expect([file.signals, file.annotations]).toEqual([[], example().annotations]);
+});
+
 test('records as long as fractional rates need', () => {
   const file = read(
     writeEdf(example({ signals: [{ label: 'r', unit: '1', rateNanoHz: 130.1e9, gain: 1, baseline: 0, samples: wave(1301, 9) }] })).bytes,

@@ -5,7 +5,7 @@ import { writeEdf } from '../../formats/edf.ts';
 import type { EdfAnnotation } from '../../formats/edf.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { readEventText } from '../event-text.ts';
-import { isNamedByLead, MISSING } from '../recording.ts';
+import { isNamedByLead, MISSING, plainLabel } from '../recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
 /** Characters of EDF. */
@@ -43,7 +43,8 @@ export async function exportEdf(job: StreamExport, name: string, startNs: bigint
 /** The label that the channel was imported under, else its code; of ECG, EDF+ wants the type before the lead. */
 function edfLabel(config: ChannelConfig, taken: Set<string>): string {
   const { kind, code, lead } = config;
-  const name = kind === 'ecg' ? (lead === '' ? code : lead) : isNamedByLead(config) && lead.length <= LABEL_MAX ? lead : code;
+  const name =
+    kind === 'ecg' ? (lead === '' ? code : lead) : isNamedByLead(config, plainLabel(lead)) && lead.length <= LABEL_MAX ? lead : code;
   const plain = (kind === 'ecg' && !/^(ecg|ekg)\b/i.test(name) ? `ECG ${name}` : name).replace(/[^\x20-\x7e]/g, '_').slice(0, LABEL_MAX);
   let label = plain;
   for (let i = 2; taken.has(label); i++) label = `${plain.slice(0, LABEL_MAX - String(i).length)}${i}`;

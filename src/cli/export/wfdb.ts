@@ -13,7 +13,7 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   const leads = columns.map(({ config, samples }) => {
     const padded = new Int32Array(length).fill(MISSING);
     padded.set(samples);
-    return { name: isNamedByLead(config) ? config.lead : config.code, ...fitted(config, padded) };
+    return { name: isNamedByLead(config, config.lead) ? config.lead : config.code, ...fitted(config, padded) };
   });
   const comments = [`stream ${stream.uuid}`, ...columns.map(({ config }) => `channel ${config.code} unit ${config.unit}`)];
   await writeRecord(folder, { name, fs, leads, comments, startUnixNs: startNs }, 16);
