@@ -59,7 +59,7 @@ start by base time and date, EDF by its header, in UTC.`,
     const startedMs = performance.now();
     for (const [index, path] of paths.entries()) {
       if (console.signal.aborted) break;
-      if (states.isDone(path)) {
+      if (states.find(path)?.done === true) {
         if (!json) console.out(`${path}: done before`);
         continue;
       }
@@ -97,7 +97,7 @@ async function importOne(
     const device = options.text('device');
     const deviceId = (device === '' ? `import-${recording.name}` : several ? `${device}-${recording.name}` : device).slice(0, 64);
     const bootId = identityOf(recording, deviceId, startUnixNs, packetMs);
-    const before = states.get(path, packetMs);
+    const before = states.find(path); // of the same boot: of the same samples, cut the same way
     const state = before?.bootId === bootId ? before : { bootId, startUnixNs: String(startUnixNs), packetMs, nextSeq: 0 };
     const result = await replayRecording(
       recording,
