@@ -10,6 +10,7 @@ import { listRecordings, openRecording } from './recording.ts';
 import type { Recording } from './recording.ts';
 import { replayRecording } from './replay.ts';
 import type { ReplayResult } from './replay.ts';
+import { withoutRefused } from '../text.ts';
 import { StateFile } from './state-file.ts';
 
 /** A packet covers a second, and more of slow signals: with one sample each, packets and their overhead would be most of the data. */
@@ -235,7 +236,7 @@ function packetMsFor({ channels, events }: Recording): number {
 }
 
 function sayNotKept(path: string, sentences: readonly string[], console: Console): void {
-  for (const sentence of sentences.slice(0, NOT_KEPT_LINES_MAX)) console.err(`${path}: not kept: ${sentence}`);
+  for (const sentence of sentences.slice(0, NOT_KEPT_LINES_MAX)) console.err(`${path}: not kept: ${withoutRefused(sentence)}`);
   if (sentences.length > NOT_KEPT_LINES_MAX) console.err(`${path}: not kept: ${sentences.length - NOT_KEPT_LINES_MAX} more`);
 }
 

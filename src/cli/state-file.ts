@@ -26,7 +26,8 @@ export class StateFile {
   /** @throws UsageError when it was begun with packets of another length */
   get(recording: string, packetMs: number): ReplayState | null {
     const state = this.find(recording);
-    if (state !== null && state.packetMs !== packetMs) throw new UsageError(`${recording} was begun with --packet-ms ${state.packetMs}; go on with that`);
+    if (state !== null && state.packetMs !== packetMs)
+      throw new UsageError(`${recording} was begun with --packet-ms ${state.packetMs}; go on with that`);
     return state;
   }
 
