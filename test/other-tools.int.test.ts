@@ -29,9 +29,7 @@ let complaints: string[] = [];
 beforeAll(async () => {
   work = mkdtempSync(join(tmpdir(), 'biosignal-tools-'));
   database = await testDatabase();
-  // Rows leave for the tables when no late packet can come any more: an export that follows need not wait ten seconds here.
-  const env = { DATABASE_URL: database.url, PORT: '0', BIO_LOG_LEVEL: 'silent', BIO_REORDER_WINDOW_MS: '500' };
-  service = await startService({ config: readConfig(env) });
+  service = await startService({ config: readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_LOG_LEVEL: 'silent' }) });
   const { apiKey } = await createOrganization(database.pool, 'Other tools');
   console_ = {
     out: (line) => void out.push(line),
