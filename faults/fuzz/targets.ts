@@ -130,7 +130,7 @@ export async function makeTargets(): Promise<Target[]> {
   const cursors = new Cursors(new Uint8Array(32).fill(7));
   const ints = Int32Array.from({ length: 80 }, (_, i) => Math.round(900 * Math.sin(i / 3)));
   const edf = writeEdf({
-    startUnixSec: 1_790_000_000,
+    startUnixNs: 1_790_000_000_000_000_000n,
     signals: [{ label: 'ECG II', unit: 'mV', rateNanoHz: 40e9, gain: 200, baseline: 0, samples: ints }],
     annotations: [{ onsetSec: 1, durationSec: 0, text: 'note' }],
     missing: -2_147_483_648,

@@ -140,7 +140,9 @@ export class Options {
     if (Number.isNaN(ms) || !/(Z|[+-]\d\d:?\d\d)$/.test(text)) {
       throw new UsageError(`--${name} must be an ISO 8601 time with offset, e.g. 2026-01-31T08:00:00Z, not '${text}'`);
     }
-    return BigInt(ms) * 1_000_000n;
+    // Date ends at milliseconds, recordings do not.
+    const finer = /\.\d{3}(\d{1,6})/.exec(text)?.[1] ?? '';
+    return BigInt(ms) * 1_000_000n + BigInt(finer.padEnd(6, '0'));
   }
 }
 

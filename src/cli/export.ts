@@ -2,14 +2,16 @@
 import { mkdir } from 'node:fs/promises';
 import { audit } from '../auth/audit.ts';
 import { commandLine } from './acts.ts';
+import { waitForBacklog } from './backlog.ts';
 import type { Command } from './command.ts';
-import { EXIT_OK, UsageError } from './command.ts';
+import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE, UsageError } from './command.ts';
 import { exportCsv } from './export/csv.ts';
 import { exportEdf } from './export/edf.ts';
 import { exportFhir } from './export/fhir.ts';
 import { exportParquet } from './export/parquet.ts';
 import { fileStem, findStreams, joinSegments, readWhole, safeName, startOf } from './export/stretch.ts';
 import type { StreamExport } from './export/stretch.ts';
+import { writeWhole } from './export/whole-files.ts';
 import { exportWfdb } from './export/wfdb.ts';
 import { withDatabase } from './open-database.ts';
 
@@ -28,12 +30,16 @@ edf      EDF+ with all channels and events; EDF+D where the recording has gaps
 csv      one table per sampling rate, physical values; 'import' reads it back to the same samples
 parquet  three tables: samples (digital and physical), beats, features; times are UTC to the nanosecond
 fhir     every observation of the user as FHIR R4 Observations, one per line (NDJSON)
-Digital values are written as the device sent them. Speaks to the database: whoever may run this may read everything anyway.`,
+Digital values are written as the device sent them. What the service acknowledged before is waited for (--wait); when it is not in the
+tables by then, nothing is written and the exit code is 3. With --no-wait the files are written at once, and the exit code is 1 when
+acknowledged packets may be missing from them. Speaks to the database: whoever may run this may read everything anyway.`,
   options: {
     format: { type: 'string', value: 'FORMAT', fallback: 'edf', doc: `${formats.join(', ')}.` },
     out: { type: 'string', value: 'FOLDER', fallback: '.', doc: 'Where the files go.' },
     since: { type: 'string', value: 'TIME', doc: 'First time, inclusive.' },
     until: { type: 'string', value: 'TIME', doc: 'Last time, exclusive.' },
+    wait: { type: 'string', value: 'SEC', fallback: '120', doc: 'How long to wait for acknowledged packets to reach the tables.' },
+    'no-wait': { type: 'boolean', doc: 'Write what is in the tables now.' },
   },
   examples: ['biosignal export patient-7 --format edf --out exports --since 2026-01-05T00:00:00Z --until 2026-01-06T00:00:00Z'],
   run: async ({ console, options, positionals, json }) => {
@@ -41,9 +47,17 @@ Digital values are written as the device sent them. Speaks to the database: whoe
     if (wanted === undefined || positionals.length > 1) throw new UsageError('name one stream or one user');
     const format = options.oneOf('format', formats);
     const folder = options.text('out');
-    await mkdir(folder, { recursive: true });
+    const waitMs = options.flag('no-wait') ? 0 : options.number('wait', 0, 86_400) * 1000;
     const range = { fromNs: options.time('since') ?? 0n, toNs: options.time('until') ?? END_OF_TIME_NS };
-    return await withDatabase(console, async ({ pool }) => {
+    return await withDatabase(console, async (database) => {
+      const { pool } = database;
+      const whole = await waitForBacklog(database, waitMs, console);
+      if (!whole && !options.flag('no-wait')) {
+        console.err('biosignal export: acknowledged packets still wait to be moved to the tables; is the service running?');
+        console.err('Try again, give --wait more seconds, or write what is there with --no-wait.');
+        return EXIT_UNAVAILABLE;
+      }
+      await mkdir(folder, { recursive: true });
       const streams = await findStreams(pool, wanted);
       const { xuser_id: subjectId, project_id: projectId, organization_id: orgId } = streams[0]!; // of one person
       const since = options.text('since');
@@ -53,12 +67,19 @@ Digital values are written as the device sent them. Speaks to the database: whoe
       await audit(pool, commandLine(console, orgId), entry);
       const files: string[] = [];
       const job = { pool, range, folder, console };
-      if (format === 'fhir') files.push(await exportFhir(job, streams));
-      else for (const stream of streams) files.push(...(await exportStream({ ...job, stream }, format)));
+      if (format === 'fhir')
+        files.push(...(await writeWhole(folder, async (apart) => [await exportFhir({ ...job, folder: apart }, streams)])));
+      else {
+        for (const stream of streams) {
+          files.push(...(await writeWhole(folder, (apart) => exportStream({ ...job, stream, folder: apart }, format))));
+        }
+      }
       if (json) console.out(JSON.stringify({ files }, null, 2));
       else for (const file of files) console.out(file);
       if (files.length === 0) console.err('biosignal export: no samples in that range');
-      return EXIT_OK;
+      if (whole) return EXIT_OK;
+      console.err('biosignal export: not all: acknowledged packets were still waiting to be moved to the tables');
+      return EXIT_FAILED;
     });
   },
 };
@@ -67,7 +88,7 @@ async function exportStream(job: StreamExport, format: Exclude<(typeof formats)[
   const { stream, console } = job;
   if (format === 'parquet') return await exportParquet(job, (firstNs) => fileStem(stream, firstNs));
   const segments = await readWhole(job);
-  if (segments.length === 0) return [];
+  if (segments.length === 0) return format === 'edf' ? await exportEventsOnly(job) : [];
   const startDeviceNs = startOf(segments, stream.epoch_ns);
   const columns = joinSegments(segments, startDeviceNs);
   for (const { config } of columns.filter(({ rounded }) => rounded)) console.err(`${config.code}: float samples were rounded to 9 digits`);
@@ -83,4 +104,17 @@ async function exportStream(job: StreamExport, format: Exclude<(typeof formats)[
     else files.push(...(await exportWfdb(job, rateName, startNs, ofRate)));
   }
   return files;
+}
+
+/** A stream that has events and no samples in the range, e.g. a hypnogram, is an EDF+ file of annotations. */
+async function exportEventsOnly(job: StreamExport): Promise<string[]> {
+  const { pool, stream, range } = job;
+  const { rows } = await pool.query<{ first: bigint | null }>(
+    'select min(ts_ns) as first from device_event where stream_id = $1 and ts_ns >= $2 and ts_ns < $3',
+    [stream.id, String(range.fromNs), String(range.toNs)],
+  );
+  const first = rows[0]?.first ?? null;
+  if (first === null) return [];
+  const startNs = stream.epoch_ns <= first && stream.epoch_ns >= range.fromNs ? stream.epoch_ns : first;
+  return [await exportEdf(job, fileStem(stream, startNs), startNs, [])];
 }

@@ -10,11 +10,22 @@ import { listRecordings, openRecording } from './recording.ts';
 import type { Recording } from './recording.ts';
 import { replayRecording } from './replay.ts';
 import type { ReplayResult } from './replay.ts';
+import { withoutRefused } from '../text.ts';
 import { StateFile } from './state-file.ts';
 
-const PACKET_MS = 1000;
+/** A packet covers a second, and more of slow signals: with one sample each, packets and their overhead would be most of the data. */
+const PACKET_MS_MIN = 1000;
+const PACKET_MS_MAX = 60_000;
+/** Samples of all channels that a longer packet holds at most; each may be a block of its own where many are missing (256 is the limit). */
+const SLOW_PACKET_SAMPLES_MAX = 240;
+/** Events of one packet; 256 is the limit of the wire format. */
+const SLOW_PACKET_EVENTS_MAX = 200;
+/** Annotations further than this from the samples are a mistake rather than a remark, s. */
+const EVENT_DISTANCE_SEC_MAX = 86_400;
+/** Lines of what is not kept, per recording. */
+const NOT_KEPT_LINES_MAX = 10;
 
-type Imported = ReplayResult & Readonly<{ path: string; error: string }>;
+type Imported = ReplayResult & Readonly<{ path: string; events: number; error: string }>;
 
 export const importRecordings: Command = {
   name: 'import',
@@ -24,7 +35,10 @@ export const importRecordings: Command = {
 subfolders. The recordings go through the ingest endpoint, as fast as it takes them. The identity of a stream follows from its samples, so
 an import that was interrupted, or is done twice, goes on where it stood: packets that are there already are counted as duplicates. With
 --state they are not even sent, and recordings that are done are not opened. A recording that cannot be read does not stop the others.
-Annotations (.atr, EDF+) become events with the code 'annotation'. CSV tables have a time column, or comments as 'export' writes.`,
+Annotations (.atr, EDF+) become events with the code 'annotation', also before and after the samples, and of files without signals; a
+duration stands at the end of the text ('Sleep stage W; duration 30 s') and 'export --format edf' makes a duration of it again. What a file
+says and the service does not keep is named. CSV tables have a time column first, or comments as 'export' writes; WFDB headers state the
+start by base time and date, EDF by its header, in UTC.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
     key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scope ingest.' },
@@ -46,7 +60,7 @@ Annotations (.atr, EDF+) become events with the code 'annotation'. CSV tables ha
     const startedMs = performance.now();
     for (const [index, path] of paths.entries()) {
       if (console.signal.aborted) break;
-      if (states.get(path, PACKET_MS)?.done === true) {
+      if (states.find(path)?.done === true) {
         if (!json) console.out(`${path}: done before`);
         continue;
       }
@@ -72,14 +86,20 @@ async function importOne(
   console: Console,
 ): Promise<Imported> {
   try {
-    const recording = await withAnnotations(await openRecording(path));
-    const startUnixNs = options.time('start') ?? startOf(recording);
+    const opened = await withAnnotations(await openRecording(path));
+    const { recording, leadNs, left } = withRoomForEvents(opened);
+    if (recording.channels.length + recording.events.length === 0) {
+      throw new PipelineError('validation_failed', `${path}: holds neither samples nor annotations`);
+    }
+    const packetMs = packetMsFor(recording);
+    const firstSampleNs = options.time('start') ?? recording.startUnixNs;
+    const startUnixNs = firstSampleNs === null ? null : firstSampleNs - leadNs;
     if (startUnixNs === null) throw new UsageError(`${path} does not state when it was recorded: give --start`);
     const device = options.text('device');
     const deviceId = (device === '' ? `import-${recording.name}` : several ? `${device}-${recording.name}` : device).slice(0, 64);
-    const bootId = identityOf(recording, deviceId, startUnixNs);
-    const before = states.get(path, PACKET_MS);
-    const state = before?.bootId === bootId ? before : { bootId, startUnixNs: String(startUnixNs), packetMs: PACKET_MS, nextSeq: 0 };
+    const bootId = identityOf(recording, deviceId, startUnixNs, packetMs);
+    const before = states.find(path); // of the same boot: of the same samples, cut the same way
+    const state = before?.bootId === bootId ? before : { bootId, startUnixNs: String(startUnixNs), packetMs, nextSeq: 0 };
     const result = await replayRecording(
       recording,
       {
@@ -87,7 +107,7 @@ async function importOne(
         credential: options.required('key'),
         subject: options.text('subject') || recording.name,
         deviceId,
-        packetMs: PACKET_MS,
+        packetMs,
         speed: Infinity,
         startUnixNs,
         resume: state,
@@ -99,15 +119,16 @@ async function importOne(
       (reached) => states.set(path, reached),
     );
     if (result.done) {
-      states.set(path, { ...state, nextSeq: packetCount(recording, PACKET_MS), done: result.rejected === 0 });
+      states.set(path, { ...state, nextSeq: packetCount(recording, packetMs), done: result.rejected === 0 });
       await states.save();
     }
-    return { ...result, path, error: '' };
+    sayNotKept(path, [...(recording.notKept ?? []), ...left], console);
+    return { ...result, path, events: recording.events.length, error: '' };
   } catch (error) {
     // A file that cannot be read is one recording less; a service or a key that is not there is an end.
     const ofFile = error instanceof PipelineError && !error.code.startsWith('credential') && !notOfFile.has(error.code);
-    if (!several || !(ofFile || systemCode(error) === 'ENOENT')) throw error;
-    return { ...nothing, recording: path, path, error: error instanceof Error ? error.message : String(error) };
+    if (!several || !(ofFile || error instanceof RangeError || systemCode(error) === 'ENOENT')) throw error;
+    return { ...nothing, recording: path, path, events: 0, error: error instanceof Error ? error.message : String(error) };
   }
 }
 
@@ -131,13 +152,13 @@ const nothing: ReplayResult = {
 };
 
 function describe(result: Imported, console: Console): void {
-  const { recording, samples, elapsedSec, accepted, duplicates, rejected, subject, deviceId, error } = result;
+  const { recording, samples, events, channels, elapsedSec, accepted, duplicates, rejected, subject, deviceId, error } = result;
   if (error !== '') {
     console.err(`not imported: ${error}`);
     return;
   }
   console.out(
-    `${recording}: ${samples} samples in ${elapsedSec.toFixed(1)} s; ${accepted} packets new, ${duplicates} were there, ` +
+    `${recording}: ${channels.length === 0 ? 'no signals' : `${samples} samples`}, ${events} annotations in ${elapsedSec.toFixed(1)} s; ${accepted} packets new, ${duplicates} were there, ` +
       `${rejected} rejected; user ${subject}, device ${deviceId}${result.done ? '' : '; interrupted'}`,
   );
   if (result.firstRejection !== '') console.out(`  first: ${result.firstRejection}`);
@@ -162,16 +183,72 @@ async function withAnnotations(recording: Recording): Promise<Recording> {
   return { ...recording, events: [...recording.events, ...events] };
 }
 
-function startOf(recording: Recording): bigint | null {
-  return recording.startUnixSec === null ? null : BigInt(Math.round(recording.startUnixSec * 1e6)) * 1000n;
+/** Annotations may lie before the first sample and after the last one: device time 0 is then so much earlier that the samples stay on their
+ *  grids, and the packets go on after the samples.
+ *  @returns leadNs time from device time 0 to where it was before; left: what lies too far away, in words */
+function withRoomForEvents(recording: Recording): { recording: Recording; leadNs: bigint; left: string[] } {
+  const { channels, durationSec } = recording;
+  const stepSec = wholeSampleSeconds(channels.map(({ config }) => config.rateNanoHz));
+  const near = ({ atSec }: Recording['events'][number]): boolean =>
+    atSec >= (stepSec === null ? 0 : -EVENT_DISTANCE_SEC_MAX) && atSec <= durationSec + EVENT_DISTANCE_SEC_MAX;
+  const kept = recording.events.filter(near);
+  const left = recording.events
+    .filter((event) => !near(event))
+    .map(({ atSec, text }) => `annotation ${atSec < 0 ? `${-atSec} s before the start` : `at ${atSec} s`}: ${text}`);
+  const firstSec = kept.reduce((least, { atSec }) => Math.min(least, atSec), 0);
+  const leadSec = firstSec < 0 ? Math.ceil(-firstSec / stepSec!) * stepSec! : 0;
+  const events = leadSec === 0 ? kept : kept.map((event) => ({ ...event, atSec: roundNs(event.atSec + leadSec) }));
+  const lastSec = events.reduce((most, { atSec }) => Math.max(most, atSec), -1);
+  return {
+    recording: {
+      ...recording,
+      channels: leadSec === 0 ? channels : channels.map((channel) => ({ ...channel, startSec: channel.startSec + leadSec })),
+      // A packet holds what lies before its end: a little more for an event on the edge.
+      durationSec: Math.max(durationSec + leadSec, lastSec < 0 ? 0 : lastSec + 1e-3),
+      events,
+    },
+    leadNs: BigInt(leadSec) * 1_000_000_000n,
+    left,
+  };
 }
 
-/** A boot id that the same samples of the same device at the same time always get. */
-function identityOf(recording: Recording, deviceId: string, startUnixNs: bigint): string {
-  const hash = createHash('sha256').update(`${deviceId}\n${startUnixNs}\n`);
+/** Takes off what the addition of decimals leaves. */
+const roundNs = (sec: number): number => Math.round(sec * 1e9) / 1e9;
+
+/** Shortest time in whole seconds, up to an hour, in which every rate has whole samples; null when there is none. */
+function wholeSampleSeconds(rates: readonly number[]): number | null {
+  for (let sec = 1; sec <= 3600; sec++) if (rates.every((rate) => (rate * sec) % 1e9 === 0)) return sec;
+  return null;
+}
+
+/** Longer packets for slow signals, but not so long that blocks or events of one exceed the wire format's limits. */
+function packetMsFor({ channels, events }: Recording): number {
+  const codes = new Map(channels.map(({ config }) => [config.code, config.rateNanoHz / 1e9])); // stretches of a channel do not overlap
+  const samplesPerSec = [...codes.values()].reduce((sum, rate) => sum + rate, 0);
+  const slow = samplesPerSec === 0 ? PACKET_MS_MAX : 1000 * Math.floor(SLOW_PACKET_SAMPLES_MAX / samplesPerSec);
+  const packetMs = Math.min(PACKET_MS_MAX, Math.max(PACKET_MS_MIN, slow));
+  const counts = new Map<number, number>();
+  for (const { atSec } of events) {
+    const seq = Math.floor((atSec * 1000) / packetMs);
+    counts.set(seq, (counts.get(seq) ?? 0) + 1);
+  }
+  return [...counts.values()].some((count) => count > SLOW_PACKET_EVENTS_MAX) ? PACKET_MS_MIN : packetMs;
+}
+
+function sayNotKept(path: string, sentences: readonly string[], console: Console): void {
+  for (const sentence of sentences.slice(0, NOT_KEPT_LINES_MAX)) console.err(`${path}: not kept: ${withoutRefused(sentence)}`);
+  if (sentences.length > NOT_KEPT_LINES_MAX) console.err(`${path}: not kept: ${sentences.length - NOT_KEPT_LINES_MAX} more`);
+}
+
+/** A boot id that the same samples of the same device at the same time, cut the same way, always get. */
+function identityOf(recording: Recording, deviceId: string, startUnixNs: bigint, packetMs: number): string {
+  const cut = packetMs === PACKET_MS_MIN ? '' : `${packetMs}\n`;
+  const hash = createHash('sha256').update(`${deviceId}\n${startUnixNs}\n${cut}`);
   for (const { config, startSec, samples } of recording.channels) {
     hash.update(JSON.stringify([config, startSec]));
     hash.update(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength));
   }
+  // Of a file of annotations they are all there is.
+  if (recording.channels.length === 0) hash.update(JSON.stringify(recording.events));
   return hash.digest('hex').slice(0, 32);
 }

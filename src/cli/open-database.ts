@@ -22,6 +22,7 @@ export async function locateDatabase(console: Console, config: Config = readConf
   if (config.databaseUrl !== '') return { url: config.databaseUrl, where: 'DATABASE_URL', stop: async () => undefined };
   const running = runningEmbedded(config);
   if (running !== null) return { url: running, where: `embedded database of ${config.dataDir}, running`, stop: async () => undefined };
+  if (!hasDatabase(config)) console.err(`biosignal: no database in ${resolve(config.dataDir)} yet: a new one is made there`);
   const server = await startEmbeddedPostgres({
     dataDir: resolve(config.dataDir),
     onProgress: (message) => console.err(`biosignal: ${message}`),
@@ -29,9 +30,18 @@ export async function locateDatabase(console: Console, config: Config = readConf
   return { url: server.url, where: `embedded database of ${config.dataDir}, started for this command`, stop: () => server.stop() };
 }
 
-/** Opens the database, hands it to `use`, closes everything whatever happens. */
+/** Opens the database, hands it to `use`, closes everything whatever happens.
+ *  @throws PipelineError not_found where there is none: outside of the service's folder, a command would make an empty one and find nothing */
 export async function withDatabase<T>(console: Console, use: (database: Database) => Promise<T>): Promise<T> {
-  const address = await locateDatabase(console);
+  const config = readConfig(console.env);
+  if (!hasDatabase(config)) {
+    throw new PipelineError(
+      'not_found',
+      `no database in ${resolve(config.dataDir)}: run this in the folder of the service, or set BIO_DATA_DIR or DATABASE_URL; ` +
+        `'biosignal init' makes a new database`,
+    );
+  }
+  const address = await locateDatabase(console, config);
   try {
     const database = await openPatiently(address.url, { applicationName: 'biosignal cli', poolSizeMax: 4, statementTimeoutMs: 0 });
     try {

@@ -24,7 +24,7 @@ function recordingOf(rateHz: number, samples: Int32Array, startSec = 0): Recordi
     path: 'r',
     channels: [{ config, startSec, samples }],
     durationSec,
-    startUnixSec: null,
+    startUnixNs: null,
     annotationPath: null,
     events: [],
   };
@@ -88,6 +88,8 @@ test('names signals as recorders do', () => {
   expect(uniqueCode('ecg', 'V1', taken)).toBe('ecg.v1');
   expect(uniqueCode('ppg', 'PLETH', taken)).toBe('ppg.pleth');
   expect(uniqueCode('ecg', 'ECG', taken)).toBe('ecg');
+  // A code of our own stays as it is.
+  for (const code of ['other.fpz-cz', 'acc.x', 'ppg.green', 'temp.skin']) expect(uniqueCode(kindOfName(code, ''), code, taken)).toBe(code);
 });
 
 test('notes of a file that somebody else wrote are cleaned and cut to what a packet takes', () => {

@@ -2,7 +2,7 @@
 import type { Block, Event, Packet } from '../proto/packet-codec.ts';
 import { SCHEMA_VERSION } from '../proto/packet-codec.ts';
 import { gridTimeNs } from '../signal.ts';
-import { fitText } from '../text.ts';
+import { eventText } from './event-text.ts';
 import type { RecordedChannel, Recording } from './recording.ts';
 import { MISSING } from './recording.ts';
 
@@ -18,8 +18,6 @@ export type PacketizeOptions = Readonly<{
   /** Sends what the recording says happened as events with the code `annotation`. Default: not. */
   withEvents?: boolean;
 }>;
-
-const EVENT_BYTES_MAX = 256;
 
 /** Number of packets that cover the recording. */
 export function packetCount(recording: Recording, packetMs: number): number {
@@ -56,10 +54,10 @@ function eventsIn(recording: Recording, t0Ns: bigint, t1Ns: bigint): Event[] {
   const to = Number(t1Ns) / 1e9;
   return recording.events
     .filter(({ atSec }) => atSec >= from && atSec < to)
-    .map(({ atSec, text }) => ({
+    .map(({ atSec, text, durationSec }) => ({
       code: 'annotation',
       tOffsetNs: Math.round((atSec - from) * 1e9),
-      text: fitText(text, 'text', EVENT_BYTES_MAX),
+      text: eventText(text, durationSec),
     }));
 }
 

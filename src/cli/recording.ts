@@ -10,6 +10,7 @@ import { readBidmc, readE4, readSpc } from '../formats/recordings.ts';
 import type { E4Signal } from '../formats/recordings.ts';
 import { MISSING_SAMPLE, readRecord } from '../formats/wfdb.ts';
 import type { WfdbLead } from '../formats/wfdb.ts';
+import { channelKinds } from '../signal.ts';
 import type { ChannelConfig, ChannelKind } from '../signal.ts';
 import { fitText } from '../text.ts';
 
@@ -29,12 +30,14 @@ export type Recording = Readonly<{
   path: string;
   channels: readonly RecordedChannel[];
   durationSec: number;
-  /** When it was recorded, if the files say so. */
-  startUnixSec: number | null;
+  /** Unix ns of device time 0, if the files say when it was recorded. */
+  startUnixNs: bigint | null;
   /** Path of a reference annotation file beside it (.atr), or null. */
   annotationPath: string | null;
-  /** What the file says happened, s after the start. */
-  events: readonly Readonly<{ atSec: number; text: string }>[];
+  /** What the file says happened, s after the start; before it, or after the last sample, as well. */
+  events: readonly Readonly<{ atSec: number; text: string; durationSec?: number }>[];
+  /** What the file says and the service has no place for, one sentence each. */
+  notKept?: readonly string[];
 }>;
 
 const FILE_BYTES_MAX = 1024 * 1024 * 1024;
@@ -66,7 +69,7 @@ async function searchFolder(path: string, depthMax: number): Promise<string[]> {
   return found;
 }
 
-const isE4 = (folder: string): boolean => existsSync(join(folder, 'BVP.csv.gz'));
+const isE4 = (folder: string): boolean => ['BVP.csv.gz', 'BVP.csv'].some((file) => existsSync(join(folder, file)));
 
 export async function openRecording(path: string): Promise<Recording> {
   const file = basename(path);
@@ -91,7 +94,7 @@ async function openWfdb(path: string): Promise<Recording> {
   const codes = new Set<string>();
   const channels = record.leads.map((lead) => ({ config: wfdbChannel(lead, codes), startSec: 0, samples: lead.samples }));
   const annotationPath = existsSync(`${base}.atr`) ? `${base}.atr` : null;
-  return finish(record.name, path, channels, null, annotationPath);
+  return finish(record.name, path, channels, record.startUnixNs, annotationPath);
 }
 
 const ecgLeads = /^(ML?|MOD\.?)?(I|II|III|AVR|AVL|AVF|V[1-9]R?|V|MCL1|CM[2-5]|CC5|D[34])$/i;
@@ -112,6 +115,8 @@ function wfdbChannel(lead: WfdbLead, codes: Set<string>): ChannelConfig {
 /** What a signal measures, by the names that PhysioNet's and EDF's recorders use. */
 export function kindOfName(name: string, unit: string): ChannelKind {
   const text = name.trim().toLowerCase();
+  const spelled = channelKinds.find((kind) => text === kind || text.startsWith(`${kind}.`));
+  if (spelled !== undefined) return spelled;
   if (ecgLeads.test(name.trim()) || /ecg|ekg/.test(text)) return 'ecg';
   if (/pleth|ppg|bvp/.test(text)) return 'ppg';
   if (/resp|thor|abdo/.test(text)) return 'resp';
@@ -123,18 +128,24 @@ export function kindOfName(name: string, unit: string): ChannelKind {
   return 'other';
 }
 
-/** A channel code of the service's own spelling: kind and the name's letters and digits, unique within the recording. */
+/** A channel code of the service's own spelling: kind and the name's letters and digits, unique within the recording. A name that is such
+ *  a code already, as our own exports have, stays as it is. */
 export function uniqueCode(kind: ChannelKind, name: string, taken: Set<string>): string {
+  const base = codeBase(kind, name);
+  let code = base;
+  for (let i = 2; taken.has(code); i++) code = `${base}-${i}`;
+  taken.add(code);
+  return code;
+}
+
+function codeBase(kind: ChannelKind, name: string): string {
+  if (name.startsWith(`${kind}.`) && /^[a-z0-9][a-z0-9._-]{0,28}$/.test(name)) return name;
   const tail = name
     .toLowerCase()
     .replace(kind === 'ecg' ? /^ml?(?=ii+$)|ecg|ekg/g : /(?!)/, '')
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '');
-  const base = (tail === '' || tail === kind ? kind : `${kind}.${tail}`).slice(0, 29);
-  let code = base;
-  for (let i = 2; taken.has(code); i++) code = `${base}-${i}`;
-  taken.add(code);
-  return code;
+  return (tail === '' || tail === kind ? kind : `${kind}.${tail}`).slice(0, 29);
 }
 
 function ucum(unit: string): string {
@@ -149,9 +160,16 @@ async function openEdf(path: string): Promise<Recording> {
   if (isRejected(file)) throw new PipelineError(file.code, `${path}: ${file.detail}`);
   const codes = new Set<string>();
   const channels = file.signals.flatMap((signal) => edfChannels(file, signal, codes));
-  const events = file.annotations.map(({ onsetSec, text }) => ({ atSec: onsetSec, text }));
+  const labels = new Set(file.signals.map(({ label }) => `missing ${label}`)); // of our own writer: masked below
+  const events = file.annotations
+    .filter(({ text }) => !labels.has(text))
+    .map(({ onsetSec, durationSec, text }) => ({ atSec: onsetSec, text, ...(Number.isNaN(durationSec) ? {} : { durationSec }) }));
+  const notKept = file.signals.flatMap(({ label, transducer, prefilter }) => [
+    ...(transducer === '' ? [] : [`transducer of ${label}: ${transducer}`]),
+    ...(prefilter === '' ? [] : [`prefilter of ${label}: ${prefilter}`]),
+  ]);
   const name = basename(path).replace(/\.edf$/i, '');
-  return { ...finish(name, path, channels, Number.isNaN(file.startUnixSec) ? null : file.startUnixSec, null), events };
+  return { ...finish(name, path, channels, file.startUnixNs, null), events, notKept };
 }
 
 /** One recorded channel per stretch without a gap: an EDF+D file has several. */
@@ -159,7 +177,7 @@ function edfChannels(file: EdfFile, signal: EdfSignal, codes: Set<string>): Reco
   const { recordStartSec, recordDurationSec } = file;
   const { label, samplesPerRecord, samples, rateNanoHz, gain, baseline, unit } = signal;
   const kind = kindOfName(label, unit);
-  const code = uniqueCode(kind, label.replace(/^(ECG|EKG|EEG|EMG|Resp)\s+/i, ''), codes);
+  const code = uniqueCode(kind, plainLabel(label), codes);
   const config = { code, kind, rateNanoHz, gain, baseline: Math.round(baseline * 1e6) / 1e6, unit: ucum(unit), lead: label };
   const channels: RecordedChannel[] = [];
   for (let first = 0; first < recordStartSec.length;) {
@@ -173,6 +191,19 @@ function edfChannels(file: EdfFile, signal: EdfSignal, codes: Set<string>): Reco
     first = end;
   }
   return channels;
+}
+
+/** An EDF label without its type of signal. */
+export function plainLabel(label: string): string {
+  return label.replace(/^(ECG|EKG|EEG|EMG|Resp)\s+/i, '');
+}
+
+/** Is the lead the name that the channel was imported under, so that an import under this name makes the same code again?
+ *  @param name the lead as the format's reader takes it */
+export function isNamedByLead({ code, kind, lead }: ChannelConfig, name: string): boolean {
+  if (lead === '' || kindOfName(lead, '') !== kind) return false;
+  const base = codeBase(kind, name);
+  return code === base || code.replace(/-\d+$/, '') === base; // -2: the second of that name
 }
 
 /** Our own EDF writer names samples that it had to make up (see writeEdf). */
@@ -195,8 +226,7 @@ async function openCsv(path: string): Promise<Recording> {
     return { config: { ...config, code, unit: ucum(config.unit), lead: config.lead }, startSec: 0, samples };
   });
   const name = basename(path).replace(/\.(csv|tsv|txt)$/i, '');
-  const { startUnixNs } = table;
-  return finish(name, path, channels, startUnixNs === null ? null : Number(startUnixNs) / 1e9, null);
+  return finish(name, path, channels, table.startUnixNs, null);
 }
 
 async function readBounded(path: string): Promise<Buffer> {
@@ -278,7 +308,7 @@ function openE4(path: string): Recording {
     one('temp.skin', 'temp', 'Cel', 100, temp),
     ...['x', 'y', 'z'].map((axis, i) => one(`acc.${axis}`, 'acc', '[g]', 64, acc, i)),
   ];
-  return finish(name, path, channels, start, null);
+  return finish(name, path, channels, BigInt(Math.round(start * 1e6)) * 1000n, null);
 }
 
 /** Names of files are somebody else's: a packet has room for so many bytes of them, and for no control characters. */
@@ -290,7 +320,7 @@ function finish(
   name: string,
   path: string,
   found: readonly RecordedChannel[],
-  startUnixSec: number | null,
+  startUnixNs: bigint | null,
   annotationPath: string | null,
 ): Recording {
   const channels = found.map(({ config, ...rest }) => ({
@@ -303,7 +333,7 @@ function finish(
     path,
     channels,
     durationSec: Math.max(0, ...ends),
-    startUnixSec,
+    startUnixNs,
     annotationPath,
     events: [],
   };

@@ -23,11 +23,17 @@ export class StateFile {
     return new StateFile(path, states);
   }
 
+  /** @throws UsageError when it was begun with packets of another length */
   get(recording: string, packetMs: number): ReplayState | null {
-    const state = this.#states[recording];
-    if (state === undefined) return null;
-    if (state.packetMs !== packetMs) throw new UsageError(`${recording} was begun with --packet-ms ${state.packetMs}; go on with that`);
+    const state = this.find(recording);
+    if (state !== null && state.packetMs !== packetMs)
+      throw new UsageError(`${recording} was begun with --packet-ms ${state.packetMs}; go on with that`);
     return state;
+  }
+
+  /** As it was left, with packets of any length. */
+  find(recording: string): ReplayState | null {
+    return this.#states[recording] ?? null;
   }
 
   set(recording: string, state: ReplayState): void {

@@ -1,5 +1,4 @@
 /** `biosignal verify`: holds a ledger of what a client sent against what the database has, key by key and sample by sample. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gridIndex } from '../signal.ts';
 import type { ChannelConfig, Samples } from '../signal.ts';
 import { isRejected } from '../errors.ts';
@@ -9,6 +8,7 @@ import { SeqRanges } from '../storage/seq-ranges.ts';
 import type { Database } from '../storage/database.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE, UsageError } from './command.ts';
+import { waitForBacklog } from './backlog.ts';
 import { Ledger } from './ledger.ts';
 import type { LedgerEntry } from './ledger.ts';
 import { withDatabase } from './open-database.ts';
@@ -299,26 +299,4 @@ function bitsOf(samples: Samples): Int32Array {
 
 function channelId({ code, kind, rateNanoHz, gain, baseline, unit, lead }: ChannelConfig): string {
   return JSON.stringify([code, kind, rateNanoHz, gain, baseline, unit, lead]);
-}
-
-/** Packets are moved from the log to the tables within seconds. @returns false when some still wait */
-async function waitForBacklog(database: Database, timeoutMs: number, console: Console): Promise<boolean> {
-  // What was logged up to now: a service that goes on taking packets never has an empty log.
-  const { rows: log } = await database.pool.query<{ newest: number; done: number }>(
-    `select (select coalesce(max(batch_id), 0)::float8 from packet_log) as newest,
-       (select batch_id::float8 from packet_log_checkpoint) as done`,
-  );
-  const { newest, done } = log[0]!;
-  const progress = startProgress(console, 'the service moves packets to the tables', newest - done);
-  try {
-    for (const deadline = performance.now() + timeoutMs; ; await sleep(200, undefined, { signal: console.signal })) {
-      const { rows } = await database.pool.query<{ moved: number }>('select batch_id::float8 as moved from packet_log_checkpoint');
-      const { moved } = rows[0]!;
-      if (moved >= newest) return true;
-      if (performance.now() > deadline) return false;
-      progress.update(moved - done);
-    }
-  } finally {
-    progress.end();
-  }
 }

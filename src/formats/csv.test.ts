@@ -56,6 +56,43 @@ test('reads a table without times at a stated rate', () => {
   expect([...table.channels[0]!.samples]).toEqual([1, 2, 3]);
 });
 
+/** Rows of a table at a rate, their times written by `format`. */
+const tableOf = (header: string, hz: number, format: (ns: bigint) => string, n = 64): string =>
+  `${header}\n${Array.from({ length: n }, (_, i) => `${format(1_767_225_599_000_000_000n + BigInt(Math.round((i * 1e9) / hz)))};${i}`).join('\n')}\n`;
+const iso = (digits: number) => (ns: bigint) =>
+  `${new Date(Number(ns / 1_000_000_000n) * 1000).toISOString().slice(0, 19)}.${String(ns % 1_000_000_000n).padStart(9, '0').slice(0, digits)}`; // prettier-ignore
+
+test.each([
+  ['time', 512, (ns: bigint) => `${iso(6)(ns)}Z`],
+  ['time', 512, (ns: bigint) => iso(6)(ns).replace('T', ' ')],
+  ['timestamp', 2048, (ns: bigint) => `${iso(9)(ns)}+00:00`],
+  ['datetime', 2048, (ns: bigint) => iso(6)(ns)],
+  ['time', 256, (ns: bigint) => iso(6)(ns).replace(/^(\d+)-(\d+)-(\d+)T(.*)\.(\d+)$/, '$3.$2.$1 $4,$5')],
+  ['time', 250, (ns: bigint) => String(ns / 1_000_000n)],
+  ['time', 512, (ns: bigint) => String(ns / 1000n)],
+  ['time', 2048, (ns: bigint) => String(ns)],
+  ['time', 250, (ns: bigint) => `${ns / 1_000_000_000n},${String(ns % 1_000_000_000n).padStart(9, '0')}`],
+  ['time [ms]', 250, (ns: bigint) => String(ns / 1_000_000n)],
+])('%s at %d Hz, however its times are written: %s', (header, hz, format) => {
+  const table = read(tableOf(`${header};x`, hz, format));
+  expect(table.startUnixNs).toBe(1_767_225_599_000_000_000n);
+  expect(table.rateNanoHz).toBe(hz * 1e9);
+  expect([...table.channels[0]!.samples]).toEqual(Array.from({ length: 64 }, (_, i) => i));
+});
+
+test('offsets are applied, dates before 1970 and after 2100 are dates, the last of nine decimals counts', () => {
+  expect(read('time,x\n2026-01-01T01:59:59.123456789+02:00,1\n2026-01-01T02:00:00.123456789+02:00,2\n2026-01-01T02:00:01.123456789+02:00,3\n').startUnixNs).toBe(1_767_225_599_123_456_789n); // prettier-ignore
+  expect(read('time,x\n1950-01-01T00:00:00Z,1\n1950-01-01T00:00:01Z,1\n1950-01-01T00:00:02Z,1\n').startUnixNs).toBe(-631_152_000_000_000_000n); // prettier-ignore
+  expect(read('time,x\n2181-06-01 00:00:00,1\n2181-06-01 00:00:01,1\n2181-06-01 00:00:02,1\n').startUnixNs).toBe(BigInt(Date.UTC(2181, 5, 1)) * 1_000_000n); // prettier-ignore
+});
+
+test('decimal commas where the separator is no comma', () => {
+  const table = read('Time (s);EKG (mV);Temp\n0,000;0,125;36,6\n0,004;-0,5;\n0,008;1;36,7\n');
+  expect(table.rateNanoHz).toBe(250e9);
+  expect([...table.channels[0]!.samples]).toEqual([125, -500, 1000]);
+  expect([...table.channels[1]!.samples]).toEqual([366, MISSING, 367]);
+});
+
 test('left-out rows are gaps', () => {
   const table = read('time_ms,x\n0,1\n10,2\n20,3\n50,6\n60,7\n70,8\n80,9\n90,10\n100,11\n110,12\n120,13\n130,14\n');
   expect([...table.channels[0]!.samples.subarray(0, 7)]).toEqual([1, 2, 3, MISSING, MISSING, 6, 7]);
@@ -65,10 +102,16 @@ test.each([
   ['', 'no header'],
   ['1,2\n3,4\n', 'a header is needed'],
   ['time_s,x\n0,1\n1\n', 'fields'],
-  ['time_s,x\n0,1\nx,2\n', 'time'],
+  ['time_s,x\n0,1\nx,2\n', 'write ISO 8601'],
+  ['time,x\n03/04/2026 08:00:00,1\n', 'day/month or month/day'],
+  ['time,x\n08:00:00,1\n', 'has no date'],
+  ['time,x\n2026-02-30T08:00:00Z,1\n', 'write ISO 8601'],
+  ['time;x\n0;1,5\n1;1.234\n', 'with one point (or one comma'],
+  ['time;x\n0;1.234,5\n', 'thousands without a mark'],
+  [`time,x\n${Array.from({ length: 60 }, (_, i) => `${i === 15 ? 14 : i},1`).join('\n')}\n`, 'write times in order'],
   ['time_s,x\n0,1\n1,abc\n', 'no number'],
   ['time_s,x\n0,1\n5,1\n6,1\n60,1\n61,9\n300,2\n', 'evenly'],
-  ['x\n1\n', 'state the rate'],
+  ['x\n1\n', 'name the first column time'],
   ['# channel a {"kind":"nonsense"}\ntime_s,a\n0,1\n', 'kind'],
 ])('refuses %j and says why', (text, why) => {
   const table = parseCsv(text, options);

@@ -5,12 +5,16 @@
  *    # channel ecg.ii {"kind":"ecg","rate_nhz":250000000000,"gain":1000,"baseline":0,"unit":"mV","lead":"II"}
  *    time_ns,ecg.ii
  *    1700000000000000000,0.012
- *  Such a file reads back to the same digital samples. Read also: any table with a time column or a stated rate, separated by comma,
- *  semicolon or tab; its gains follow from the decimals that it writes. Files are untrusted: sizes are bounded, bad fields are Rejected. */
+ *  Such a file reads back to the same digital samples. Read also: any table with a time column first or a stated rate, separated by comma,
+ *  semicolon or tab; its gains follow from the decimals that it writes. Where the separator is no comma, decimals may have one.
+ *  Times: ISO 8601, d.m.Y, or numbers in the unit that the column names; where it names none, numbers from 1973 on are told apart by their
+ *  size (seconds, ms, us, ns since 1970) and smaller ones are seconds. Times without an offset are UTC; none is rounded above 1 ns.
+ *  Files are untrusted: sizes are bounded, bad fields are Rejected, and a refusal says what would be read. */
 import { rejected } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import { channelKinds } from '../signal.ts';
 import type { ChannelConfig, ChannelKind } from '../signal.ts';
+import { civilTimeNs } from './civil-time.ts';
 
 const COLUMN_COUNT_MAX = 256;
 const ROW_COUNT_MAX = 100_000_000;
@@ -94,7 +98,9 @@ function offsetNs(i: number, rateNanoHz: number): bigint {
 
 // ---- reading -------------------------------------------------------------------------------------------------------------------
 
-type Column = Readonly<{ name: string; values: number[]; decimals: { max: number } }>;
+/** How the numbers of a table are written; `mark` is the first decimal mark that was met. */
+type Decimals = { max: number; mark: '' | '.' | ',' };
+type Column = Readonly<{ name: string; values: number[]; decimals: Decimals }>;
 
 /** Parses a whole table. */
 export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Rejected {
@@ -120,8 +126,9 @@ export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Reje
   const separator = [',', ';', '\t'].reduce((best, mark) => (line!.split(mark).length > line!.split(best).length ? mark : best));
   const names = splitLine(line, separator);
   if (names.length > COLUMN_COUNT_MAX) return bad(`${names.length} columns, limit ${COLUMN_COUNT_MAX}`);
-  const timeUnit = timeUnitOf(names[0] ?? '');
-  const columns = names.slice(timeUnit === null ? 0 : 1).map((name): Column => ({ name, values: [], decimals: { max: 0 } }));
+  let timeUnit = timeUnitOf(names[0] ?? '');
+  const commas = separator !== ',';
+  const columns = names.slice(timeUnit === null ? 0 : 1).map((name): Column => ({ name, values: [], decimals: { max: 0, mark: '' } }));
   if (columns.length === 0) return bad('no column of values');
   if (names.every((name) => name !== '' && Number.isFinite(Number(name)))) return bad('the first line holds numbers: a header is needed');
 
@@ -133,14 +140,16 @@ export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Reje
     const fields = splitLine(line, separator);
     if (fields.length !== names.length) return bad(`line ${lineNo}: ${fields.length} fields, the header has ${names.length}`);
     if (timeUnit !== null) {
-      const timeNs = readTime(fields[0]!, timeUnit);
-      if (timeNs === null) return bad(`line ${lineNo}: time "${fields[0]!.slice(0, 32)}"`);
+      const field = commas ? fields[0]!.replace(/^([+-]?\d+),(\d+)$/, '$1.$2') : fields[0]!;
+      if (timeUnit === 'any') timeUnit = timeUnitOfField(field);
+      const timeNs = readTime(field, timeUnit);
+      if (timeNs === null) return bad(`line ${lineNo}: time "${field.slice(0, 32)}" ${timeHint(field)}`);
       times.push(timeNs);
     }
     for (const [i, column] of columns.entries()) {
-      const value = readValue(fields[timeUnit === null ? i : i + 1]!, column.decimals);
-      if (value === null)
-        return bad(`line ${lineNo}, ${column.name}: "${fields[timeUnit === null ? i : i + 1]!.slice(0, 32)}" is no number`);
+      const field = fields[timeUnit === null ? i : i + 1]!;
+      const value = readValue(field, column.decimals, commas);
+      if (value === null) return bad(`line ${lineNo}, ${column.name}: "${field.slice(0, 32)}" is no number${numberHint(field)}`);
       column.values.push(value);
     }
   }
@@ -157,7 +166,7 @@ function toTable(
   const rows = columns[0]!.values.length;
   const stated = described.get(columns[0]!.name)?.rateNanoHz ?? options.rateNanoHz ?? null;
   const rateNanoHz = stated ?? rateOf(times);
-  if (rateNanoHz === null) return bad(timeUnit === null ? 'no time column: state the rate' : 'the times of the rows are not evenly spaced');
+  if (rateNanoHz === null) return bad(timeUnit === null ? noTimeHint : unevenHint);
   const index = timeUnit === null ? null : gridRows(times, rateNanoHz);
   if (index !== null && 'rejected' in index) return index;
   const length = index === null ? rows : rows === 0 ? 0 : index[rows - 1]! + 1;
@@ -172,9 +181,10 @@ function toTable(
     }
     return { config, samples };
   });
-  // A time column that begins after 2000 is a wall clock; smaller ones count from the start of a recording.
+  // Numbers that begin after 2000 are a wall clock, as dates are; smaller ones count from the start of a recording.
   const first = times[0] ?? 0n;
-  return { startUnixNs: timeUnit !== null && first >= 946_684_800_000_000_000n ? first : null, rateNanoHz, channels };
+  const wallClock = times.length > 0 && (timeUnit === 'date' || first >= 946_684_800_000_000_000n);
+  return { startUnixNs: wallClock ? first : null, rateNanoHz, channels };
 }
 
 /** Row numbers on the sample grid, so that left-out rows are gaps. */
@@ -183,7 +193,12 @@ function gridRows(times: readonly bigint[], rateNanoHz: number): number[] | Reje
   const rows: number[] = [];
   for (const time of times) {
     const row = Number(((time - times[0]!) * rate + GRID / 2n) / GRID);
-    if (rows.length > 0 && row <= rows.at(-1)!) return bad(`row ${rows.length + 1}: its time does not come after the row before`);
+    if (rows.length > 0 && row <= rows.at(-1)!) {
+      const hz = rateNanoHz / 1e9;
+      return bad(
+        `row ${rows.length + 1}: its time does not come after the row before, at ${hz} Hz: write times in order, to the microsecond or finer`,
+      );
+    }
     // A single wrong time must not cost memory for the gap that it makes.
     if (row > 1_000_000 + 50 * times.length) return bad(`row ${rows.length + 1}: ${row} samples after the first, in ${times.length} rows`);
     rows.push(row);
@@ -219,36 +234,86 @@ function guessConfig({ name, values, decimals }: Column, rateNanoHz: number, opt
   return { code: title, kind, rateNanoHz, gain: 10 ** digits, baseline: 0, unit, lead: '' };
 }
 
-type TimeUnit = 'ns' | 'us' | 'ms' | 's' | 'iso';
+const noTimeHint =
+  'no time column: name the first column time (seconds, or ISO 8601 such as 2026-01-31T08:00:00.125Z), or describe the channels in ' +
+  'comments with their rate_nhz, as an export does';
+const unevenHint = 'the times of the rows are not evenly spaced: one table has one sampling rate; split tables of several, or resample';
+
+/** `any`: the first field tells. `date`: dates with a time of day. */
+type TimeUnit = 'ns' | 'us' | 'ms' | 's' | 'date' | 'any';
 
 function timeUnitOf(name: string): TimeUnit | null {
-  const match = /^(?:time|timestamp|t|ts|seconds)(?:[_ ]?[[(]?(ns|us|ms|s|sec)[\])]?)?$/i.exec(name.trim());
+  const match = /^(?:time|timestamp|date[ _/]?time|t|ts|seconds)(?:[_ ]?[[(]?(ns|us|µs|ms|s|sec|utc|iso)[\])]?)?$/i.exec(name.trim());
   if (match === null) return null;
   const unit = (match[1] ?? (/^seconds$/i.test(name) ? 's' : '')).toLowerCase();
-  return unit === 'ns' || unit === 'us' || unit === 'ms' ? unit : unit === '' && /stamp/i.test(name) ? 'iso' : 's';
+  if (unit === 'ns' || unit === 'us' || unit === 'ms') return unit;
+  return unit === 'µs' ? 'us' : unit === 's' || unit === 'sec' ? 's' : 'any';
+}
+
+/** Unix times since 1973 in s, ms, us and ns have no number in common. */
+function timeUnitOfField(field: string): TimeUnit {
+  if (/\d[-./:T]\d+[-./:]/.test(field)) return 'date';
+  const size = Math.abs(Number(field));
+  if (size >= 1e17) return 'ns';
+  if (size >= 1e14) return 'us';
+  return size >= 1e11 ? 'ms' : 's';
 }
 
 const nsPer = { ns: 1n, us: 1000n, ms: 1_000_000n, s: 1_000_000_000n } as const;
+const clock = String.raw`(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d{1,20})?))?\s*(Z|[+-]\d\d:?\d\d)?`;
+const isoTime = new RegExp(String.raw`^(\d{4})[-/](\d{1,2})[-/](\d{1,2})[T ]\s*${clock}$`, 'i');
+const dottedTime = new RegExp(String.raw`^(\d{1,2})\.(\d{1,2})\.(\d{4}),?[T ]\s*${clock}$`, 'i');
 
 /** Decimal text to ns without a detour over doubles: they hold Unix seconds to 0.2 µs only. */
 function readTime(field: string, unit: TimeUnit): bigint | null {
   const text = field.trim();
-  if (unit === 'iso' && /[T:]/.test(text)) {
-    const ms = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text.replace(' ', 'T')}Z`);
-    return Number.isNaN(ms) ? null : BigInt(ms) * 1_000_000n;
-  }
+  if (unit === 'date') return readDate(text);
   const match = /^([+-]?)(\d{1,20})(?:\.(\d{0,20}))?$/.exec(text);
   if (match === null) return null;
-  const scale = nsPer[unit === 'iso' ? 's' : unit];
+  const scale = nsPer[unit === 'any' ? 's' : unit];
   const fraction = (match[3] ?? '').slice(0, 9);
   const ns = BigInt(match[2]!) * scale + (fraction === '' ? 0n : (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length));
   return match[1] === '-' ? -ns : ns;
 }
 
-/** NaN for an empty field; null for what is no number. */
-function readValue(field: string, decimals: { max: number }): number | null {
-  const text = field.trim();
+function readDate(text: string): bigint | null {
+  const iso = isoTime.exec(text);
+  const match = iso ?? dottedTime.exec(text);
+  if (match === null) return null;
+  const [year, day] = iso === null ? [match[3], match[1]] : [match[1], match[3]];
+  const second = (match[6] ?? '0').replace(',', '.');
+  const civil = { year: Number(year), month: Number(match[2]), day: Number(day), hour: Number(match[4]), minute: Number(match[5]), second };
+  const ns = civilTimeNs(civil);
+  const offset = /^([+-])(\d\d):?(\d\d)$/.exec(match[7] ?? '');
+  if (ns === null || offset === null) return ns;
+  const offsetNs = BigInt(Number(offset[2]) * 60 + Number(offset[3])) * 60n * nsPer.s;
+  return offset[1] === '-' ? ns + offsetNs : ns - offsetNs;
+}
+
+function timeHint(field: string): string {
+  if (/^\s*\d{1,2}\/\d{1,2}\/\d{2,4}/.test(field))
+    return 'may be day/month or month/day: write 2026-01-31T08:00:00.125Z or 31.01.2026 08:00:00';
+  if (/^\s*\d{1,2}:\d\d/.test(field)) return 'has no date: write 2026-01-31T08:00:00.125Z, or seconds since the start';
+  return 'is not read: write ISO 8601 (2026-01-31T08:00:00.125Z), 31.01.2026 08:00:00, or numbers (s; ms, us or ns in a column time_ms …)';
+}
+
+function numberHint(field: string): string {
+  if (/^\s*[+-]?\d[\d.,']*\d\s*$/.test(field))
+    return ': write decimals with one point (or one comma, in all rows), thousands without a mark';
+  return ': leave missing values empty';
+}
+
+/** NaN for an empty field; null for what is no number. @param commas may decimals have one: the separator is another */
+function readValue(field: string, decimals: Decimals, commas: boolean): number | null {
+  let text = field.trim();
   if (text === '' || text === 'NaN' || text === 'nan' || text === 'NA') return Number.NaN;
+  const mark = text.includes('.') ? '.' : commas && text.includes(',') ? ',' : '';
+  if (mark !== '') {
+    // 1,234 beside 1.5 is a thousand, or a mistake: not to be guessed.
+    if (decimals.mark !== '' && decimals.mark !== mark) return null;
+    decimals.mark = mark;
+    if (mark === ',') text = text.replace(',', '.');
+  }
   if (text.length > 40 || !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/.test(text)) return null;
   const value = Number(text);
   if (!Number.isFinite(value)) return null;

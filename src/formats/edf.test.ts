@@ -15,7 +15,7 @@ function read(bytes: Uint8Array): EdfFile {
 const wave = (n: number, scale: number): Int32Array => Int32Array.from({ length: n }, (_, i) => Math.round(scale * Math.sin(i / 7)));
 
 const example = (more: Partial<EdfToWrite> = {}): EdfToWrite => ({
-  startUnixSec: Date.UTC(2026, 10, 21, 3, 4, 5) / 1000,
+  startUnixNs: BigInt(Date.UTC(2026, 10, 21, 3, 4, 5)) * 1_000_000n,
   missing: MISSING,
   signals: [
     { label: 'ECG II', unit: 'mV', rateNanoHz: 360e9, gain: 200, baseline: 0, samples: wave(3600, 1000) },
@@ -33,7 +33,7 @@ test('what is written reads back sample by sample, with times, scales and annota
   const { bytes, rescaled, gainError } = writeEdf(source);
   const file = read(bytes);
   expect(file.variant).toBe('edf+c');
-  expect(file.startUnixSec).toBe(source.startUnixSec);
+  expect(file.startUnixNs).toBe(source.startUnixNs);
   expect(file.recording).toContain('Startdate 21-NOV-2026');
   expect(file.signals.map(({ label, unit, fs }) => [label, unit, fs])).toEqual([
     ['ECG II', 'mV', 360],
@@ -98,11 +98,34 @@ test('whole missing records make the file discontinuous, shorter gaps are named 
 });
 
 test('the fraction of the first second is kept', () => {
-  const source = example({ startUnixSec: 1_700_000_000.125 });
+  const source = example({ startUnixNs: 1_700_000_000_125_000_100n });
   const file = read(writeEdf(source).bytes);
-  expect(file.startUnixSec).toBe(1_700_000_000.125);
+  expect(file.startUnixNs).toBe(1_700_000_000_125_000_100n);
   expect([...file.recordStartSec.subarray(0, 3)]).toEqual([0, 1, 2]);
   expect(file.annotations).toEqual(source.annotations);
+});
+
+test.each([
+  ['1900-01-01T00:00:00Z', '01.01.yy'],
+  ['1969-07-20T20:17:40Z', '20.07.yy'],
+  ['1989-04-24T16:13:00Z', '24.04.89'],
+  ['2084-12-31T23:59:59Z', '31.12.84'],
+  ['2181-06-01T08:00:00Z', '01.06.yy'],
+  ['2199-12-31T23:59:59Z', '31.12.yy'],
+])('a start of %s is kept', (iso, written) => {
+  const startUnixNs = BigInt(Date.parse(iso)) * 1_000_000n + 250_000_100n;
+  const { bytes } = writeEdf(example({ startUnixNs }));
+  expect(String.fromCharCode(...bytes.subarray(168, 176))).toBe(written);
+  expect(read(bytes).startUnixNs).toBe(startUnixNs);
+});
+
+test('an unknown start stays unknown', () => {
+  expect(read(writeEdf(example({ startUnixNs: null })).bytes).startUnixNs).toBeNull();
+});
+
+test('annotations without signals are a file of one record', () => {
+  const file = read(writeEdf(example({ signals: [] })).bytes);
+  expect([file.signals, file.annotations]).toEqual([[], example().annotations]);
 });
 
 test('records as long as fractional rates need', () => {

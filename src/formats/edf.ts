@@ -6,13 +6,18 @@
  *  Written: EDF+C, and EDF+D where the samples have gaps. */
 import { rejected } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
+import { civilTimeNs, isCivilTime } from './civil-time.ts';
 
 const SIGNAL_COUNT_MAX = 512;
 const RECORD_COUNT_MAX = 10_000_000;
 const SAMPLES_PER_RECORD_MAX = 1_000_000;
 const ANNOTATION_COUNT_MAX = 1_000_000;
 const ANNOTATIONS_LABEL = 'EDF Annotations';
+const SECOND_NS = 1_000_000_000n;
 const RATE_MAX = 1_000_000; // Hz
+/** Years that two digits stand for. */
+const YEAR_SHORT_MIN = 1985;
+const YEAR_SHORT_MAX = 2084;
 
 /** One ordinary signal. physical = (digital - baseline) / gain. */
 export type EdfSignal = Readonly<{
@@ -43,8 +48,9 @@ export type EdfFile = Readonly<{
   variant: 'edf' | 'edf+c' | 'edf+d';
   patient: string;
   recording: string;
-  /** Start of the first record: local time of the recorder, taken as UTC, with its fraction in EDF+. NaN without a valid date. */
-  startUnixSec: number;
+  /** Unix ns of the start of the first record: local time of the recorder, taken as UTC, with its fraction in EDF+. Null without a valid
+   *  date from 1900 to 2199. */
+  startUnixNs: bigint | null;
   recordDurationSec: number;
   /** Start of every data record after the start of the first, s. */
   recordStartSec: Float64Array;
@@ -104,12 +110,13 @@ export function parseEdf(bytes: Uint8Array): EdfFile | Rejected {
   }
   if (variant === 'edf+d' && !timeKept) return bad('EDF+D without a signal "EDF Annotations"');
   const fraction = recordStartSec[0] ?? 0; // the header's time is in whole seconds
+  const startNs = startTime(ascii(168, 8), ascii(176, 8), ascii(88, 80));
   for (let i = 0; i < recordStartSec.length; i++) recordStartSec[i] = roundNs(recordStartSec[i]! - fraction);
   return {
     variant,
     patient: ascii(8, 80),
     recording: ascii(88, 80),
-    startUnixSec: startTime(ascii(168, 8), ascii(176, 8), ascii(88, 80)) + fraction,
+    startUnixNs: withFraction(startNs, fraction),
     recordDurationSec,
     recordStartSec,
     signals,
@@ -195,16 +202,21 @@ function readAnnotations(bytes: Uint8Array, place: Place, starts: Float64Array |
   return null;
 }
 
-/** dd.mm.yy hh.mm.ss; EDF+ has the full year in "Startdate dd-MMM-yyyy". */
-function startTime(date: string, time: string, recording: string): number {
-  const d = /^(\d\d)\.(\d\d)\.(\d\d)$/.exec(date);
+function withFraction(startNs: bigint | null, fraction: number): bigint | null {
+  const exact = startNs === null ? null : startNs + BigInt(Math.round(fraction * 1e9));
+  return exact !== null && isCivilTime(exact) ? exact : null;
+}
+
+/** dd.mm.yy hh.mm.ss; EDF+ has the full year in "Startdate dd-MMM-yyyy", and the letters yy in the date after 2084. */
+function startTime(date: string, time: string, recording: string): bigint | null {
+  const d = /^(\d\d)\.(\d\d)\.(\d\d|yy)$/i.exec(date);
   const t = /^(\d\d)\.(\d\d)\.(\d\d)$/.exec(time);
-  if (d === null || t === null) return Number.NaN;
+  if (d === null || t === null) return null;
+  if (/Startdate X( |$)/.test(recording)) return null; // the date is not known, whatever stands in its place
   const stated = /Startdate \d\d-[A-Z]{3}-(\d{4})/.exec(recording)?.[1];
   const short = Number(d[3]);
-  const year = stated === undefined ? (short >= 85 ? 1900 : 2000) + short : Number(stated);
-  const ms = Date.UTC(year, Number(d[2]) - 1, Number(d[1]), Number(t[1]), Number(t[2]), Number(t[3]));
-  return new Date(ms).getUTCDate() === Number(d[1]) ? ms / 1000 : Number.NaN;
+  const year = stated === undefined ? (short >= YEAR_SHORT_MIN % 100 ? 1900 : 2000) + short : Number(stated); // NaN, of yy: no date
+  return civilTimeNs({ year, month: Number(d[2]), day: Number(d[1]), hour: Number(t[1]), minute: Number(t[2]), second: t[3]! });
 }
 
 // ---- writing -------------------------------------------------------------------------------------------------------------------
@@ -224,8 +236,8 @@ export type EdfSignalToWrite = Readonly<{
 }>;
 
 export type EdfToWrite = Readonly<{
-  /** Its fraction of a second is kept as the onset of the first record, as EDF+ does. Negative or NaN: 1985-01-01, EDF+'s unknown date. */
-  startUnixSec: number;
+  /** Its fraction of a second is kept as the onset of the first record, as EDF+ does. Null: 1985-01-01, EDF+'s unknown date. */
+  startUnixNs: bigint | null;
   signals: readonly EdfSignalToWrite[];
   annotations?: readonly EdfAnnotation[];
   /** The value that stands for a missing sample in `samples`. */
@@ -248,12 +260,13 @@ export type EdfWritten = Readonly<{
  *  @throws RangeError on rates that no record length up to 60 s makes whole, and on texts that the format cannot carry */
 export function writeEdf(file: EdfToWrite): EdfWritten {
   const { signals, missing } = file;
-  const durationSec = recordDuration(signals.map(({ rateNanoHz }) => rateNanoHz));
+  // Without signals: one record of 0 s that holds the annotations, as the specification of EDF+ has it.
+  const durationSec = signals.length === 0 ? 0 : recordDuration(signals.map(({ rateNanoHz }) => rateNanoHz));
   const widths = signals.map(({ rateNanoHz }) => Math.round((rateNanoHz * durationSec) / 1e9));
   const recordTotal = Math.max(0, ...signals.map(({ samples }, i) => Math.ceil(samples.length / widths[i]!)));
   const annotations = [...(file.annotations ?? [])];
   const scales = signals.map((signal) => chooseScale(signal, missing));
-  const kept: number[] = [];
+  const kept: number[] = signals.length === 0 ? [0] : [];
   for (let record = 0; record < recordTotal; record++) {
     if (signals.some(({ samples }, i) => hasSample(samples, record * widths[i]!, (record + 1) * widths[i]!, missing))) kept.push(record);
   }
@@ -261,7 +274,8 @@ export function writeEdf(file: EdfToWrite): EdfWritten {
   for (const [i, signal] of signals.entries()) {
     annotations.push(...missingStretches(signal, widths[i]!, recordTotal, durationSec, keptSet, missing));
   }
-  const fraction = file.startUnixSec >= 0 ? Math.round((file.startUnixSec % 1) * 1e6) / 1e6 : 0;
+  const startNs = file.startUnixNs ?? 0n;
+  const fraction = Number(startNs - wholeSeconds(startNs) * SECOND_NS) / 1e9;
   const lists = distribute(annotations, kept, durationSec, fraction);
   const listBytes = Math.max(32, ...lists.map((list) => list.length));
   const listWidth = Math.ceil(listBytes / 2);
@@ -405,12 +419,13 @@ function header(
   listWidth: number,
   headerBytes: number,
 ): Uint8Array {
-  const start = new Date(file.startUnixSec >= 0 ? Math.floor(file.startUnixSec) * 1000 : Date.UTC(1985, 0, 1));
+  const known = file.startUnixNs !== null;
+  const start = new Date(file.startUnixNs === null ? Date.UTC(1985, 0, 1) : Number(wholeSeconds(file.startUnixNs)) * 1000);
   const two = (value: number): string => String(value).padStart(2, '0');
   const month = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'][start.getUTCMonth()]!;
   const day = two(start.getUTCDate());
   const year = start.getUTCFullYear();
-  const known = file.startUnixSec >= 0;
+  const yy = year < YEAR_SHORT_MIN || year > YEAR_SHORT_MAX ? 'yy' : two(year % 100);
   const word = (text: string | undefined): string => (text === undefined || text === '' ? 'X' : text.replace(/[^\x21-\x7e]/g, '_'));
   let text = '';
   const put = (value: string, width: number): void => {
@@ -421,7 +436,7 @@ function header(
   put('0', 8);
   put(`${word(file.patientCode)} X X X`, 80);
   put(`Startdate ${known ? `${day}-${month}-${year}` : 'X'} X X ${word(file.equipment)}`, 80);
-  put(`${day}.${two(start.getUTCMonth() + 1)}.${two(year % 100)}`, 8);
+  put(`${day}.${two(start.getUTCMonth() + 1)}.${yy}`, 8);
   put(`${two(start.getUTCHours())}.${two(start.getUTCMinutes())}.${two(start.getUTCSeconds())}`, 8);
   put(String(headerBytes), 8);
   put(contiguous ? 'EDF+C' : 'EDF+D', 44);
@@ -443,6 +458,11 @@ function header(
   each(8, (_signal, _scale, i) => String(widths[i]), String(listWidth));
   each(32, () => '', '');
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
+}
+
+/** Whole seconds since 1970, rounded down before it too. */
+function wholeSeconds(unixNs: bigint): bigint {
+  return unixNs / SECOND_NS - (unixNs % SECOND_NS < 0n ? 1n : 0n);
 }
 
 /** Takes off what the subtraction of decimals leaves. */

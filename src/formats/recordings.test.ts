@@ -43,6 +43,16 @@ describe('recordings', () => {
     expect([ibi.timeSec[0], ibi.ibiSec[0]]).toEqual([35.484375, 0.890625]);
   });
 
+  test('reads an Empatica folder of plain CSV without heart rate and IBI; names a sensor that is missing', () => {
+    mkdirSync(join(dir, 'plain'));
+    for (const file of ['BVP', 'EDA', 'TEMP']) put(`plain/${file}.csv`, '1644226061.000000\n4.000000\n28.39\n28.41\n');
+    expect(() => readE4(dir, 'plain')).toThrow(/plain: an Empatica folder without ACC\.csv or ACC\.csv\.gz/);
+    put('plain/ACC.csv', '1644226061.0, 1644226061.0, 1644226061.0\n32.0, 32.0, 32.0\n-2,43,64\n');
+    expect(listE4(dir)).toContain('plain');
+    const { bvp, hr, ibi } = readE4(dir, 'plain');
+    expect([bvp.fs, hr, ibi.timeSec.length]).toEqual([4, null, 0]);
+  });
+
   test('says which file has another layout; lists nothing where there is nothing', () => {
     put('bidmc_11_Signals.csv.gz', 'Time [s], II\n0,1\n');
     expect(() => readBidmc(dir, 'bidmc_11')).toThrow(/bidmc_11: no PLETH/);

@@ -1,4 +1,5 @@
-/** Readers of the recordings in the shared data folder: BIDMC, IEEE SPC 2015 and Stress-Predict (Empatica E4), all as gzipped CSV.
+/** Readers of the recordings in the shared data folder: BIDMC, IEEE SPC 2015 and Stress-Predict (Empatica E4), all as gzipped CSV, and of
+ *  Empatica E4 folders as their maker hands them out, as plain CSV.
  *  They feed the accuracy report, the replay command and tests. Each reads one recording whole into Float64Array columns.
  *  Missing or empty fields become NaN; a file of another layout throws a RangeError that names it. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -44,9 +45,9 @@ export type E4Recording = Readonly<{
   acc: E4Signal;
   /** Skin temperature, °C, 4 Hz. */
   temp: E4Signal;
-  /** The device's own heart rate, bpm, 1 Hz. */
-  hr: E4Signal;
-  /** The device's own inter-beat intervals: seconds since bvp's start, and the interval in s. */
+  /** The device's own heart rate, bpm, 1 Hz; null where the folder has none. */
+  hr: E4Signal | null;
+  /** The device's own inter-beat intervals: seconds since bvp's start, and the interval in s; empty where the folder has none. */
   ibi: Readonly<{ timeSec: Float64Array; ibiSec: Float64Array }>;
 }>;
 
@@ -96,27 +97,38 @@ export function readSpc(dir: string, name: string): SpcRecording {
 export function listE4(dir: string): string[] {
   if (!existsSync(dir)) return [];
   return readdirSync(dir, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && existsSync(join(dir, entry.name, 'BVP.csv.gz')))
+    .filter((entry) => entry.isDirectory() && e4Path(dir, entry.name, 'BVP') !== null)
     .map((entry) => entry.name)
     .toSorted();
 }
 
 /** Reads the sensors of one Empatica E4 folder. */
 export function readE4(dir: string, name: string): E4Recording {
-  const at = (file: string): string => join(dir, name, file);
-  const ibi = readTable(at('IBI.csv.gz'), true);
+  const at = (sensor: string): string => {
+    const path = e4Path(dir, name, sensor);
+    if (path === null) throw new RangeError(`${join(dir, name)}: an Empatica folder without ${sensor}.csv or ${sensor}.csv.gz`);
+    return path;
+  };
+  const ibiPath = e4Path(dir, name, 'IBI');
+  const ibi = ibiPath === null ? [] : readTable(ibiPath, true).columns;
+  const hrPath = e4Path(dir, name, 'HR');
   return {
     name,
-    bvp: readE4Signal(at('BVP.csv.gz'), 1),
-    eda: readE4Signal(at('EDA.csv.gz'), 1),
-    acc: readE4Signal(at('ACC.csv.gz'), 64),
-    temp: readE4Signal(at('TEMP.csv.gz'), 1),
-    hr: readE4Signal(at('HR.csv.gz'), 1),
+    bvp: readE4Signal(at('BVP'), 1),
+    eda: readE4Signal(at('EDA'), 1),
+    acc: readE4Signal(at('ACC'), 64),
+    temp: readE4Signal(at('TEMP'), 1),
+    hr: hrPath === null ? null : readE4Signal(hrPath, 1),
     ibi: {
-      timeSec: ibi.columns[0] ?? new Float64Array(0),
-      ibiSec: ibi.columns[1] ?? new Float64Array(0),
+      timeSec: ibi[0] ?? new Float64Array(0),
+      ibiSec: ibi[1] ?? new Float64Array(0),
     },
   };
+}
+
+/** Gzipped or plain; null where there is neither. */
+function e4Path(dir: string, name: string, sensor: string): string | null {
+  return [`${sensor}.csv.gz`, `${sensor}.csv`].map((file) => join(dir, name, file)).find((path) => existsSync(path)) ?? null;
 }
 
 /** @param lsbPerUnit the file's values are divided by it */

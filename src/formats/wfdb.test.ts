@@ -62,6 +62,25 @@ describe('header', () => {
     expect(h.signals[1]).toMatchObject({ gain: 200, baseline: 1024, unit: 'mV', name: 'signal 1', checksum: null });
   });
 
+  test.each([
+    ['12:00:00 01/02/1975', Date.UTC(1975, 1, 1, 12)],
+    ['1:2:3.5 31/12/1999', Date.UTC(1999, 11, 31, 1, 2, 3, 500)],
+    ['17:30:54.123 07/12/2112', Date.UTC(2112, 11, 7, 17, 30, 54, 123)],
+    ['12:00:00', null],
+    ['12:00:00 31/02/1999', null],
+    ['12:00:00 01/01/1899', null],
+    ['25:00:00 01/01/1999', null],
+  ])('base time and date "%s" are the start, in UTC', (base, ms) => {
+    const expected = ms === null ? null : BigInt(ms) * 1_000_000n;
+    expect(header(`r 0 360 10 ${base}\n`).startUnixNs).toBe(expected);
+  });
+
+  test('a comment with the start to the nanosecond goes before them; a gain may be negative', () => {
+    const h = header('r 1 360 10 12:00:00 01/02/1975\nr.dat 16 -200(3)/mV\n# start_unix_ns 1767225599123456789\n');
+    expect(h.startUnixNs).toBe(1_767_225_599_123_456_789n);
+    expect(h.signals[0]).toMatchObject({ gain: -200, baseline: 3 });
+  });
+
   it.each([
     ['', 'record name'],
     ['r/3 2 360 10', 'multi-segment'],
@@ -81,7 +100,7 @@ describe('header', () => {
     ['r 1 360 10\n~ 0', 'plain name'],
     ['r 1 360 10\nr.dat 9', 'format'],
     ['r 1 360 10\nr.dat 16x0', 'out of range'],
-    ['r 1 360 10\nr.dat 16 -5', 'gain'],
+    ['r 1 360 10\nr.dat 16 --5', 'gain'],
     ['r 1 360 10\nr.dat 16 1e999', 'gain'],
     ['r 3 360 10\na.dat 16\nb.dat 16\na.dat 16', 'returns'],
     ['r 2 360 10\na.dat 16\na.dat 212', 'two formats'],

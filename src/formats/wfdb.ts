@@ -12,6 +12,7 @@ import { open, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { isRejected, PipelineError, rejected } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
+import { civilTimeNs, isCivilTime } from './civil-time.ts';
 
 /** A sample that the recorder marked as missing (each format has its own smallest number for it). */
 export const MISSING_SAMPLE = -2_147_483_648;
@@ -66,6 +67,9 @@ export type WfdbHeader = Readonly<{
   frameCount: number;
   /** `HH:MM:SS DD/MM/YYYY` as written, or empty. */
   baseTime: string;
+  /** Unix ns of the first sample: of the comment `start_unix_ns`, as our own exports write it, else of base time and date, taken as UTC.
+   *  Null where the header has no date, or one outside of 1900 to 2199. */
+  startUnixNs: bigint | null;
   signals: readonly WfdbSignal[];
   comments: readonly string[];
 }>;
@@ -88,6 +92,8 @@ export type WfdbRecord = Readonly<{
   /** Frame rate in Hz, that of every lead with one sample per frame. */
   fs: number;
   rateNanoHz: number;
+  /** See WfdbHeader. */
+  startUnixNs: bigint | null;
   leads: readonly WfdbLead[];
   comments: readonly string[];
 }>;
@@ -134,7 +140,8 @@ export async function readRecord(path: string): Promise<WfdbRecord> {
     leads.push(...orThrow(decodeGroup(bytes, group, header), join(folder, group[0]!.file)));
     first = end;
   }
-  return { name: header.name, fs: header.fs, rateNanoHz: nanoHz(header.fs), leads, comments: header.comments };
+  const { name, fs, startUnixNs, comments } = header;
+  return { name, fs, rateNanoHz: nanoHz(fs), startUnixNs, leads, comments };
 }
 
 /** Reads an annotation file whole.
@@ -192,7 +199,26 @@ export function parseHeader(text: string): WfdbHeader | Rejected {
     }
     signals.push(signal);
   }
-  return { name, fs, frameCount, baseTime: record.slice(4, 6).join(' '), signals, comments };
+  const baseTime = record.slice(4, 6).join(' ');
+  return { name, fs, frameCount, baseTime, startUnixNs: startOf(baseTime, comments), signals, comments };
+}
+
+function startOf(baseTime: string, comments: readonly string[]): bigint | null {
+  for (const comment of comments) {
+    const exact = /^start_unix_ns (-?\d{1,19})$/.exec(comment)?.[1];
+    if (exact !== undefined && isCivilTime(BigInt(exact))) return BigInt(exact);
+  }
+  const match = /^(\d{1,2}):(\d{1,2}):(\d{1,2}(?:\.\d{1,12})?) (\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(baseTime);
+  if (match === null) return null;
+  const [, hour, minute, second, day, month, year] = match;
+  return civilTimeNs({
+    year: Number(year),
+    month: Number(month),
+    day: Number(day),
+    hour: Number(hour),
+    minute: Number(minute),
+    second: second!,
+  });
 }
 
 function parseSignalLine(line: string, i: number): WfdbSignal | Rejected {
@@ -211,7 +237,7 @@ function parseSignalLine(line: string, i: number): WfdbSignal | Rejected {
 
   const scale = /^([0-9.eE+-]+)(?:\((-?\d+)\))?(?:\/(\S{1,32}))?$/.exec(field[2] ?? String(DEFAULT_GAIN));
   const gain = decimal(scale?.[1]);
-  if (scale === null || gain === null || gain < 0) return bad(`signal ${i}: gain "${short(field[2])}" is malformed`);
+  if (scale === null || gain === null) return bad(`signal ${i}: gain "${short(field[2])}" is malformed`);
   const adcResolution = field[3] === undefined ? formats[format].bits : integer(field[3], 0, 32);
   const adcZero = field[4] === undefined ? 0 : integer(field[4], -2_147_483_648, 2_147_483_647);
   if (adcResolution === null || adcZero === null) return bad(`signal ${i}: ADC resolution or zero is malformed`);
@@ -389,7 +415,14 @@ export function parseAnnotations(bytes: Uint8Array): AnnotationFile | Rejected {
 
 export type LeadToWrite = Readonly<{ name: string; gain: number; baseline: number; unit: string; samples: Int32Array }>;
 
-export type RecordToWrite = Readonly<{ name: string; fs: number; leads: readonly LeadToWrite[]; comments?: readonly string[] }>;
+export type RecordToWrite = Readonly<{
+  name: string;
+  fs: number;
+  leads: readonly LeadToWrite[];
+  comments?: readonly string[];
+  /** Unix ns of the first sample: written as base time (to the ms, as header(5) has it) and date, and exactly as the comment `start_unix_ns`. */
+  startUnixNs?: bigint;
+}>;
 
 /** Writes NAME.hea and NAME.dat into a folder, replacing them whole.
  *  @throws RangeError as encodeRecord does */
@@ -410,7 +443,8 @@ export function encodeRecord(record: RecordToWrite, format: 16 | 212 = 16): Read
   const { bits, missing } = formats[format];
   const limit = 2 ** (bits - 1) - 1;
   const flat = new Int32Array(n * leads.length);
-  const lines = [`${name} ${leads.length} ${plainDecimal(fs)} ${n}`];
+  const start = record.startUnixNs === undefined ? '' : ` ${baseTimeOf(record.startUnixNs)}`;
+  const lines = [`${name} ${leads.length} ${plainDecimal(fs)} ${n}${start}`];
   for (const [column, lead] of leads.entries()) {
     if (lead.samples.length !== n) throw new RangeError(`lead ${lead.name}: ${lead.samples.length} samples, the first has ${n}`);
     if (!(lead.gain > 0) || !Number.isInteger(lead.baseline)) throw new RangeError(`lead ${lead.name}: gain or baseline`);
@@ -427,8 +461,16 @@ export function encodeRecord(record: RecordToWrite, format: 16 | 212 = 16): Read
     const scale = `${plainDecimal(lead.gain)}(${lead.baseline})/${lead.unit.replace(/\s/g, '_') || 'NU'}`;
     lines.push(`${name}.dat ${format} ${scale} ${bits} 0 ${first} ${checksum} 0 ${lead.name.replace(/[\r\n]/g, ' ')}`);
   }
+  if (record.startUnixNs !== undefined) lines.push(`# start_unix_ns ${record.startUnixNs}`);
   for (const comment of record.comments ?? []) lines.push(`# ${comment.replace(/[\r\n]/g, ' ')}`);
   return { hea: Buffer.from(`${lines.join('\n')}\n`, 'latin1'), dat: encodeSamples(flat, format) };
+}
+
+/** `HH:MM:SS.mmm DD/MM/YYYY` */
+function baseTimeOf(unixNs: bigint): string {
+  const ms = unixNs / 1_000_000n - (unixNs % 1_000_000n < 0n ? 1n : 0n);
+  const [date = '', time = ''] = new Date(Number(ms)).toISOString().slice(0, -1).split('T');
+  return `${time.replace(/\.000$/, '')} ${date.split('-').toReversed().join('/')}`;
 }
 
 function encodeSamples(flat: Int32Array, format: 16 | 212): Uint8Array {

@@ -4,10 +4,14 @@ import { join } from 'node:path';
 import { writeEdf } from '../../formats/edf.ts';
 import type { EdfAnnotation } from '../../formats/edf.ts';
 import type { ChannelConfig } from '../../signal.ts';
-import { MISSING } from '../recording.ts';
+import { readEventText } from '../event-text.ts';
+import { isNamedByLead, MISSING, plainLabel } from '../recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
-/** @param startNs Unix ns of the columns' first sample  @returns path of the file */
+/** Characters of EDF. */
+const LABEL_MAX = 16;
+
+/** @param startNs Unix ns of the columns' first sample  @param columns none: a file of annotations only  @returns path of the file */
 export async function exportEdf(job: StreamExport, name: string, startNs: bigint, columns: readonly Column[]): Promise<string> {
   const { pool, stream, range, folder, console } = job;
   const { rows } = await pool.query<{ ts_ns: bigint; code: string; content: string }>(
@@ -15,8 +19,9 @@ export async function exportEdf(job: StreamExport, name: string, startNs: bigint
     [stream.id, String(range.fromNs), String(range.toNs)],
   );
   const annotations = rows.map(({ ts_ns: ts, code, content }): EdfAnnotation => {
-    const text = code === 'annotation' ? content : content === '' ? code : `${code} ${content}`;
-    return { onsetSec: Number(ts - startNs) / 1e9, durationSec: Number.NaN, text };
+    const onsetSec = Number(ts - startNs) / 1e9;
+    if (code === 'annotation') return { onsetSec, ...readEventText(content) };
+    return { onsetSec, durationSec: Number.NaN, text: content === '' ? code : `${code} ${content}` };
   });
   const labels = new Set<string>();
   const signals = columns.map(({ config, samples }) => ({
@@ -27,8 +32,7 @@ export async function exportEdf(job: StreamExport, name: string, startNs: bigint
     baseline: config.baseline,
     samples,
   }));
-  const startUnixSec = Number(startNs / 1000n) / 1e6;
-  const { bytes, rescaled } = writeEdf({ startUnixSec, signals, annotations, missing: MISSING, equipment: 'biosignal' });
+  const { bytes, rescaled } = writeEdf({ startUnixNs: startNs, signals, annotations, missing: MISSING, equipment: 'biosignal' });
   for (const { label, by } of rescaled)
     console.err(`${label}: its range exceeds 16 bits; values were divided by ${by} (other formats keep them)`);
   const path = join(folder, `${name}.edf`);
@@ -36,11 +40,14 @@ export async function exportEdf(job: StreamExport, name: string, startNs: bigint
   return path;
 }
 
-/** EDF+ labels begin with the type of signal. */
-function edfLabel({ kind, code, lead }: ChannelConfig, taken: Set<string>): string {
-  const plain = `${kind === 'ecg' ? 'ECG ' : ''}${lead !== '' && kind === 'ecg' ? lead : code}`.replace(/[^\x20-\x7e]/g, '_').slice(0, 14);
+/** The label that the channel was imported under, else its code; of ECG, EDF+ wants the type before the lead. */
+function edfLabel(config: ChannelConfig, taken: Set<string>): string {
+  const { kind, code, lead } = config;
+  const name =
+    kind === 'ecg' ? (lead === '' ? code : lead) : isNamedByLead(config, plainLabel(lead)) && lead.length <= LABEL_MAX ? lead : code;
+  const plain = (kind === 'ecg' && !/^(ecg|ekg)\b/i.test(name) ? `ECG ${name}` : name).replace(/[^\x20-\x7e]/g, '_').slice(0, LABEL_MAX);
   let label = plain;
-  for (let i = 2; taken.has(label); i++) label = `${plain}${i}`;
+  for (let i = 2; taken.has(label); i++) label = `${plain.slice(0, LABEL_MAX - String(i).length)}${i}`;
   taken.add(label);
   return label;
 }

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { writeAnnotations, writeRecord } from '../../formats/wfdb.ts';
 import type { ChannelConfig } from '../../signal.ts';
-import { MISSING } from '../recording.ts';
+import { isNamedByLead, MISSING } from '../recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
 /** @param columns of one rate  @returns paths of header, signals and, when there are beats, annotations */
@@ -13,14 +13,10 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   const leads = columns.map(({ config, samples }) => {
     const padded = new Int32Array(length).fill(MISSING);
     padded.set(samples);
-    return { name: config.lead === '' || config.kind !== 'ecg' ? config.code : config.lead, ...fitted(config, padded) };
+    return { name: isNamedByLead(config, config.lead) ? config.lead : config.code, ...fitted(config, padded) };
   });
-  const comments = [
-    `start_unix_ns ${startNs}`,
-    `stream ${stream.uuid}`,
-    ...columns.map(({ config }) => `channel ${config.code} unit ${config.unit}`),
-  ];
-  await writeRecord(folder, { name, fs, leads, comments }, 16);
+  const comments = [`stream ${stream.uuid}`, ...columns.map(({ config }) => `channel ${config.code} unit ${config.unit}`)];
+  await writeRecord(folder, { name, fs, leads, comments, startUnixNs: startNs }, 16);
   const files = [join(folder, `${name}.hea`), join(folder, `${name}.dat`)];
   const { rows } = await pool.query<{ ts_ns: bigint; kind: number }>(
     `select distinct on (b.ts_ns) b.ts_ns, b.kind from beat b join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
@@ -38,8 +34,17 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   return [...files, path];
 }
 
-/** WFDB has whole baselines and 16 bits here: values outside are moved as a whole, or divided when their range is too wide. */
+/** WFDB has positive gains (a reader may take others for "not stated"), whole baselines and 16 bits here: a lead of negative gain is written
+ *  upside down with its baseline, which leaves its physical values as they are; values outside the 16 bits are moved as a whole, or divided
+ *  when their range is too wide. */
 function fitted(config: ChannelConfig, samples: Int32Array): { gain: number; baseline: number; unit: string; samples: Int32Array } {
+  if (config.gain < 0) {
+    const upright = { ...config, gain: -config.gain, baseline: -config.baseline };
+    return fitted(
+      upright,
+      samples.map((value) => (value === MISSING ? MISSING : -value)),
+    );
+  }
   let low = Infinity;
   let high = -Infinity;
   for (const value of samples) {

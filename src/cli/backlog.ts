@@ -1,0 +1,28 @@
+/** What the service acknowledged and has not moved from the packet log to the tables yet. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../storage/database.ts';
+import type { Console } from './command.ts';
+import { startProgress } from './progress.ts';
+
+/** Waits until everything that was acknowledged before the call is in the tables; packets are moved there within seconds.
+ *  @param timeoutMs 0: looks once  @returns false when some still wait */
+export async function waitForBacklog(database: Database, timeoutMs: number, console: Console): Promise<boolean> {
+  // What was logged up to now: a service that goes on taking packets never has an empty log.
+  const { rows: log } = await database.pool.query<{ newest: number; done: number }>(
+    `select (select coalesce(max(batch_id), 0)::float8 from packet_log) as newest,
+       (select batch_id::float8 from packet_log_checkpoint) as done`,
+  );
+  const { newest, done } = log[0]!;
+  const progress = startProgress(console, 'the service moves packets to the tables', newest - done);
+  try {
+    for (const deadline = performance.now() + timeoutMs; ; await sleep(200, undefined, { signal: console.signal })) {
+      const { rows } = await database.pool.query<{ moved: number }>('select batch_id::float8 as moved from packet_log_checkpoint');
+      const { moved } = rows[0]!;
+      if (moved >= newest) return true;
+      if (performance.now() > deadline) return false;
+      progress.update(moved - done);
+    }
+  } finally {
+    progress.end();
+  }
+}
