@@ -30,6 +30,7 @@ import { BlockWriter } from './storage/block-writer.ts';
 import { CopyWriter } from './storage/copy-writer.ts';
 import type { Database } from './storage/database.ts';
 import type { Damage, LogEntry } from './storage/log-batch.ts';
+import { isNotOwner } from './storage/ownership.ts';
 import type { Ownership } from './storage/ownership.ts';
 import { PacketHashes } from './storage/packet-hashes.ts';
 import { PacketLog } from './storage/packet-log.ts';
@@ -165,6 +166,7 @@ export class Pipeline implements PacketSink {
     this.#hashes = new PacketHashes(database);
     this.#handedPosition = log.durablePosition;
     const onFault = (message: string, cause: unknown): void => {
+      if (isNotOwner(cause)) ownership.lose(); // no writer of this instance stores anything any more
       metrics.errors.inc({ where: 'pipeline' });
       logger.warn({ err: cause }, message);
     };
@@ -508,8 +510,8 @@ export class Pipeline implements PacketSink {
 
   /** Notes what need not be replayed any more. */
   async checkpoint(): Promise<void> {
-    if (this.#abandoned) return;
     while (this.#checkpointing !== null) await this.#checkpointing.catch(() => undefined);
+    if (this.#abandoned) return; // perhaps meanwhile: the writers have forgotten what they did not store
     let position = Math.min(this.#handedPosition, this.#blocks.safePosition());
     for (const waiting of this.#reporting.keys()) position = Math.min(position, waiting - 1);
     for (const [streamId, waiting] of this.#dirty) {
@@ -519,7 +521,7 @@ export class Pipeline implements PacketSink {
     }
     this.#checkpointing = this.#hashes
       .save() // first: what is behind the checkpoint is not replayed
-      .then(() => this.#log.checkpoint(position))
+      .then(() => (this.#abandoned ? undefined : this.#log.checkpoint(position)))
       .finally(() => (this.#checkpointing = null));
     await this.#checkpointing;
   }
@@ -535,6 +537,7 @@ export class Pipeline implements PacketSink {
       (damage, at) => this.#setAsideDamage(damage, at, recovery),
     );
     for await (const entry of entries) {
+      this.#mustGoOn();
       position = entry.position;
       const { refused } = entry.packet;
       const refusal =
@@ -623,6 +626,7 @@ export class Pipeline implements PacketSink {
     const refusal = await this.#tryLetter(letter, recovery);
     await this.#blocks.flush();
     await this.#rows.flush();
+    this.#mustGoOn(); // writers that were abandoned say that they are done
     if (refusal === null) await forgetLetter(pool, letter.id);
     else await keepLetter(pool, letter.id, refusal);
     this.#options.logger.info({ id: letter.id.toString(), kind: letter.kind, refused: refusal?.reason ?? null }, 'set aside: tried again');
@@ -751,6 +755,11 @@ export class Pipeline implements PacketSink {
     await this.checkpoint().catch(() => undefined);
     await this.#rows.close();
     await this.#blocks.close();
+  }
+
+  /** @throws PipelineError unavailable when the pipeline was abandoned while it replays */
+  #mustGoOn(): void {
+    if (this.#abandoned) throw new PipelineError('unavailable', 'the replay was given up: its writers store nothing any more');
   }
 
   /** Ends everything that was started, and stores nothing: the log has it, or another instance has the log. */

@@ -188,9 +188,12 @@ async function plant(table: string, streamId: number): Promise<void> {
     'double precision': 1,
     uuid: run.org.orgId,
   };
+  const words: Readonly<Record<string, string>> = { 'set_aside.kind': 'event' }; // where not every text is allowed
   const row = new Map<string, unknown>();
   for (const { name, type, needed } of columns) {
-    if (ids[name] !== undefined) row.set(name, ids[name]);
+    const word = words[`${table}.${name}`];
+    if (word !== undefined) row.set(name, word);
+    else if (ids[name] !== undefined) row.set(name, ids[name]);
     else if (texts[type] !== undefined) row.set(name, texts[type]);
     else if (needed) row.set(name, others[type] ?? new Date());
   }

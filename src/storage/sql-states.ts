@@ -40,7 +40,7 @@ export const sqlStates: Readonly<Record<string, StateRow>> = {
   '57P02': row('try_again', 'crash shutdown'),
   '57P03': row('try_again', 'cannot connect now: starting up'),
   58030: row('try_again', 'I/O error'),
-  BS001: row('ours', 'another instance has taken over the packet log (ownership.ts)'),
+  BS001: row('ours', 'another instance has taken over the packet log: the writer is stopped (pipeline.ts, onFault)'),
   P0001: row('bad_row', 'raised by a trigger'),
 };
 
