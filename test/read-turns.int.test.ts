@@ -37,9 +37,11 @@ async function hold(table: string): Promise<AsyncDisposable & { release: () => P
   };
   return { release, [Symbol.asyncDispose]: release };
 }
+/** Requests that wait for a table; what the service does in the background may wait, too. */
 const waitingFor = async (table: string): Promise<number> => {
   const { rows } = await running.database.pool.query<{ n: number }>(
-    `select count(*)::int as n from pg_locks where not granted and relation = $1::regclass`,
+    `select count(*)::int as n from pg_locks join pg_stat_activity using (pid)
+     where not granted and relation = $1::regclass and application_name like 'biosignal api%' and pg_stat_activity.datname = current_database()`,
     [table],
   );
   return rows[0]!.n;
