@@ -252,7 +252,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
 const serverWords = {
   timescale: 'TimescaleDB, community licence',
-  timescale_apache: 'TimescaleDB, Apache licence: no columnstore, no continuous aggregates, no policies; portable rollups instead',
+  timescale_apache: 'TimescaleDB, Apache licence: no columnstore, no continuous aggregates; portable rollups instead',
   postgres: 'plain PostgreSQL: no hypertables, no columnstore, no continuous aggregates; native partitions and portable rollups instead',
 } as const;
 
