@@ -2,7 +2,8 @@
  *  of a day, from a million samples to a billion stored; acknowledged to readable (P11) is asked of the running service.
  *
  *  sh scripts/with-runtime.sh bench/queries.bench.ts      BENCH_FULL=1 or BIO_BENCH_SAMPLES=1e9: up to a billion (1.3 GB; default 1e8)
- *  On an embedded PostgreSQL, or the server of BIO_BENCH_DATABASE_URL. What is asked for is one person's; the rest of the samples, with a heart
+ *  On an embedded PostgreSQL, or the server of BIO_BENCH_DATABASE_URL: its kind decides what is measured, so P8 is asked of TimescaleDB's
+ *  community edition, where its rollups are others (docs/sizing.md). What is asked for is one person's, of one of 30 features; the rest of the samples, with a heart
  *  rate per second and its aggregates, is other people's, of the same days. Asked as the service asks: role biosignal_api, one organization. */
 import { loadavg } from 'node:os';
 import { encodePacket } from '../src/proto/packet-codec.ts';
@@ -31,6 +32,8 @@ const DAY_SEC = 86_400;
 const FS = 250;
 const CHANNELS = 4;
 const SAMPLES_MAX = Number(process.env['BIO_BENCH_SAMPLES'] ?? (process.env['BENCH_FULL'] === '1' ? 1e9 : 1e8));
+/** Features of the person that is asked for, each a value a second: one is asked for, so that the others' minutes are in the way. */
+const FEATURES = 30;
 /** Streams of others; each has days of its own. */
 const OTHERS = 8;
 const ASK_SEC = 4;
@@ -246,6 +249,11 @@ async function growth(serverUrl: string): Promise<void> {
     const fill = (stream: OpenedStream, fromSec: number, seconds: number, what: { samples: boolean; features: boolean }): Promise<void> =>
       fillStream(filled, stream, fromSec, seconds, what, methodId);
     await fill(own, firstSec, DAY_SEC, { samples: false, features: true });
+    const { rows: more } = await database.pool.query<{ id: number }>(
+      `insert into method (kind, name, code, cadence_hz, unit)
+       select 'feature', 'other_' || n, 'derived:other_' || n || '_v1', 1, '' from generate_series(2, ${FEATURES}) n returning id`,
+    );
+    for (const { id } of more) await fillStream(filled, own, firstSec, DAY_SEC, { samples: false, features: true }, id);
     await fill(own, firstSec, 3600, { samples: true, features: false });
     let stored = 3600 * CHANNELS * FS;
     let filledSec = 0; // of each of the others

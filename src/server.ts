@@ -342,7 +342,7 @@ async function startSealing(database: Database, config: Config, logger: Logger):
 
 const serverWords = {
   timescale: 'TimescaleDB, community licence',
-  timescale_apache: 'TimescaleDB, Apache licence: no columnstore, no continuous aggregates, no policies; portable rollups instead',
+  timescale_apache: 'TimescaleDB, Apache licence: no columnstore, no continuous aggregates; portable rollups instead',
   postgres: 'plain PostgreSQL: no hypertables, no columnstore, no continuous aggregates; native partitions and portable rollups instead',
 } as const;
 

@@ -1,5 +1,5 @@
 /** Connections to the database: a node keeps to its number however many ask at once, three nodes fit the server's default of 100, and a server
- *  with less room is told of at the start. */
+ *  with less room gives a warning at the start. */
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { readConfig, settings } from '../src/config.ts';
@@ -53,7 +53,7 @@ test('three nodes with the default fit a server with the default, and pools take
   expect(() => settings.dbConnectionsMax.parse('12')).toThrow();
 });
 
-test('a server without the room for a node is told of at the start', async () => {
+test('warns at the start when the server has fewer free connections than the node may open', async () => {
   const running = await runService({ BIO_DB_CONNECTIONS_MAX: '5000' });
   expect(running.faults).toEqual([
     expect.stringMatching(/may open 5000 connections, and of the server's \d+ only \d+ are free: raise its max_connections/),

@@ -1,4 +1,4 @@
-/** Late data is in every chart as soon as it is stored: hours late, and weeks late into chunks that are packed, beside a device that is on
+/** Late data is in every chart as soon as it is stored: hours late, and weeks late into chunks that are packed, next to a device that is on
  *  time. Through the whole service, the same on every kind of server; none may let an aggregate's schedule show. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CopyWriter } from '../src/storage/copy-writer.ts';
@@ -121,7 +121,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
   });
 }
 
-test('an hour of last week beside a device on time touches that hour in the aggregates, not the week', async ({ skip }) => {
+test('an hour of last week next to a device on time touches that hour in the aggregates, not the week', async ({ skip }) => {
   const community = otherServers().find(({ name }) => name === 'timescale');
   await using database = await testDatabase({}, community?.url);
   if (database.kind !== 'timescale') return skip();

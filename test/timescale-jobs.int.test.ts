@@ -18,7 +18,7 @@ afterAll(() => running?.close());
 const metric = async (): Promise<number> =>
   Number(/^bio_timescale_jobs_failing (\S+)$/m.exec((await running.send('GET', '/metrics', { as: '' })).text)?.[1] ?? NaN);
 
-async function told(): Promise<string> {
+async function doctorSays(): Promise<string> {
   const lines: string[] = [];
   await runCommand(doctor, [], {
     out: (line) => void lines.push(line),
@@ -36,7 +36,7 @@ const readiness = async (): Promise<{ status: number; detail: string }> => {
   return { status, detail: body.parts.find(({ name }) => name === 'database')?.detail ?? '' };
 };
 
-test('a job that fails is told everywhere, until it works again', { timeout: 120_000 }, async ({ skip }) => {
+test('a failing job is reported everywhere until it works again', { timeout: 120_000 }, async ({ skip }) => {
   const { database } = running;
   if (database.kind !== 'timescale') return skip();
   expect(await metric()).toBe(0);
@@ -54,10 +54,10 @@ test('a job that fails is told everywhere, until it works again', { timeout: 120
   expect(broken.status).toBe(200);
   expect(broken.detail).toMatch(/; a job fails: Columnstore Policy \[\d+\] of feature$/);
   expect(running.faults.filter((fault) => fault.includes('of feature: its last run failed'))).toHaveLength(1);
-  expect(await told()).toMatch(/WARNING {2}timescaledb {3}Columnstore Policy \[\d+\] of feature: its last run failed/);
+  expect(await doctorSays()).toMatch(/WARNING {2}timescaledb {3}Columnstore Policy \[\d+\] of feature: its last run failed/);
 
   await run(job.config);
   await expect.poll(metric, { timeout: 90_000 }).toBe(0);
   expect((await readiness()).detail).not.toContain('fails');
-  expect(await told()).not.toContain('its last run failed');
+  expect(await doctorSays()).not.toContain('its last run failed');
 });

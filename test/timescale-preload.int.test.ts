@@ -1,4 +1,4 @@
-/** A server that has TimescaleDB but was started without it: a new database is refused with a sentence, or made plain when told so. Needs the
+/** A server that has TimescaleDB but was started without it: a new database is refused with a sentence, or made plain when the setting asks for it. Needs the
  *  Debian root of scripts/timescaledb-root.sh: BIO_TEST_TIMESCALE_ROOT names its folder. The server here is another one, of its own data. */
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, rmSync } from 'node:fs';
@@ -75,7 +75,7 @@ test.skipIf(!usable)('TimescaleDB that is not preloaded ends the start with a se
   });
 });
 
-test.skipIf(!usable)('told to do without it, the service starts on plain tables, and again without being told', async () => {
+test.skipIf(!usable)('with BIO_PLAIN_POSTGRES=1 the service starts on plain tables, and again without the setting', async () => {
   const url = await database('told');
   for (const told of [{ BIO_PLAIN_POSTGRES: '1' }, {}]) {
     const service = await startService({ config: readConfig({ DATABASE_URL: url, PORT: '0', BIO_LOG_LEVEL: 'silent', ...told }) });
@@ -84,7 +84,7 @@ test.skipIf(!usable)('told to do without it, the service starts on plain tables,
   }
 });
 
-test.skipIf(!usable)('a role that may not create the extension is told who can', async () => {
+test.skipIf(!usable)('a role that may not create the extension gets a sentence that names who can', async () => {
   const url = await database('tenants');
   await query(url, 'create role tenant login; grant create on schema public to tenant');
   await expect(migrate(url.replace('postgres@', 'tenant@'))).rejects.toMatchObject({

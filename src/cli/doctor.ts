@@ -134,7 +134,7 @@ const kindWords: Readonly<Record<ServerKind, readonly [string, string?]>> = {
   timescale: ['TimescaleDB, community licence'],
   timescale_apache: [
     'TimescaleDB, Apache licence',
-    'no columnstore compression, no continuous aggregates, no retention policies: portable rollups are used instead, old data take more room',
+    'no columnstore compression, no continuous aggregates: portable rollups are used instead, old data take more room',
   ],
   postgres: [
     'PostgreSQL without TimescaleDB',

@@ -1,26 +1,26 @@
 /** Late values in TimescaleDB's continuous aggregates.
  *
- *  Above its watermark an aggregate is computed from the rows when it is asked; below it, what was kept is the answer until a refresh. Its
- *  policies come by every minute (1 m), ten minutes (1 h) and hour (1 d), so rows that came late, were replaced or deleted would be missing,
- *  old or still there for so long. TimescaleDB notes the times that any transaction touched below the watermark; these notes are looked at
- *  every second, and what they name is refreshed at once, the finest aggregate first, whose refresh leaves notes for the next. Whoever
- *  wrote the rows: this service, another one, a command. What is not noted costs nothing. The policies remain for what this leaves. */
+ *  Above its watermark an aggregate is computed from the rows when it is asked; below it, the answer is what the last refresh stored. The
+ *  refresh policies run every minute (1 m), ten minutes (1 h) and hour (1 d), so rows that are late, replaced or deleted would show that
+ *  much later. TimescaleDB logs the times that any transaction touched below the watermark (its hypertable invalidation log). This reads
+ *  the log every second and refreshes the ranges in it, the finest aggregate first; its refresh logs ranges for the next. It covers every
+ *  writer: this service, another node, a command. An empty log costs one millisecond. The policies remain as a safety net. */
 import type { Database } from './database.ts';
 import { waitLong } from './database.ts';
 
-/** As in sql/000010-columnstore.sql: a bucket is kept when it ended so long ago. Kept earlier, rows that still come would be late to it. */
+/** behindMs as end_offset in sql/000010-columnstore.sql: refreshing younger buckets would move the watermark past rows still to come. */
 const aggregates = [
   { name: 'feature_1m', bucketMs: 60_000, behindMs: 120_000 },
   { name: 'feature_1h', bucketMs: 3_600_000, behindMs: 3_600_000 },
   { name: 'feature_1d', bucketMs: 86_400_000, behindMs: 86_400_000 },
 ] as const;
 
-/** Notes of one look. */
-const NOTES_MAX = 1000;
+/** Log entries per look. */
+const ENTRIES_MAX = 1000;
 
 type Range = Readonly<{ fromMs: number; toMs: number }>;
 
-/** Refreshes what was touched below the watermarks, until nothing is noted. @returns how many ranges */
+/** Refreshes what was touched below the watermarks. @returns number of ranges refreshed */
 export async function refreshLate(database: Database): Promise<number> {
   let refreshed = 0;
   for (const aggregate of aggregates) {
@@ -42,7 +42,7 @@ export async function refreshLate(database: Database): Promise<number> {
       client.release();
     } catch (error) {
       client.release(true);
-      // A policy, or another service, is refreshing a part of the range; what it leaves is still noted at the next look.
+      // A policy, or another service, is refreshing a part of the range; what it leaves is still in the log at the next look.
       if ((error as { code?: unknown }).code !== '55P03') throw error;
     }
   }
@@ -57,7 +57,7 @@ async function touchedRanges(database: Database, { name, bucketMs, behindMs }: (
      from _timescaledb_catalog.continuous_agg a
      join _timescaledb_catalog.continuous_aggs_hypertable_invalidation_log l on l.hypertable_id = a.raw_hypertable_id
      where a.user_view_schema = 'public' and a.user_view_name = $1
-     order by 1 limit ${NOTES_MAX}`,
+     order by 1 limit ${ENTRIES_MAX}`,
     [name],
   );
   const ranges: { fromMs: number; toMs: number }[] = [];

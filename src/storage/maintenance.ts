@@ -1,4 +1,4 @@
-/** What the database needs done beside reads and writes: rollups kept, late values brought into the continuous aggregates, expired chunks and
+/** What the database needs besides reads and writes: rollups kept, late values brought into the continuous aggregates, expired chunks and
  *  partitions dropped, what projects keep no longer deleted, old replies forgotten; and a look at whether all of that gets done. */
 import { waitLong } from './database.ts';
 import type { Database } from './database.ts';
