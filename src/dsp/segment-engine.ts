@@ -39,8 +39,8 @@ export class StreamEngine implements RowSink {
   readonly #touched: Chain[] = [];
   readonly #stock: KernelStock;
   readonly #spo2: Spo2Calibration | null;
-  /** What was final before a flush: the flush may have to be taken back. */
-  #flushedUs = -1;
+  /** What was final before a flush, which may have to be taken back; below 0 in the first seconds of a boot. Null: not flushed. */
+  #flushedUs: number | null = null;
 
   /** @param rows filled with final rows, in no particular order between channel groups
    *  @param spo2 the stream's calibration; null: the textbook line, suspect at best */
@@ -63,7 +63,7 @@ export class StreamEngine implements RowSink {
 
   /** Time before which every row is out, µs; Infinity when nothing has begun. */
   get finalUs(): number {
-    if (this.#flushedUs >= 0) return this.#flushedUs;
+    if (this.#flushedUs !== null) return this.#flushedUs;
     let us = Number.POSITIVE_INFINITY;
     for (const chain of this.#chains) us = Math.min(us, chain.finalUs);
     return us;
@@ -79,7 +79,7 @@ export class StreamEngine implements RowSink {
     const cut = Math.max(0, (bridge ?? chain.feed).frontier(lead) - k0);
     const n = samples.length - cut;
     if (n <= 0) return;
-    this.#flushedUs = -1;
+    this.#flushedUs = null;
     if (bridge !== null && bridged.length < n) bridged = new Float64Array(2 * n);
     const at = bridge !== null ? -cut : chain.feed.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array) - cut;
     const physical = bridge !== null ? bridged : chain.feed.samplesOf(lead);
@@ -111,6 +111,8 @@ export class StreamEngine implements RowSink {
 
   /** The data ends here, or goes on more than a context (16 s) later. */
   flush(): void {
+    this.settle();
+    const finalUs = this.finalUs;
     for (const routes of this.#routes)
       for (const { bridge, chain } of routes) {
         if (bridge === null) continue;
@@ -118,7 +120,6 @@ export class StreamEngine implements RowSink {
         this.#touch(chain);
       }
     this.settle();
-    const finalUs = this.finalUs;
     for (const chain of this.#chains) chain.flush();
     this.#flushedUs = finalUs;
   }
