@@ -144,7 +144,7 @@ export class StreamEngine implements RowSink {
   #addBeats(channels: readonly ChannelConfig[], { group, source, primary, breathing, motion }: BeatPlan): void {
     const { rateNanoHz, leads } = group;
     const fs = rateNanoHz / 1e9;
-    if (!(fs >= lowestHz[source] && fs <= 4000)) return;
+    if (!(fs >= lowestHz[source] && fs <= highestHz[source])) return;
     const axes = motion?.leads ?? [];
     const kind: KernelKind = {
       key: `${source} ${rateNanoHz} ${leads.length} ${axes.length}`,
@@ -197,6 +197,9 @@ const standardGravity = 9.80665;
 
 /** Slower channels of these kinds bear no beats. */
 const lowestHz = { ecg: 50, ppg: 20 };
+/** Faster ones are not computed, nor are slow channels above `slowHighestHz`: kernels hold seconds of samples, and 64 channels may be sent. */
+const highestHz = { ecg: 4000, ppg: 2000 };
+const slowHighestHz = 4000;
 const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };
 
 const spectralRateMethod = methodIndex('hr_ppg_motion');
@@ -210,6 +213,7 @@ type ValueGroup = Readonly<{ leads: readonly GroupLead[]; features: readonly Val
 /** What is computed from a slow group: per channel, or of the three axes, or of red and infrared. */
 function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: Spo2Calibration | null): ValueGroup[] {
   const fs = rateNanoHz / 1e9;
+  if (fs > slowHighestHz) return [];
   const feature = (
     name: string,
     leadCount: number,
