@@ -134,6 +134,12 @@ export const settings = {
     integer(100, 600_000),
     'A worker that does not finish a batch within this time is replaced, ms. Usual are a few ms.',
   ),
+  dspIdleFlushMs: setting(
+    'BIO_DSP_IDLE_FLUSH_MS',
+    20_000,
+    integer(100, 600_000),
+    'The last beats of a stream are computed as if it had ended when nothing has come for this long, ms; computed again when it goes on.',
+  ),
   packetBytesMax: setting('BIO_PACKET_BYTES_MAX', 256 * 1024, integer(1024, 16 * MiB), 'One packet after decompression, bytes.'),
   batchBytesMax: setting('BIO_BATCH_BYTES_MAX', 8 * MiB, integer(1024, 64 * MiB), 'One batch body after decompression, bytes.'),
   journalQueueBytesMax: setting(

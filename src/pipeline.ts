@@ -184,14 +184,17 @@ export class Pipeline implements PacketSink {
       workerCount: config.dspWorkers,
       queueBytesMax: config.dspQueueBytesMax,
       taskTimeoutMs: config.dspTaskTimeoutMs,
+      idleFlushMs: config.dspIdleFlushMs,
       onOutput: (output) => this.#takeOutput(output),
       loadRuns: (streamId, channelNo, fromNs, toNs) => this.loadRuns(streamId, channelNo, fromNs, toNs),
       onQuarantine: ({ streamId, runs, reason }) => {
         metrics.quarantined.inc();
-        logger.error(
-          { streamId, reason, samples: runs.map(({ channelNo, k0, samples }) => ({ channelNo, fromK: k0, toK: k0 + samples.length })) },
-          'dsp: samples that stopped a worker three times were left out; they stay stored',
-        );
+        if (runs.length === 0) logger.error({ streamId, reason }, 'dsp: a stream is not computed; its samples stay stored');
+        else
+          logger.error(
+            { streamId, reason, samples: runs.map(({ channelNo, k0, samples }) => ({ channelNo, fromK: k0, toK: k0 + samples.length })) },
+            'dsp: samples that stopped a worker three times were left out; they stay stored',
+          );
       },
       onFault,
     });
@@ -264,7 +267,7 @@ export class Pipeline implements PacketSink {
     const known = this.#streams.get(opened.streamId);
     if (known !== undefined) return known;
     const { streamId, epochNs, subjectId, channels, spo2 } = opened;
-    const resume = opened.existed && channels.length > 0 ? await this.#resumePoints.call({ streamId, epochNs }) : null;
+    const resume = opened.existed ? await this.#resumePoints.call({ streamId, epochNs }) : null;
     const stream: Stream = {
       id: streamId,
       epochNs,
@@ -292,8 +295,9 @@ export class Pipeline implements PacketSink {
   async closeStream(session: Session): Promise<void> {
     const { streamId } = session;
     await this.#batch?.durable.catch(() => undefined); // its last packets may be in it
-    this.#blocks.closeStream(streamId);
+    await this.#untilPaid(streamId);
     await this.#pool.closeStream(streamId);
+    await this.#blocks.closeStream(streamId); // if the same boot goes on, it goes on after the last sample stored
     await this.#rows.flush();
     this.#streams.delete(streamId);
     await this.checkpoint();
@@ -422,11 +426,13 @@ export class Pipeline implements PacketSink {
     if (this.#streams.get(stream.id) !== stream) return;
     if (this.#pool.push(stream.id, runs) === 'accepted') return;
     this.#poolFull = true;
-    const { owed } = stream;
-    stream.owed = {
-      fromNs: owed === null || span.t0DeviceNs < owed.fromNs ? span.t0DeviceNs : owed.fromNs,
-      toNs: owed === null || span.endDeviceNs > owed.toNs ? span.endDeviceNs : owed.toNs,
-    };
+    owe(stream, span.t0DeviceNs, span.endDeviceNs);
+  }
+
+  /** Replayed samples that rows of before may lack. */
+  #markLate(stream: Stream, { t0DeviceNs, endDeviceNs }: Admitted, position: number): void {
+    this.#pool.markLate(stream.id, t0DeviceNs, endDeviceNs);
+    if (!this.#dirty.has(stream.id)) this.#dirty.set(stream.id, position);
   }
 
   /** Are the rows that the stream's samples touch out or on their way, as far as they can be without reading samples back? */
@@ -473,25 +479,32 @@ export class Pipeline implements PacketSink {
     const { metrics, config } = this.#options;
     this.ingest.sweep();
     const { queueBytes } = this.#pool.stats();
-    if (this.#poolFull && queueBytes < config.dspQueueBytesMax / 2) {
-      this.#poolFull = false;
-      for (const stream of this.#streams.values()) this.#payOwed(stream);
-    }
+    if (this.#poolFull && queueBytes < config.dspQueueBytesMax / 2) this.#poolFull = false;
+    if (!this.#poolFull) for (const stream of this.#streams.values()) if (stream.owed !== null) void this.#payOwed(stream);
     metrics.openStreams.set(this.#streams.size);
     metrics.queueBytes.set({ queue: 'journal' }, this.#log.queueBytes);
     metrics.queueBytes.set({ queue: 'blocks' }, this.#blocks.queueBytes);
     metrics.queueBytes.set({ queue: 'dsp' }, queueBytes);
   }
 
-  #payOwed(stream: Stream): void {
+  /** Never rejects: what could not be computed stays owed. */
+  async #payOwed(stream: Stream): Promise<void> {
     const { owed } = stream;
     if (owed === null) return;
     stream.owed = null;
     this.#options.metrics.recomputes.inc({ reason: 'late' });
-    this.#pool.recompute(stream.id, owed.fromNs, owed.toNs).catch((err: unknown) => {
-      stream.owed ??= owed;
+    try {
+      await this.#pool.recompute(stream.id, owed.fromNs, owed.toNs);
+    } catch (err) {
+      owe(stream, owed.fromNs, owed.toNs);
       this.#options.logger.warn({ err, streamId: stream.id }, 'dsp: an owed range could not be computed; it will be tried again');
-    });
+    }
+  }
+
+  /** Until nothing is owed of a stream that is about to be forgotten. */
+  async #untilPaid(streamId: StreamId): Promise<void> {
+    const stream = this.#streams.get(streamId);
+    for (; stream !== undefined && stream.owed !== null && !this.#stopped; await sleep(SECOND_MS)) await this.#payOwed(stream);
   }
 
   /** The database being away is said by others. */
@@ -615,8 +628,7 @@ export class Pipeline implements PacketSink {
     }
     this.#hand([{ stream, admitted }], position);
     // rows from computedNs on are computed again from everything stored; those before it look ahead a little
-    if (admitted.runs.length > 0 && admitted.t0DeviceNs < stream.computedNs + LOOK_AHEAD_NS)
-      this.#pool.markLate(stream.id, admitted.t0DeviceNs, admitted.endDeviceNs);
+    if (admitted.runs.length > 0 && admitted.t0DeviceNs < stream.computedNs + LOOK_AHEAD_NS) this.#markLate(stream, admitted, position);
     return null;
   }
 
@@ -773,6 +785,15 @@ export class Pipeline implements PacketSink {
 
 function letterOf({ streamId, seq, receivedNs, bytes }: LogEntry, position: number, refusal: Refusal): Letter {
   return { ...refusal, kind: 'packet', streamId, logPosition: position, content: { seq, receivedNs }, bytes };
+}
+
+/** Adds a range to what is owed of a stream. */
+function owe(stream: Stream, fromNs: bigint, toNs: bigint): void {
+  const { owed } = stream;
+  stream.owed = {
+    fromNs: owed === null || fromNs < owed.fromNs ? fromNs : owed.fromNs,
+    toNs: owed === null || toNs > owed.toNs ? toNs : owed.toNs,
+  };
 }
 
 function packetLogDetail(awayMs: number, queueBytes: number): string {

@@ -9,14 +9,12 @@ import type { NewOrganization } from '../src/auth/organizations.ts';
 import type { Console } from '../src/cli/command.ts';
 import { EXIT_OK, EXIT_USAGE, runCommand } from '../src/cli/command.ts';
 import { reprocess } from '../src/cli/reprocess.ts';
-import { fixtureChannels, madeUpStream, packets, seeded } from '../src/dsp/feature-fixture.ts';
+import { fixtureChannels, madeUpStream } from '../src/dsp/feature-fixture.ts';
 import { methodDescriptions } from '../src/dsp/method-descriptions.ts';
 import type { Packet } from '../src/proto/packet-codec.ts';
-import { encodeBatch, encodePacket } from '../src/proto/packet-codec.ts';
-import type { SampleRun } from '../src/signal.ts';
-import { gridTimeNs } from '../src/signal.ts';
 import { testDatabase } from './helpers/database.ts';
 import type { TestDatabase } from './helpers/database.ts';
+import { derivedRows, differences, packetsOf, postPackets, secondOf } from './helpers/derived-rows.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
@@ -57,61 +55,20 @@ async function stop(signal: NodeJS.Signals): Promise<void> {
   await closed;
 }
 
-/** Packets of about a second with every channel. */
-function recordingOf(deviceId: string): Packet[] {
-  return packets(runs, channels, seeded(22), 0.8, 1.2).map((packet, seq) => {
-    const starts = packet.map(({ channelNo, k0 }) => gridTimeNs(k0, channels[channelNo]!.rateNanoHz));
-    const t0 = starts.reduce((first, ns) => (ns < first ? ns : first));
-    return {
-      schemaVersion: 1,
-      deviceId,
-      bootId: '00112233445566778899aabbccddeeff',
-      seq,
-      t0DeviceNs: t0,
-      t0UnixNs: epochNs + t0,
-      sentUnixNs: epochNs + t0,
-      subject: '',
-      firmware: '',
-      blocks: packet.map(({ channelNo, samples }: SampleRun, i) => ({
-        channel: channels[channelNo]!,
-        tOffsetNs: Number(starts[i]! - t0),
-        samples,
-        qmask: null,
-      })),
-      measurements: [],
-      events: [],
-    };
-  });
-}
+const recordingOf = (deviceId: string): Packet[] => packetsOf(deviceId, runs, channels, epochNs);
 
 async function send(baseUrl: string, sent: readonly Packet[]): Promise<void> {
   for (let at = 0; at < sent.length;) {
     const part = sent.slice(at, at + 10);
-    const response = await fetch(`${baseUrl}/ingest/raw-packet`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${org.apiKey.key}`, 'content-type': 'application/x-protobuf; encoding=delimited' },
-      body: encodeBatch(part.map((packet) => encodePacket(packet))) as Uint8Array<ArrayBuffer>,
-    });
-    const answer = (await response.json()) as { accepted?: number; rejected?: { code: string }[] };
-    if (response.status === 202 && answer.rejected!.length === 0) at += 10;
-    else if (response.status === 429 || response.status === 503 || answer.rejected?.every(({ code }) => code === 'rate_limited') === true)
-      await sleep(200);
-    else throw new Error(`${response.status} ${JSON.stringify(answer)}`);
+    const { status, text } = await postPackets(baseUrl, org.apiKey.key, part);
+    const answer = JSON.parse(text) as { accepted?: number; rejected?: { code: string }[] };
+    if (status === 202 && answer.rejected!.length === 0) at += 10;
+    else if (status === 429 || status === 503 || answer.rejected?.every(({ code }) => code === 'rate_limited') === true) await sleep(200);
+    else throw new Error(`${status} ${JSON.stringify(answer)}`);
   }
 }
 
-/** Beats and values of a device as text, times on its own clock, before a time. */
-async function rowsOf(deviceId: string, beforeSec = Infinity): Promise<string[]> {
-  const { rows } = await database.pool.query<{ row: string; t: number }>(
-    `select (t.ts_ns - s.epoch_ns)::float8 / 1e9 as t, concat_ws(' ', m.code, t.channel_no, t.ts_ns - s.epoch_ns, t.rest) as row
-     from stream s join device d on d.id = s.device_id
-     join (select stream_id, method_id, channel_no, ts_ns, concat_ws(' ', interval_ms, kind, qmask, reason) as rest from beat
-           union all select stream_id, method_id, channel_no, ts_ns, concat_ws(' ', value, qmask) from feature) t on t.stream_id = s.id
-     join method m on m.id = t.method_id where d.external_id = $1 order by row`,
-    [deviceId],
-  );
-  return rows.filter(({ t }) => t < beforeSec).map(({ row }) => row);
-}
+const rowsOf = (deviceId: string, beforeSec?: number): Promise<string[]> => derivedRows(database, deviceId, beforeSec);
 
 async function cli(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   const [out, err]: [string[], string[]] = [[], []];
@@ -125,14 +82,6 @@ async function cli(...args: string[]): Promise<{ code: number; out: string; err:
   };
   const code = await runCommand(reprocess, args, console);
   return { code, out: out.join('\n'), err: err.join('\n') };
-}
-
-function differences(got: readonly string[], wanted: readonly string[]): string[] {
-  const [a, b] = [new Set(got), new Set(wanted)];
-  const [extra, missing] = [got.filter((row) => !b.has(row)), wanted.filter((row) => !a.has(row))];
-  return extra.length + missing.length === 0
-    ? []
-    : [`${extra.length} extra, ${missing.length} missing of ${wanted.length}`, ...extra.slice(0, 5), 'missing', ...missing.slice(0, 5)];
 }
 
 test('reprocess gives what the live path gave, fills what is missing, and leaves other versions alone', async () => {
@@ -257,8 +206,6 @@ test('late data that was acknowledged, and not computed when the service was kil
     () => rowsOf('late', endSec).then(async (rows) => differences(rows, await rowsOf('whole', endSec))),
   );
 });
-
-const secondOf = (row: string): number => Number(row.split(' ')[2]) / 1e9;
 
 async function until(holds: () => Promise<boolean>, explain?: () => Promise<unknown>): Promise<void> {
   for (const deadline = performance.now() + 90_000; performance.now() < deadline; await sleep(500)) if (await holds()) return;

@@ -192,7 +192,7 @@ test('a stream goes on after its last sample, though its newest row has holes', 
   for (const [k, n] of [[0, 1000], [1100, 25], [1700, 25]] as const) writer.push(stream.streamId, stream.epochNs, ratesOf(stream), [testRun(0, k, n)], 1); // prettier-ignore
   await writer.close();
   const other = await newStream();
-  expect(await resumePoints(database, [other, stream])).toEqual([null, { fromNs: 0n, toNs: 6_900_000_000n }]);
+  expect(await resumePoints(database, [other, stream])).toEqual([null, { fromNs: 0n, toNs: 6_900_000_000n, rowsToNs: 0n }]);
 });
 
 test('reads back what is stored, sealed and still open, once', async () => {

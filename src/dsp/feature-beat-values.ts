@@ -116,13 +116,25 @@ export class BeatValues {
   /** @param beatsUs every beat before it is in the track  @param judgedUs every beat before it has its verdict */
   advance(beatsUs: number, judgedUs: number): void {
     if (this.#hrSec < 0) return;
-    for (; this.#hrSec * secondUs < beatsUs; this.#hrSec += group(this.#names.hr).cadenceSec)
+    for (; this.#hrSec * secondUs < beatsUs; this.#hrSec = this.#gaps.nextDue(this.#hrSec, group(this.#names.hr).cadenceSec, beatsUs))
       if (this.#present(this.#hrSec)) this.#heartRate(this.#hrSec * secondUs);
-    for (; this.#rmssdSec * secondUs < judgedUs; this.#rmssdSec += group(this.#names.rmssd60).cadenceSec)
+    for (
+      ;
+      this.#rmssdSec * secondUs < judgedUs;
+      this.#rmssdSec = this.#gaps.nextDue(this.#rmssdSec, group(this.#names.rmssd60).cadenceSec, judgedUs)
+    )
       if (this.#present(this.#rmssdSec)) this.#shortVariability(this.#rmssdSec * secondUs);
-    for (; this.#longSec * secondUs < judgedUs; this.#longSec += group(this.#names.long[0]!).cadenceSec)
+    for (
+      ;
+      this.#longSec * secondUs < judgedUs;
+      this.#longSec = this.#gaps.nextDue(this.#longSec, group(this.#names.long[0]!).cadenceSec, judgedUs)
+    )
       if (this.#present(this.#longSec)) this.#longVariability(this.#longSec * secondUs);
-    for (; this.#spectralSec * secondUs < judgedUs; this.#spectralSec += group(this.#names.spectral[0]!).cadenceSec)
+    for (
+      ;
+      this.#spectralSec * secondUs < judgedUs;
+      this.#spectralSec = this.#gaps.nextDue(this.#spectralSec, group(this.#names.spectral[0]!).cadenceSec, judgedUs)
+    )
       if (this.#present(this.#spectralSec)) this.#spectrum(this.#spectralSec * secondUs);
   }
 

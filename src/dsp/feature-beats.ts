@@ -5,6 +5,7 @@ import { isOutlier, judgeIntervals, newCorrection } from './rr-correction.ts';
 
 /** Two beats further apart have no interval: one of them was not seen, or there was nothing to see. 20 beats/min. */
 export const intervalMaxUs = 3_000_000;
+const secondUs = 1_000_000;
 /** Missing samples between two beats, in all, that break their interval: a beat could hide in more. */
 const missingMaxUs = 100_000;
 
@@ -28,6 +29,18 @@ export class Gaps {
     for (let i = this.#to.length - 1; i >= 0 && this.#to[i]! > fromUs; i--)
       sum += Math.max(0, Math.min(toUs, this.#to[i]!) - Math.max(fromUs, this.#from[i]!));
     return sum;
+  }
+
+  /** When a value is due after the one at `sec`, s. Values need samples in their last second, so a gap is left in one step: a device whose
+   *  clock jumps by years makes one of years.
+   *  @param endUs the caller asks for no more than the first one from here on */
+  nextDue(sec: number, cadenceSec: number, endUs: number): number {
+    const next = sec + cadenceSec;
+    const tUs = sec * secondUs;
+    let gapEndUs = tUs;
+    for (let i = this.#to.length - 1; i >= 0 && this.#to[i]! > tUs; i--) if (this.#from[i]! <= tUs) gapEndUs = this.#to[i]!;
+    const stepCount = Math.floor((Math.min(gapEndUs, endUs) / secondUs - next) / cadenceSec);
+    return next + Math.max(0, stepCount) * cadenceSec;
   }
 
   forgetBefore(tUs: number): void {

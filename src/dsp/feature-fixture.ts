@@ -168,6 +168,13 @@ export class RowTable {
     for (const { channelNo, tNs, sqi, flag } of output.quality) add(streamId, `quality ${channelNo}`, tNs, `${sqi} ${flag}`);
   };
 
+  /** Time of the newest row, ns; 0 without rows. */
+  get newestNs(): bigint {
+    let newest = 0n;
+    for (const tNs of this.#times.values()) if (tNs > newest) newest = tNs;
+    return newest;
+  }
+
   /** Sorted, to compare two tables. */
   dump(): string[] {
     return [...this.rows].map(([key, value]) => `${key} = ${value}`).sort();

@@ -1,7 +1,7 @@
 /** One worker thread and its queue: batches in, rows out, and what happens when it dies. */
 import { Piscina } from 'piscina';
 import type { ChannelNo, Samples } from '../signal.ts';
-import type { Control, EngineOutput } from './feature-wire.ts';
+import type { BatchAnswer, Control, EngineOutput, Refusal } from './feature-wire.ts';
 import { Batch, readOutputs, recordWidth } from './feature-wire.ts';
 
 export type LaneOptions = Readonly<{
@@ -19,8 +19,12 @@ export type LaneOptions = Readonly<{
   /** Heap of the thread, MB; more ends it as a crash does. */
   heapMbMax: number;
   onOutputs: (outputs: readonly EngineOutput[]) => void;
+  /** No engine could be made: its handle gives nothing. */
+  onRefused: (refusal: Refusal) => void;
   /** The thread died: its engines are gone, what was queued was dropped. `batch` is the one it died on. */
   onCrash: (batch: Batch, dropped: ReadonlySet<number>, cause: unknown) => void;
+  /** Errors of those who are told; the lane goes on. */
+  onFault: (message: string, cause: unknown) => void;
 }>;
 
 /** A stream's runs and passes (no samples) that its engine has not got yet. */
@@ -165,11 +169,11 @@ export class FeatureLane {
   }
 
   /** What the thread makes of a batch; rejects when it dies or gives no answer in time, and ends it then. */
-  async #answer(batch: Batch, timeoutMs: number): Promise<Float64Array> {
+  async #answer(batch: Batch, timeoutMs: number): Promise<BatchAnswer> {
     const abort = new AbortController();
     const watchdog = setTimeout(() => abort.abort(new Error('the worker gave no answer')), timeoutMs);
     try {
-      return (await this.#thread.run(batch.task(), { signal: abort.signal })) as Float64Array;
+      return (await this.#thread.run(batch.task(), { signal: abort.signal })) as BatchAnswer;
     } finally {
       clearTimeout(watchdog);
     }
@@ -261,9 +265,12 @@ export class FeatureLane {
 
   async #process(batch: Batch): Promise<void> {
     let outputs: EngineOutput[];
+    let refused: readonly Refusal[];
     try {
       await this.#loaded;
-      outputs = readOutputs(await this.#answer(batch, this.#options.taskTimeoutMs));
+      const answer = await this.#answer(batch, this.#options.taskTimeoutMs);
+      refused = answer instanceof Float64Array ? [] : answer.refused;
+      outputs = readOutputs(answer instanceof Float64Array ? answer : answer.rows);
     } catch (cause) {
       this.#recover(batch, cause);
       return;
@@ -272,11 +279,23 @@ export class FeatureLane {
     this.batchCount++;
     this.sampleCount += batch.sampleCount;
     this.#inFlight = null;
-    this.#options.onOutputs(outputs);
+    this.#tell(() => {
+      for (const refusal of refused) this.#options.onRefused(refusal);
+      this.#options.onOutputs(outputs);
+    });
     for (const done of batch.done) done(null);
     batch.clear();
     if (this.#spare.length < 2 && batch.payload.byteLength <= 2 * this.#options.batchBytesMax) this.#spare.push(batch);
     this.#send(false);
+  }
+
+  /** Nobody waits for the promise that this runs in: an error here would end the process. */
+  #tell(how: () => void): void {
+    try {
+      how();
+    } catch (cause) {
+      this.#options.onFault('dsp: what a worker gave could not be handed on', cause);
+    }
   }
 
   #recover(batch: Batch, cause: unknown): void {
@@ -292,7 +311,7 @@ export class FeatureLane {
     this.#thread = this.#startThread();
     this.#loaded = this.#load();
     this.#inFlight = null;
-    this.#options.onCrash(batch, dropped, cause);
+    this.#tell(() => this.#options.onCrash(batch, dropped, cause));
     for (const b of [batch, ...lost]) for (const done of b.done) done(cause ?? new Error('worker lost'));
     this.#send(false);
   }

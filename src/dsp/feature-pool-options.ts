@@ -21,7 +21,8 @@ export type FeaturePoolOptions = Readonly<{
   onOutput: (output: FeatureOutput) => void;
   /** Reads samples back: late data, resumed streams, lost workers. */
   loadRuns: LoadRuns;
-  /** Runs that killed a worker three times; their stream goes on without them. */
+  /** Runs that killed a worker three times; their stream goes on without them. No runs: no engine can be made for the stream, or what is left
+   *  kills workers, too; it is computed no longer. */
   onQuarantine?: (batch: QuarantinedBatch) => void;
   /** Faults that were survived: crashes, time-outs, failed loads. */
   onFault?: (message: string, cause: unknown) => void;
@@ -44,6 +45,9 @@ export type FeaturePoolOptions = Readonly<{
   idleFlushMs?: number;
   /** Late data is computed when none came for this long (at most ten times as long after the first), ms. Default 1,000. */
   lateWaitMs?: number;
+  /** A failed reading back is tried again after four times this long, then 16 and 64 times; after that 50 times as long later, ms, without
+   *  end. Default 100. */
+  retryMs?: number;
   segmenter?: SegmenterOptions;
   /** For tests of failing workers. */
   workerUrl?: string;

@@ -1,14 +1,21 @@
 /** A worker thread that fails, for the tests of what the pool does about it. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { BatchTask } from './feature-wire.ts';
+import type { BatchAnswer, BatchTask } from './feature-wire.ts';
 import { recordOp, recordWidth } from './feature-wire.ts';
+import { KernelStock } from './segment-runner.ts';
 import { runBatch as run } from './worker.ts';
+
+const latencySec = KernelStock.prototype.latencySec;
+KernelStock.prototype.latencySec = function (kind) {
+  if (kind.rateNanoHz === 123_000_000_000) throw new RangeError('no kernel for 123 Hz');
+  return latencySec.call(this, kind);
+};
 
 /** Names a file with the number of deaths left to die, each at the third batch of a thread. */
 const deaths = process.env.BIO_TEST_DEATHS;
 let batches = 0;
 
-export function runBatch(task: BatchTask): Float64Array {
+export function runBatch(task: BatchTask): BatchAnswer {
   if (task.recordCount > 0 && ++batches === 3 && deaths !== undefined && existsSync(deaths)) {
     const left = Number(readFileSync(deaths, 'utf8'));
     if (left > 0) {

@@ -1,8 +1,9 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { SampleRun, StreamId } from '../signal.ts';
+import type { ChannelNo, SampleRun, StreamId } from '../signal.ts';
 import { RowTable, fixtureChannels as channels, loadFrom, madeUpStream, packets, seeded, withoutStretches } from './feature-fixture.ts';
 import { FeaturePool } from './feature-pool.ts';
 import type { FeaturePoolOptions, QuarantinedBatch } from './feature-pool-options.ts';
@@ -222,6 +223,254 @@ describe('live equals recomputed, bit for bit', () => {
     expect(table.errors).toEqual([]);
     expect(differences(rowsOf(table, stream), await reference())).toEqual([]);
   });
+});
+
+describe('wall time decides when, never what', () => {
+  const runs = withoutStretches(whole, channels, [[startSec + 170, startSec + lengthSec]]).map((run) => fromZero(run));
+  /** The same recording, from the first second of a boot: what has never been final is there, too. */
+  function fromZero(run: SampleRun): SampleRun {
+    return { ...run, k0: run.k0 - Math.ceil((startSec * channels[run.channelNo]!.rateNanoHz) / 1e9) };
+  }
+  const endSecOf = (packet: readonly SampleRun[]): number =>
+    Math.max(...packet.map((run) => (run.k0 + run.samples.length) / (channels[run.channelNo]!.rateNanoHz / 1e9)));
+
+  // a long run: BIO_SILENCE_RUNS=200 BIO_SILENCE_SEED=5 npm test -- src/dsp/feature-pool.test.ts -t anywhere
+  const [seed, numRuns] = [Number(process.env['BIO_SILENCE_SEED'] ?? 7), Number(process.env['BIO_SILENCE_RUNS'] ?? 10)];
+  const silences = fc.record({
+    /** Which of the channels the stream has. */
+    kinds: fc.constantFrom(/./, /^ecg/, /^(ppg|acc)/, /^(eda|temp)/, /^(ecg.i$|temp)/),
+    cutSeed: fc.integer({ min: 1, max: 1e6 }),
+    packetSec: fc.constantFrom(0.2, 1, 5),
+    /** Device time of the first flush: nothing has been final for long, s. */
+    flushSec: fc.oneof(fc.double({ min: 1, max: 6, noNaN: true }), fc.double({ min: 6, max: 40, noNaN: true })),
+    /** Device time at which it is flushed, left out for a while, or continued by another process. */
+    stops: fc.array(
+      fc.record({
+        sec: fc.oneof(
+          fc.double({ min: 0, max: 20, noNaN: true }),
+          fc.double({ min: 0, max: 170, noNaN: true }),
+          fc.constantFrom(63.9, 64, 64.1, 128),
+        ),
+        then: fc.constantFrom('flush', 'flush', 'flush', 'restart', 'close', 'pause'),
+      }),
+      { maxLength: 5 },
+    ),
+    /** Packets that come later, and how many packets later. */
+    late: fc.array(fc.record({ at: fc.double({ min: 0, max: 0.99, noNaN: true }), by: fc.integer({ min: 1, max: 200 }) }), {
+      maxLength: 4,
+    }),
+    /** Nothing of the device between these, s. */
+    gap: fc.option(fc.tuple(fc.double({ min: 0, max: 150, noNaN: true }), fc.constantFrom(0.5, 5, 16.5, 18, 40))),
+  });
+
+  test(
+    `flushed, restarted, closed and delayed anywhere: the rows are those of a recomputation (seed ${seed})`,
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(silences, async ({ kinds, cutSeed, packetSec, flushSec, stops, late, gap }) => {
+          const chosen = channels.map((_, no) => no).filter((no) => kinds.test(channels[no]!.code));
+          const own = chosen.map((no) => channels[no]!);
+          const sent = withoutStretches(runs, channels, gap === null ? [] : [[gap[0], gap[0] + gap[1]]])
+            .filter(({ channelNo }) => chosen.includes(channelNo))
+            .map((run) => ({ ...run, channelNo: chosen.indexOf(run.channelNo) as ChannelNo }));
+          const cut = packets(sent, own, seeded(cutSeed), packetSec / 2, packetSec);
+          const order = cut.map((packet, i) => ({ packet, i, at: i }));
+          for (const { at, by } of late) order[Math.floor(at * order.length)]!.at += by + 0.5;
+          order.sort((a, b) => a.at - b.at);
+
+          const wanted = new RowTable();
+          const reprocess = newPool(wanted, { loadRuns: loadFrom(sent, own) });
+          reprocess.openStream(stream, own);
+          await reprocess.recompute(stream, 0n, nanos(170));
+
+          const table = new RowTable();
+          let stored: SampleRun[] = [];
+          const begin = (): FeaturePool => newPool(table, { loadRuns: (...args) => loadFrom(stored, own)(...args) });
+          let pool = begin();
+          pool.openStream(stream, own);
+          const goOn = (): void => {
+            const fsOf = (run: SampleRun): number => own[run.channelNo]!.rateNanoHz / 1e9;
+            const toSec = Math.max(0, ...stored.map((run) => (run.k0 + run.samples.length) / fsOf(run)));
+            const rowsToNs = table.newestNs;
+            const fromNs = rowsToNs > nanos(128) ? rowsToNs - nanos(128) : 0n;
+            pool.openStream(stream, own, stored.length === 0 && rowsToNs === 0n ? undefined : { fromNs, toNs: nanos(toSec), rowsToNs });
+          };
+          const due = [{ sec: flushSec, then: 'flush' }, ...stops].sort((a, b) => a.sec - b.sec);
+          for (const { packet } of order) {
+            for (; due.length > 0 && due[0]!.sec <= endSecOf(packet); due.shift()) {
+              const { then } = due[0]!;
+              if (then === 'pause') await new Promise((resolve) => setTimeout(resolve, 30));
+              if (then === 'flush' || then === 'restart') {
+                await pool.settle();
+                await pool.idleFlush(0);
+              }
+              if (then === 'restart') {
+                await pool.close();
+                pool = begin();
+                goOn();
+              }
+              if (then === 'close') {
+                await pool.closeStream(stream);
+                goOn();
+              }
+            }
+            stored = [...stored, ...packet];
+            while (pool.push(stream, packet) === 'busy') await new Promise((resolve) => setTimeout(resolve, 1));
+          }
+          await pool.settle();
+          await pool.idleFlush(0);
+          await pool.close();
+          await reprocess.close();
+          expect(table.errors).toEqual([]);
+          expect(differences(rowsOf(table, stream), rowsOf(wanted, stream))).toEqual([]);
+        }),
+        { seed, numRuns },
+      );
+    },
+    60_000 + 10_000 * numRuns,
+  );
+});
+
+test('late data at the opening of a stream, computed before the worker has answered once, leaves nothing behind', async () => {
+  // beats at 1.7 and 2.4 s are found where the data ends at 2.8 s, and nowhere else
+  const own = channels.filter(({ code }) => /^(ecg|ppg|eda|temp|acc)/.test(code));
+  const all = packets(madeUpStream(33, 0, 60, own), own, seeded(22), 0.8, 1.2);
+  let stored: SampleRun[] = [];
+  const [wanted, table] = [new RowTable(), new RowTable()];
+  const reprocess = newPool(wanted, { loadRuns: loadFrom(all.flat(), own) });
+  reprocess.openStream(stream, own);
+  await reprocess.recompute(stream, 0n, nanos(60));
+
+  const pool = newPool(table, { workerUrl: slowWorker, lateWaitMs: 10, loadRuns: (...args) => loadFrom(stored, own)(...args) });
+  pool.openStream(stream, own);
+  const push = (packet: SampleRun[]): void => {
+    stored = [...stored, ...packet];
+    pool.push(stream, packet);
+  };
+  for (const packet of all.slice(0, 3)) push(packet);
+  pool.markLate(stream, 0n, nanos(2.8));
+  await expect.poll(() => pool.stats().recomputeCount, { timeout: 20_000 }).toBe(1);
+  await pool.settle();
+  for (const packet of all.slice(3)) push(packet);
+  await pool.settle();
+  await pool.idleFlush(0);
+  expect(table.errors).toEqual([]);
+  expect(differences(rowsOf(table, stream), rowsOf(wanted, stream))).toEqual([]);
+});
+
+describe('late data that cannot be read back', () => {
+  test('stays owed through any number of failures, and is computed when it can be', async () => {
+    const table = new RowTable();
+    const faults: string[] = [];
+    let failing = false;
+    let failedCount = 0;
+    const stored = loadFrom(short, channels);
+    const pool = newPool(table, {
+      retryMs: 1,
+      lateWaitMs: 10,
+      onFault: (message) => faults.push(message),
+      loadRuns: (...args) => {
+        if (!failing) return stored(...args);
+        failedCount++;
+        return Promise.reject(new Error('the database is away'));
+      },
+    });
+    pool.openStream(stream, channels);
+    const sent = packets(short, channels, seeded(16), 0.9, 1.1);
+    const late = [30, 60, 90, 120, 150].map((i) => sent[i]!);
+    for (const packet of sent) if (!late.includes(packet)) pool.push(stream, packet);
+    await pool.settle();
+    // every one of them fails once or more, as on a bad day; more often in all than anybody would count
+    failing = true;
+    for (const packet of late) {
+      pool.push(stream, packet);
+      const before = faults.length;
+      await expect.poll(() => faults.length, { timeout: 20_000 }).toBeGreaterThan(before + 1);
+      await pool.settle(); // it comes to an end although nothing can be read
+      expect(pool.isSettled(stream)).toBe(false);
+    }
+    expect(failedCount).toBeGreaterThan(40);
+    failing = false;
+    await expect.poll(() => pool.isSettled(stream), { timeout: 20_000 }).toBe(true);
+    await pool.idleFlush(0);
+    expect(differences(rowsOf(table, stream), await reference(short))).toEqual([]);
+  });
+
+  test('is computed without what kills workers, and other streams go on', async () => {
+    const sick = short.map((run) => ({ ...run, samples: run.samples.slice() as Int32Array }));
+    const quarantined: QuarantinedBatch[] = [];
+    const pool = newPool(new RowTable(), {
+      workerUrl: failingWorker,
+      retryMs: 1,
+      lateWaitMs: 10,
+      onQuarantine: (batch) => quarantined.push(batch),
+      loadRuns: loadFrom(sick, channels),
+    });
+    pool.openStream(stream, channels);
+    const clean = packets(short, channels, seeded(17), 0.9, 1.1);
+    for (const packet of clean) pool.push(stream, packet);
+    await pool.settle();
+    // what is stored turns out to be poison, far behind the live engine
+    sick[0]!.samples[2000] = 123_456_789;
+    pool.markLate(stream, nanos(startSec + 2), nanos(startSec + 3));
+    await expect.poll(() => quarantined.length, { timeout: 60_000 }).toBe(1);
+    await expect.poll(() => pool.isSettled(stream), { timeout: 60_000 }).toBe(true);
+    expect(quarantined[0]!.runs.some((run) => run.samples.includes(123_456_789))).toBe(true);
+    expect(pool.stats().crashCount).toBe(3);
+  });
+
+  test('rows that are not taken are reported and computed again', async () => {
+    const table = new RowTable();
+    const faults: string[] = [];
+    let refusals = 3;
+    const pool = newPool(table, {
+      retryMs: 1,
+      lateWaitMs: 10,
+      onFault: (message) => faults.push(message),
+      loadRuns: loadFrom(short, channels),
+      onOutput: (output) => {
+        if (output.features.length > 0 && refusals-- > 0) throw new Error('no');
+        table.apply(output);
+      },
+    });
+    pool.openStream(stream, channels);
+    for (const packet of packets(short, channels, seeded(18), 4, 5)) {
+      pool.push(stream, packet);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    await expect.poll(() => refusals < 0 && pool.isSettled(stream), { timeout: 20_000 }).toBe(true);
+    await pool.settle();
+    await pool.idleFlush(0);
+    expect(faults).toContainEqual(expect.stringContaining('rows could not be handed on'));
+    expect(differences(rowsOf(table, stream), await reference(short))).toEqual([]);
+  });
+});
+
+test('a stream for which no engine can be made is set aside with a reason; its worker and the others go on', async () => {
+  const [table, healthy] = [new RowTable(), 8 as StreamId];
+  const quarantined: QuarantinedBatch[] = [];
+  const odd = channels.map((channel) => (channel.kind === 'ecg' ? { ...channel, rateNanoHz: 123_000_000_000 } : channel));
+  const pool = newPool(table, {
+    workerUrl: failingWorker,
+    onQuarantine: (batch) => quarantined.push(batch),
+    loadRuns: loadFrom(short, channels),
+  });
+  pool.openStream(healthy, channels);
+  pool.openStream(stream, odd);
+  const cut = packets(short, channels, seeded(19), 0.9, 1.1);
+  for (const packet of cut) for (const id of [healthy, stream]) pool.push(id, packet);
+  await pool.settle();
+  await pool.idleFlush(0);
+  expect(quarantined).toEqual([{ streamId: stream, runs: [], reason: expect.stringContaining('no kernel for 123 Hz') as string }]);
+  expect(pool.stats()).toMatchObject({ crashCount: 0, quarantineCount: 1 });
+  expect(pool.isSettled(stream)).toBe(true);
+  expect(differences(rowsOf(table, healthy), await reference(short))).toEqual([]);
+  // a lead more, late data, closing: nothing wakes it
+  pool.openStream(stream, [...odd, odd[0]!]);
+  pool.markLate(stream, nanos(startSec), nanos(startSec + 1));
+  await pool.settle();
+  await pool.closeStream(stream);
+  expect(quarantined).toHaveLength(1);
 });
 
 describe('a batch that kills its worker', () => {

@@ -3,8 +3,9 @@ import type { ChannelConfig, ChannelNo, SampleRun, Spo2Calibration, StreamId } f
 import { FeatureLane, handlesOf } from './feature-lane.ts';
 import { runsOf, withoutPoison } from './feature-poison.ts';
 import type { FeaturePoolOptions, FeaturePoolStats, LoadRuns } from './feature-pool-options.ts';
+import type { FeatureOutput } from './feature-rows.ts';
 import type { Stream } from './feature-stream.ts';
-import { newStream, notFinalUs, takeGathered } from './feature-stream.ts';
+import { liveRowsFromUs, newStream, notFinalUs, takeGathered } from './feature-stream.ts';
 import type { Batch, EngineOutput } from './feature-wire.ts';
 import { toFeatureOutput } from './feature-wire.ts';
 import { keepsEarlierRows } from './segment-groups.ts';
@@ -21,6 +22,8 @@ const suspectChunkUs = 8 * secondUs;
 const tailUs = 16 * secondUs;
 const loadsAtOnce = 4;
 const loadTries = 4;
+/** What could not be read back is tried again after this many times the first wait between two tries: 5 s. */
+const laterTimes = 50;
 /** Rows gathered while a stream is read back, before a part of them is given out. */
 const gatheredMax = 20_000;
 const crashesMax = 3;
@@ -33,9 +36,8 @@ export class FeaturePool {
   readonly #options: FeaturePoolOptions;
   readonly #lanes: readonly FeatureLane[];
   readonly #streams = new Map<StreamId, Stream>();
-  /** What an engine's rows are for. */
-  readonly #owners = new Map<number, (output: EngineOutput) => void>();
-  readonly #lost = new Map<number, (batch: Batch | null, cause: unknown) => void>();
+  /** Whose an engine is, and what becomes of its rows; by handle. */
+  readonly #owners = new Map<number, Readonly<{ stream: Stream; take: (output: EngineOutput) => void }>>();
   readonly #waiting: (() => void)[] = [];
   readonly #jobs = new Set<Promise<void>>();
   readonly #ticker: NodeJS.Timeout;
@@ -57,17 +59,17 @@ export class FeaturePool {
 
   /** Opens a stream, or adds channels to an open one: `channels[i]` is channelNo i, known ones unchanged.
    *  @param resume a stream that was seen before this process started: its rows from fromNs on are computed again from loadRuns, as one
-   *  replacement. fromNs: time of its last stored beat or feature less 128 s, at least 0; toNs: end of its stored samples
+   *  replacement. fromNs: time of its last stored beat or feature, rowsToNs, less 128 s, at least 0; toNs: end of its stored samples
    *  @param spo2 the calibration that the stream was opened with, always the same one; null: none */
   openStream(
     streamId: StreamId,
     channels: readonly ChannelConfig[],
-    resume?: Readonly<{ fromNs: bigint; toNs: bigint }>,
+    resume?: Readonly<{ fromNs: bigint; toNs: bigint; rowsToNs?: bigint }>,
     spo2: Spo2Calibration | null = null,
   ): void {
     const open = this.#streams.get(streamId);
     if (open !== undefined) {
-      if (channels.length <= open.channels.length) return;
+      if (channels.length <= open.channels.length || open.mode === 'broken') return;
       const keepsRows = keepsEarlierRows(open.channels, channels);
       open.channels = channels;
       if (open.newestUs < 0) {
@@ -85,8 +87,8 @@ export class FeaturePool {
     if (resume === undefined) this.#startEngine(stream, 0);
     else {
       stream.newestUs = Number(resume.toNs / 1000n);
-      // rows of the process before may lie a little past the samples: the last block, the last second
-      stream.newestRowUs = stream.newestUs + tailUs;
+      // rows of the process before may lie a little past the samples (the last block, the last second), or they were stored before them
+      stream.newestRowUs = Math.max(stream.newestUs + tailUs, Number((resume.rowsToNs ?? 0n) / 1000n));
       this.#rebuild(stream, Number(resume.fromNs / 1000n), stream.newestUs);
     }
   }
@@ -111,7 +113,9 @@ export class FeaturePool {
     stream.firstUs = Math.min(stream.firstUs, firstUs);
     if (stream.flushed && stream.mode === 'live') {
       stream.flushed = false;
-      if (firstUs < stream.segmenter.newestUs + flushGapUs) this.#rebuild(stream, notFinalUs(stream), stream.segmenter.newestUs);
+      const gapEndUs = stream.segmenter.newestUs + flushGapUs;
+      if (firstUs < gapEndUs) this.#rebuild(stream, notFinalUs(stream), stream.segmenter.newestUs);
+      else stream.segmenter.releaseTo(gapEndUs);
     }
     if (stream.mode === 'loading') for (const run of runs) this.#keep(stream, run);
     else stream.segmenter.push(runs);
@@ -121,7 +125,13 @@ export class FeaturePool {
   /** Computes the rows that samples of [fromNs, toNs) touch again from stored samples, and replaces them.
    *  @returns when the last output was handed to onOutput */
   async recompute(streamId: StreamId, fromNs: bigint, toNs: bigint, loadRuns: LoadRuns = this.#options.loadRuns): Promise<void> {
-    await this.#heal(this.#known(streamId), { fromUs: Number(fromNs / 1000n), toUs: Number(toNs / 1000n) }, loadRuns);
+    const stream = this.#known(streamId);
+    stream.healing++;
+    try {
+      await this.#heal(stream, { fromUs: Number(fromNs / 1000n), toUs: Number(toNs / 1000n) }, loadRuns);
+    } finally {
+      stream.healing--;
+    }
   }
 
   /** Computes the rows of [fromNs, toNs), and no others, from stored samples; they come as replacements. What a live engine still holds back
@@ -149,11 +159,11 @@ export class FeaturePool {
     await Promise.all(this.#lanes.map((lane) => lane.fence().catch(() => {})));
   }
 
-  /** Resolves when everything pushed so far is computed, late data included. */
+  /** Resolves when everything pushed so far is computed, late data included; what could not be read back stays owed. */
   async settle(): Promise<void> {
     for (;;) {
       await Promise.all(this.#lanes.map((lane) => lane.fence().catch(() => {})));
-      for (const stream of this.#streams.values()) if (stream.late !== null && stream.mode === 'live') this.#healLate(stream);
+      for (const stream of this.#streams.values()) if (mayHeal(stream, Number.NEGATIVE_INFINITY)) this.#healLate(stream);
       if (this.#jobs.size === 0 && this.#lanes.every((lane) => lane.lagMs(performance.now()) === 0)) return;
       await Promise.allSettled(this.#jobs);
     }
@@ -163,7 +173,7 @@ export class FeaturePool {
   async closeStream(streamId: StreamId): Promise<void> {
     const stream = this.#known(streamId);
     while (!this.isSettled(streamId) && !this.#closed) {
-      if (stream.late !== null && stream.mode === 'live') this.#healLate(stream);
+      if (mayHeal(stream, performance.now())) this.#healLate(stream);
       if (this.#jobs.size === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       else await Promise.race(this.#jobs).catch(() => {});
     }
@@ -208,9 +218,11 @@ export class FeaturePool {
       taskTimeoutMs: this.#options.taskTimeoutMs ?? 30_000,
       heapMbMax: this.#options.workerHeapMbMax ?? 2048,
       onOutputs: (outputs) => {
-        for (const output of outputs) this.#owners.get(output.handle)?.(output);
+        for (const output of outputs) this.#owners.get(output.handle)?.take(output);
       },
+      onRefused: ({ handle, reason }) => this.#refused(handle, reason),
       onCrash: (batch, dropped, cause) => this.#laneCrashed(lane, batch, dropped, cause),
+      onFault: (message, cause) => this.#options.onFault?.(message, cause),
     });
     return lane;
   }
@@ -219,6 +231,10 @@ export class FeaturePool {
     const stream = this.#streams.get(streamId);
     if (stream === undefined) throw new RangeError(`stream ${streamId} is not open`);
     return stream;
+  }
+
+  get #retryMs(): number {
+    return this.#options.retryMs ?? 100;
   }
 
   #queueBytes(): number {
@@ -251,8 +267,7 @@ export class FeaturePool {
       this.#options.segmenter ?? segmenterDefaults,
     );
     stream.segmenter.inheritHoles(before, fromUs + reachAheadSec * secondUs);
-    this.#owners.set(handle, (output) => this.#takeLive(stream, output));
-    this.#lost.set(handle, (batch, cause) => this.#streamLost(stream, batch, cause));
+    this.#owners.set(handle, { stream, take: (output) => this.#takeLive(stream, output) });
     lane.setAlone(handle, stream.crashes > 0);
     lane.control({
       op: 'open',
@@ -274,12 +289,11 @@ export class FeaturePool {
 
   #forgetHandle(stream: Stream): void {
     this.#owners.delete(stream.handle);
-    this.#lost.delete(stream.handle);
     stream.lane.setAlone(stream.handle, false);
   }
 
   #takeLive(stream: Stream, output: EngineOutput): void {
-    if (!stream.flushed || output.finalUs > stream.finalUs) stream.finalUs = output.finalUs;
+    stream.finalUs = output.finalUs;
     const { gathered } = stream;
     if (gathered === null) {
       this.#giveOut(stream, output);
@@ -292,8 +306,19 @@ export class FeaturePool {
 
   #giveOut(stream: Stream, output: EngineOutput): void {
     stream.newestRowUs = Math.max(stream.newestRowUs, output.newestUs);
-    if (output.beats.length + output.features.length + output.quality.length > 0 || output.replaces !== null)
-      this.#options.onOutput(toFeatureOutput(stream.id, output));
+    if (output.beats.length + output.features.length + output.quality.length > 0 || output.replaces !== null) this.#output(stream, output);
+  }
+
+  /** Hands rows on; those that are not taken are owed. */
+  #output(stream: Stream, output: EngineOutput): void {
+    const rows = toFeatureOutput(stream.id, output);
+    try {
+      this.#options.onOutput(rows);
+    } catch (cause) {
+      this.#options.onFault?.(`stream ${stream.id}: rows could not be handed on`, cause);
+      const { fromUs, toUs } = output.replaces ?? { fromUs: oldestUs(rows), toUs: output.newestUs + 1 };
+      this.#owe(stream, fromUs, toUs);
+    }
   }
 
   /** Gives out the gathered rows before endUs as one replacement. */
@@ -302,7 +327,7 @@ export class FeaturePool {
     const output = takeGathered(gathered, endUs, stream.newestRowUs);
     if (output === null) return;
     stream.newestRowUs = Math.max(stream.newestRowUs, output.newestUs);
-    this.#options.onOutput(toFeatureOutput(stream.id, output));
+    this.#output(stream, output);
   }
 
   #flush(stream: Stream): void {
@@ -323,6 +348,7 @@ export class FeaturePool {
     stream.flushed = false;
     stream.gathered = { fromUs: from, outputs: [], rowCount: 0 };
     stream.loads++;
+    stream.loadFailed = false;
     this.#track(this.#load(stream, from, toUs, stream.loads));
   }
 
@@ -352,6 +378,7 @@ export class FeaturePool {
       // a crash has started another load already
       if (stream.loads !== turn || this.#closed) return;
       this.#options.onFault?.(`stream ${stream.id}: samples could not be read back`, cause);
+      stream.loadFailed = true;
       this.#rebuildLater(stream, fromUs, turn);
     } finally {
       this.#endTurn();
@@ -361,7 +388,7 @@ export class FeaturePool {
   #rebuildLater(stream: Stream, fromUs: number, turn: number): void {
     setTimeout(() => {
       if (stream.loads === turn && !this.#closed) this.#rebuild(stream, fromUs, stream.newestUs);
-    }, 5000).unref();
+    }, laterTimes * this.#retryMs).unref();
   }
 
   /** All channels' runs of [fromUs, toUs), in order of time, without what is poison. */
@@ -377,7 +404,7 @@ export class FeaturePool {
         return withoutPoison(parts.flat(), stream.poison).sort((a, b) => startUs(a) - startUs(b));
       } catch (cause) {
         if (attempt === loadTries) throw cause;
-        await new Promise((resolve) => setTimeout(resolve, 100 * 4 ** attempt));
+        await new Promise((resolve) => setTimeout(resolve, this.#retryMs * 4 ** attempt));
       }
     }
   }
@@ -408,8 +435,15 @@ export class FeaturePool {
     const late = stream.late;
     stream.late =
       late === null
-        ? { fromUs, toUs, sinceMs: now, lastMs: now }
-        : { fromUs: Math.min(late.fromUs, fromUs), toUs: Math.max(late.toUs, toUs), sinceMs: late.sinceMs, lastMs: now };
+        ? { fromUs, toUs, sinceMs: now, lastMs: now, retryAtMs: Number.NEGATIVE_INFINITY }
+        : { ...late, fromUs: Math.min(late.fromUs, fromUs), toUs: Math.max(late.toUs, toUs), lastMs: now };
+  }
+
+  /** Notes a range that could not be computed: it stays owed until it is. */
+  #owe(stream: Stream, fromUs: number, toUs: number): void {
+    if (stream.mode === 'broken') return;
+    this.#noteLate(stream, fromUs, toUs);
+    stream.late!.retryAtMs = performance.now() + laterTimes * this.#retryMs;
   }
 
   #healLate(stream: Stream): void {
@@ -419,8 +453,8 @@ export class FeaturePool {
     this.#track(
       this.#heal(stream, late, this.#options.loadRuns)
         .catch((cause: unknown) => {
-          this.#options.onFault?.(`stream ${stream.id}: late data could not be computed`, cause);
-          if (++stream.lateFailures < crashesMax) this.#noteLate(stream, late.fromUs, late.toUs);
+          this.#options.onFault?.(`stream ${stream.id}: late data could not be computed; it will be tried again`, cause);
+          this.#owe(stream, late.fromUs, late.toUs);
         })
         .finally(() => stream.healing--),
     );
@@ -429,7 +463,7 @@ export class FeaturePool {
   /** Makes the rows that a dirty range touches right again: far back beside the live engine, near it by rebuilding it. */
   async #heal(stream: Stream, dirty: RangeUs, loadRuns: LoadRuns): Promise<void> {
     const rows = rowsTouchedBy(dirty);
-    const liveFromUs = stream.mode === 'live' && stream.segmenter.newestUs < 0 ? Number.POSITIVE_INFINITY : stream.finalUs;
+    const liveFromUs = liveRowsFromUs(stream);
     if (rows.toUs <= liveFromUs) {
       await this.#computeBeside(stream, rows, loadRuns);
       return;
@@ -440,8 +474,9 @@ export class FeaturePool {
     await this.#loaded(stream);
   }
 
+  /** Until a stream's engine is live again, or has to wait for storage: nobody must wait for that, and the stream is not settled. */
   async #loaded(stream: Stream): Promise<void> {
-    while (stream.mode === 'loading' && !this.#closed) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (stream.mode === 'loading' && !stream.loadFailed && !this.#closed) await new Promise((resolve) => setTimeout(resolve, 5));
   }
 
   /** Computes [fromUs, toUs) with an engine of its own; its rows come as replacements, piece by piece. */
@@ -449,9 +484,12 @@ export class FeaturePool {
     await this.#takeTurn();
     const handle = this.#handles++;
     const lane = this.#lanes[(stream.id + segmentIndexAt(rows.fromUs)) % this.#lanes.length]!;
+    const isSuspect = stream.lateCrashes > 0;
+    const chunkUs = isSuspect ? suspectChunkUs : loadChunkUs;
     try {
       this.#recomputeCount++;
-      this.#owners.set(handle, (output) => this.#giveOut(stream, output));
+      this.#owners.set(handle, { stream, take: (output) => this.#giveOut(stream, output) });
+      lane.setAlone(handle, isSuspect);
       lane.control({ op: 'open', handle, channels: stream.channels, spo2: stream.spo2, fromUs: rows.fromUs, toUs: rows.toUs, gated: true });
       const need = samplesNeededFor(rows);
       const segmenter = new Segmenter(
@@ -463,8 +501,8 @@ export class FeaturePool {
         },
         { ...segmenterDefaults, holdSec: 0 },
       );
-      for (let at = need.fromUs; at < need.toUs; at += loadChunkUs) {
-        const end = Math.min(at + loadChunkUs, need.toUs);
+      for (let at = need.fromUs; at < need.toUs; at += chunkUs) {
+        const end = Math.min(at + chunkUs, need.toUs);
         segmenter.push(await this.#read(stream, at, end, loadRuns), true);
         segmenter.release();
         stream.channels.forEach(({ rateNanoHz }, no) => lane.pass(handle, no as ChannelNo, Math.floor((end * rateNanoHz) / 1e15)));
@@ -474,7 +512,9 @@ export class FeaturePool {
       lane.control({ op: 'flush', handle });
       lane.control({ op: 'close', handle });
       await lane.fence();
+      stream.lateCrashes = 0;
     } finally {
+      lane.setAlone(handle, false);
       this.#owners.delete(handle);
       this.#endTurn();
     }
@@ -486,13 +526,23 @@ export class FeaturePool {
     this.#crashCount++;
     this.#options.onFault?.('a worker was lost; its streams are read back', cause);
     const suspects = handlesOf(batch);
+    for (const handle of suspects) this.#lostBeside(handle, batch, cause);
     for (const stream of this.#streams.values()) {
       if (stream.lane !== lane || stream.handle < 0) continue;
-      const lost = this.#lost.get(stream.handle);
-      if (suspects.has(stream.handle)) lost?.(batch, cause);
-      else if (dropped.has(stream.handle) || stream.segmenter.newestUs >= 0 || stream.mode === 'loading') lost?.(null, cause);
+      if (suspects.has(stream.handle)) this.#streamLost(stream, batch, cause);
+      else if (dropped.has(stream.handle) || stream.segmenter.newestUs >= 0 || stream.mode === 'loading')
+        this.#streamLost(stream, null, cause);
       else this.#startEngine(stream, 0);
     }
+  }
+
+  /** Late data that was being computed beside the live engine is tried again by whoever began it, without what killed the worker three
+   *  times. */
+  #lostBeside(handle: number, batch: Batch, cause: unknown): void {
+    const stream = this.#owners.get(handle)?.stream;
+    if (stream === undefined || stream.handle === handle || ++stream.lateCrashes < crashesMax) return;
+    stream.lateCrashes = 0;
+    this.#quarantine(stream, batch, handle, cause);
   }
 
   /** @param batch the batch the worker died on, when the stream had a part in it */
@@ -511,11 +561,28 @@ export class FeaturePool {
     for (const run of runs) stream.poison.push({ channelNo: run.channelNo, fromK: run.k0, toK: run.k0 + run.samples.length });
     this.#options.onQuarantine?.({ streamId: stream.id, runs, reason: String(cause) });
     if (++stream.quarantines < 3 && runs.length > 0) return;
+    this.#break(stream);
+    this.#options.onFault?.(`stream ${stream.id}: computed no longer, it kills workers`, cause);
+  }
+
+  /** No engine can be made for a stream's channels. The worker lives on, so no other stream is touched, at no restart either. */
+  #refused(handle: number, reason: string): void {
+    const stream = this.#owners.get(handle)?.stream;
+    if (stream === undefined || stream.mode === 'broken') return;
+    this.#quarantineCount++;
+    this.#break(stream);
+    this.#options.onQuarantine?.({ streamId: stream.id, runs: [], reason });
+  }
+
+  #break(stream: Stream): void {
+    this.#dropEngine(stream);
     stream.mode = 'broken';
+    stream.loads++; // one under way ends
+    stream.late = null;
+    stream.gathered = null;
     stream.backlog = [];
     this.#backlogBytes -= stream.backlogBytes;
     stream.backlogBytes = 0;
-    this.#options.onFault?.(`stream ${stream.id}: computed no longer, it kills workers`, cause);
   }
 
   // ---- time
@@ -531,8 +598,21 @@ export class FeaturePool {
         stream.segmenter.release();
       }
       if (idleMs >= idleFlushMs) this.#flush(stream);
-      if (stream.late !== null && (now - stream.late.lastMs >= lateWaitMs || now - stream.late.sinceMs >= 10 * lateWaitMs))
-        this.#healLate(stream);
+      const { late } = stream;
+      if (late === null || !mayHeal(stream, now)) continue;
+      if (now - late.lastMs >= lateWaitMs || now - late.sinceMs >= 10 * lateWaitMs) this.#healLate(stream);
     }
   }
+}
+
+/** Is there late data that may be computed now? What has failed waits. */
+function mayHeal({ late, mode }: Stream, nowMs: number): boolean {
+  return late !== null && mode === 'live' && late.retryAtMs <= nowMs;
+}
+
+/** Time of the first row, µs. */
+function oldestUs({ beats, features, quality }: FeatureOutput): number {
+  let oldestNs: bigint | null = null;
+  for (const { tNs } of [...beats, ...features, ...quality]) if (oldestNs === null || tNs < oldestNs) oldestNs = tNs;
+  return Number((oldestNs ?? 0n) / 1000n);
 }

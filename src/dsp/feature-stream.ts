@@ -10,8 +10,8 @@ import { Segmenter } from './segmenter.ts';
 export type Gathered = { fromUs: number; outputs: EngineOutput[]; rowCount: number };
 
 /** Modes: live (runs go through the segmenter to the engine `handle`), loading (the engine is being rebuilt from stored samples, new runs
- *  wait in `backlog`), broken (kills workers whatever is left out; takes and ignores). A crash of the lane, late data near the live edge and
- *  data after a flush move live to loading; the end of the load moves it back. */
+ *  wait in `backlog`), broken (no engine can be made for it, or it kills workers whatever is left out; takes and ignores). A crash of the
+ *  lane, late data near the live edge and data after a flush move live to loading; the end of the load moves it back. */
 export type Stream = {
   readonly id: StreamId;
   readonly lane: FeatureLane;
@@ -34,13 +34,17 @@ export type Stream = {
   lastPushMs: number;
   released: boolean;
   flushed: boolean;
-  late: (RangeUs & { sinceMs: number; lastMs: number }) | null;
-  lateFailures: number;
-  /** Recomputations of late data under way. */
+  /** Samples whose rows are owed. After a failure it is not tried again before `retryAtMs` (-Infinity: it has not failed). */
+  late: (RangeUs & { sinceMs: number; lastMs: number; retryAtMs: number }) | null;
+  /** Workers lost in a row while late data was computed beside the live engine. */
+  lateCrashes: number;
+  /** Recomputations under way. */
   healing: number;
   /** Rows of the engine being loaded, given out as one replacement. */
   gathered: Gathered | null;
   loads: number;
+  /** The last load failed, and waits to be tried again. */
+  loadFailed: boolean;
   crashes: number;
   quarantines: number;
   poison: Poison[];
@@ -73,10 +77,11 @@ export function newStream(
     released: false,
     flushed: false,
     late: null,
-    lateFailures: 0,
+    lateCrashes: 0,
     healing: 0,
     gathered: null,
     loads: 0,
+    loadFailed: false,
     crashes: 0,
     quarantines: 0,
     poison: [],
@@ -87,6 +92,12 @@ export function newStream(
 export function notFinalUs({ finalUs, firstUs }: Stream): number {
   if (Number.isFinite(finalUs)) return Math.floor(finalUs);
   return Number.isFinite(firstUs) ? Math.floor(firstUs / 1e6) * 1e6 : 0;
+}
+
+/** From where on rows are the live engine's to give, µs; Infinity when it has nothing. */
+export function liveRowsFromUs(stream: Stream): number {
+  if (stream.gathered !== null) return stream.gathered.fromUs;
+  return stream.segmenter.newestUs < 0 ? Number.POSITIVE_INFINITY : notFinalUs(stream);
 }
 
 /** Takes the gathered rows before endUs out, as one replacement; null: nothing has been gathered. `newestUs`: of all gathered ones.

@@ -107,6 +107,12 @@ export class Batch {
 
 // ---- from the worker
 
+/** An engine that could not be made. */
+export type Refusal = Readonly<{ handle: number; reason: string }>;
+
+/** Rows (see readOutputs); an object only where an engine was refused. */
+export type BatchAnswer = Float64Array | Readonly<{ rows: Float64Array; refused: readonly Refusal[] }>;
+
 /** First number of a row. */
 export const rowCode = { ecgBeat: 0, ppgBeat: 1, quality: 2, feature: 16 } as const;
 /** code, channelNo, t µs, then: a beat ibi, kind * 64 + reason, flag; a quality sqi, flag; a feature value, flag. */

@@ -17,6 +17,7 @@ import * as rJudge from './r-peaks-judge.ts';
 import * as breathing from './respiration.ts';
 import * as modulation from './respiration-modulation.ts';
 import * as correction from './rr-correction.ts';
+import { fusedEcgLeadsMax } from './segment-groups.ts';
 import * as spo2 from './spo2.ts';
 import * as temperature from './temperature.ts';
 
@@ -128,7 +129,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('latency', rPeaks.LATENCY_SEC, 's', 'a beat is told at most this long after it'),
     ],
     limits: [
-      'Tested for 100 to 1000 Hz; leads of one rate, at most 16.',
+      `50 to 4000 Hz, tested for 100 to 1000 Hz; of the leads of one rate the first ${fusedEcgLeadsMax} that the device announced.`,
       `In the first ${rPeaks.LEARN_SEC} s after a start a T wave of more than 0.4 of the R wave can be taken for a beat.`,
       'Ventricular flutter is not detected as such; P waves as tall as the QRS and multiform ventricular runs in noise are the usual errors.',
     ],
@@ -144,7 +145,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('dicrotic_within', pulseBeats.weights.dicroticSec, 's', 'a low wave after a high one within this is dicrotic'),
     ],
     limits: [
-      'At least 20 Hz; systole upwards: raw reflectance must be inverted first.',
+      '20 to 2000 Hz; systole upwards: raw reflectance must be inverted first.',
       `Rates above ${Math.floor(60 / pulseBeats.IBI_MIN_SEC)} /min are not considered; an early beat without a pulse wave cannot be found.`,
       'In hard motion half of the waves are arm swing: see the flags, and hr_ppg_motion.',
     ],

@@ -39,8 +39,8 @@ export class StreamEngine implements RowSink {
   readonly #touched: Chain[] = [];
   readonly #stock: KernelStock;
   readonly #spo2: Spo2Calibration | null;
-  /** What was final before a flush: the flush may have to be taken back. */
-  #flushedUs = -1;
+  /** What was final before a flush, which may have to be taken back; below 0 in the first seconds of a boot. Null: not flushed. */
+  #flushedUs: number | null = null;
 
   /** @param rows filled with final rows, in no particular order between channel groups
    *  @param spo2 the stream's calibration; null: the textbook line, suspect at best */
@@ -63,7 +63,7 @@ export class StreamEngine implements RowSink {
 
   /** Time before which every row is out, µs; Infinity when nothing has begun. */
   get finalUs(): number {
-    if (this.#flushedUs >= 0) return this.#flushedUs;
+    if (this.#flushedUs !== null) return this.#flushedUs;
     let us = Number.POSITIVE_INFINITY;
     for (const chain of this.#chains) us = Math.min(us, chain.finalUs);
     return us;
@@ -79,7 +79,7 @@ export class StreamEngine implements RowSink {
     const cut = Math.max(0, (bridge ?? chain.feed).frontier(lead) - k0);
     const n = samples.length - cut;
     if (n <= 0) return;
-    this.#flushedUs = -1;
+    this.#flushedUs = null;
     if (bridge !== null && bridged.length < n) bridged = new Float64Array(2 * n);
     const at = bridge !== null ? -cut : chain.feed.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array) - cut;
     const physical = bridge !== null ? bridged : chain.feed.samplesOf(lead);
@@ -111,6 +111,8 @@ export class StreamEngine implements RowSink {
 
   /** The data ends here, or goes on more than a context (16 s) later. */
   flush(): void {
+    this.settle();
+    const finalUs = this.finalUs;
     for (const routes of this.#routes)
       for (const { bridge, chain } of routes) {
         if (bridge === null) continue;
@@ -118,7 +120,6 @@ export class StreamEngine implements RowSink {
         this.#touch(chain);
       }
     this.settle();
-    const finalUs = this.finalUs;
     for (const chain of this.#chains) chain.flush();
     this.#flushedUs = finalUs;
   }
@@ -143,7 +144,7 @@ export class StreamEngine implements RowSink {
   #addBeats(channels: readonly ChannelConfig[], { group, source, primary, breathing, motion }: BeatPlan): void {
     const { rateNanoHz, leads } = group;
     const fs = rateNanoHz / 1e9;
-    if (!(fs >= lowestHz[source] && fs <= 4000)) return;
+    if (!(fs >= lowestHz[source] && fs <= highestHz[source])) return;
     const axes = motion?.leads ?? [];
     const kind: KernelKind = {
       key: `${source} ${rateNanoHz} ${leads.length} ${axes.length}`,
@@ -196,6 +197,9 @@ const standardGravity = 9.80665;
 
 /** Slower channels of these kinds bear no beats. */
 const lowestHz = { ecg: 50, ppg: 20 };
+/** Faster ones are not computed, nor are slow channels above `slowHighestHz`: kernels hold seconds of samples, and 64 channels may be sent. */
+const highestHz = { ecg: 4000, ppg: 2000 };
+const slowHighestHz = 4000;
 const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };
 
 const spectralRateMethod = methodIndex('hr_ppg_motion');
@@ -209,6 +213,7 @@ type ValueGroup = Readonly<{ leads: readonly GroupLead[]; features: readonly Val
 /** What is computed from a slow group: per channel, or of the three axes, or of red and infrared. */
 function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: Spo2Calibration | null): ValueGroup[] {
   const fs = rateNanoHz / 1e9;
+  if (fs > slowHighestHz) return [];
   const feature = (
     name: string,
     leadCount: number,

@@ -25,13 +25,17 @@ export type BeatPlan = Readonly<{
 /** Slower accelerometers do not see arm swing. */
 const accLowestHz = 10;
 
+/** At most this many ECG leads of one rate are fused: the first ones by channelNo. What the others would add is less than they cost. */
+export const fusedEcgLeadsMax = 16;
+
 export function beatPlans(groups: readonly ChannelGroup[]): BeatPlan[] {
   const breathes = !groups.some((g) => g.kind === 'resp');
   const motion = groups.find((g) => g.kind === 'acc' && g.leads.length === 3 && g.rateNanoHz >= accLowestHz * 1e9) ?? null;
   return (['ecg', 'ppg'] as const).flatMap((source) => {
     const own = groups.filter((g) => g.kind === source);
-    return own.map((group): BeatPlan => {
-      const primary = group.leads.some((lead) => lead.code === own[0]!.leads[0]!.code);
+    return own.map((all): BeatPlan => {
+      const primary = all.leads.some((lead) => lead.code === own[0]!.leads[0]!.code);
+      const group = source === 'ecg' ? { ...all, leads: all.leads.slice(0, fusedEcgLeadsMax) } : all;
       return { group, source, primary, breathing: primary && breathes, motion: source === 'ppg' ? motion : null };
     });
   });
@@ -51,9 +55,9 @@ function shapesOf(channels: readonly ChannelConfig[]): string[] {
     ({ group, primary, breathing, motion }) => `${shape(group)} ${primary} ${breathing} ${motion === null ? '' : shape(motion)}`,
   );
   const alone: readonly ChannelConfig['kind'][] = ['temp', 'resp', 'eda'];
-  const slow = groups.flatMap((group) =>
-    alone.includes(group.kind) ? group.leads.map((lead) => shape({ ...group, leads: [lead] })) : [shape(group)],
-  );
+  const slow = groups
+    .filter(({ kind }) => kind !== 'ecg')
+    .flatMap((group) => (alone.includes(group.kind) ? group.leads.map((lead) => shape({ ...group, leads: [lead] })) : [shape(group)]));
   return [...beats, ...slow];
 }
 

@@ -136,7 +136,8 @@ export class BeatModulation {
     let finalUs = beatsUs;
     for (const { runner } of this.#parts) if (runner.k >= 0) finalUs = Math.min(finalUs, runner.finalUs);
     const { cadenceSec } = featureMethods[this.#method]!;
-    for (; this.#nextSec * secondUs < finalUs; this.#nextSec += cadenceSec) this.#value(this.#nextSec * secondUs);
+    for (; this.#nextSec * secondUs < finalUs; this.#nextSec = this.#gaps.nextDue(this.#nextSec, cadenceSec, finalUs))
+      this.#value(this.#nextSec * secondUs);
   }
 
   close(): void {

@@ -113,7 +113,8 @@ export class ValueChain implements Chain, RowTaker {
   /** Events per minute of the covered part of the window; a value exists where its last second has samples. */
   #rates(part: Part): void {
     const { windowSec, cadenceSec, coverageMin } = featureMethods[part.feature.method]!;
-    for (; part.nextSec * secondUs < part.runner.finalUs; part.nextSec += cadenceSec) {
+    const { finalUs } = part.runner;
+    for (; part.nextSec * secondUs < finalUs; part.nextSec = this.#gaps.nextDue(part.nextSec, cadenceSec, finalUs)) {
       const tUs = part.nextSec * secondUs;
       const fromUs = tUs - windowSec * secondUs;
       while (part.events.length > 0 && part.events[0]! <= fromUs) part.events.shift();

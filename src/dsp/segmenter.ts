@@ -124,6 +124,16 @@ export class Segmenter {
     for (const channel of this.#channels) while (channel.held.length > 0) this.#closeHole(channel);
   }
 
+  /** Nobody waits any longer for what lies before a time, either: samples of it are late from now on. */
+  releaseTo(tUs: number): void {
+    this.release();
+    for (const channel of this.#channels) {
+      const k = Math.floor(tUs / channel.usPerSample);
+      if (channel.next < 0) channel.next = 0;
+      if (k > channel.next) this.#passTo(channel, k);
+    }
+  }
+
   #hold(channel: Channel, run: SampleRun): void {
     const { held } = channel;
     let at = held.length;

@@ -1,6 +1,6 @@
 /** The worker thread: engines by handle, one batch at a time. */
 import { move } from 'piscina';
-import type { BatchTask, Control } from './feature-wire.ts';
+import type { BatchAnswer, BatchTask, Control, Refusal } from './feature-wire.ts';
 import { RowBuffer, headWidth, recordOp, recordWidth, rowWidth } from './feature-wire.ts';
 import { KernelStock } from './segment-runner.ts';
 import { StreamEngine } from './segment-engine.ts';
@@ -11,9 +11,10 @@ type Slot = { engine: StreamEngine; rows: RowBuffer; gated: boolean; fromUs: num
 const slots = new Map<number, Slot>();
 const stock = new KernelStock();
 const out = new RowBuffer();
+let refused: Refusal[] = [];
 
 /** Feeds one batch and returns the packed outputs of the engines that it touched (see readOutputs). */
-export function runBatch(task: BatchTask): Float64Array {
+export function runBatch(task: BatchTask): BatchAnswer {
   const touched = new Map<number, Slot>();
   const { records, payload, recordCount } = task;
   let last: Slot | undefined;
@@ -36,7 +37,11 @@ export function runBatch(task: BatchTask): Float64Array {
   last?.engine.settle();
   out.count = 0;
   for (const [handle, slot] of touched) writeOutput(handle, slot);
-  return move(out.rows.slice(0, out.count * rowWidth)) as Float64Array;
+  const rows = out.rows.slice(0, out.count * rowWidth);
+  if (refused.length === 0) return move(rows) as Float64Array;
+  const answer = { rows, refused };
+  refused = [];
+  return answer;
 }
 
 function takeRun(engine: StreamEngine, channelNo: number, k0: number, op: number, payload: SharedArrayBuffer, n: number, at: number): void {
@@ -49,19 +54,14 @@ function takeRun(engine: StreamEngine, channelNo: number, k0: number, op: number
 function applyControl(control: Control): void {
   const slot = slots.get(control.handle);
   switch (control.op) {
-    case 'open': {
-      const rows = new RowBuffer();
-      slots.set(control.handle, {
-        engine: new StreamEngine(control.channels, control.fromUs, stock, rows, control.spo2),
-        rows,
-        gated: control.gated,
-        fromUs: control.fromUs,
-        toUs: control.toUs,
-        giveUs: -1,
-        closing: false,
-      });
+    case 'open':
+      // Nothing is shared before an engine is made, so an error here says nothing about the others; one in its work ends the thread.
+      try {
+        slots.set(control.handle, newSlot(control));
+      } catch (error) {
+        refused.push({ handle: control.handle, reason: String(error) });
+      }
       return;
-    }
     case 'give':
       if (slot !== undefined) slot.giveUs = control.endUs;
       return;
@@ -76,6 +76,11 @@ function applyControl(control: Control): void {
       throw new Error(`control ${String(never)}`);
     }
   }
+}
+
+function newSlot({ channels, fromUs, toUs, spo2, gated }: Extract<Control, { op: 'open' }>): Slot {
+  const rows = new RowBuffer();
+  return { engine: new StreamEngine(channels, fromUs, stock, rows, spo2), rows, gated, fromUs, toUs, giveUs: -1, closing: false };
 }
 
 function writeOutput(handle: number, slot: Slot): void {

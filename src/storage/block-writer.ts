@@ -217,13 +217,21 @@ export class BlockWriter {
     return runs;
   }
 
-  /** The stream is idle: seal its seconds and forget its channels when they are stored. */
-  closeStream(streamId: StreamId): void {
+  /** The stream is idle: seals its seconds and forgets its channels. @returns when they are stored */
+  async closeStream(streamId: StreamId): Promise<void> {
+    const closing: Channel[] = [];
     for (const [key, channel] of this.#channels) {
       if (channel.streamId !== streamId) continue;
       for (const second of channel.seconds.values()) this.#seal(channel, second);
       if (channel.waiting.size === 0) this.#channels.delete(key);
-      else channel.closing = true;
+      else {
+        channel.closing = true;
+        closing.push(channel);
+      }
+    }
+    while (closing.some((channel) => channel.waiting.size > 0) && !this.#closed) {
+      this.#startWriting();
+      await this.#writing;
     }
   }
 

@@ -6,10 +6,11 @@ import { runsOf } from './sample-rows.ts';
 /** Rows before the last one stored that are computed again: detectors look ahead, and the newest rows were not final. */
 const AGAIN_NS = 128_000_000_000n;
 
-export type ResumePoint = Readonly<{ fromNs: bigint; toNs: bigint }>;
+export type ResumePoint = Readonly<{ fromNs: bigint; toNs: bigint; rowsToNs: bigint }>;
 
 /** @param streams with the epochNs of each
- *  @returns for each, device ns: computed again from fromNs, samples are stored up to toNs; null when nothing is stored */
+ *  @returns for each, device ns: computed again from fromNs, samples are stored up to toNs, rows up to rowsToNs; null when nothing is stored.
+ *  Rows may be stored before the samples that they were made of */
 export async function resumePoints(
   database: Database,
   streams: readonly Readonly<{ streamId: StreamId; epochNs: bigint }>[],
@@ -30,20 +31,21 @@ export async function resumePoints(
     [streams.map(({ streamId }) => streamId)],
   );
   return rows.map((row, i) => {
-    if (row.codecs.length === 0) return null;
+    const { epochNs } = streams[i]!;
+    const doneNs = [row.feature_ns, row.beat_ns].reduce<bigint>((newest, ns) => (ns !== null && ns > newest ? ns : newest), 0n);
+    if (row.codecs.length === 0 && doneNs === 0n) return null;
     // By the samples themselves: a row may have holes.
     const toNs = row.codecs
       .map((codec, c) => gridTimeNs(Math.max(...runsOf(codec).map((run) => run.k0 + run.samples.length)), Number(row.rates[c])))
-      .reduce((newest, ns) => (ns > newest ? ns : newest));
-    const { epochNs } = streams[i]!;
-    const doneNs = [row.feature_ns, row.beat_ns].reduce<bigint>((newest, ns) => (ns !== null && ns > newest ? ns : newest), 0n);
-    const fromNs = doneNs - epochNs - AGAIN_NS;
-    return { fromNs: fromNs > 0n ? fromNs : 0n, toNs };
+      .reduce((newest, ns) => (ns > newest ? ns : newest), 0n);
+    const rowsToNs = doneNs - epochNs;
+    const fromNs = rowsToNs - AGAIN_NS;
+    return { fromNs: fromNs > 0n ? fromNs : 0n, toNs, rowsToNs: rowsToNs > 0n ? rowsToNs : 0n };
   });
 }
 
 /** Streams whose last values were not computed when the service ended: their newest row is older than their newest sample by more than a
- *  detector looks ahead. A device that never comes back would leave them so.
+ *  detector looks ahead, or they have none. A device that never comes back would leave them so.
  *  @param sinceHours streams with a packet within this time before the newest of all */
 export async function unfinishedStreams(database: Database, sinceHours: number): Promise<readonly StreamId[]> {
   const { rows } = await database.pool.query<{ id: number }>(
@@ -51,7 +53,7 @@ export async function unfinishedStreams(database: Database, sinceHours: number):
      cross join lateral (
        select greatest((select max(time) from feature where stream_id = s.id), (select max(time) from beat where stream_id = s.id)) as at) done
      where s.last_packet_at > (select max(last_packet_at) from stream) - $1 * interval '1 hour'
-       and done.at < s.last_sample_at - interval '3 seconds'`,
+       and coalesce(done.at, '-infinity') < s.last_sample_at - interval '3 seconds'`,
     [sinceHours],
   );
   return rows.map((row) => row.id as StreamId);

@@ -5,7 +5,13 @@ import { startService } from '../../src/server.ts';
 const quiet = (): void => undefined;
 const tell = (fields: object, message: string): void => console.error(message, String((fields as { err?: Error }).err?.stack));
 const service = await startService({
-  config: readConfig({ DATABASE_URL: process.argv[2]!, PORT: '0', BIO_REQUESTS_PER_SEC_MAX: '10000', BIO_DSP_WORKERS: '1' }),
+  config: readConfig({
+    DATABASE_URL: process.argv[2]!,
+    PORT: '0',
+    BIO_REQUESTS_PER_SEC_MAX: '10000',
+    BIO_DSP_WORKERS: '1',
+    BIO_DSP_IDLE_FLUSH_MS: process.env['BIO_DSP_IDLE_FLUSH_MS'],
+  }),
   logger: { debug: quiet, info: quiet, warn: tell, error: tell },
 });
 console.log(service.baseUrl);
