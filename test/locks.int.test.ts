@@ -62,6 +62,7 @@ test('no file of TypeScript but the list has the number or name of a lock', () =
     const text = readFileSync(file, 'utf8');
     const digits = text.replaceAll('_', '');
     if (numbers.some((number) => digits.includes(number)) || text.includes('hashtextextended(')) offenders.push(file);
+    if (file.startsWith(join(root, 'test'))) continue; // tests hold up a statement of their own by a lock of their own
     for (const argument of lockArguments(text)) {
       calls += 1;
       if (!/^(\$\d|\$\{)/.test(argument)) offenders.push(`${file}: ${argument}`);
