@@ -21,6 +21,8 @@ import type { PacketChanges } from './helpers/packets.ts';
 
 const SAMPLES = 250;
 const HEAD = 24;
+/** Batches of the first owner are numbered from here on, those of the second from twice as much. */
+const EPOCH = 2 ** 32;
 const boot = '00112233445566778899aabbccddeeff';
 
 let database: TestDatabase;
@@ -288,7 +290,7 @@ describe('two packets of one batch', () => {
       });
       const batch = log.append({ streamId, seq: 0, receivedNs: packet.sentUnixNs, bytes: encodePacket(packet) });
       if (batch === 'busy') throw new Error('busy');
-      expect(batch.position).toBe(1);
+      expect(batch.position).toBe(EPOCH + 1);
       return batch.durable;
     };
     // a whole row of a channel that is new, and of which nothing is computed
@@ -328,11 +330,11 @@ describe('two packets of one batch', () => {
     });
     expect(sent.status, await sent.text()).toBe(202);
     const checkpoint = async () =>
-      (await db.pool.query<{ saved: boolean; batch: number }>('select updated_at > $1 as saved, batch_id::int as batch from packet_log_checkpoint', [before[0]!.now])).rows[0]; // prettier-ignore
-    await expect.poll(checkpoint).toEqual({ saved: true, batch: 0 });
+      (await db.pool.query<{ saved: boolean; batch: number }>('select updated_at > $1 as saved, batch_id::float8 as batch from packet_log_checkpoint', [before[0]!.now])).rows[0]; // prettier-ignore
+    await expect.poll(checkpoint).toEqual({ saved: true, batch: EPOCH });
     await gates.query('select pg_advisory_unlock(2)');
     await expect.poll(values).toEqual([1, 2]);
-    await expect.poll(checkpoint).toEqual({ saved: true, batch: 2 });
+    await expect.poll(checkpoint).toEqual({ saved: true, batch: 2 * EPOCH + 1 });
     await gates.end();
     await running.stop();
   });
