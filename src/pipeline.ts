@@ -24,6 +24,7 @@ import type { LiveSocketOptions } from './live/live-socket.ts';
 import type { Metrics } from './metrics.ts';
 import { decodeOldPacket, decodePacket, widestPacketLimits } from './proto/packet-codec.ts';
 import type { DecodedPacket } from './proto/packet-codec.ts';
+import { gridTimeNs } from './signal.ts';
 import type { ChannelConfig, ChannelNo, ProjectId, SampleRun, Spo2Calibration, StreamId, SubjectId } from './signal.ts';
 import type { BlockRun } from './storage/block-codec.ts';
 import { BlockWriter } from './storage/block-writer.ts';
@@ -88,6 +89,18 @@ export type PipelineHost = Readonly<{
   ticks: Readonly<{ every: (periodMs: number, run: () => void) => () => void }>;
 }>;
 
+/** [from, to), device ns. */
+type Span = Readonly<{ fromNs: bigint; toNs: bigint }>;
+
+type ReadBack = {
+  /** The channels that earlier values were computed with; null: there are none. */
+  readonly channels: readonly ChannelConfig[] | null;
+  /** Computed again, or for the first time; null: no samples. Rows of before may lie up to rowsToNs. */
+  span: (Span & Readonly<{ rowsToNs?: bigint }>) | null;
+  /** Samples that came too late for values before that. */
+  late: Span | null;
+};
+
 /** What is remembered of a stream that is open here. */
 type Stream = {
   readonly id: StreamId;
@@ -103,9 +116,11 @@ type Stream = {
   /** Device ns of the newest durable sample. */
   headDeviceNs: bigint;
   /** Durable samples that the feature pool had no room for: [from, to) device ns. */
-  owed: { fromNs: bigint; toNs: bigint } | null;
+  owed: Span | null;
   /** Rows before it had been computed when the stream was opened here, device ns; 0 for a new one. */
-  readonly computedNs: bigint;
+  computedNs: bigint;
+  /** While the log is replayed: what the feature pool will read back of the stream when that is done. */
+  readBack: ReadBack | null;
   /** Recomputed ranges that are not stored yet. */
   replacing: number;
   /** When a packet last came, ms of the monotonic clock. */
@@ -118,7 +133,11 @@ type Taken = Readonly<{ stream: Stream; admitted: Admitted }>;
 type OldPacket = Readonly<{ packet: DecodedPacket; refused: Rejected | null }>;
 type LoggedPacket = LogEntry & Readonly<{ position: number; packet: OldPacket }>;
 /** What a recovery knows of the streams that it meets. */
-type Recovery = Readonly<{ streams: Map<StreamId, FoundStream | null>; sessions: Map<StreamId, Session> }>;
+type Recovery = Readonly<{
+  streams: Map<StreamId, FoundStream | null>;
+  resumePoints: Map<StreamId, Promise<ResumePoint | null>>;
+  sessions: Map<StreamId, Session>;
+}>;
 type Refusal = Pick<Letter, 'reason' | 'sqlState'>;
 
 export class Pipeline implements PacketSink {
@@ -266,8 +285,22 @@ export class Pipeline implements PacketSink {
   async #remember(opened: OpenedStream): Promise<Stream> {
     const known = this.#streams.get(opened.streamId);
     if (known !== undefined) return known;
-    const { streamId, epochNs, subjectId, channels, spo2 } = opened;
-    const resume = opened.existed ? await this.#resumePoints.call({ streamId, epochNs }) : null;
+    const { streamId, channels, spo2 } = opened;
+    const resume = await this.#resumePoint(opened);
+    const stream = this.#enter(opened, resume);
+    if (resume === null) this.#pool.openStream(streamId, channels, undefined, spo2);
+    else {
+      this.#pool.openStream(streamId, channels, resume, spo2);
+      this.#options.metrics.recomputes.inc({ reason: 'resume' });
+    }
+    return stream;
+  }
+
+  async #resumePoint({ streamId, epochNs, existed }: OpenedStream): Promise<ResumePoint | null> {
+    return existed ? await this.#resumePoints.call({ streamId, epochNs }) : null;
+  }
+
+  #enter({ streamId, epochNs, subjectId, channels, spo2 }: OpenedStream, resume: ResumePoint | null): Stream {
     const stream: Stream = {
       id: streamId,
       epochNs,
@@ -280,15 +313,11 @@ export class Pipeline implements PacketSink {
       headDeviceNs: resume?.toNs ?? -1n,
       owed: null,
       computedNs: resume?.fromNs ?? 0n,
+      readBack: null,
       replacing: 0,
       lastMs: -Infinity,
     };
     this.#streams.set(streamId, stream);
-    if (resume === null) this.#pool.openStream(streamId, channels, undefined, spo2);
-    else {
-      this.#pool.openStream(streamId, channels, resume, spo2);
-      this.#options.metrics.recomputes.inc({ reason: 'resume' });
-    }
     return stream;
   }
 
@@ -343,7 +372,7 @@ export class Pipeline implements PacketSink {
   #addChannels(stream: Stream, channels: readonly ChannelConfig[]): void {
     stream.channels = [...channels];
     stream.rates = channels.map((channel) => channel.rateNanoHz);
-    this.#pool.openStream(stream.id, stream.channels, undefined, stream.spo2);
+    if (stream.readBack === null) this.#pool.openStream(stream.id, stream.channels, undefined, stream.spo2);
   }
 
   /** Samples mean nothing without their channel's gain and rate: acknowledged when both are durable. */
@@ -424,20 +453,15 @@ export class Pipeline implements PacketSink {
   /** A full pool costs freshness, never a value: what it did not take is computed from the tables later. */
   #compute(stream: Stream, runs: readonly SampleRun[], span: Readonly<{ t0DeviceNs: bigint; endDeviceNs: bigint }>): void {
     if (this.#streams.get(stream.id) !== stream) return;
+    if (stream.readBack !== null) return noteReplayed(stream, stream.readBack, runs);
     if (this.#pool.push(stream.id, runs) === 'accepted') return;
     this.#poolFull = true;
     owe(stream, span.t0DeviceNs, span.endDeviceNs);
   }
 
-  /** Replayed samples that rows of before may lack. */
-  #markLate(stream: Stream, { t0DeviceNs, endDeviceNs }: Admitted, position: number): void {
-    this.#pool.markLate(stream.id, t0DeviceNs, endDeviceNs);
-    if (!this.#dirty.has(stream.id)) this.#dirty.set(stream.id, position);
-  }
-
   /** Are the rows that the stream's samples touch out or on their way, as far as they can be without reading samples back? */
   #isComputed(stream: Stream): boolean {
-    return stream.owed === null && stream.replacing === 0 && this.#pool.isSettled(stream.id);
+    return stream.readBack === null && stream.owed === null && stream.replacing === 0 && this.#pool.isSettled(stream.id);
   }
 
   // ------------------------------------------------------------------------------------------------ what was computed
@@ -540,14 +564,16 @@ export class Pipeline implements PacketSink {
   }
 
   /** Replays what was acknowledged and is not in the tables, and what somebody asked to store again. What cannot be stored is set aside: no
-   *  packet keeps the service from starting. @returns packets replayed */
+   *  packet keeps the service from starting. Values are not waited for: they are computed from the samples read back, while packets are
+   *  taken; until then the checkpoint stays before them. @returns packets replayed */
   async recover(): Promise<number> {
-    const recovery: Recovery = { streams: new Map(), sessions: new Map() };
+    const recovery: Recovery = { streams: new Map(), resumePoints: new Map(), sessions: new Map() };
     let count = 0;
     let position = 0;
     const entries = this.#log.recover<OldPacket>(
       (entry) => this.#readEntry(entry, recovery),
       (damage, at) => this.#setAsideDamage(damage, at, recovery),
+      (streamIds) => this.#lookUp(streamIds, recovery),
     );
     for await (const entry of entries) {
       this.#mustGoOn();
@@ -557,19 +583,63 @@ export class Pipeline implements PacketSink {
         refused === null ? await this.#replay(entry, recovery) : { reason: `${refused.code}: ${refused.detail}`, sqlState: null };
       if (refusal === null) count += 1;
       else await this.#setAside([letterOf(entry, entry.position, refusal)]);
-      if (this.#blocks.full || this.#poolFull) {
-        await this.#blocks.flush();
-        await this.#pool.settle();
-        this.#everySecond();
-      }
+      if (this.#blocks.full) await this.#blocks.flush();
     }
     this.#handedPosition = Math.max(position, this.#log.durablePosition);
     for await (const letter of lettersToReplay(this.#options.database.pool)) await this.#replayLetter(letter, recovery);
-    for (const streamId of await unfinishedStreams(this.#options.derived, UNFINISHED_HOURS)) {
-      const opened = await this.#registry.findStream(streamId);
-      if (opened !== null) await this.#remember(opened);
+    const unfinished = await unfinishedStreams(this.#options.derived, UNFINISHED_HOURS);
+    await this.#lookUp(unfinished, recovery);
+    for (const streamId of unfinished) {
+      const found = await this.#findStream(streamId, recovery);
+      if (found !== null) await this.#meet(found, recovery);
     }
+    for (const stream of this.#streams.values()) this.#startReadingBack(stream);
     return count;
+  }
+
+  /** Finds many streams by a few statements. */
+  async #lookUp(streamIds: readonly StreamId[], recovery: Recovery): Promise<void> {
+    const asked = streamIds.filter((streamId) => streamId <= STREAM_ID_MAX && !recovery.streams.has(streamId));
+    const found = await this.#registry.findStreams(asked);
+    for (const streamId of asked) recovery.streams.set(streamId, found.get(streamId) ?? null);
+    await Promise.all([...found.values()].map((stream) => this.#resumePointOf(stream, recovery)));
+  }
+
+  #resumePointOf(found: FoundStream, { resumePoints: known }: Recovery): Promise<ResumePoint | null> {
+    let resume = known.get(found.streamId);
+    if (resume === undefined) {
+      resume = this.#resumePoint(found);
+      known.set(found.streamId, resume);
+    }
+    return resume;
+  }
+
+  /** Opens a stream for the replay, without the feature pool. */
+  async #meet(found: FoundStream, recovery: Recovery): Promise<Stream> {
+    const known = this.#streams.get(found.streamId);
+    if (known !== undefined) return known;
+    const resume = await this.#resumePointOf(found, recovery);
+    const stream = this.#enter(found, resume);
+    stream.readBack = { channels: resume === null ? null : found.channels, span: resume, late: null };
+    return stream;
+  }
+
+  /** Hands a stream of the replay to the feature pool, which reads its samples back when it comes to it. */
+  #startReadingBack(stream: Stream): void {
+    const { id, readBack, spo2 } = stream;
+    if (readBack === null) return;
+    stream.readBack = null;
+    const { channels, span, late } = readBack;
+    this.#pool.openStream(id, channels ?? stream.channels, span ?? undefined, spo2);
+    // channels of replayed packets change earlier values, too
+    this.#pool.openStream(id, stream.channels, undefined, spo2);
+    if (span !== null) this.#options.metrics.recomputes.inc({ reason: 'resume' });
+    if (late !== null) this.#pool.markLate(id, late.fromNs, late.toNs);
+  }
+
+  #markLate(stream: Stream, late: Span): void {
+    if (stream.readBack === null) this.#pool.markLate(stream.id, late.fromNs, late.toNs);
+    else stream.readBack.late = widened(stream.readBack.late, late);
   }
 
   /** The packet of an entry, whatever limits it was accepted under; null when it is not the one that its head names. */
@@ -602,9 +672,8 @@ export class Pipeline implements PacketSink {
     if (session === undefined) {
       session = new Session('', packet.deviceId, packet.bootId, packet.subject, { ...found, seqRanges: [] });
       recovery.sessions.set(streamId, session);
-      await this.#remember(found);
     }
-    const stream = this.#streams.get(streamId)!;
+    const stream = await this.#meet(found, recovery);
     // One session may have named the person by uuid and the next by external id: whose the stream is was settled when it was opened.
     const named = { ...packet, subject: session.subjectText };
     let admitted = admitPacket(named, session, this.ingest.admissionLimits, receivedNs);
@@ -628,7 +697,9 @@ export class Pipeline implements PacketSink {
     }
     this.#hand([{ stream, admitted }], position);
     // rows from computedNs on are computed again from everything stored; those before it look ahead a little
-    if (admitted.runs.length > 0 && admitted.t0DeviceNs < stream.computedNs + LOOK_AHEAD_NS) this.#markLate(stream, admitted, position);
+    const { computedNs } = stream;
+    if (admitted.runs.length > 0 && computedNs > 0n && admitted.t0DeviceNs < computedNs + LOOK_AHEAD_NS)
+      this.#markLate(stream, { fromNs: admitted.t0DeviceNs, toNs: admitted.endDeviceNs });
     return null;
   }
 
@@ -710,13 +781,14 @@ export class Pipeline implements PacketSink {
 
   /** For /readyz: what must work for packets to be taken. */
   parts(): readonly Readonly<{ name: string; ok: boolean; detail: string }>[] {
-    const { lagMs, crashCount } = this.#pool.stats();
+    const { lagMs, crashCount, loadingCount } = this.#pool.stats();
+    const behind = loadingCount === 0 ? '' : `, ${loadingCount} streams to be read back`;
     return [
       this.#logPart(),
       { name: 'sample_block', ok: !this.#blocks.full, detail: `${this.#blocks.queueBytes} bytes waiting` },
       { name: 'derived_rows', ok: !this.#rows.full, detail: `${this.#rows.queueBytes} bytes waiting` },
       { name: 'set_aside', ok: true, detail: `${this.#setAsideCount} rows or packets since the start` },
-      { name: 'dsp', ok: !this.#poolFull, detail: `lag ${Math.round(lagMs)} ms, ${crashCount} worker crashes` },
+      { name: 'dsp', ok: !this.#poolFull, detail: `lag ${Math.round(lagMs)} ms, ${crashCount} worker crashes${behind}` },
     ];
   }
 
@@ -783,17 +855,32 @@ export class Pipeline implements PacketSink {
   }
 }
 
+/** The replayed samples of a stream that is not computed yet. */
+function noteReplayed(stream: Stream, readBack: ReadBack, runs: readonly SampleRun[]): void {
+  for (const { channelNo, k0, samples } of runs) {
+    const rate = stream.rates[channelNo]!;
+    const fromNs = gridTimeNs(k0, rate);
+    const toNs = gridTimeNs(k0 + samples.length, rate);
+    if (readBack.span === null) {
+      // Nothing was stored before: no value is older than this.
+      stream.computedNs = fromNs > LOOK_AHEAD_NS ? fromNs - LOOK_AHEAD_NS : 0n;
+      readBack.span = { fromNs: stream.computedNs, toNs };
+    } else if (toNs > readBack.span.toNs) readBack.span = { ...readBack.span, toNs };
+  }
+}
+
+function widened(span: Span | null, { fromNs, toNs }: Span): Span {
+  if (span === null) return { fromNs, toNs };
+  return { fromNs: fromNs < span.fromNs ? fromNs : span.fromNs, toNs: toNs > span.toNs ? toNs : span.toNs };
+}
+
 function letterOf({ streamId, seq, receivedNs, bytes }: LogEntry, position: number, refusal: Refusal): Letter {
   return { ...refusal, kind: 'packet', streamId, logPosition: position, content: { seq, receivedNs }, bytes };
 }
 
 /** Adds a range to what is owed of a stream. */
 function owe(stream: Stream, fromNs: bigint, toNs: bigint): void {
-  const { owed } = stream;
-  stream.owed = {
-    fromNs: owed === null || fromNs < owed.fromNs ? fromNs : owed.fromNs,
-    toNs: owed === null || toNs > owed.toNs ? toNs : owed.toNs,
-  };
+  stream.owed = widened(stream.owed, { fromNs, toNs });
 }
 
 function packetLogDetail(awayMs: number, queueBytes: number): string {

@@ -23,6 +23,18 @@ export type Damage = Readonly<{
 /** stream_id u32, seq u64, received_ns i64, length u32; little-endian. */
 export const ENTRY_HEAD = 24;
 
+/** The streams that the heads of a batch name, up to the first damage that shows in a head: a packet's own bytes are not read. */
+export function streamIdsOf(data: Buffer): ReadonlySet<StreamId> {
+  const ids = new Set<StreamId>();
+  for (let at = 0; at < data.length;) {
+    const entry = entryAt(data, at);
+    if (entry === null) break;
+    ids.add(entry.streamId);
+    at += ENTRY_HEAD + entry.bytes.length;
+  }
+  return ids;
+}
+
 /** Reads a packet; null when the bytes are none, or not the one that the head names. */
 export type ReadPacket<T> = (entry: LogEntry) => T | null | Promise<T | null>;
 

@@ -15,7 +15,7 @@ import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database.ts';
-import { ENTRY_HEAD, readBatch } from './log-batch.ts';
+import { ENTRY_HEAD, readBatch, streamIdsOf } from './log-batch.ts';
 import type { Damage, LogEntry, ReadPacket } from './log-batch.ts';
 import { isNotOwner, Ownership } from './ownership.ts';
 import { Partitions } from './partitions.ts';
@@ -188,21 +188,22 @@ export class PacketLog {
   /** Everything that is durable and after the checkpoint, in the order of its acknowledgement; the registry is told of each packet.
    *  A packet that was sent twice may come twice.
    *  @param readPacket reads a packet and holds it against its entry. Default: takes every entry as it is
-   *  @param onDamage takes the bytes in which no packet was found. Default: throws */
+   *  @param onDamage takes the bytes in which no packet was found. Default: throws
+   *  @param prepare is called with the streams of the next batches before their packets are read; what damage hides from it may come all the
+   *  same */
   async *recover<T = true>(
     readPacket: ReadPacket<T> = () => true as T,
     onDamage: (damage: Damage, position: number) => Promise<void> = refuseDamage,
+    prepare: (streamIds: readonly StreamId[]) => Promise<void> = async () => undefined,
   ): AsyncGenerator<LogEntry & Readonly<{ position: number; packet: T }>> {
     for (let from = this.#checkpointed; ;) {
-      const { rows } = await this.#database.pool.query<{ batch_id: bigint; time: Date; data: Buffer }>(nextBatches, [from.toString()]);
+      const { rows } = await this.#database.pool.query<BatchPart>(nextBatches, [from.toString()]);
       if (rows.length === 0) return;
       from = Number(rows.at(-1)!.batch_id);
-      for (let i = 0; i < rows.length;) {
-        const { batch_id: id, time } = rows[i]!;
-        const position = Number(id);
-        const parts: Buffer[] = [];
-        while (i < rows.length && rows[i]!.batch_id === id && rows[i]!.time.getTime() === time.getTime()) parts.push(rows[i++]!.data);
-        for await (const found of readBatch(Buffer.concat(parts), readPacket)) {
+      const batches = batchesOf(rows);
+      await prepare([...new Set(batches.flatMap(({ data }) => [...streamIdsOf(data)]))]);
+      for (const { position, data } of batches) {
+        for await (const found of readBatch(data, readPacket)) {
           if ('damage' in found) {
             await onDamage(found.damage, position);
             continue;
@@ -391,6 +392,20 @@ const nextBatches = `select batch_id, time, data from packet_log
   where batch_id > $1 and batch_id <= (
     select max(batch_id) from (select distinct batch_id from packet_log where batch_id > $1 order by batch_id limit 16) next)
   order by batch_id, time, part`;
+
+type BatchPart = Readonly<{ batch_id: bigint; time: Date; data: Buffer }>;
+
+/** Joins the parts of each batch. */
+function batchesOf(parts: readonly BatchPart[]): readonly Readonly<{ position: number; data: Buffer }>[] {
+  const batches: { position: number; data: Buffer }[] = [];
+  for (let i = 0; i < parts.length;) {
+    const { batch_id: id, time } = parts[i]!;
+    const from = i;
+    while (i < parts.length && parts[i]!.batch_id === id && parts[i]!.time.getTime() === time.getTime()) i++;
+    batches.push({ position: Number(id), data: Buffer.concat(parts.slice(from, i).map(({ data }) => data)) });
+  }
+  return batches;
+}
 
 function batchRows(batch: OpenBatch, timeUs: number): CopyBuffer {
   const rows = new CopyBuffer(batch.bytes + 1024 + (batch.bytes / PART_BYTES) * 64);

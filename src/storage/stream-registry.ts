@@ -37,6 +37,9 @@ type Dirty = { seqs: SeqRanges; lastPacketNs: bigint; lastSampleNs: bigint; cloc
 
 type NewChannels = Readonly<{ streamId: StreamId; firstNo: number; channels: readonly ChannelConfig[] }>;
 
+/** Streams that one statement looks up. */
+const FIND_MAX = 512;
+
 export class StreamRegistry {
   readonly #database: Database;
   /** Streams with something durable since the process started; a closed one stays until its checkpoint. */
@@ -79,16 +82,27 @@ export class StreamRegistry {
 
   /** The stream of a row of packet_log; null when it was erased meanwhile. */
   async findStream(streamId: StreamId): Promise<FoundStream | null> {
+    return (await this.findStreams([streamId])).get(streamId) ?? null;
+  }
+
+  /** Many of them, by id; those that were erased meanwhile are missing. */
+  async findStreams(streamIds: readonly StreamId[]): Promise<ReadonlyMap<StreamId, FoundStream>> {
     const { pool } = this.#database;
-    const { rows } = await pool.query<StreamRow & { device: string; boot: string }>(
-      `select ${streamColumns}, d.external_id as device, encode(s.boot_id, 'hex') as boot
-       from stream s join device d on d.id = s.device_id where s.id = $1`,
-      [streamId],
-    );
-    const [row] = rows;
-    if (row === undefined) return null;
-    const opened = this.#opened(row, true, (await channelsOf(pool, [streamId])).get(streamId) ?? []);
-    return { ...opened, deviceId: row.device, bootId: row.boot };
+    const found = new Map<StreamId, FoundStream>();
+    for (let from = 0; from < streamIds.length; from += FIND_MAX) {
+      const ids = streamIds.slice(from, from + FIND_MAX);
+      const { rows } = await pool.query<StreamRow & { device: string; boot: string }>(
+        `select ${streamColumns}, d.external_id as device, encode(s.boot_id, 'hex') as boot
+         from stream s join device d on d.id = s.device_id where s.id = any($1::int[])`,
+        [ids],
+      );
+      const channels = await channelsOf(pool, ids);
+      for (const row of rows) {
+        const opened = this.#opened(row, true, channels.get(row.id as StreamId) ?? []);
+        found.set(opened.streamId, { ...opened, deviceId: row.device, bootId: row.boot });
+      }
+    }
+    return found;
   }
 
   /** Saves channel configurations; idempotent. @param firstNo ChannelNo of the first one */
