@@ -65,7 +65,8 @@ test('no file of TypeScript but the list has the number or name of a lock', () =
     if (file.startsWith(join(root, 'test'))) continue; // tests hold up a statement of their own by a lock of their own
     for (const argument of lockArguments(text)) {
       calls += 1;
-      if (!/^(\$\d|\$\{)/.test(argument)) offenders.push(`${file}: ${argument}`);
+      // A test may hold a lock of its own in its own database, if it is none of the service's.
+      if (!file.startsWith(join(root, 'test/')) && !/^(\$\d|\$\{)/.test(argument)) offenders.push(`${file}: ${argument}`);
     }
   }
   expect(calls).toBeGreaterThan(5);
