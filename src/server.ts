@@ -46,7 +46,7 @@ import { exportTurns, readTurns } from './query/turns.ts';
 import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
 import type { JournalSeals } from './records/journal-seals.ts';
-import { inspectSecret, journalSealsOf, reseal, resealKeys } from './records/secret-change.ts';
+import { inspectSecret, journalSealsOf, noteFirst, reseal, resealKeys } from './records/secret-change.ts';
 import { WebhookNetworks } from './records/webhook-networks.ts';
 import type { SubjectId } from './signal.ts';
 import { openDatabase } from './storage/database.ts';
@@ -317,11 +317,12 @@ async function startSealing(database: Database, config: Config, logger: Logger):
   let state = found;
   const journal = journalSealsOf(database.pool, config, () => (state === 'lost' ? 'the secret that seals them was changed.' : ''));
   if (state === 'lost') logger.error({}, `secret: ${sentence}`);
+  if (state === 'same') await noteFirst(database, config);
   let stopped = false;
   let working: Promise<void> = Promise.resolve();
   if (state === 'rotating') {
     await resealKeys(database, config); // before they are read
-    working = reseal(database, config, () => !stopped).then(
+    working = reseal(database, config, { goesOn: () => !stopped }).then(
       (done) => {
         if (done === null) return;
         state = 'same';
