@@ -194,7 +194,8 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
     const deviceSecret = await serviceSecret(database, 'device cookies');
 
-    const auditConflict = conflictAudit(database.pool, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
+    const conflicts = conflictAudit(database.pool, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
+    stops.push(() => conflicts.stop());
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
     const pipeline = await startPipeline({
       config,
@@ -205,7 +206,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
       logger,
       resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
       onConflict: ({ caller, session: { streamId, deviceId, bootId }, seq, count }) =>
-        auditConflict({ caller, streamId, deviceId, bootId, seq, count }),
+        conflicts.note({ caller, streamId, deviceId, bootId, seq, count }),
       watched: (caller, subjectId, remoteAddress) =>
         caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, remoteAddress),
     });
