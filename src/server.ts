@@ -46,7 +46,7 @@ import { exportTurns, readTurns } from './query/turns.ts';
 import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
 import type { JournalSeals } from './records/journal-seals.ts';
-import { inspectSecret, journalSealsOf, reseal, resealKeys } from './records/secret-change.ts';
+import { inspectSecret, journalSealsOf, noteFirst, reseal, resealKeys } from './records/secret-change.ts';
 import { WebhookNetworks } from './records/webhook-networks.ts';
 import type { SubjectId } from './signal.ts';
 import { openDatabase } from './storage/database.ts';
@@ -194,7 +194,8 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
     const deviceSecret = await serviceSecret(database, 'device cookies');
 
-    const auditConflict = conflictAudit(database.pool, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
+    const conflicts = conflictAudit(database.pool, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
+    stops.push(() => conflicts.stop());
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
     const pipeline = await startPipeline({
       config,
@@ -205,7 +206,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
       logger,
       resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
       onConflict: ({ caller, session: { streamId, deviceId, bootId }, seq, count }) =>
-        auditConflict({ caller, streamId, deviceId, bootId, seq, count }),
+        conflicts.note({ caller, streamId, deviceId, bootId, seq, count }),
       watched: (caller, subjectId, remoteAddress) =>
         caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, remoteAddress),
     });
@@ -317,11 +318,12 @@ async function startSealing(database: Database, config: Config, logger: Logger):
   let state = found;
   const journal = journalSealsOf(database.pool, config, () => (state === 'lost' ? 'the secret that seals them was changed.' : ''));
   if (state === 'lost') logger.error({}, `secret: ${sentence}`);
+  if (state === 'same') await noteFirst(database, config);
   let stopped = false;
   let working: Promise<void> = Promise.resolve();
   if (state === 'rotating') {
     await resealKeys(database, config); // before they are read
-    working = reseal(database, config, () => !stopped).then(
+    working = reseal(database, config, { goesOn: () => !stopped }).then(
       (done) => {
         if (done === null) return;
         state = 'same';

@@ -15,7 +15,8 @@ import { erase } from '../src/cli/erase.ts';
 import { exportRecordings } from '../src/cli/export.ts';
 import { init } from '../src/cli/init.ts';
 import { operator } from '../src/cli/operators.ts';
-import { key as keyCommand } from '../src/cli/organizations.ts';
+import { key as keyCommand, org as orgCommand, project as projectCommand } from '../src/cli/organizations.ts';
+import { signingKey } from '../src/cli/signing-key.ts';
 import { emptyDatabase, testDatabase, until } from './helpers/database.ts';
 import { runService } from './helpers/running-service.ts';
 import type { RunningService } from './helpers/running-service.ts';
@@ -448,6 +449,67 @@ describe('the chain', () => {
       expect(broken.err).toContain('entry 2');
     } finally {
       await database.close();
+    }
+  });
+});
+
+describe('a change whose entry cannot be written', () => {
+  const counted = `select (select count(*)::int from operator_account) as members,
+    (select count(*)::int from api_key) as keys, (select count(*)::int from api_key where revoked_at is null and expires_at is null) as lasting,
+    (select count(*)::int from sdk_key) as sdk_keys, (select count(*)::int from sdk_key where revoked_at is null and expires_at is null) as lasting_sdk,
+    (select string_agg(project_key, ',' order by id) from project) as projects, (select count(*)::int from organization) as organizations,
+    (select count(*)::int from device_profile) as profiles, (select count(*)::int from device) as devices,
+    (select count(*)::int from biosignal) as biosignals,
+    (select count(*)::int from signing_key where expires_at is not null) as withdrawn`;
+  const state = async (): Promise<unknown> => (await running.database.pool.query(counted)).rows[0];
+
+  it('is not made either', async () => {
+    const { pool } = running.database;
+    const { orgId, projectId } = running.org;
+    const { record } = await createApiKey(pool, { orgId, name: 'stays', scopes: ['read'] });
+    const { rows: sdk } = await pool.query<{ id: string }>('select id from sdk_key where project_id = $1', [projectId]);
+    const { rows: signing } = await pool.query<{ kid: string }>('select kid from signing_key');
+    const channel = { code: 'ecg', kind: 'ecg', rate_hz: 250, unit: 'mV', lead: 'I' };
+    const profile = { code: 'unsaid', name: 'Unsaid', manufacturer: '', model: '', channels: [channel] };
+    const biosignal = { name: 'Unsaid', abbreviation: 'UNS', unit: '1', signal_type: 'scalar', source_type: 'device', code: 'unsaid' };
+    const requests: (readonly [string, string, unknown?])[] = [
+      ['POST', '/api/v1/members', { email: 'unsaid@audit.example', role: 'viewer', password }],
+      ['POST', '/api/v1/api-keys', { name: 'unsaid', scopes: ['read'] }],
+      ['POST', `/api/v1/api-keys/${record.id}/rotate`, {}],
+      ['DELETE', `/api/v1/api-keys/${record.id}`],
+      ['POST', `/api/v1/projects/${projectId}/sdk-keys`, {}],
+      ['POST', `/api/v1/projects/${projectId}/sdk-keys/${sdk[0]!.id}/rotate`, {}],
+      ['DELETE', `/api/v1/projects/${projectId}/sdk-keys/${sdk[0]!.id}`],
+      ['POST', `/api/v1/projects/${projectId}/rotate-key`, {}],
+      ['POST', '/api/v1/device-profiles', profile],
+      ['PUT', '/api/v1/devices/unsaid/profile', { profile_id: null }],
+      ['POST', `/api/v1/projects/${projectId}/biosignals`, biosignal],
+    ];
+    const commands: (readonly [Command, string[]])[] = [
+      [orgCommand, ['create', 'Unsaid']],
+      [projectCommand, ['create', 'Unsaid', '--org', orgId]],
+      [keyCommand, ['create', 'unsaid', '--org', orgId]],
+      [keyCommand, ['rotate', record.id, '--org', orgId]],
+      [keyCommand, ['revoke', record.id, '--org', orgId]],
+      [signingKey, ['withdraw', signing[0]!.kid]],
+    ];
+    const before = await state();
+    await pool.query(`create function refuse_entry() returns trigger language plpgsql as $$ begin raise exception 'no entry'; end $$`);
+    await pool.query('create trigger refuse_entry before insert on audit_log for each row execute function refuse_entry()');
+    try {
+      for (const [method, path, body] of requests) {
+        const answer = await running.send(method, path, body === undefined ? {} : { body });
+        expect(answer.status, `${method} ${path} ${answer.text}`).toBe(500);
+        expect(await state(), `${method} ${path}`).toEqual(before);
+      }
+      for (const [run, args] of commands) {
+        const done = await command(run, args);
+        expect(done.code, args.join(' ')).not.toBe(EXIT_OK);
+        expect(done.err).toContain('no entry');
+        expect(await state(), args.join(' ')).toEqual(before);
+      }
+    } finally {
+      await pool.query('drop function refuse_entry cascade');
     }
   });
 });

@@ -12,6 +12,7 @@ import { xuserRoutes } from '../src/auth/xuser-routes.ts';
 import { resolveXuser } from '../src/auth/xusers.ts';
 import { Cursors } from '../src/http/cursor.ts';
 import type { SocketRoute } from '../src/http/route.ts';
+import { transaction } from '../src/storage/transaction.ts';
 import { startApi } from './helpers/api.ts';
 import type { Api } from './helpers/api.ts';
 import { until } from './helpers/database.ts';
@@ -256,7 +257,7 @@ describe('keys', () => {
 
   it('overlap when rotated', async () => {
     const { key, record } = await createApiKey(api.database.pool, { orgId: api.org.orgId, name: 'r', scopes: ['read'] });
-    const next = await rotateApiKey(api.database.pool, api.org.orgId, record.id, 1, null);
+    const next = await transaction(api.database.pool, (client) => rotateApiKey(client, api.org.orgId, record.id, 1, null));
     expect(next.record).toMatchObject({ name: 'r', scopes: ['read'], rotated_from: record.id });
     expect((await users(key)).status).toBe(200);
     expect((await users(next.key)).status).toBe(200);

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOrganization } from '../src/auth/organizations.ts';
 import { encodeBatch, encodePacket } from '../src/proto/packet-codec.ts';
@@ -236,6 +237,27 @@ it('writes a conflict to the audit log, once per stream and minute', async () =>
   });
   await post(louder(packets[0]!));
   expect(await entries()).toHaveLength(1);
+});
+
+it('writes the conflicts that it saw before it stops', async () => {
+  const stopping = await runService();
+  try {
+    const packets = Array.from({ length: 5 }, () => device(1)[0]!);
+    for (const packet of packets) expect((await stopping.ingest(packet)).status).toBe(202);
+    const slow = await stopping.database.pool.connect();
+    await slow.query('begin; lock table audit_log in share row exclusive mode');
+    for (const packet of packets) expect((await stopping.ingest(louder(packet))).status).toBe(409);
+    const stopped = stopping.service.stop();
+    await sleep(1000);
+    await slow.query('commit');
+    slow.release();
+    await stopped;
+    const { rows } = await stopping.database.pool.query(`select from audit_log where action = 'packet.conflict'`);
+    expect(rows).toHaveLength(5);
+    expect(stopping.faults).toEqual([]);
+  } finally {
+    await stopping.close();
+  }
 });
 
 describe('a kill of the service', () => {

@@ -1,5 +1,8 @@
 /** A start with a packet log that is damaged, or holds what this release would not take: the start succeeds, what is good is stored, what is
  *  not is set aside by name, and can be stored later. The log is written by the real PacketLog; damage is done to its rows afterwards. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOrganization } from '../src/auth/organizations.ts';
 import { runCommand } from '../src/cli/command.ts';
@@ -224,6 +227,13 @@ describe('a log that cannot be replayed whole', () => {
     expect(shown.content).toMatchObject({ seq: 1 });
     expect(Buffer.from(shown.data_base64, 'base64').includes('a\u0000b')).toBe(true);
     expect((await run('set-aside', 'show', '999999')).code).toBe(1);
+    const folder = await mkdtemp(join(tmpdir(), 'bio-set-aside-'));
+    try {
+      expect((await run('set-aside', 'show', one.id, '--out', join(folder, 'packet.bin'))).code).toBe(0);
+      expect(await readFile(join(folder, 'packet.bin'), 'base64')).toBe(shown.data_base64);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   test('replay stores what can be stored now, with its text cleaned; the rest stays', async () => {
@@ -255,8 +265,18 @@ describe('a log that cannot be replayed whole', () => {
     expect((await run('set-aside', 'drop', ...ids, '--yes')).out).toBe('2 deleted');
     expect(await listed()).toEqual(before.filter(({ id }) => !ids.includes(id)));
     expect((await run('set-aside', 'drop', ...ids, '--yes')).code).toBe(1);
-    const { rows } = await database.pool.query(`select detail from audit_log where action = 'set_aside.dropped'`);
-    expect(rows).toEqual([{ detail: { count: 1 } }]); // of the organization that is known
+    const { rows } = await database.pool.query(
+      `select action, organization_id is null as unknown, actor_kind as kind, request_id as request, detail from audit_log
+       where action like 'set\\_aside.%' order by id`,
+    );
+    const byHand = { kind: 'cli', request: '', unknown: false };
+    expect(rows.slice(0, 2)).toEqual([
+      { ...byHand, action: 'set_aside.exported', detail: {} },
+      { ...byHand, action: 'set_aside.replayed', detail: { count: 4 } },
+    ]);
+    const dropped = { ...byHand, action: 'set_aside.dropped', detail: { count: 1 } };
+    expect(rows.slice(2)).toHaveLength(2);
+    expect(rows.slice(2)).toEqual(expect.arrayContaining([dropped, { ...dropped, unknown: true }])); // the log's owner is not known
   });
 
   test('an erased person takes theirs along, and the pieces that may be theirs', async () => {

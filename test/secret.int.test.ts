@@ -155,3 +155,51 @@ it('the command seals anew while the service is stopped, and gives up what a los
     expect(faults).toEqual([]);
   });
 });
+
+it('looking at the secret before the first start notes nothing: the service decides', async () => {
+  await database.pool.query(`delete from journal_entry`);
+  await database.pool.query(`delete from signing_key`);
+  await database.pool.query(`delete from service_secret`);
+  expect((await run(doctor, [], { BIO_SECRET: third })).out).not.toContain('another one');
+  expect((await run(secret, ['check'], { BIO_SECRET: third })).code).toBe(EXIT_OK);
+  await serving({ BIO_SECRET: first }, async ({ mint, write, faults }) => {
+    expect((await write(await mint(), 'five')).status).toBe(201);
+    expect(faults).toEqual([]);
+  });
+  expect((await run(secret, ['check'], { BIO_SECRET: third })).code).toBe(EXIT_FAILED);
+});
+
+it('a database of a release that noted nothing is sealed anew when it is upgraded and rotated in one step', async () => {
+  await database.pool.query(`delete from service_secret where name = 'BIO_SECRET check'`);
+  await serving({ BIO_SECRET: second, BIO_SECRET_PREVIOUS: first }, async ({ mint, journal, parts }) => {
+    expect(texts((await journal(await mint())).body)).toEqual(['five']);
+    await until(async () => (await parts()).secret === undefined);
+  });
+  await serving({ BIO_SECRET: second }, async ({ mint, journal, faults }) => {
+    expect(texts((await journal(await mint())).body)).toEqual(['five']);
+    expect(faults).toEqual([]);
+  });
+});
+
+it('rotate waits for the service to be stopped; what was done is in the audit log of the installation', async () => {
+  const rotating = { BIO_SECRET: third, BIO_SECRET_PREVIOUS: second };
+  await serving({ BIO_SECRET: second }, async () => {
+    const refused = await run(secret, ['rotate'], rotating);
+    expect(refused.code).toBe(EXIT_FAILED);
+    expect(refused.err).toContain('is running');
+  });
+  const before = (await entries()).length;
+  expect((await run(secret, ['rotate'], rotating)).code).toBe(EXIT_OK);
+  expect((await run(secret, ['adopt', '--yes'], { BIO_SECRET: first })).code).toBe(EXIT_OK);
+  expect((await entries()).slice(before)).toEqual([
+    { org: null, kind: 'cli', action: 'secret.rotated' },
+    { org: null, kind: 'cli', action: 'secret.adopted' },
+  ]);
+});
+
+async function entries(): Promise<object[]> {
+  const { rows } = await database.pool.query<object>(
+    `select organization_id as org, actor_kind as kind, action from audit_log where action like 'secret.%' order by id`,
+  );
+  return rows;
+}

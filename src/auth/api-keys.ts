@@ -88,42 +88,24 @@ export async function listApiKeys(db: Db, orgId: string, projectId: string | nul
 }
 
 /** Makes the successor of a key with the same rights; the old one works for `overlapSec` more.
+ *  @param db of a transaction
  *  @throws PipelineError not_found, conflict (revoked or expired already) */
-export async function rotateApiKey(
-  pool: Pool,
-  orgId: string,
-  id: string,
-  overlapSec: number,
-  createdBy: string | null,
-): Promise<NewApiKey> {
-  const client = await pool.connect();
-  try {
-    await client.query('begin');
-    const { rows } = await client.query<{ name: string; env: KeyEnv; scopes: Scope[]; project_id: string | null; active: boolean }>(
-      `select name, env, scopes, project_id, revoked_at is null and (expires_at is null or expires_at > now()) as active
+export async function rotateApiKey(db: Db, orgId: string, id: string, overlapSec: number, createdBy: string | null): Promise<NewApiKey> {
+  const { rows } = await db.query<{ name: string; env: KeyEnv; scopes: Scope[]; project_id: string | null; active: boolean }>(
+    `select name, env, scopes, project_id, revoked_at is null and (expires_at is null or expires_at > now()) as active
        from api_key where organization_id = $1 and id = $2 for update`,
-      [orgId, id],
-    );
-    const old = rows[0];
-    if (old === undefined) throw new PipelineError('not_found', 'There is no such key.');
-    if (!old.active) throw new PipelineError('conflict', 'The key is revoked or expired; create a new one.');
-    const made = await createApiKey(
-      client,
-      { orgId, name: old.name, env: old.env, scopes: old.scopes, projectId: old.project_id, createdBy },
-      id,
-    );
-    await client.query(`update api_key set expires_at = least(expires_at, now() + make_interval(secs => $2)) where id = $1`, [
-      id,
-      overlapSec,
-    ]);
-    await client.query('commit');
-    return made;
-  } catch (error) {
-    await client.query('rollback').catch(() => undefined);
-    throw error;
-  } finally {
-    client.release();
-  }
+    [orgId, id],
+  );
+  const old = rows[0];
+  if (old === undefined) throw new PipelineError('not_found', 'There is no such key.');
+  if (!old.active) throw new PipelineError('conflict', 'The key is revoked or expired; create a new one.');
+  const made = await createApiKey(
+    db,
+    { orgId, name: old.name, env: old.env, scopes: old.scopes, projectId: old.project_id, createdBy },
+    id,
+  );
+  await db.query(`update api_key set expires_at = least(expires_at, now() + make_interval(secs => $2)) where id = $1`, [id, overlapSec]);
+  return made;
 }
 
 /** Ends a key now. Every node hears of it through the table's trigger. Revoking twice is not an error.

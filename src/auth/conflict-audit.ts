@@ -17,8 +17,14 @@ export type RefusedPackets = Readonly<{
   count: number;
 }>;
 
-/** @returns what makes an entry, one after the other: a fleet that starts to conflict takes one connection */
-export function conflictAudit(pool: Pool, onError: (error: unknown) => void): (refused: RefusedPackets) => void {
+export type ConflictAudit = Readonly<{
+  /** Makes an entry, one after the other: a fleet that starts to conflict takes one connection. */
+  note: (refused: RefusedPackets) => void;
+  /** Ends when what was noted is written. */
+  stop: () => Promise<void>;
+}>;
+
+export function conflictAudit(pool: Pool, onError: (error: unknown) => void): ConflictAudit {
   let waitingCount = 0;
   let last: Promise<void> = Promise.resolve();
   const write = async ({ caller, streamId, deviceId, bootId, seq, count }: RefusedPackets): Promise<void> => {
@@ -41,7 +47,7 @@ export function conflictAudit(pool: Pool, onError: (error: unknown) => void): (r
       },
     );
   };
-  return (refused) => {
+  const note = (refused: RefusedPackets): void => {
     if (waitingCount >= WAITING_MAX) return;
     waitingCount++;
     last = last
@@ -49,4 +55,5 @@ export function conflictAudit(pool: Pool, onError: (error: unknown) => void): (r
       .catch(onError)
       .finally(() => (waitingCount -= 1));
   };
+  return { note, stop: () => last };
 }

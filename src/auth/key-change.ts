@@ -1,9 +1,10 @@
 /** What the routes of organization keys and of public keys have in common: who may change keys, the overlap of a rotation, the audit line. */
 import { Type } from 'typebox';
+import type { Pool, PoolClient } from 'pg';
 import type { Access, Reply, RequestContext } from '../http/route.ts';
 import { exactly } from '../http/schemas.ts';
+import { transaction } from '../storage/transaction.ts';
 import { OVERLAP_SEC } from './api-keys.ts';
-import type { Db } from './api-keys.ts';
 import { audit } from './audit.ts';
 
 const OVERLAP_SEC_MAX = 30 * 24 * 3600;
@@ -28,21 +29,25 @@ export type KeyChange = Readonly<{
   json: unknown;
 }>;
 
-/** A handler that changes a key and writes the line of the audit log that says so. @param action `api_key.rotated`: what changed, and how */
+/** A handler that changes a key and writes the line of the audit log that says so: both, or nothing.
+ *  @param action `api_key.rotated`: what changed, and how */
 export function changesKey(
-  db: Db,
+  pool: Pool,
   action: `${'api_key' | 'sdk_key' | 'project_key'}.${'created' | 'rotated' | 'revoked'}`,
-  work: (request: RequestContext) => Promise<KeyChange>,
+  work: (request: RequestContext, client: PoolClient) => Promise<KeyChange>,
 ): (request: RequestContext) => Promise<Reply> {
   const [kind = ''] = action.split('.');
   return async (request) => {
-    const { targetId, projectId, detail, json } = await work(request);
-    await audit(db, request, {
-      action,
-      targetKind: kind === 'project_key' ? 'project' : kind,
-      targetId,
-      ...(projectId === undefined ? {} : { projectId }),
-      ...(detail === undefined ? {} : { detail }),
+    const json = await transaction(pool, async (client) => {
+      const { targetId, projectId, detail, json: made } = await work(request, client);
+      await audit(client, request, {
+        action,
+        targetKind: kind === 'project_key' ? 'project' : kind,
+        targetId,
+        ...(projectId === undefined ? {} : { projectId }),
+        ...(detail === undefined ? {} : { detail }),
+      });
+      return made;
     });
     return { status: action.endsWith('.revoked') ? 200 : 201, json };
   };

@@ -6,6 +6,7 @@ import { scopes } from '../http/route.ts';
 import type { Caller, Route, Scope } from '../http/route.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } from './api-keys.ts';
+import type { Db } from './api-keys.ts';
 import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
 import type { KeyEnv } from './key-format.ts';
 import { orgOf, ownProject, projectOf } from './ownership.ts';
@@ -57,13 +58,13 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       }),
       responses: { 201: { description: 'The key, with its secret.', schema: NewKeySchema } },
       errors: ['not_found'],
-      handler: changesKey(pool, 'api_key.created', async ({ caller, body }) => {
+      handler: changesKey(pool, 'api_key.created', async ({ caller, body }, client) => {
         const input = body as { name: string; scopes: Scope[]; env?: KeyEnv; project_id?: string | null; expires_at?: string | null };
         const missing = caller.kind === 'key' ? input.scopes.filter((scope) => !caller.scopes.includes(scope)) : [];
         if (missing.length > 0) throw new PipelineError('scope_missing', `The key lacks ${missing.join(', ')} itself.`);
         const projectId =
-          (input.project_id ?? null) === null ? projectOf(caller) : (await ownProject(pool, caller, input.project_id ?? '')).id;
-        const { record, key } = await createApiKey(pool, {
+          (input.project_id ?? null) === null ? projectOf(caller) : (await ownProject(client, caller, input.project_id ?? '')).id;
+        const { record, key } = await createApiKey(client, {
           orgId: orgOf(caller),
           name: input.name,
           scopes: input.scopes,
@@ -86,10 +87,10 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       body: Overlap,
       responses: { 201: { description: 'The new key, with its secret.', schema: NewKeySchema } },
       errors: ['not_found', 'conflict'],
-      handler: changesKey(pool, 'api_key.rotated', async ({ caller, params, body }) => {
+      handler: changesKey(pool, 'api_key.rotated', async ({ caller, params, body }, client) => {
         const createdBy = caller.kind === 'operator' ? caller.operatorId : null;
-        await ownKey(pool, caller, params['keyId'] ?? '');
-        const { record, key } = await rotateApiKey(pool, orgOf(caller), params['keyId'] ?? '', overlapOf(body), createdBy);
+        await ownKey(client, caller, params['keyId'] ?? '');
+        const { record, key } = await rotateApiKey(client, orgOf(caller), params['keyId'] ?? '', overlapOf(body), createdBy);
         return { targetId: record.id, projectId: record.project_id, detail: { from: record.rotated_from }, json: { ...record, key } };
       }),
     },
@@ -103,9 +104,9 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       params: { keyId: Uuid },
       responses: { 200: { description: 'The key as it is now.', schema: KeySchema } },
       errors: ['not_found'],
-      handler: changesKey(pool, 'api_key.revoked', async ({ caller, params }) => {
-        await ownKey(pool, caller, params['keyId'] ?? '');
-        const record = await revokeApiKey(pool, orgOf(caller), params['keyId'] ?? '');
+      handler: changesKey(pool, 'api_key.revoked', async ({ caller, params }, client) => {
+        await ownKey(client, caller, params['keyId'] ?? '');
+        const record = await revokeApiKey(client, orgOf(caller), params['keyId'] ?? '');
         return { targetId: record.id, projectId: record.project_id, json: record };
       }),
     },
@@ -113,9 +114,9 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
 }
 
 /** A key cannot rotate another into scopes, or a reach, that it does not have itself. @throws PipelineError not_found, scope_missing */
-async function ownKey(pool: Pool, caller: Caller, id: string): Promise<void> {
+async function ownKey(db: Db, caller: Caller, id: string): Promise<void> {
   if (caller.kind !== 'key') return;
-  const { rows } = await pool.query<{ scopes: Scope[]; project_id: string | null }>(
+  const { rows } = await db.query<{ scopes: Scope[]; project_id: string | null }>(
     'select scopes, project_id from api_key where organization_id = $1 and id = $2',
     [caller.orgId, id],
   );

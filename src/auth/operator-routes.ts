@@ -61,15 +61,17 @@ export function operatorRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
         const input = request.body as { email: string; display_name?: string; role: MemberRole; password: string };
         const { email, role, password } = input;
         checkRole(role, await rolesWithin(db, request.caller));
-        const member = await createMember(db, {
-          orgId: orgOf(request.caller),
-          email,
-          displayName: input.display_name ?? '',
-          role,
-          password,
+        return await transaction(db, async (client) => {
+          const member = await createMember(client, {
+            orgId: orgOf(request.caller),
+            email,
+            displayName: input.display_name ?? '',
+            role,
+            password,
+          });
+          await audit(client, request, { action: 'member.created', targetKind: 'operator', targetId: member.id, detail: { role } });
+          return { status: 201, json: member };
         });
-        await audit(db, request, { action: 'member.created', targetKind: 'operator', targetId: member.id, detail: { role } });
-        return { status: 201, json: member };
       },
     },
     {

@@ -1,7 +1,8 @@
 /** Makes organizations and projects with their keys: for `npm start`, the CLI and tests. */
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { scopes } from '../http/route.ts';
 import type { Scope } from '../http/route.ts';
+import { transaction } from '../storage/transaction.ts';
 import { createApiKey } from './api-keys.ts';
 import type { Db, NewApiKey } from './api-keys.ts';
 import { makePublicKey } from './key-format.ts';
@@ -9,27 +10,24 @@ import { makePublicKey } from './key-format.ts';
 export type NewProject = Readonly<{ projectId: string; projectKey: string; sdkKey: string }>;
 export type NewOrganization = NewProject & Readonly<{ orgId: string; apiKey: NewApiKey }>;
 
+export type OrganizationOptions = Readonly<{
+  projectName?: string;
+  scopes?: readonly Scope[];
+  /** In the same transaction. */
+  onMade?: (client: PoolClient, made: NewOrganization) => Promise<void>;
+}>;
+
 /** Makes an organization with one project and one organization key (all scopes unless said otherwise). */
-export async function createOrganization(
-  pool: Pool,
-  name: string,
-  options: Readonly<{ projectName?: string; scopes?: readonly Scope[] }> = {},
-): Promise<NewOrganization> {
-  const client = await pool.connect();
-  try {
-    await client.query('begin');
+export async function createOrganization(pool: Pool, name: string, options: OrganizationOptions = {}): Promise<NewOrganization> {
+  return await transaction(pool, async (client) => {
     const { rows } = await client.query<{ id: string }>('insert into organization (name) values ($1) returning id', [name]);
     const orgId = rows[0]?.id ?? '';
     const project = await createProject(client, orgId, options.projectName ?? name);
     const apiKey = await createApiKey(client, { orgId, name: 'first key', scopes: options.scopes ?? scopes });
-    await client.query('commit');
-    return { orgId, ...project, apiKey };
-  } catch (error) {
-    await client.query('rollback').catch(() => undefined);
-    throw error;
-  } finally {
-    client.release();
-  }
+    const made = { orgId, ...project, apiKey };
+    await options.onMade?.(client, made);
+    return made;
+  });
 }
 
 /** Makes a project with its public keys. */

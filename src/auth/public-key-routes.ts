@@ -1,5 +1,6 @@
 /** Public keys of a project: SDK keys and the project key itself. Create, list, rotate with an overlap, revoke. */
 import { Type } from 'typebox';
+import type { Pool } from 'pg';
 import type { RequestContext, Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, Timestamp, Uuid } from '../http/schemas.ts';
 import type { Db } from './api-keys.ts';
@@ -31,9 +32,10 @@ const SdkKeySchema = exactly({
 });
 const ProjectId = Type.String({ maxLength: 64 });
 
-export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
+export function publicKeyRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
-  const projectOf = ({ caller, params }: RequestContext): Promise<OwnedProject> => ownProject(db, caller, params['projectId'] ?? '');
+  const projectOf = (client: Db, { caller, params }: RequestContext): Promise<OwnedProject> =>
+    ownProject(client, caller, params['projectId'] ?? '');
   return [
     {
       method: 'GET',
@@ -44,7 +46,7 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       access: { key: 'read', operator: 'viewer' },
       params: { projectId: ProjectId },
       responses: { 200: { description: 'Keys.', schema: Type.Array(SdkKeySchema) } },
-      handler: async (request) => ({ status: 200, json: await listSdkKeys(db, (await projectOf(request)).id) }),
+      handler: async (request) => ({ status: 200, json: await listSdkKeys(db, (await projectOf(db, request)).id) }),
     },
     {
       method: 'POST',
@@ -56,9 +58,9 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       params: { projectId: ProjectId },
       body: exactly({ name: Type.Optional(OneLine(100)) }),
       responses: { 201: { description: 'The key.', schema: SdkKeySchema } },
-      handler: changesKey(db, 'sdk_key.created', async (request) => {
+      handler: changesKey(db, 'sdk_key.created', async (request, client) => {
         const { name = '' } = request.body as { name?: string };
-        const made = await createSdkKey(db, (await projectOf(request)).id, name);
+        const made = await createSdkKey(client, (await projectOf(client, request)).id, name);
         return { targetId: made.id, json: made };
       }),
     },
@@ -73,9 +75,9 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       body: Overlap,
       responses: { 201: { description: 'The new key.', schema: SdkKeySchema } },
       errors: ['not_found', 'conflict'],
-      handler: changesKey(db, 'sdk_key.rotated', async (request) => {
+      handler: changesKey(db, 'sdk_key.rotated', async (request, client) => {
         const { params, body } = request;
-        const made = await rotateSdkKey(db, (await projectOf(request)).id, params['sdkKeyId'] ?? '', overlapOf(body));
+        const made = await rotateSdkKey(client, (await projectOf(client, request)).id, params['sdkKeyId'] ?? '', overlapOf(body));
         return { targetId: made.id, detail: { from: made.rotated_from }, json: made };
       }),
     },
@@ -89,8 +91,8 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       params: { projectId: ProjectId, sdkKeyId: Uuid },
       responses: { 200: { description: 'The key as it is now.', schema: SdkKeySchema } },
       errors: ['not_found'],
-      handler: changesKey(db, 'sdk_key.revoked', async (request) => {
-        const record = await revokeSdkKey(db, (await projectOf(request)).id, request.params['sdkKeyId'] ?? '');
+      handler: changesKey(db, 'sdk_key.revoked', async (request, client) => {
+        const record = await revokeSdkKey(client, (await projectOf(client, request)).id, request.params['sdkKeyId'] ?? '');
         return { targetId: record.id, json: record };
       }),
     },
@@ -106,9 +108,9 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       body: Overlap,
       responses: { 201: { description: 'The project with its new key.', schema: ProjectSchema } },
       errors: ['not_found', 'conflict'],
-      handler: changesKey(db, 'project_key.rotated', async (request) => {
-        const project = await projectOf(request);
-        const json = await rotateProjectKey(db, project.id, overlapOf(request.body));
+      handler: changesKey(db, 'project_key.rotated', async (request, client) => {
+        const project = await projectOf(client, request);
+        const json = await rotateProjectKey(client, project.id, overlapOf(request.body));
         return { targetId: project.id, detail: { from: project.projectKey }, json };
       }),
     },
@@ -122,9 +124,9 @@ export function publicKeyRoutes(deps: Readonly<{ db: Db }>): readonly Route[] {
       params: { projectId: ProjectId },
       responses: { 200: { description: 'The project as it is now.', schema: ProjectSchema } },
       errors: ['not_found'],
-      handler: changesKey(db, 'project_key.revoked', async (request) => {
-        const { id } = await projectOf(request);
-        return { targetId: id, json: await revokePreviousProjectKey(db, id) };
+      handler: changesKey(db, 'project_key.revoked', async (request, client) => {
+        const { id } = await projectOf(client, request);
+        return { targetId: id, json: await revokePreviousProjectKey(client, id) };
       }),
     },
   ];

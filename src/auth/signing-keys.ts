@@ -14,6 +14,7 @@ import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Pool } from 'pg';
 import { hashedLock, namedLocks } from '../storage/locks.ts';
+import { transaction } from '../storage/transaction.ts';
 import type { Db } from './api-keys.ts';
 import { KeySealer } from './key-sealer.ts';
 
@@ -62,9 +63,7 @@ export class SigningKeys {
   }
 
   async #makeSigner(): Promise<void> {
-    const client = await this.#pool.connect();
-    try {
-      await client.query('begin');
+    await transaction(this.#pool, async (client) => {
       await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.signingKey)})`);
       await this.#load(client); // a racing node may have made it
       if (this.#signer(Date.now()) === null) {
@@ -75,21 +74,13 @@ export class SigningKeys {
         );
         await this.#insert(client, 0);
       }
-      await client.query('commit');
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      throw error;
-    } finally {
-      client.release();
-    }
+    });
     await this.reload();
   }
 
   /** Publishes a new key that takes over after PUBLISH_SEC; the old ones verify until their last token has expired. */
   async rotate(): Promise<string> {
-    const client = await this.#pool.connect();
-    try {
-      await client.query('begin');
+    const made = await transaction(this.#pool, async (client) => {
       await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.signingKey)})`);
       await client.query(
         `update signing_key set
@@ -100,15 +91,10 @@ export class SigningKeys {
       );
       const kid = await this.#insert(client, PUBLISH_SEC);
       await client.query('delete from signing_key where expires_at < now()');
-      await client.query('commit');
-      await this.reload();
       return kid;
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      throw error;
-    } finally {
-      client.release();
-    }
+    });
+    await this.reload();
+    return made;
   }
 
   /** The key that signs now; makes one when the last one was withdrawn. */

@@ -57,8 +57,10 @@ once. A second call changes nothing and says what is there. 'biosignal' and 'npm
       const email = options.text('operator');
       if (email !== '' && !/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError(`--operator must be an e-mail address, not '${email}'`);
       const project = options.text('project');
-      const made = await createOrganization(pool, name, project === '' ? {} : { projectName: project });
-      await auditOrganization(pool, console, made);
+      const made = await createOrganization(pool, name, {
+        ...(project === '' ? {} : { projectName: project }),
+        onMade: (client, its) => auditOrganization(client, console, its),
+      });
       Object.assign(result, { organization: name, org_id: made.orgId, project_id: made.projectId });
       Object.assign(result, { project_key: made.projectKey, sdk_key: made.sdkKey, api_key: made.apiKey.key });
       if (email === '') return;

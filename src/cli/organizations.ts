@@ -4,12 +4,13 @@ import type { Pool } from 'pg';
 import { audit } from '../auth/audit.ts';
 import type { AuditEntry } from '../auth/audit.ts';
 import { createApiKey, listApiKeys, OVERLAP_SEC, revokeApiKey, rotateApiKey } from '../auth/api-keys.ts';
-import type { ApiKey } from '../auth/api-keys.ts';
+import type { ApiKey, Db } from '../auth/api-keys.ts';
 import { createOrganization, createProject } from '../auth/organizations.ts';
 import type { NewOrganization } from '../auth/organizations.ts';
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../http/route.ts';
 import type { Scope } from '../http/route.ts';
+import { transaction } from '../storage/transaction.ts';
 import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
@@ -36,9 +37,11 @@ export const org: Command = {
       }
       const name = argument(positionals, 'create', 'NAME');
       const projectName = options.text('project');
-      const made = await createOrganization(pool, name, projectName === '' ? {} : { projectName });
+      const made = await createOrganization(pool, name, {
+        ...(projectName === '' ? {} : { projectName }),
+        onMade: (client, its) => auditOrganization(client, console, its),
+      });
       const { orgId, projectId, projectKey, sdkKey, apiKey } = made;
-      await auditOrganization(pool, console, made);
       return showOne(console, json, {
         org_id: orgId,
         project_id: projectId,
@@ -68,8 +71,12 @@ export const project: Command = {
         );
         return show(console, json, rows);
       }
-      const made = await createProject(pool, orgId, argument(positionals, 'create', 'NAME'));
-      await audit(pool, commandLine(console, orgId), { action: 'project.created', targetKind: 'project', targetId: made.projectId });
+      const name = argument(positionals, 'create', 'NAME');
+      const made = await transaction(pool, async (client) => {
+        const its = await createProject(client, orgId, name);
+        await audit(client, commandLine(console, orgId), { action: 'project.created', targetKind: 'project', targetId: its.projectId });
+        return its;
+      });
       return showOne(console, json, { project_id: made.projectId, project_key: made.projectKey, sdk_key: made.sdkKey });
     }),
 };
@@ -92,9 +99,14 @@ export const key: Command = {
     withDatabase(console, async ({ pool }) => {
       const orgId = await findOrganization(pool, options.text('org'));
       const [verb] = positionals;
-      const note = (action: string, { id, project_id: projectId, scopes: given }: ApiKey, detail: object = {}): Promise<void> => {
+      const note = (
+        client: Db,
+        action: string,
+        { id, project_id: projectId, scopes: given }: ApiKey,
+        detail: object = {},
+      ): Promise<void> => {
         const entry: AuditEntry = { action, targetKind: 'api_key', targetId: id, projectId, detail: { scopes: given, ...detail } };
-        return audit(pool, commandLine(console, orgId), entry);
+        return audit(client, commandLine(console, orgId), entry);
       };
       if (verb === 'list') {
         const keys = await listApiKeys(pool, orgId);
@@ -114,43 +126,50 @@ export const key: Command = {
         return show(console, json, rows);
       }
       if (verb === 'rotate') {
-        const made = await rotateApiKey(
-          pool,
-          orgId,
-          argument(positionals, 'rotate', 'ID'),
-          options.integer('overlap', 0, 31_536_000),
-          null,
-        );
-        await note('api_key.rotated', made.record, { from: made.record.rotated_from });
+        const id = argument(positionals, 'rotate', 'ID');
+        const overlapSec = options.integer('overlap', 0, 31_536_000);
+        const made = await transaction(pool, async (client) => {
+          const its = await rotateApiKey(client, orgId, id, overlapSec, null);
+          await note(client, 'api_key.rotated', its.record, { from: its.record.rotated_from });
+          return its;
+        });
         return showOne(console, json, { id: made.record.id, api_key: made.key });
       }
       if (verb === 'revoke') {
-        const revoked = await revokeApiKey(pool, orgId, argument(positionals, 'revoke', 'ID'));
-        await note('api_key.revoked', revoked);
+        const id = argument(positionals, 'revoke', 'ID');
+        const revoked = await transaction(pool, async (client) => {
+          const its = await revokeApiKey(client, orgId, id);
+          await note(client, 'api_key.revoked', its);
+          return its;
+        });
         return showOne(console, json, { id: revoked.id, revoked_at: revoked.revoked_at ?? '' });
       }
       const expires = options.time('expires');
-      const made = await createApiKey(pool, {
+      const input = {
         orgId,
         name: argument(positionals, 'create', 'NAME'),
         scopes: readScopes(options.text('scopes')),
         env: options.oneOf('env', ['live', 'test']),
         projectId: options.text('project') === '' ? null : await findProject(pool, orgId, options.text('project')),
         expiresAt: expires === null ? null : new Date(Number(expires / 1_000_000n)).toISOString(),
+      };
+      const made = await transaction(pool, async (client) => {
+        const its = await createApiKey(client, input);
+        await note(client, 'api_key.created', its.record);
+        return its;
       });
-      await note('api_key.created', made.record);
       return showOne(console, json, { id: made.record.id, api_key: made.key });
     }),
 };
 
 /** An organization was made, with its first project and key. */
-export async function auditOrganization(pool: Pool, console: Console, made: NewOrganization): Promise<void> {
+export async function auditOrganization(db: Db, console: Console, made: NewOrganization): Promise<void> {
   const { orgId, projectId, apiKey } = made;
   const actor = commandLine(console, orgId);
   const { scopes: given } = apiKey.record;
-  await audit(pool, actor, { action: 'organization.created', targetKind: 'organization', targetId: orgId });
-  await audit(pool, actor, { action: 'project.created', targetKind: 'project', targetId: projectId });
-  await audit(pool, actor, { action: 'api_key.created', targetKind: 'api_key', targetId: apiKey.record.id, detail: { scopes: given } });
+  await audit(db, actor, { action: 'organization.created', targetKind: 'organization', targetId: orgId });
+  await audit(db, actor, { action: 'project.created', targetKind: 'project', targetId: projectId });
+  await audit(db, actor, { action: 'api_key.created', targetKind: 'api_key', targetId: apiKey.record.id, detail: { scopes: given } });
 }
 
 function argument(positionals: readonly string[], verb: string, name: string): string {

@@ -1,9 +1,11 @@
 /** `biosignal set-aside`: what could not be stored, shown, stored again or thrown away. */
 import { writeFile } from 'node:fs/promises';
 import type { Pool } from 'pg';
+import type { Db } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
-import type { Actor } from '../auth/audit.ts';
 import { PipelineError } from '../errors.ts';
+import { transaction } from '../storage/transaction.ts';
+import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
@@ -88,15 +90,22 @@ async function list(pool: Pool, console: Console, json: boolean, limit: number):
 }
 
 async function show(pool: Pool, console: Console, json: boolean, id: string, file: string): Promise<number> {
-  const { rows } = await pool.query<Row & { content: unknown; data: Buffer | null }>(
-    `select ${columns}, a.content, a.bytes as data from ${source} where a.id = $1`,
+  const { rows } = await pool.query<Row & { content: unknown; data: Buffer | null; org: string | null; subject: string | null }>(
+    `select ${columns}, a.content, a.bytes as data, a.organization_id as org, a.xuser_id as subject from ${source} where a.id = $1`,
     [id],
   );
   const [row] = rows;
   if (row === undefined) throw new PipelineError('not_found', `nothing with the id ${id} is set aside`);
-  const { data, content, ...head } = row;
+  const { data, content, org, subject, ...head } = row;
   if (file !== '') {
     if (data === null) throw new PipelineError('not_found', `${id} is a row: it has no bytes, see its content`);
+    const entry = {
+      action: 'set_aside.exported',
+      targetKind: 'set_aside',
+      targetId: id,
+      ...(subject === null ? {} : { subjectId: subject }),
+    };
+    await audit(pool, commandLine(console, org), entry);
     await writeFile(file, data, { mode: 0o600 });
   }
   if (json) console.out(JSON.stringify({ ...head, content, data_base64: data?.toString('base64') ?? null }, null, 2));
@@ -109,12 +118,17 @@ async function show(pool: Pool, console: Console, json: boolean, id: string, fil
 
 /** @param ids null: all */
 async function replay(pool: Pool, console: Console, json: boolean, ids: readonly string[] | null): Promise<number> {
-  // bytes whose owner is not known are no row and no packet: there is nothing to store
-  const { rows } = await pool.query<{ id: string }>(
-    'update set_aside set replay_at = now() where stream_id is not null and ($1::int8[] is null or id = any($1)) returning id::text',
-    [ids],
-  );
-  refuseUnknown(ids, rows, 'is set aside with a known owner');
+  const rows = await transaction(pool, async (client) => {
+    // bytes whose owner is not known are no row and no packet: there is nothing to store
+    const marked = await client.query<Found>(
+      `update set_aside set replay_at = now() where stream_id is not null and ($1::int8[] is null or id = any($1))
+       returning id::text, organization_id as org`,
+      [ids],
+    );
+    refuseUnknown(ids, marked.rows, 'is set aside with a known owner');
+    await note(client, console, 'set_aside.replayed', marked.rows);
+    return marked.rows;
+  });
   if (json) console.out(JSON.stringify({ replay: rows.map(({ id }) => id) }, null, 2));
   else console.out(`${rows.length} will be stored when the service starts the next time`);
   return EXIT_OK;
@@ -122,30 +136,30 @@ async function replay(pool: Pool, console: Console, json: boolean, ids: readonly
 
 /** @param ids null: all */
 async function drop(pool: Pool, console: Console, json: boolean, ids: readonly string[] | null, yes: boolean): Promise<number> {
-  const client = await pool.connect();
-  try {
-    await client.query('begin');
-    const { rows } = await client.query<{ id: string; org: string | null }>(
-      'delete from set_aside where $1::int8[] is null or id = any($1) returning id::text, organization_id as org',
+  const chosen = '$1::int8[] is null or id = any($1)';
+  const rows = await transaction(pool, async (client) => {
+    const found = await client.query<Found>(
+      yes
+        ? `delete from set_aside where ${chosen} returning id::text, organization_id as org`
+        : `select id::text, organization_id as org from set_aside where ${chosen} order by set_aside.id`,
       [ids],
     );
-    refuseUnknown(ids, rows, 'is set aside');
-    for (const org of new Set(rows.map((row) => row.org))) {
-      if (org === null) continue;
-      const actor: Actor = {
-        caller: { kind: 'operator', operatorId: 'cli', orgId: org, role: 'admin' },
-        remoteAddress: '',
-        requestId: 'cli',
-      };
-      const dropped = rows.filter((row) => row.org === org).map(({ id }) => id);
-      await audit(client, actor, { action: 'set_aside.dropped', targetKind: 'set_aside', targetId: '', detail: { count: dropped.length } });
-    }
-    await client.query(yes ? 'commit' : 'rollback');
-    if (json) console.out(JSON.stringify({ dropped: yes, ids: rows.map(({ id }) => id) }, null, 2));
-    else console.out(yes ? `${rows.length} deleted` : `would delete ${rows.length}; add --yes to do it`);
-    return EXIT_OK;
-  } finally {
-    client.release(true); // rolls back what was not committed
+    refuseUnknown(ids, found.rows, 'is set aside');
+    if (yes) await note(client, console, 'set_aside.dropped', found.rows);
+    return found.rows;
+  });
+  if (json) console.out(JSON.stringify({ dropped: yes, ids: rows.map(({ id }) => id) }, null, 2));
+  else console.out(yes ? `${rows.length} deleted` : `would delete ${rows.length}; add --yes to do it`);
+  return EXIT_OK;
+}
+
+type Found = Readonly<{ id: string; org: string | null }>;
+
+/** An entry for every organization; for those without, whose owner is not known, one of the installation. */
+async function note(db: Db, console: Console, action: string, rows: readonly Found[]): Promise<void> {
+  for (const org of new Set(rows.map((row) => row.org))) {
+    const count = rows.filter((row) => row.org === org).length;
+    await audit(db, commandLine(console, org), { action, targetKind: 'set_aside', targetId: '', detail: { count } });
   }
 }
 

@@ -2,6 +2,7 @@
 import { audit } from '../auth/audit.ts';
 import { listSigningKeys, withdrawSigningKey } from '../auth/signing-keys.ts';
 import { PipelineError } from '../errors.ts';
+import { transaction } from '../storage/transaction.ts';
 import { commandLine } from './acts.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
@@ -27,9 +28,12 @@ installation: every organization's users are signed out of their pages until the
         return EXIT_OK;
       }
       if (verb !== 'withdraw' || kid === undefined) throw new UsageError('say list or withdraw KID');
-      const key = await withdrawSigningKey(pool, kid);
-      if (key === null) throw new PipelineError('not_found', `no signing key '${kid}'`);
-      await audit(pool, commandLine(console, null), { action: 'signing_key.withdrawn', targetKind: 'signing_key', targetId: kid });
+      const key = await transaction(pool, async (client) => {
+        const withdrawn = await withdrawSigningKey(client, kid);
+        if (withdrawn === null) throw new PipelineError('not_found', `no signing key '${kid}'`);
+        await audit(client, commandLine(console, null), { action: 'signing_key.withdrawn', targetKind: 'signing_key', targetId: kid });
+        return withdrawn;
+      });
       console.out(json ? JSON.stringify(key, null, 2) : `${kid} has ended, and with it every token that it signed`);
       return EXIT_OK;
     }),

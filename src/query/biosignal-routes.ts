@@ -1,12 +1,13 @@
 /** The catalog of a project, with what flows at this moment; and the versioned methods behind derived values. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import type { Db } from '../auth/api-keys.ts';
+import type { Pool } from 'pg';
 import { audit } from '../auth/audit.ts';
 import { orgOf, ownProject, ownSubjectOf } from '../auth/ownership.ts';
 import { sqlState } from '../auth/api-keys.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
+import { transaction } from '../storage/transaction.ts';
 import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
 
 export const signalTypes = ['waveform', 'interval', 'scalar', 'event', 'category', 'score'] as const;
@@ -58,7 +59,7 @@ type CatalogRow = Readonly<{
 }>;
 
 export type BiosignalDeps = Readonly<{
-  db: Db;
+  db: Pool;
   /** Internal numbers of the streams that this process received packets of within FLOWING_SEC; the database adds those of other nodes. */
   flowingStreams?: () => readonly number[];
   /** What is known of the methods of this release, and of older ones whose values may be stored. */
@@ -239,30 +240,32 @@ export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
       handler: async (request) => {
         const project = await ownProject(db, request.caller, request.params['projectId'] ?? '');
         const input = request.body as Record<string, string | undefined>;
-        const { rows } = await db
-          .query<{ id: number }>(
-            `insert into biosignal (project_id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, code)
+        return await transaction(db, async (client) => {
+          const { rows } = await client
+            .query<{ id: number }>(
+              `insert into biosignal (project_id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, code)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
              returning id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, false as is_flowing`,
-            [
-              project.id,
-              input['name'],
-              input['abbreviation'],
-              input['unit'],
-              input['loinc_code'] ?? '',
-              input['signal_type'],
-              input['role'] ?? 'measurement',
-              input['source_type'],
-              input['code'],
-            ],
-          )
-          .catch((cause: unknown) => {
-            if (sqlState(cause) === '23505')
-              throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
-            throw cause;
-          });
-        await audit(db, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(rows[0]?.id) });
-        return { status: 201, json: rows[0] };
+              [
+                project.id,
+                input['name'],
+                input['abbreviation'],
+                input['unit'],
+                input['loinc_code'] ?? '',
+                input['signal_type'],
+                input['role'] ?? 'measurement',
+                input['source_type'],
+                input['code'],
+              ],
+            )
+            .catch((cause: unknown) => {
+              if (sqlState(cause) === '23505')
+                throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
+              throw cause;
+            });
+          await audit(client, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(rows[0]?.id) });
+          return { status: 201, json: rows[0] };
+        });
       },
     },
     {

@@ -1,7 +1,7 @@
 /** GET /api/v1/bootstrap: what a client needs once per session; and the device profiles of an organization. */
 import { Type } from 'typebox';
+import type { Pool } from 'pg';
 import { sqlState } from '../auth/api-keys.ts';
-import type { Db } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
 import { needWholeOrganization } from '../auth/authority.ts';
 import { orgOf, ownSubjectOf, projectOf } from '../auth/ownership.ts';
@@ -11,6 +11,7 @@ import type { Route } from '../http/route.ts';
 import { JSON_BYTES_MAX } from '../http/incoming.ts';
 import { HEADER_BYTES_MAX } from '../http/uws.ts';
 import { exactly, nullable, OneLine, oneOf, Uuid } from '../http/schemas.ts';
+import { transaction } from '../storage/transaction.ts';
 import { channelKinds } from '../signal.ts';
 import type { Spo2Calibration } from '../signal.ts';
 
@@ -55,7 +56,7 @@ const profileColumns = `id, code, name, manufacturer, model, channels,
   organization_id is null as built_in`;
 
 export type BootstrapDeps = Readonly<{
-  db: Db;
+  db: Pool;
   version: string;
   config: Pick<
     Config,
@@ -155,28 +156,30 @@ export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
           channels: unknown[];
           spo2_calibration?: Spo2Calibration | null;
         };
-        const { rows } = await db
-          .query<{ id: string }>(
-            `insert into device_profile (organization_id, code, name, manufacturer, model, channels, spo2_offset, spo2_slope)
+        return await transaction(db, async (client) => {
+          const { rows } = await client
+            .query<{ id: string }>(
+              `insert into device_profile (organization_id, code, name, manufacturer, model, channels, spo2_offset, spo2_slope)
              values ($1, $2, $3, $4, $5, $6, $7, $8)
              returning ${profileColumns}`,
-            [
-              orgOf(request.caller),
-              input.code,
-              input.name,
-              input.manufacturer,
-              input.model,
-              JSON.stringify(input.channels),
-              input.spo2_calibration?.offset ?? null,
-              input.spo2_calibration?.slope ?? null,
-            ],
-          )
-          .catch((cause: unknown) => {
-            if (sqlState(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
-            throw cause;
-          });
-        await audit(db, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: rows[0]?.id ?? '' });
-        return { status: 201, json: rows[0] };
+              [
+                orgOf(request.caller),
+                input.code,
+                input.name,
+                input.manufacturer,
+                input.model,
+                JSON.stringify(input.channels),
+                input.spo2_calibration?.offset ?? null,
+                input.spo2_calibration?.slope ?? null,
+              ],
+            )
+            .catch((cause: unknown) => {
+              if (sqlState(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
+              throw cause;
+            });
+          await audit(client, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: rows[0]?.id ?? '' });
+          return { status: 201, json: rows[0] };
+        });
       },
     },
     {
@@ -196,25 +199,27 @@ export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
       handler: async (request) => {
         const { profile_id: profileId } = request.body as { profile_id: string | null };
         const orgId = orgOf(request.caller);
-        const { rows } = await db.query<{ id: string }>(
-          `insert into device as d (organization_id, project_id, external_id, profile_id)
+        return await transaction(db, async (client) => {
+          const { rows } = await client.query<{ id: string }>(
+            `insert into device as d (organization_id, project_id, external_id, profile_id)
            select $1, $2::uuid, $3, $4::uuid
            where $4::uuid is null or exists (select 1 from device_profile where id = $4::uuid and (organization_id is null or organization_id = $1))
            on conflict (organization_id, external_id) do update set profile_id = excluded.profile_id
              where $2::uuid is null
                or d.project_id = $2::uuid and not exists (select from stream s where s.device_id = d.id and s.project_id <> $2::uuid)
            returning d.id, d.external_id as device_id, d.profile_id`,
-          [orgId, projectOf(request.caller), request.params['deviceId'] ?? '', profileId],
-        );
-        const device = rows[0];
-        if (device === undefined) throw new PipelineError('not_found', 'There is no such device or profile.');
-        await audit(db, request, {
-          action: 'device.profile_set',
-          targetKind: 'device',
-          targetId: device.id,
-          detail: { profile_id: profileId },
+            [orgId, projectOf(request.caller), request.params['deviceId'] ?? '', profileId],
+          );
+          const device = rows[0];
+          if (device === undefined) throw new PipelineError('not_found', 'There is no such device or profile.');
+          await audit(client, request, {
+            action: 'device.profile_set',
+            targetKind: 'device',
+            targetId: device.id,
+            detail: { profile_id: profileId },
+          });
+          return { status: 200, json: device };
         });
-        return { status: 200, json: device };
       },
     },
   ];

@@ -7,6 +7,7 @@
 import type { Pool } from 'pg';
 import { emitEvent } from '../auth/events.ts';
 import { hashedLock, namedLocks } from '../storage/locks.ts';
+import { transaction } from '../storage/transaction.ts';
 import { insertStrip } from './episodes.ts';
 
 export type EpisodeRule = Readonly<{
@@ -124,20 +125,12 @@ type Candidate = Readonly<{ id: number; uuid: string; organization_id: string; p
 
 /** One look, after that of another node. @throws the database's 55P03 when that one does not end: rules that stopped must be noticed */
 export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Promise<void> {
-  const client = await pool.connect();
-  try {
-    await client.query('begin');
+  await transaction(pool, async (client) => {
     await client.query(`set local lock_timeout = '${TURN_WAIT_SEC}s'`);
     await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.episodeRules)})`);
     await client.query('set local lock_timeout to default');
     for (const rule of rules) for (const stream of await concerned(client, rule)) await applyRule(client, stream, rule);
-    await client.query('commit');
-  } catch (error) {
-    await client.query('rollback').catch(() => undefined);
-    throw error;
-  } finally {
-    client.release();
-  }
+  });
 }
 
 /** Streams that the rule may say something about: those with an open episode of it, and those with a value beyond its bound lately. One

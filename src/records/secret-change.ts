@@ -4,11 +4,12 @@
  *  `same`: the value of before, or none and none before, or the first. `rotating`: another one, and BIO_SECRET_PREVIOUS is the one of before:
  *  what was sealed is sealed anew, and opens meanwhile. `lost`: another one, or none any more, and the one of before is not known here:
  *  journals that it sealed do not open, and none are taken, so that nothing more is sealed with what may be a mistake. */
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { KeySealer } from '../auth/key-sealer.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../storage/database.ts';
 import { notedSecret, noteSecret, serviceSecret } from '../storage/service-secret.ts';
+import { transaction } from '../storage/transaction.ts';
 import { JournalSeals } from './journal-seals.ts';
 
 type Secrets = Pick<Config, 'secret' | 'secretPrevious'>;
@@ -20,23 +21,33 @@ const BATCH = 500;
 const advice =
   "Set BIO_SECRET as it was, or BIO_SECRET_PREVIOUS to the value of before; when that is lost for good, 'biosignal secret adopt' gives up what it sealed.";
 
-/** Compares the settings with what the database was used with. Changes nothing but this: a first secret is noted. */
+/** Compares the settings with what the database was used with. Changes nothing: whoever only looks may have another BIO_SECRET than the
+ *  service (see noteFirst). */
 export async function inspectSecret(database: Pick<Database, 'pool'>, { secret, secretPrevious }: Secrets): Promise<SecretState> {
   const noted = await notedSecret(database);
   if (noted === null) {
     if (secret === '') return { state: 'same', sentence: 'not set: one that the database holds is used' };
     // Of a release that noted nothing: the newest entry says whether it is the same.
     if (!(await opensNewest(database.pool, { secret, secretPrevious }))) return lost('BIO_SECRET does not open the newest journal entry.');
-    await noteSecret(database, secret);
-    return { state: 'same', sentence: 'noted' };
+    // What else was sealed, and with which of the two, is not known.
+    if (secretPrevious !== '' && secretPrevious !== secret) return rotating;
+    return { state: 'same', sentence: 'is not noted yet: the service notes it when it starts' };
   }
   if (secret === '') return lost('BIO_SECRET is not set, and this database was used with one.');
   if (noted(secret)) return { state: 'same', sentence: 'as before' };
-  if (secretPrevious !== '' && noted(secretPrevious)) {
-    return { state: 'rotating', sentence: 'changed: what the value of before (BIO_SECRET_PREVIOUS) sealed is being sealed anew' };
-  }
+  if (secretPrevious !== '' && noted(secretPrevious)) return rotating;
   return lost('BIO_SECRET is another one than this database was used with.');
 }
+
+/** Notes the secret that the service starts with, when none was. */
+export async function noteFirst(database: Pick<Database, 'pool'>, { secret }: Secrets): Promise<void> {
+  if (secret !== '' && (await notedSecret(database)) === null) await noteSecret(database.pool, secret);
+}
+
+const rotating: SecretState = {
+  state: 'rotating',
+  sentence: 'changed: what the value of before (BIO_SECRET_PREVIOUS) sealed is being sealed anew',
+};
 
 function lost(what: string): SecretState {
   return { state: 'lost', sentence: `${what} Journals written before do not open, and new ones are not taken. ${advice}` };
@@ -79,12 +90,18 @@ export async function resealKeys(database: Pick<Database, 'pool'>, { secret, sec
   return count;
 }
 
-/** Seals everything anew with BIO_SECRET and notes it as the secret from now on. What was done stays done when it is ended and begun again.
- *  @param goesOn asked between batches; false ends it, and then nothing is noted */
+type ResealOptions = Readonly<{
+  /** Asked between batches; false ends it, and then nothing is noted. */
+  goesOn?: () => boolean;
+  /** In the transaction that notes the secret. */
+  onNoted?: (client: PoolClient, done: Resealed) => Promise<void>;
+}>;
+
+/** Seals everything anew with BIO_SECRET and notes it as the secret from now on. What was done stays done when it is ended and begun again. */
 export async function reseal(
   database: Pick<Database, 'pool'>,
   secrets: Secrets,
-  goesOn: () => boolean = () => true,
+  { goesOn = () => true, onNoted }: ResealOptions = {},
 ): Promise<Resealed | null> {
   const { pool } = database;
   const keys = await resealKeys(database, secrets);
@@ -107,6 +124,10 @@ export async function reseal(
     if (last === undefined) break;
     after = last.id;
   }
-  await noteSecret(database, secrets.secret);
-  return { keys, entries, unopened };
+  const done = { keys, entries, unopened };
+  await transaction(pool, async (client) => {
+    await noteSecret(client, secrets.secret);
+    await onNoted?.(client, done);
+  });
+  return done;
 }

@@ -1,5 +1,6 @@
 /** Secrets that all nodes share: made by whichever node asks first; and what tells whether BIO_SECRET is still the one it was. */
 import { hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
 
 /** @returns 32 bytes, the same for every node and start */
@@ -23,9 +24,9 @@ function checkOf(secret: string, salt: Uint8Array): Buffer {
 }
 
 /** Notes which secret the database is used with from now on. */
-export async function noteSecret({ pool }: Pick<Database, 'pool'>, secret: string): Promise<void> {
+export async function noteSecret(db: Pick<PoolClient, 'query'>, secret: string): Promise<void> {
   const salt = randomBytes(SALT_BYTES);
-  await pool.query(
+  await db.query(
     `insert into service_secret (name, value) values ($1, $2)
      on conflict (name) do update set value = excluded.value, created_at = now()`,
     [CHECK, Buffer.concat([salt, checkOf(secret, salt)])],
