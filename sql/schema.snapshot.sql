@@ -1553,7 +1553,7 @@ begin
   end if;
   insert into episode (id, organization_id, project_id, xuser_id, stream_id, kind, title, status, severity, started_at, ended_at, summary, created_by)
   values (event_id, recording.organization_id, recording.project_id, recording.xuser_id, of_stream, event_code,
-    coalesce(nullif(left(event_text, 200), ''), rule.title), 'closed', rule.severity, event_time, event_time,
+    coalesce(nullif(left(btrim(regexp_replace(event_text, '[[:cntrl:]]+', ' ', 'g')), 200), ''), rule.title), 'closed', rule.severity, event_time, event_time,
     jsonb_build_object('event', event_code, 'text', event_text), 'device:' || recording.device)
   on conflict (id) do nothing;
   if not found then

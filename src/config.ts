@@ -230,9 +230,10 @@ export const settings = {
   ),
   readsAtOnceMax: setting(
     'BIO_READS_AT_ONCE_MAX',
-    6,
+    5,
     integer(1, 1000),
-    'Charts, samples, features and beats that are read at once, of 10 connections; half of them for one credential.',
+    'Charts, samples, features and beats that are read at once; half of them for one credential. Fewer when BIO_DB_CONNECTIONS_MAX leaves no ' +
+      'connection for quick questions beside them and two exports: 5 at most with its default.',
   ),
   largeReadsAtOnceMax: setting(
     'BIO_LARGE_READS_AT_ONCE_MAX',

@@ -12,3 +12,8 @@ it('counts packets and frames through tallies, each once however often they are 
   expect(await metrics.registry.metrics()).toContain('bio_packets_total{outcome="accepted"} 4');
   expect(await metrics.registry.metrics()).toContain('bio_packets_total{outcome="accepted"} 4');
 });
+
+it('shows every queue before it was looked at', async () => {
+  const text = await createMetrics().registry.metrics();
+  for (const queue of ['journal', 'blocks', 'dsp', 'rows']) expect(text).toContain(`bio_queue_bytes{queue="${queue}"} 0`);
+});

@@ -43,6 +43,13 @@ export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+  const queueBytes = new Gauge({
+    name: 'bio_queue_bytes',
+    help: 'Bytes waiting, by queue: journal, blocks, dsp, rows (derived and reported values).',
+    labelNames: ['queue'],
+    registers,
+  });
+  for (const queue of ['journal', 'blocks', 'dsp', 'rows']) queueBytes.set({ queue }, 0);
   return {
     registry,
     // The usual names, so that ready dashboards find them.
@@ -115,12 +122,7 @@ export function createMetrics() {
       registers,
     }),
     openStreams: new Gauge({ name: 'bio_open_streams', help: 'Streams with data in the last minute.', registers }),
-    queueBytes: new Gauge({
-      name: 'bio_queue_bytes',
-      help: 'Bytes waiting, by queue: journal, blocks, dsp.',
-      labelNames: ['queue'],
-      registers,
-    }),
+    queueBytes,
     features: new Counter({ name: 'bio_features_total', help: 'Feature values stored.', registers }),
     beats: new Counter({ name: 'bio_beats_total', help: 'Beats stored.', registers }),
     recomputes: new Counter({
@@ -129,7 +131,7 @@ export function createMetrics() {
       labelNames: ['reason'],
       registers,
     }),
-    quarantined: new Counter({ name: 'bio_quarantined_batches_total', help: 'Batches set aside after three worker crashes.', registers }),
+    quarantined: new Counter({ name: 'bio_quarantined_batches_total', help: 'Batches left out after three worker crashes.', registers }),
     setAside: new Counter({
       name: 'bio_set_aside_total',
       help: 'Rows and packets that could not be stored and were set aside, by kind: packet, log, samples, derived, measurement, event.',

@@ -509,6 +509,7 @@ export class Pipeline implements PacketSink {
     metrics.queueBytes.set({ queue: 'journal' }, this.#log.queueBytes);
     metrics.queueBytes.set({ queue: 'blocks' }, this.#blocks.queueBytes);
     metrics.queueBytes.set({ queue: 'dsp' }, queueBytes);
+    metrics.queueBytes.set({ queue: 'rows' }, this.#rows.queueBytes);
   }
 
   /** Never rejects: what could not be computed stays owed. */

@@ -42,7 +42,7 @@ import type { Metrics } from './metrics.ts';
 import { startPipeline } from './pipeline.ts';
 import type { Pipeline } from './pipeline.ts';
 import { queryApi } from './query/api.ts';
-import { exportTurns, readTurns } from './query/turns.ts';
+import { serviceTurns } from './query/turns.ts';
 import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
 import type { JournalSeals } from './records/journal-seals.ts';
@@ -212,7 +212,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
     });
     stops.push((leftMs) => pipeline.stop(0.8 * leftMs)); // the rest is for what is below it
 
-    const readers = { turns: readTurns(config), exports: exportTurns() };
+    const readers = serviceTurns(config);
     const apiRoutes: readonly Route[] = [
       ...pipeline.routes,
       ...routesByOrganization(

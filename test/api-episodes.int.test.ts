@@ -138,9 +138,9 @@ describe('an episode made by an event of a device', () => {
     const { xuser_id: id } = await running.token('by-device');
     const packets = ecgOf('device-1', id, 60, () => 0.8);
     const events = [
-      { code: 'button', tOffsetNs: 2_000_000_000, text: '' },
+      { code: 'button', tOffsetNs: 2_000_000_000, text: '\n\t' },
       { code: 'leads_off', tOffsetNs: 3_000_000_000, text: '' },
-      { code: 'fall', tOffsetNs: 4_000_000_000, text: 'in the bathroom' },
+      { code: 'fall', tOffsetNs: 4_000_000_000, text: 'in\tthe\r\nbathroom\n' },
     ];
     await send(packets.map((packet, seq) => (seq === 2 ? { ...packet, events } : packet)));
     await running.ingest({ ...packets[2]!, events }); // again

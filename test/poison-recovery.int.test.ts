@@ -16,6 +16,7 @@ import { startService } from '../src/server.ts';
 import type { Service } from '../src/server.ts';
 import type { OrgId, StreamId } from '../src/signal.ts';
 import { PacketLog } from '../src/storage/packet-log.ts';
+import { putAside } from '../src/storage/set-aside.ts';
 import { StreamRegistry } from '../src/storage/stream-registry.ts';
 import { testDatabase } from './helpers/database.ts';
 import type { TestDatabase } from './helpers/database.ts';
@@ -281,11 +282,24 @@ describe('a log that cannot be replayed whole', () => {
 
   test('an erased person takes theirs along, and the pieces that may be theirs', async () => {
     expect((await listed()).map(({ kind }) => kind).toSorted()).toEqual(['log', 'log', 'packet']);
+    // The number of the stream is in somebody else's samples, and in the head of a packet of which nothing else is left.
+    const others = Buffer.alloc(200, 0x81);
+    const head = Buffer.alloc(200, 0x82);
+    for (const bytes of [others, head]) bytes.writeUInt32LE(patch.streamId, 50);
+    head.writeBigUInt64LE(7n, 54);
+    head.writeBigInt64LE(BigInt(Date.now()) * 1_000_000n, 62);
+    const letter = { kind: 'log', streamId: null, reason: 'damaged', sqlState: null, logPosition: 1, content: null } as const;
+    await putAside(
+      database.pool,
+      [others, head].map((bytes) => ({ ...letter, bytes })),
+    );
     const erased = await run('erase', 'patient-7', '--org', 'patch', '--yes', '--json');
     expect(erased.code, erased.out).toBe(0);
     const { stores } = JSON.parse(erased.out) as { stores: object[] };
     expect(stores).toContainEqual({ store: 'set_aside', deleted: 1, remaining: 0 });
-    expect(stores).toContainEqual({ store: 'set_aside of the log', deleted: 2, remaining: 0 });
+    expect(stores).toContainEqual({ store: 'set_aside of the log', deleted: 3, remaining: 0 });
+    const left = await database.pool.query<{ bytes: Buffer }>('delete from set_aside returning bytes');
+    expect(left.rows.map(({ bytes }) => bytes)).toEqual([others]);
     expect((await run('set-aside')).out).toBe('nothing is set aside');
     expect((await run('doctor')).out).toContain('everything that was acknowledged could be stored');
   });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CopyWriter } from '../src/storage/copy-writer.ts';
 import { BlockWriter } from '../src/storage/block-writer.ts';
 import { locks } from '../src/storage/locks.ts';
+import { expireLetters, putAside, setAsideKinds } from '../src/storage/set-aside.ts';
 import { refreshRollups } from '../src/storage/maintenance.ts';
 import { applyProjectRetention, keepEverything, readProjectRetention, writeProjectRetention } from '../src/storage/retention.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
@@ -64,6 +65,29 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
         .rows[0]!.n;
     const counts = (stream: OpenedStream): Promise<number[]> =>
       Promise.all(['sample_block', 'feature', 'beat', 'feature_1m'].map((relation) => count(relation, stream)));
+
+    test('what is set aside goes with what it would have become', async () => {
+      const stream = await record(await createTenant(database), 1, 1, 20);
+      const letter = { reason: 'r', sqlState: null, logPosition: 1, content: null, bytes: Buffer.from('x'), streamId: stream.streamId };
+      await putAside(
+        database.pool,
+        setAsideKinds.map((kind) => ({ ...letter, kind })),
+      );
+      await database.pool.query(`update set_aside set time = now() - interval '8 days' where stream_id = $1`, [stream.streamId]);
+      const kept = async (): Promise<string[]> =>
+        (await database.pool.query<{ kind: string }>('select kind from set_aside where stream_id = $1', [stream.streamId])).rows
+          .map(({ kind }) => kind)
+          .toSorted();
+      const { rows } = await database.pool.query<{ project_id: string }>('select project_id from stream where id = $1', [stream.streamId]);
+      const { project_id: project } = rows[0]!;
+      await writeProjectRetention(database.pool, project, { samplesDays: null, featuresDays: 30, beatsDays: 7 });
+      await expireLetters(database.pool);
+      expect(await kept()).toEqual(setAsideKinds.filter((kind) => kind !== 'derived').toSorted());
+      await writeProjectRetention(database.pool, project, { samplesDays: 7, featuresDays: null, beatsDays: null });
+      await expireLetters(database.pool);
+      expect(await kept()).toEqual([]);
+      await writeProjectRetention(database.pool, project, keepEverything);
+    });
 
     test('rows older than the project keeps are deleted in small steps, those of others are not', async () => {
       const [strict, free] = [await createTenant(database), await createTenant(database)];

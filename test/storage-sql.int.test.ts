@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeBlock, type BlockRun } from '../src/storage/block-codec.ts';
 import { BlockWriter } from '../src/storage/block-writer.ts';
 import { CopyWriter } from '../src/storage/copy-writer.ts';
-import { applyRetention } from '../src/storage/maintenance.ts';
+import { applyRetention, startMaintenance } from '../src/storage/maintenance.ts';
 import { PacketLog } from '../src/storage/packet-log.ts';
 import { readStoredRuns } from '../src/storage/sample-rows.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
-import { testDatabase, type TestDatabase } from './helpers/database.ts';
+import { testDatabase, until, type TestDatabase } from './helpers/database.ts';
 import { createTenant, ecg, openTestStream, testEpochNs, testRun, testSample } from './helpers/recording.ts';
 
 let database: TestDatabase;
@@ -157,6 +157,20 @@ test('retention drops expired rows, but no batch of the log after the checkpoint
   expect(await applyRetention(database)).toBeGreaterThan(0);
   expect((await database.pool.query('select from packet_log')).rowCount).toBe(0);
   await log.close();
+});
+
+test('what cannot be expired keeps nothing else from being expired', async () => {
+  await using own = await testDatabase();
+  await own.pool.query(`alter table idempotency rename to idempotency_away; alter table webhook_delivery rename to webhook_delivery_away`);
+  await own.pool.query(`insert into set_aside (time, kind, reason, digest) values (now() - interval '91 days', 'log', 'r', 'x')`);
+  await own.pool.query(`create table dropped (); create or replace function apply_retention() returns integer language sql as
+    'drop table if exists dropped; select 1'`);
+  const faults: string[] = [];
+  const stop = startMaintenance(own, { retentionMs: 20, onFault: (message) => faults.push(message) });
+  await until(async () => faults.length >= 2 && (await own.pool.query('select from set_aside')).rowCount === 0);
+  await until(async () => (await own.pool.query(`select from pg_class where relname = 'dropped'`)).rowCount === 0);
+  await stop();
+  expect(faults.toSorted()).toEqual([expect.stringContaining('deliveries of webhooks'), expect.stringContaining('kept replies')]);
 });
 
 test('a group commit waits for company, unless somebody waits for it or it has enough', async () => {

@@ -35,6 +35,14 @@ describe('the Host header of a loopback service', () => {
     'a b',
   ])('may not be %s', (host) => expect(passes(rule, host)).toBe(false));
 
+  it('is named in the refusal, shortened and without what could break it', () => {
+    const refusal = (host: string): RegExp =>
+      new RegExp(`^This service does not answer for the host '${host}'; set BIO_PUBLIC_URL to the address that clients use\\.$`);
+    expect(() => rule('evil.example:80')).toThrow(refusal('evil\\.example:80'));
+    expect(() => rule("a'\r\n<b>")).toThrow(refusal('a\\?\\?\\?\\?b\\?'));
+    expect(() => rule('x'.repeat(5000))).toThrow(refusal('x{100}…'));
+  });
+
   it('is not looked at elsewhere, nor behind a proxy whose names are not known', () => {
     expect(passes(hostRule({ host: '0.0.0.0', publicUrl: '', trustProxy: [] }), 'any.example')).toBe(true);
     expect(passes(hostRule({ host: '127.0.0.1', publicUrl: '', trustProxy: ['127.0.0.1'] }), 'any.example')).toBe(true);

@@ -3,6 +3,8 @@
 import { PipelineError } from '../errors.ts';
 import type { Config } from '../config.ts';
 
+const HOST_SHOWN_MAX = 100;
+
 export type HostRule = (host: string) => void;
 
 /** @returns what throws for a name that is not this service's. Elsewhere than on loopback every name passes: there a page of another name has no
@@ -14,8 +16,17 @@ export function hostRule({ host, publicUrl, trustProxy }: Pick<Config, 'host' | 
   return (given) => {
     const name = nameOf(given);
     if (isLoopbackName(name) || (name !== '' && name === publicName)) return;
-    throw new PipelineError('bad_request', `The Host header names ${name.slice(0, 100) || 'nothing'}, which BIO_PUBLIC_URL does not.`);
+    throw new PipelineError(
+      'bad_request',
+      `This service does not answer for the host '${shown(given)}'; set BIO_PUBLIC_URL to the address that clients use.`,
+    );
   };
+}
+
+/** What was given, as far as it may stand between quotes. */
+function shown(host: string): string {
+  const text = host.slice(0, HOST_SHOWN_MAX).replaceAll(/[^\w.:[\]-]/g, '?');
+  return host.length > HOST_SHOWN_MAX ? `${text}…` : text;
 }
 
 /** The name or address without port and final dot, in lower case; '' when it is neither. */

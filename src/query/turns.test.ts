@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Turns } from './turns.ts';
+import { readConfig } from '../config.ts';
+import { poolSizes } from '../storage/roles.ts';
+import { serviceTurns, Turns } from './turns.ts';
 
 const never = new AbortController().signal;
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -66,6 +68,40 @@ describe('turns', () => {
     expect(started).toEqual(['a1', 'a4']);
   });
 
+  it('are not begun, and not waited for, by a peer that is away already', async () => {
+    const { started, ask } = reads(new Turns({ atOnce: 1, perCaller: 1, largeAtOnce: 1, waitingMax: 1, waitMsMax: 5000 }));
+    const away = AbortSignal.abort();
+    await expect(ask('a', 'a1', false, away)).rejects.toMatchObject({ code: 'bad_request' });
+    void ask('a', 'a2');
+    await expect(ask('a', 'a3', false, away)).rejects.toMatchObject({ code: 'bad_request' });
+    expect(started).toEqual(['a2']);
+  });
+
+  it('of reads and exports together leave a connection free', () => {
+    const places = (turns: Turns): number => {
+      for (let taken = 0; ; taken++) {
+        try {
+          turns.take(`caller ${taken}`);
+        } catch {
+          return taken;
+        }
+      }
+    };
+    const inAll = (connections: number, reads: number): number[] => {
+      const env = { BIO_DB_CONNECTIONS_MAX: String(connections), BIO_READS_AT_ONCE_MAX: String(reads) };
+      const { turns, exports } = serviceTurns(readConfig(env));
+      return [places(turns), places(exports)];
+    };
+    expect(inAll(14, 1000)).toEqual([1, 1]); // of two connections
+    for (const connections of [20, 25, 30, 100, 1000]) {
+      const [reads = 0, exports = 0] = inAll(connections, 1000);
+      expect(reads + exports).toBe(poolSizes(connections).api - 1);
+    }
+    const { turns, exports } = serviceTurns(readConfig({}));
+    expect([places(turns), places(exports)]).toEqual([readConfig({}).readsAtOnceMax, 2]);
+    expect(inAll(1000, 7)).toEqual([7, 2]);
+  });
+
   it('are waited for no longer than is said', async () => {
     const { ask, end } = reads(new Turns({ atOnce: 1, perCaller: 1, largeAtOnce: 1, waitingMax: 5, waitMsMax: 20 }));
     const first = ask('a', 'a1');
@@ -77,7 +113,7 @@ describe('turns', () => {
   it('of a stream are given back once, and are not waited for', () => {
     const turns = new Turns({ atOnce: 2, perCaller: 1, largeAtOnce: 0, waitingMax: 0, waitMsMax: 5000 });
     const end = turns.take('a');
-    expect(() => turns.take('a')).toThrow(/at once/);
+    expect(() => turns.take('a')).toThrow('This credential has an export under way; at most 1 at once, 2 for everybody.');
     turns.take('b');
     expect(() => turns.take('c')).toThrow(/at once/);
     end();

@@ -6,6 +6,7 @@
  *  waited for `waitMsMax`. */
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
+import { poolSizes } from '../storage/roles.ts';
 
 export type TurnLimits = Readonly<{
   /** Reads that run at once. */
@@ -23,24 +24,35 @@ export type TurnLimits = Readonly<{
 /** Reads of one credential that wait, and how long each does, ms: shorter than the patience of proxies. */
 const WAITING_MAX = 32;
 const WAIT_MS_MAX = 20_000;
-/** Exports of persons that are written at once; a credential has one. Each holds a connection of the database to its end. */
+/** Exports of persons that are written at once, if there are connections for them; a credential has one. Each holds one to its end. */
 const EXPORTS_MAX = 2;
 
-/** The turns of a service. */
-export function readTurns({ readsAtOnceMax, largeReadsAtOnceMax }: Pick<Config, 'readsAtOnceMax' | 'largeReadsAtOnceMax'>): Turns {
-  return new Turns({
-    atOnce: readsAtOnceMax,
-    perCaller: Math.max(1, Math.floor(readsAtOnceMax / 2)),
-    largeAtOnce: largeReadsAtOnceMax,
-    waitingMax: WAITING_MAX,
-    waitMsMax: WAIT_MS_MAX,
-  });
+type TurnSettings = Pick<Config, 'readsAtOnceMax' | 'largeReadsAtOnceMax' | 'dbConnectionsMax'>;
+
+/** The turns of reads and of exports of a service: never so many that both take every connection of the api's pool, so that one stays free for
+ *  quick questions; a pool of two is shared by one of each. */
+export function serviceTurns({
+  readsAtOnceMax,
+  largeReadsAtOnceMax,
+  dbConnectionsMax,
+}: TurnSettings): Readonly<{ turns: Turns; exports: Turns }> {
+  const room = poolSizes(dbConnectionsMax).api - 1;
+  const exportsAtOnce = Math.max(1, Math.min(EXPORTS_MAX, Math.floor(room / 2)));
+  const atOnce = Math.max(1, Math.min(readsAtOnceMax, room - exportsAtOnce));
+  return {
+    turns: new Turns({
+      atOnce,
+      perCaller: Math.ceil(atOnce / 2),
+      largeAtOnce: Math.min(atOnce, largeReadsAtOnceMax),
+      waitingMax: WAITING_MAX,
+      waitMsMax: WAIT_MS_MAX,
+    }),
+    // Taken at once or not at all.
+    exports: new Turns({ atOnce: exportsAtOnce, perCaller: 1, largeAtOnce: 0, waitingMax: 0, waitMsMax: 0 }),
+  };
 }
 
-/** The turns of exports, which are taken at once or not at all. */
-export function exportTurns(): Turns {
-  return new Turns({ atOnce: EXPORTS_MAX, perCaller: 1, largeAtOnce: 0, waitingMax: 0, waitMsMax: 0 });
-}
+const peerLeft = (): PipelineError => new PipelineError('bad_request', 'The peer went away.');
 
 type Waiting = Readonly<{ large: boolean; start: () => void }>;
 type Queue = { readonly waiting: Waiting[]; running: number; large: number };
@@ -67,22 +79,26 @@ export class Turns {
     }
   }
 
-  /** Takes a place for work that goes on after the caller was answered, such as a stream; refused when there is none at once.
+  /** Takes a place for an export, which goes on after the caller was answered; refused when there is none at once.
    *  @returns how to give it back; may be called twice  @throws PipelineError rate_limited */
   take(caller: string): () => void {
     const queue = this.#queueOf(caller);
     if (!this.#fits(queue, false)) {
       this.#forget(caller, queue);
-      throw new PipelineError('rate_limited', `${this.#limits.perCaller} at once for a caller, ${this.#limits.atOnce} for all.`, {
-        retryAfterSec: 5,
-      });
+      const { perCaller, atOnce } = this.#limits;
+      const words =
+        queue.running >= perCaller
+          ? `This credential has ${perCaller === 1 ? 'an export' : `${perCaller} exports`} under way`
+          : 'Others have exports under way';
+      throw new PipelineError('rate_limited', `${words}; at most ${perCaller} at once, ${atOnce} for everybody.`, { retryAfterSec: 5 });
     }
     return this.#begin(caller, queue, false);
   }
 
-  #turn(caller: string, large: boolean, signal: AbortSignal): Promise<() => void> {
+  async #turn(caller: string, large: boolean, signal: AbortSignal): Promise<() => void> {
+    if (signal.aborted) throw peerLeft();
     const queue = this.#queueOf(caller);
-    if (this.#fits(queue, large)) return Promise.resolve(this.#begin(caller, queue, large));
+    if (this.#fits(queue, large)) return this.#begin(caller, queue, large);
     const { waitingMax, waitMsMax } = this.#limits;
     if (queue.waiting.length >= waitingMax) {
       throw new PipelineError('rate_limited', `${queue.waiting.length} reads of this credential wait already.`, { retryAfterSec: 2 });
@@ -95,12 +111,9 @@ export class Turns {
         this.#forget(caller, queue);
         reject(why);
       };
-      const gone = (): void => leave(new PipelineError('bad_request', 'The peer went away.'));
+      const gone = (): void => leave(peerLeft());
       const timer = setTimeout(
-        () =>
-          leave(
-            new PipelineError('rate_limited', `Other reads of this credential took longer than ${waitMsMax} ms.`, { retryAfterSec: 5 }),
-          ),
+        () => leave(new PipelineError('rate_limited', `No place became free within ${waitMsMax / 1000} s.`, { retryAfterSec: 5 })),
         waitMsMax,
       );
       const waiting: Waiting = {

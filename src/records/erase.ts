@@ -11,6 +11,7 @@ import { PipelineError } from '../errors.ts';
 import type { SubjectId } from '../signal.ts';
 import { waitLong } from '../storage/database.ts';
 import { pairLocks } from '../storage/locks.ts';
+import { mayHoldEntriesOf } from '../storage/log-batch.ts';
 
 export type StoreReceipt = Readonly<{ store: string; deleted: number; remaining: number }>;
 export type EraseReceipt = Readonly<{
@@ -123,7 +124,7 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
         .rows[0]?.n ?? 0;
     stores.push({ store, deleted: rowCount ?? 0, count });
   }
-  stores.push({ store: 'set_aside of the log', deleted: await eraseUnread(client, person), count: async () => 0 });
+  stores.push({ store: 'set_aside of the log', deleted: await eraseUnread(client, orgId, person), count: async () => 0 });
   const user = await client.query('delete from xuser where id = $1', [subjectId]); // and all that hangs on it
   stores.push({
     store: 'xuser',
@@ -162,26 +163,36 @@ const mentions = [
     condition: 'w.id = d.webhook_id and w.organization_id = $1 and position($2::text in d.payload::text) > 0',
   },
 ] as const;
-/** Damaged pieces of the packet log have no owner: those that may hold packets of the user go. They name the stream in four bytes, the device
- *  and the user in text, of which some may be damaged; a piece too many is no loss. @returns how many */
-async function eraseUnread(client: PoolClient, { subjectId, streamIds }: Person): Promise<number> {
+
+/** A name shorter than this is found in almost any bytes, unless its length stands before it, as in a packet. */
+const NAME_BYTES_MIN = 8;
+
+/** Damaged pieces of the packet log have no owner: those that may hold packets of the user go. They name the stream in the head of an entry,
+ *  the device and the user in text, of which some may be damaged; a piece too many is no loss. @returns how many */
+async function eraseUnread(client: PoolClient, orgId: string, { subjectId, streamIds }: Person): Promise<number> {
   const { rows } = await client.query<{ name: string }>(
     `select external_id as name from xuser where id = $1
      union select d.external_id from stream s join device d on d.id = s.device_id where s.xuser_id = $1`,
     [subjectId],
   );
-  const names = [subjectId, ...rows.map(({ name }) => name)].map((name) => Buffer.from(name));
-  for (const streamId of streamIds) {
-    const name = Buffer.alloc(4);
-    name.writeUInt32LE(streamId);
-    names.push(name);
-  }
-  const { rowCount } = await client.query(
-    `delete from set_aside a where a.xuser_id is null and exists (
-       select from unnest($1::bytea[]) as n (name) where position(n.name in a.bytes) > 0)`,
-    [names],
+  const names = [subjectId, ...rows.map(({ name }) => name)].map((name) => {
+    const bytes = Buffer.from(name);
+    return bytes.length < NAME_BYTES_MIN ? Buffer.concat([Buffer.of(bytes.length), bytes]) : bytes;
+  });
+  const ids = new Set(streamIds);
+  const letters = await client.query<{ id: bigint }>(
+    'select id from set_aside where xuser_id is null and (organization_id is null or organization_id = $1) and bytes is not null',
+    [orgId],
   );
-  return rowCount ?? 0;
+  let deleted = 0;
+  for (const { id } of letters.rows) {
+    // One at a time: a piece is as large as a batch of the log.
+    const read = await client.query<{ bytes: Buffer }>('select bytes from set_aside where id = $1', [id.toString()]);
+    const bytes = read.rows[0]?.bytes;
+    if (bytes === undefined || !(mayHoldEntriesOf(bytes, ids) || names.some((name) => bytes.includes(name)))) continue;
+    deleted += (await client.query('delete from set_aside where id = $1', [id.toString()])).rowCount ?? 0;
+  }
+  return deleted;
 }
 
 type Person = Readonly<{ subjectId: string; streamIds: readonly number[]; streamUuids: readonly string[] }>;

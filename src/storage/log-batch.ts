@@ -54,6 +54,22 @@ function entryAt(data: Buffer, at: number): LogEntry | null {
   };
 }
 
+/** Unix ns of 2000 and of 2100: the years in which a packet is received. */
+const RECEIVED_NS_MIN = 946_684_800_000_000_000n;
+const RECEIVED_NS_MAX = 4_102_444_800_000_000_000n;
+
+/** Whether damaged bytes may hold entries of these streams. At their beginning a head was expected, so the number alone counts; further on
+ *  the rest must look like a head too, apart from its length: a number of four bytes is found in almost any bytes. */
+export function mayHoldEntriesOf(bytes: Buffer, streamIds: ReadonlySet<number>): boolean {
+  if (bytes.length >= 4 && streamIds.has(bytes.readUInt32LE(0))) return true;
+  for (let at = 1; at + ENTRY_HEAD <= bytes.length; at++) {
+    if (!streamIds.has(bytes.readUInt32LE(at)) || bytes.readUInt32LE(at + 8) > 0x1f_ffff) continue;
+    const receivedNs = bytes.readBigInt64LE(at + 12);
+    if (receivedNs >= RECEIVED_NS_MIN && receivedNs < RECEIVED_NS_MAX) return true;
+  }
+  return false;
+}
+
 /** Reads a batch in order. After damage the next packet is looked for byte by byte: only one whose head agrees with it counts. */
 export async function* readBatch<T>(
   data: Buffer,

@@ -46,6 +46,9 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
   const stopping = new AbortController();
   const retentionMs = options.retentionMs ?? 600_000;
   const watchMs = options.watchMs ?? Math.min(60_000, retentionMs);
+  // Each on its own: one that fails keeps none of the others from being done.
+  const expiring = (task: () => Promise<unknown>, fault: string): (() => Promise<void>) =>
+    every(retentionMs, task, (error) => onFault(fault, error), FIRST_RETENTION_MS);
   const tasks = [
     database.kind === 'timescale'
       ? every(
@@ -54,20 +57,13 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
           (error) => onFault('late values could not be brought into the continuous aggregates', error),
         )
       : every(options.refreshMs ?? 30_000, rollupTask(database, onFault), (error) => onFault('rollups could not be refreshed', error)),
-    every(
-      retentionMs,
-      () => applyRetention(database),
-      (error) => onFault('retention could not be applied', error),
-      FIRST_RETENTION_MS,
-    ),
-    every(
-      retentionMs,
-      async () => {
-        while ((await applyProjectRetention(database, { signal: stopping.signal })).outcome === 'more') if (stopping.signal.aborted) break;
-      },
-      (error) => onFault('retention of projects could not be applied', error),
-      FIRST_RETENTION_MS,
-    ),
+    expiring(() => applyRetention(database), 'retention could not be applied'),
+    expiring(() => forgetReplies(database), 'kept replies of more than a day could not be deleted'),
+    expiring(() => forgetDeliveries(database), 'deliveries of webhooks of more than 30 days could not be deleted'),
+    expiring(() => expireLetters(database.pool), 'what was set aside long ago could not be deleted'),
+    expiring(async () => {
+      while ((await applyProjectRetention(database, { signal: stopping.signal })).outcome === 'more') if (stopping.signal.aborted) break;
+    }, 'retention of projects could not be applied'),
     every(watchMs, watchTask(database, onFault, options.onWatched), (error) => onFault('maintenance could not be watched', error)),
   ];
   return async () => {
@@ -100,15 +96,16 @@ export async function refreshRollups(database: Database): Promise<number> {
   return total;
 }
 
-/** Drops whole chunks and partitions that retention has passed, idempotency records of more than a day, deliveries of webhooks that ended,
- *  of more than 30 days, and what was set aside long ago. @returns how many were dropped */
-export async function applyRetention(database: Database): Promise<number> {
-  await database.pool.query("delete from idempotency where created_at < now() - interval '1 day'");
-  await database.pool.query("delete from webhook_delivery where status <> 'pending' and created_at < now() - interval '30 days'");
-  await expireLetters(database.pool);
-  const { rows } = await database.pool.query<{ dropped: number }>('select apply_retention() as dropped');
+/** Drops whole chunks and partitions that retention has passed. @returns how many */
+export async function applyRetention({ pool }: Database): Promise<number> {
+  const { rows } = await pool.query<{ dropped: number }>('select apply_retention() as dropped');
   return rows[0]!.dropped;
 }
+
+const forgetReplies = ({ pool }: Database): Promise<unknown> =>
+  pool.query("delete from idempotency where created_at < now() - interval '1 day'");
+const forgetDeliveries = ({ pool }: Database): Promise<unknown> =>
+  pool.query("delete from webhook_delivery where status <> 'pending' and created_at < now() - interval '30 days'");
 
 /** A refresh that another session keeps out answers nothing; charts stay right, but have more to compute every day. */
 function rollupTask(database: Database, onFault: (message: string, cause: unknown) => void): () => Promise<void> {

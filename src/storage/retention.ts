@@ -30,7 +30,7 @@ export async function readProjectRetention(db: Db, projectId: string): Promise<P
   return row === undefined ? keepEverything : { samplesDays: row.samples_days, featuresDays: row.features_days, beatsDays: row.beats_days };
 }
 
-/** Sets all three; takes effect with the next look of the maintenance (10 minutes). The project must be the caller's.
+/** Sets all three; takes effect with the next look of the maintenance (BIO_RETENTION_PERIOD_SEC). The project must be the caller's.
  *  @throws the database's 23514 when a number of days is out of range */
 export async function writeProjectRetention(db: Db, projectId: string, retention: ProjectRetention): Promise<void> {
   await db.query(

@@ -1,7 +1,7 @@
 /** The dead letters of the service: what could not be stored, kept with the reason, so that everything else goes on.
  *
  *  A letter hangs on its stream and its user and is erased with them. It is as large as the row would have been, so it needs no bound of its
- *  own; it goes after SET_ASIDE_DAYS, or when its project keeps samples for a shorter time. */
+ *  own; it goes after SET_ASIDE_DAYS, or when its project keeps what it would have become for a shorter time. */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { StreamId, SubjectId } from '../signal.ts';
@@ -120,12 +120,13 @@ export async function keepLetter(pool: pg.Pool, id: bigint, { reason, sqlState }
   ]);
 }
 
-/** Deletes letters whose time is over. @returns how many */
+/** Deletes letters whose time is over: derived rows with what features or beats have, all else with samples. @returns how many */
 export async function expireLetters(pool: pg.Pool): Promise<number> {
   const { rowCount } = await pool.query(
     `delete from set_aside a where a.time < now() - interval '${SET_ASIDE_DAYS} days' or exists (
        select from stream s join project_retention r on r.project_id = s.project_id
-       where s.id = a.stream_id and a.time < now() - least(r.samples_days, r.features_days, r.beats_days) * interval '1 day')`,
+       where s.id = a.stream_id and a.time < now() - interval '1 day' * case a.kind
+         when 'derived' then least(r.features_days, r.beats_days) else r.samples_days end)`,
   );
   return rowCount ?? 0;
 }

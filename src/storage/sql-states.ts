@@ -32,6 +32,7 @@ export const sqlStates: Readonly<Record<string, StateRow>> = {
   53100: row('try_again', 'disk full'),
   53200: row('try_again', 'out of memory'),
   53300: row('try_again', 'too many connections'),
+  53400: row('bad_row', 'configuration limit: e.g. rows that TimescaleDB unpacks in one transaction; fewer rows at once may pass'),
   54000: row('bad_row', 'program limit: e.g. an index entry that is too large'),
   55006: row('try_again', 'object in use'),
   '55P03': row('try_again', 'lock not available'),

@@ -108,6 +108,8 @@ export class WriterConnection {
     client.on('end', forget);
     try {
       await client.query(`set statement_timeout = ${this.#options.statementTimeoutMs ?? 20_000}`);
+      // Late rows replace others of the columnstore, which are unpacked first; one second of a packed segment may be over the default bound.
+      if (this.#database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
       await this.#options.onConnect?.(client);
     } catch (error) {
       await client.end().catch(() => {});

@@ -9,7 +9,7 @@ import { docsRoutes } from '../../src/http/docs-routes.ts';
 import type { Route, SocketRoute } from '../../src/http/route.ts';
 import { serviceRoutes } from '../../src/http/service-routes.ts';
 import { queryApi } from '../../src/query/api.ts';
-import { exportTurns, readTurns } from '../../src/query/turns.ts';
+import { serviceTurns } from '../../src/query/turns.ts';
 import { recordsApi } from '../../src/records/api.ts';
 import { WebhookNetworks } from '../../src/records/webhook-networks.ts';
 import type { ApiParts } from './api.ts';
@@ -36,7 +36,7 @@ export function allRoutes(
 ): readonly Route[] {
   const cursors = new Cursors(Buffer.alloc(32, 7));
   const config = readConfig({});
-  const readers = { turns: readTurns(config), exports: exportTurns() };
+  const readers = serviceTurns(config);
   const build = (db: Pool): Route[] => [
     ...authApi({ pool: db, auth, cursors, secureCookies: false }),
     ...queryApi({ db, cursors, version: '0', config, ...readers }),
