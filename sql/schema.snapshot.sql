@@ -1251,10 +1251,11 @@ AS $function$
 declare
   top bigint;
 begin
+  -- First the lock that may be waited for in vain: a session lock that was taken before would outlive the failure.
+  perform pg_advisory_xact_lock(803145, 0);
   if not pg_try_advisory_lock(8031447120945) then
     return;
   end if;
-  perform pg_advisory_xact_lock(803145, 0);
   top := (select max(batch_id) from packet_log);
   return query
     update packet_log_checkpoint c

@@ -251,7 +251,7 @@ describe('wall time decides when, never what', () => {
           fc.double({ min: 0, max: 170, noNaN: true }),
           fc.constantFrom(63.9, 64, 64.1, 128),
         ),
-        then: fc.constantFrom('flush', 'flush', 'flush', 'restart', 'close', 'pause'),
+        event: fc.constantFrom('flush', 'flush', 'flush', 'restart', 'close', 'pause'),
       }),
       { maxLength: 5 },
     ),
@@ -295,21 +295,21 @@ describe('wall time decides when, never what', () => {
             const fromNs = rowsToNs > nanos(128) ? rowsToNs - nanos(128) : 0n;
             pool.openStream(stream, own, stored.length === 0 && rowsToNs === 0n ? undefined : { fromNs, toNs: nanos(toSec), rowsToNs });
           };
-          const due = [{ sec: flushSec, then: 'flush' }, ...stops].sort((a, b) => a.sec - b.sec);
+          const due = [{ sec: flushSec, event: 'flush' }, ...stops].sort((a, b) => a.sec - b.sec);
           for (const { packet } of order) {
             for (; due.length > 0 && due[0]!.sec <= endSecOf(packet); due.shift()) {
-              const { then } = due[0]!;
-              if (then === 'pause') await new Promise((resolve) => setTimeout(resolve, 30));
-              if (then === 'flush' || then === 'restart') {
+              const { event } = due[0]!;
+              if (event === 'pause') await new Promise((resolve) => setTimeout(resolve, 30));
+              if (event === 'flush' || event === 'restart') {
                 await pool.settle();
                 await pool.idleFlush(0);
               }
-              if (then === 'restart') {
+              if (event === 'restart') {
                 await pool.close();
                 pool = begin();
                 goOn();
               }
-              if (then === 'close') {
+              if (event === 'close') {
                 await pool.closeStream(stream);
                 goOn();
               }
