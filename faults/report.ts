@@ -28,6 +28,9 @@ export type FaultResult = Readonly<{
   lostSamples: number;
   doubledSamples: number;
   otherSamples: number;
+  /** Beats and values of a clean run of the same packets, and those that differ from it. */
+  derivedRows: number;
+  otherRows: number;
   refused: number;
   /** Until the service served again, ms; NaN where nothing was away. */
   recoveryMsP50: number;
@@ -108,6 +111,9 @@ export function merged(legs: readonly FaultResult[]): FaultResult {
     lostSamples: sum((leg) => leg.lostSamples),
     doubledSamples: sum((leg) => leg.doubledSamples),
     otherSamples: sum((leg) => leg.otherSamples),
+    // legs of before this was compared have neither
+    derivedRows: sum((leg) => leg.derivedRows ?? 0),
+    otherRows: sum((leg) => leg.otherRows ?? 0),
     refused: sum((leg) => leg.refused),
     ...recoveryOf(legs.flatMap((leg) => leg.recoveryMs)),
     elapsedSec: sum((leg) => leg.elapsedSec),
@@ -142,18 +148,29 @@ export function resultOf(
     lostSamples: verdict?.missing_samples ?? Number.NaN,
     doubledSamples: verdict?.doubled_samples ?? Number.NaN,
     otherSamples: (verdict?.different_samples ?? Number.NaN) + (verdict?.strange_samples ?? Number.NaN),
+    derivedRows: verdict?.derived.rows ?? Number.NaN,
+    otherRows: verdict?.derived.otherRows ?? Number.NaN,
     refused: verdict?.refused ?? 0,
     ...recoveryOf(recoveryMs),
     elapsedSec: Math.round((performance.now() - startedMs) / 1000),
-    complaints,
+    complaints: [...complaints, ...(verdict?.derived.complaints ?? [])],
   };
 }
 
 export function tableOf(results: readonly FaultResult[]): string {
-  const head = ['fault', 'rounds', 'acknowledged', 'lost', 'doubled', 'other', 'refused', 'away p50', 'max ms', 'sec', ''];
+  const head = ['fault', 'rounds', 'acknowledged', 'lost', 'doubled', 'other', 'rows', 'other', 'refused', 'away p50', 'max ms', 'sec', ''];
   const rows = results.map((r) => [
     r.name,
-    ...[r.rounds, r.acknowledged, r.lostPackets + r.lostSamples, r.doubledSamples, r.otherSamples, r.refused].map(String),
+    ...[
+      r.rounds,
+      r.acknowledged,
+      r.lostPackets + r.lostSamples,
+      r.doubledSamples,
+      r.otherSamples,
+      r.derivedRows,
+      r.otherRows,
+      r.refused,
+    ].map(String),
     ...[r.recoveryMsP50, r.recoveryMsMax, r.elapsedSec].map((value) => (Number.isFinite(value) ? String(value) : '-')),
     r.ok ? 'ok' : 'FAILED',
   ]);

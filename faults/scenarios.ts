@@ -150,6 +150,71 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'early-kill-twice',
+    about: 'kill -9 of the service twice, within the first 5 s of every stream',
+    round: async (world, random) => {
+      world.fleet.reboot();
+      const since = performance.now();
+      for (let i = 0; i < 2; i++) {
+        await sleep(300 + 2200 * random.next());
+        await world.service.kill();
+        world.service.start();
+        await world.service.untilReady();
+      }
+      const ms = await world.untilServing(since);
+      await sleep(8000); // of every stream enough for rows
+      return ms;
+    },
+  },
+  {
+    name: 'silence',
+    about: 'uploads pause within the first seconds of every stream, and again later, for longer than it takes to be taken for ended',
+    rounds: 20,
+    round: async (world, random) => {
+      world.fleet.reboot();
+      for (const streamSec of [1 + 8 * random.next(), 3 + 20 * random.next()]) {
+        await sleep(1000 * streamSec);
+        const goOn = world.fleet.silence();
+        await sleep(4000 + 2000 * random.next());
+        goOn();
+      }
+      await sleep(3000);
+      return await world.untilServing(performance.now());
+    },
+  },
+  {
+    name: 'service-pause',
+    about: 'SIGSTOP of the service for 5-8 s within the first seconds of every stream',
+    rounds: 20,
+    round: async (world, random) => {
+      world.fleet.reboot();
+      await sleep(1000 + 9000 * random.next());
+      world.service.pause(true);
+      await sleep(5000 + 3000 * random.next());
+      const since = performance.now();
+      world.service.pause(false);
+      const ms = await world.untilServing(since);
+      await sleep(3000);
+      return ms;
+    },
+  },
+  {
+    name: 'postgres-pause',
+    about: 'SIGSTOP of PostgreSQL for 5-8 s within the first seconds of every stream',
+    rounds: 20,
+    round: async (world, random) => {
+      world.fleet.reboot();
+      await sleep(1000 + 9000 * random.next());
+      world.postgres.pause(true);
+      await sleep(5000 + 3000 * random.next());
+      const since = performance.now();
+      world.postgres.pause(false);
+      const ms = await world.untilServing(since);
+      await sleep(3000);
+      return ms;
+    },
+  },
+  {
     name: 'postgres-kill',
     about: 'kill -9 of every PostgreSQL process; started again by a supervisor',
     round: async (world, random) => {

@@ -43,6 +43,8 @@ export class Fleet {
   #tag = 0;
   #producing: Promise<void>;
   #paused = false;
+  /** What silent devices would have sent; null: they are not silent. */
+  #held: (() => void)[] | null = null;
   #stopped = false;
   acceptedCount = 0;
   refusedCount = 0;
@@ -73,6 +75,18 @@ export class Fleet {
     for (const [i, device] of this.#devices.entries()) device.offsetNs += stepNs(i);
   }
 
+  /** Devices record on and send nothing. @returns how to let them send what they have */
+  silence(): () => void {
+    this.#held ??= [];
+    return () => this.#goOn();
+  }
+
+  #goOn(): void {
+    const held = this.#held ?? [];
+    this.#held = null;
+    for (const send of held) send();
+  }
+
   /** Devices that restart: another boot, device time from 0. */
   reboot(): void {
     const nowNs = BigInt(Date.now()) * 1_000_000n;
@@ -88,6 +102,7 @@ export class Fleet {
     this.#stopped = true;
     this.#paused = true;
     await this.#producing;
+    this.#goOn();
     const settled = Promise.all([this.#http.flush(), ...[...this.#sockets.values()].map((sender) => sender.flush())]);
     const late = await Promise.race([settled.then(() => false), sleep(timeoutMs, true, { ref: false })]);
     this.#abort.abort();
@@ -169,9 +184,13 @@ export class Fleet {
     const tag = this.#tag++;
     this.#keys.set(tag, key);
     this.#ledger.sent(key, bytes);
-    if (device.sender === 'socket') this.#sockets.get(device)!.send(bytes, tag);
-    // Not awaited: the device goes on recording while the service is away. What is queued is bounded by the length of the outage.
-    else void this.#http.send(bytes, tag).catch((error: unknown) => (this.#httpFailure = String(error)));
+    const send = (): void => {
+      if (device.sender === 'socket') this.#sockets.get(device)!.send(bytes, tag);
+      // Not awaited: the device goes on recording while the service is away. What is queued is bounded by the length of the outage.
+      else void this.#http.send(bytes, tag).catch((error: unknown) => (this.#httpFailure = String(error)));
+    };
+    if (this.#held === null) send();
+    else this.#held.push(send);
   }
 
   #settled(tag: number, code: string): void {

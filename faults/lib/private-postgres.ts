@@ -50,6 +50,11 @@ export class PrivatePostgres {
     for (let waited = 0; pidsOf(this.#server.pid).length > 0 && waited < 2000; waited += 10) await sleep(10);
   }
 
+  /** Stops every process of the server where it is (SIGSTOP), or lets them go on. */
+  pause(paused: boolean): void {
+    for (const pid of pidsOf(this.#server.pid)) kill(pid, paused ? 'SIGSTOP' : 'SIGCONT');
+  }
+
   /** As a supervisor would, on the same port. Waits until it answers. */
   async restart(): Promise<void> {
     const { dataDir } = this;

@@ -9,6 +9,8 @@ import { runCommand } from '../../src/cli/command.ts';
 import type { Console } from '../../src/cli/command.ts';
 import { verify } from '../../src/cli/verify.ts';
 import { openDatabase } from '../../src/storage/database.ts';
+import { compareWithCleanRun } from './clean-run.ts';
+import type { Comparison } from './clean-run.ts';
 import { Fleet } from './fleet.ts';
 import type { FleetOptions } from './fleet.ts';
 import { PrivatePostgres } from './private-postgres.ts';
@@ -34,7 +36,7 @@ export type WorldOptions = Readonly<{
   front?: boolean;
 }>;
 
-/** What `biosignal verify` counted. */
+/** What `biosignal verify` counted, and what a clean run of the same packets gave. */
 export type Verdict = Readonly<{
   ok: boolean;
   streams: number;
@@ -48,6 +50,7 @@ export type Verdict = Readonly<{
   doubled_samples: number;
   strange_samples: number;
   faulty: readonly { firstFault: string; deviceId: string }[];
+  derived: Comparison;
 }>;
 
 export class World {
@@ -100,6 +103,8 @@ export class World {
       // Whether it stops in good order is asked, and whether a worker answers, not how fast the machine is.
       BIO_STOP_TIMEOUT_MS: '60000',
       BIO_DSP_TASK_TIMEOUT_MS: '60000',
+      // Streams are taken for ended, and go on, in nearly every round.
+      BIO_DSP_IDLE_FLUSH_MS: '3000',
       ...options.env,
     };
     const service = new ServiceProcess(await freePort(), { env, nodeFlags: options.nodeFlags ?? [] });
@@ -170,7 +175,7 @@ export class World {
     }
   }
 
-  /** Ends the fleet and holds its ledger against the database. */
+  /** Ends the fleet, holds its ledger against the database, and beats and values against those of a clean run. */
   async verdict(): Promise<Verdict> {
     await this.fleet.stop();
     const out: string[] = [];
@@ -185,11 +190,14 @@ export class World {
     for (let attempt = 1; attempt <= 3 && out.length === 0; attempt++) {
       await runCommand(verify, [this.ledger, '--json', '--wait', '120'], console);
     }
+    let counted: Omit<Verdict, 'derived'>;
     try {
-      return JSON.parse(out.join('\n')) as Verdict;
+      counted = JSON.parse(out.join('\n')) as Omit<Verdict, 'derived'>;
     } catch (cause) {
       throw new Error(`verify said: ${out.join('\n')}\n${this.service.log.slice(-2000)}`, { cause });
     }
+    const derived = await compareWithCleanRun(this.ledger, this.postgres.url, this.workDir);
+    return { ...counted, ok: counted.ok && derived.otherRows === 0, derived };
   }
 
   async close(): Promise<void> {
