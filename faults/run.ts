@@ -1,10 +1,11 @@
 /** `npm run faults`: does to the service what can happen to it, again and again while devices stream, and holds what was acknowledged
  *  against the database afterwards.
  *
- *  npm run faults -- [--rounds 50] [--only service-kill,backends] [--seed 1] [--out FILE.jsonl] [--leg 10] [--table]
+ *  npm run faults -- [--short] [--rounds 50] [--only service-kill,backends] [--seed 1] [--out FILE.jsonl] [--leg 10] [--table]
  *  Prints one line per fault and a table. With --out every --leg rounds become a line of the file as they end, and a later run with the same
- *  file does only the rounds that are not in it; --table prints the table of such a file and runs nothing. Exit code 1 when anything
- *  acknowledged is missing, changed or doubled, or a round did not end. */
+ *  file does only the rounds that are not in it; --table prints the table of such a file and runs nothing. --short is what the
+ *  tests run, in one scenario. Exit code 1 when anything acknowledged is missing, changed or doubled, a beat or a value differs from a clean
+ *  run of the same packets, or a round did not end. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createRandom } from '../src/cli/simulator/random.ts';
@@ -14,6 +15,8 @@ import { sameIdScenario } from './same-id.ts';
 import { merged, runScenario, tableOf } from './report.ts';
 import type { FaultResult } from './report.ts';
 import { scenarios } from './scenarios.ts';
+import type { Scenario } from './scenarios.ts';
+import { shortRound } from './short.ts';
 import { upgradeScenario } from './upgrade.ts';
 
 const { values } = parseArgs({
@@ -24,19 +27,20 @@ const { values } = parseArgs({
     out: { type: 'string', default: '' },
     leg: { type: 'string', default: '10' },
     table: { type: 'boolean', default: false },
+    short: { type: 'boolean', default: false },
   },
 });
 const seed = Number(values.seed);
 const wanted = values.only === '' ? null : new Set(values.only.split(','));
-const all = [
-  ...scenarios,
-  takeBackScenario,
-  ...takeOverScenarios,
-  standbyRestartScenario,
-  upgradeScenario,
-  networkScenario,
-  sameIdScenario,
-];
+const shortScenario: Scenario = {
+  name: 'short',
+  about: 'the kinds that need no minutes, one after the other: what the tests run',
+  rounds: 1,
+  round: (world) => shortRound(world, seed),
+};
+const all = values.short
+  ? [shortScenario]
+  : [...scenarios, takeBackScenario, ...takeOverScenarios, standbyRestartScenario, upgradeScenario, networkScenario, sameIdScenario];
 for (const name of wanted ?? [])
   if (!all.some((scenario) => scenario.name === name))
     throw new Error(`no fault '${name}'; there are ${all.map((s) => s.name).join(', ')}`);
