@@ -360,7 +360,12 @@ async function service(config: Config): Promise<Finding> {
     const state = response.ok ? 'ok' : 'warning';
     return { check: 'service', state, found: `${base} answers ${response.status} to /readyz` };
   } catch {
-    return { check: 'service', state: 'ok', found: `nothing listens on ${base}` };
+    return {
+      check: 'service',
+      state: 'warning',
+      found: `nothing listens on ${base}`,
+      advice: 'the service is not running, or listens on another port (PORT)',
+    };
   }
 }
 
