@@ -111,9 +111,9 @@ export function merged(legs: readonly FaultResult[]): FaultResult {
     lostSamples: sum((leg) => leg.lostSamples),
     doubledSamples: sum((leg) => leg.doubledSamples),
     otherSamples: sum((leg) => leg.otherSamples),
-    // legs of before this was compared have neither
-    derivedRows: sum((leg) => leg.derivedRows ?? 0),
-    otherRows: sum((leg) => leg.otherRows ?? 0),
+    // NaN where a leg is older than this comparison
+    derivedRows: sum((leg) => leg.derivedRows ?? Number.NaN),
+    otherRows: sum((leg) => leg.otherRows ?? Number.NaN),
     refused: sum((leg) => leg.refused),
     ...recoveryOf(legs.flatMap((leg) => leg.recoveryMs)),
     elapsedSec: sum((leg) => leg.elapsedSec),
@@ -161,16 +161,9 @@ export function tableOf(results: readonly FaultResult[]): string {
   const head = ['fault', 'rounds', 'acknowledged', 'lost', 'doubled', 'other', 'rows', 'other', 'refused', 'away p50', 'max ms', 'sec', ''];
   const rows = results.map((r) => [
     r.name,
-    ...[
-      r.rounds,
-      r.acknowledged,
-      r.lostPackets + r.lostSamples,
-      r.doubledSamples,
-      r.otherSamples,
-      r.derivedRows,
-      r.otherRows,
-      r.refused,
-    ].map(String),
+    ...[r.rounds, r.acknowledged, r.lostPackets + r.lostSamples, r.doubledSamples, r.otherSamples].map(String),
+    ...[r.derivedRows, r.otherRows].map((count) => (Number.isFinite(count) ? String(count) : '-')),
+    String(r.refused),
     ...[r.recoveryMsP50, r.recoveryMsMax, r.elapsedSec].map((value) => (Number.isFinite(value) ? String(value) : '-')),
     r.ok ? 'ok' : 'FAILED',
   ]);
