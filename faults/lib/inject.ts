@@ -22,19 +22,21 @@ if (isMainThread) {
   process.channel?.unref();
 } else {
   const order = new Int32Array(getEnvironmentData(KEY) as unknown as SharedArrayBuffer);
-  const fail = (): void => {
+  // The empty batch that loads a thread's code has minutes for it, not the watchdog's time.
+  const fail = (recordCount: number): void => {
+    if (recordCount === 0) return;
     const kind = orders[Atomics.exchange(order, 0, 0)];
     if (kind === 'exit') process.exit(7);
     if (kind === 'loop') for (;;);
     if (kind === 'oom') for (const kept: unknown[] = []; ;) kept.push(Array.from({ length: 1000 }, (_, i) => ({ i })));
   };
-  (globalThis as { biosignalFault?: () => void }).biosignalFault = fail;
+  (globalThis as { biosignalFault?: (recordCount: number) => void }).biosignalFault = fail;
   registerHooks({
     load: (url, context, next) => {
       const loaded = next(url, context);
       if (!url.endsWith('/src/dsp/worker.ts') || loaded.source == null) return loaded;
       const text = typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);
-      const marked = text.replace(/(export function runBatch\([^)]*\)[^{]*\{)/, '$1 globalThis.biosignalFault();');
+      const marked = text.replace(/(export function runBatch\([^)]*\)[^{]*\{)/, '$1 globalThis.biosignalFault(task.recordCount);');
       if (marked === text) throw new Error('faults: runBatch of src/dsp/worker.ts was not found');
       return { ...loaded, source: marked };
     },
