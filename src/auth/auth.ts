@@ -16,7 +16,7 @@ import { SESSION_IDLE_SEC } from './operators.ts';
 import { PublicKeyUse } from './public-key-use.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { mintUserToken, verifyUserToken } from './user-tokens.ts';
-import type { TokenClaims, TokenSubject } from './user-tokens.ts';
+import type { TokenClaims, TokenSubject, UserToken } from './user-tokens.ts';
 
 /** A verified credential is believed this long without asking the database. */
 export const CACHE_MS = 1000;
@@ -189,8 +189,10 @@ export class Auth {
     this.#publicUse.note(key);
   }
 
-  async mint(subject: TokenSubject): Promise<string> {
-    return await mintUserToken(this.signingKeys, this.#options.issuer, subject);
+  /** @param caller who asks for it: a key that ends mints no token that outlives it  @throws PipelineError credential_invalid */
+  async mint(subject: TokenSubject, caller?: Caller): Promise<UserToken> {
+    const endsMs = caller?.kind === 'key' ? this.#keyExpiryMs.get(caller.keyId) : undefined;
+    return await mintUserToken(this.signingKeys, this.#options.issuer, subject, endsMs);
   }
 
   /** Is this origin registered for direct mode: in the environment, or on a project that the key reaches? */
