@@ -59,7 +59,7 @@ export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
 class Viewer implements SocketHandlers {
   readonly #options: LiveSocketOptions;
   readonly #outbox: Outbox;
-  readonly #caller: Caller;
+  #caller: Caller;
   readonly #remoteAddress: string;
   #unwatch: (() => void) | null = null;
   #subjectId: SubjectId | null = null;
@@ -94,10 +94,16 @@ class Viewer implements SocketHandlers {
       return;
     }
     this.#subjectId = subjectId;
-    this.#unwatch = this.#options.watched?.(this.#caller, subjectId, this.#remoteAddress) ?? null;
+    this.#watch(subjectId);
     this.#tell({ type: 'ready', subject: subjectId, window_ms: WINDOW_MS });
     this.#group = this.#options.hub.join(subjectId, this.#outbox, this.#selection, this.#intervalMs);
     if (after !== undefined) this.#replay(after);
+  }
+
+  /** The view is noted under the credential that it lives by. */
+  #watch(subjectId: SubjectId): void {
+    this.#unwatch?.();
+    this.#unwatch = this.#options.watched?.(this.#caller, subjectId, this.#remoteAddress) ?? null;
   }
 
   text(text: string): void {
@@ -141,7 +147,11 @@ class Viewer implements SocketHandlers {
   /** The socket stays open when the new token is refused, and closes when the old one expires. One of somebody else closes it. */
   #authenticate(token: string): void {
     this.#outbox.peer.authenticate(token).then(
-      (caller) => this.#tell({ type: 'auth', expires_at_ms: caller.kind === 'user' ? caller.expiresAtMs : null }),
+      (caller) => {
+        this.#caller = { ...caller };
+        if (this.#subjectId !== null && !this.#closed) this.#watch(this.#subjectId);
+        this.#tell({ type: 'auth', expires_at_ms: caller.kind === 'user' ? caller.expiresAtMs : null });
+      },
       (error: unknown) => {
         if (error instanceof PipelineError) this.#error(error.code, error.message);
         else this.#fail(error);
