@@ -195,7 +195,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
     const deviceSecret = await serviceSecret(database, 'device cookies');
 
-    const conflicts = conflictAudit(database.pool, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
+    const conflicts = conflictAudit(database.pool, reads.batch, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
     stops.push(() => conflicts.stop());
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
     const pipeline = await startPipeline({
@@ -206,10 +206,9 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
       metrics,
       logger,
       resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
-      onConflict: ({ caller, session: { streamId, deviceId, bootId }, seq, count }) =>
-        conflicts.note({ caller, streamId, deviceId, bootId, seq, count }),
-      watched: (caller, subjectId, remoteAddress) =>
-        caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, remoteAddress),
+      onConflict: ({ sender: { caller, remoteAddress, requestId }, session: { streamId, deviceId, bootId }, seq }) =>
+        conflicts.note({ caller, remoteAddress, requestId, streamId, deviceId, bootId, seq }),
+      watched: (caller, subjectId, from) => (caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, from)),
     });
     stops.push((leftMs) => pipeline.stop(0.8 * leftMs)); // the rest is for what is below it
 
