@@ -489,7 +489,7 @@ describe('the chain', () => {
 });
 
 describe('a change whose entry cannot be written', () => {
-  const counted = `select (select count(*)::int from operator_account) as members,
+  const counted = `select (select string_agg(concat(email, role, password_hash, disabled_at), ',' order by id) from operator_account) as members,
     (select count(*)::int from api_key) as keys, (select count(*)::int from api_key where revoked_at is null and expires_at is null) as lasting,
     (select count(*)::int from sdk_key) as sdk_keys, (select count(*)::int from sdk_key where revoked_at is null and expires_at is null) as lasting_sdk,
     (select string_agg(project_key, ',' order by id) from project) as projects, (select count(*)::int from organization) as organizations,
@@ -527,6 +527,10 @@ describe('a change whose entry cannot be written', () => {
       [keyCommand, ['rotate', record.id, '--org', orgId]],
       [keyCommand, ['revoke', record.id, '--org', orgId]],
       [signingKey, ['withdraw', signing[0]!.kid]],
+      [operator, ['create', 'unsaid@audit.example', '--org', orgId]],
+      [operator, ['password', 'v@audit.example', '--org', orgId]],
+      [operator, ['role', 'v@audit.example', '--role', 'analyst', '--org', orgId]],
+      [operator, ['disable', 'v@audit.example', '--org', orgId]],
     ];
     const before = await state();
     await pool.query(`create function refuse_entry() returns trigger language plpgsql as $$ begin raise exception 'no entry'; end $$`);
