@@ -30,6 +30,7 @@ import { describeError } from './http/logger.ts';
 import type { Logger } from './http/logger.ts';
 import type { Caller, Route } from './http/route.ts';
 import { openFilesMax } from './http/open-files.ts';
+import { logRefusedCredentials } from './http/refused-credentials.ts';
 import { startHttp } from './http/server.ts';
 import type { HttpServer } from './http/server.ts';
 import { serviceRoutes } from './http/service-routes.ts';
@@ -212,12 +213,18 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
     });
     stops.push((leftMs) => pipeline.stop(0.8 * leftMs)); // the rest is for what is below it
 
+    const refused = logRefusedCredentials(logger);
+    stops.push(async () => refused.stop());
+    const signInRefused: typeof reads.signInRefused = (account, from) => {
+      metrics.credentialsRefused.inc({ reason: 'sign_in' });
+      reads.signInRefused(account, from);
+    };
     const readers = serviceTurns(config);
     const apiRoutes: readonly Route[] = [
       ...pipeline.routes,
       ...routesByOrganization(
         (db) => [
-          ...authApi({ pool: db, auth, cursors, secureCookies, deviceSecret, signInRefused: reads.signInRefused, flushReads: reads.flush }),
+          ...authApi({ pool: db, auth, cursors, secureCookies, deviceSecret, signInRefused, flushReads: reads.flush }),
           ...queryApi({
             db,
             cursors,
@@ -260,6 +267,10 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
       authenticate: auth.authenticate,
       isVerified: auth.isVerified,
       originAllowed: auth.originAllowed,
+      onRefused: (code, address) => {
+        metrics.credentialsRefused.inc({ reason: code });
+        refused.note(code, address);
+      },
       idempotency: idempotencyStore(database.pool),
       logger,
       observe: (exchange) => {

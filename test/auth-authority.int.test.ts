@@ -338,7 +338,10 @@ describe('time', () => {
     const replaced = await createApiKey(pool, { orgId, name: 'replaced', scopes });
     expect((await rotate(apiKey.key, replaced.record.id)).body.expires_at).toBe(null);
     for (const as of [replaced.key, apiKey.key]) {
-      expect(await rotate(as, replaced.record.id)).toMatchObject({ status: 409, body: { detail: expect.stringContaining('replaced') as string } });
+      expect(await rotate(as, replaced.record.id)).toMatchObject({
+        status: 409,
+        body: { detail: expect.stringContaining('replaced') as string },
+      });
     }
     const lasting = await createApiKey(pool, { orgId, name: 'lasting', scopes: ['read'] });
     expect((await rotate(next.body.key, lasting.record.id)).status).toBe(403);
@@ -362,5 +365,34 @@ describe('time', () => {
     const { key } = await ending();
     const body = { email: 'lasting@made.example', role: 'viewer', password };
     expect((await running.send('POST', '/api/v1/members', { as: key, body })).status).toBe(403);
+  });
+});
+
+describe('a refusal says what the one who gets it can do', () => {
+  type Said = { code: string; title: string; detail: string };
+  const people = 'This key or account may not do this.';
+
+  it('to a member: by the roles that members have', async () => {
+    for (const kind of ['viewer', 'clinician'] as const) {
+      const { status, body } = await as(kind, 'POST', '/api/v1/projects', { name: 'x' });
+      expect([status, body]).toMatchObject([403, { code: 'scope_missing', title: people, detail: expect.stringContaining('admin or owner') as string }]); // prettier-ignore
+      expect(JSON.stringify(body)).not.toMatch(/\bkey lacks\b|editor/);
+    }
+  });
+
+  it('to a program with a key that sends Origin: not of direct mode, unless it is that', async () => {
+    const { key } = await createApiKey(running.database.pool, { orgId: running.org.orgId, name: 'page', scopes });
+    const ask = (headers: Record<string, string>) => running.send<Said>('GET', '/api/v1/xusers', { as: key, headers: { origin: 'https://app.example', ...headers } }); // prettier-ignore
+    const plain = await ask({});
+    expect([plain.status, plain.body.code]).toEqual([403, 'origin_forbidden']);
+    expect(`${plain.body.title} ${plain.body.detail}`).not.toMatch(/direct mode/i);
+    expect(plain.body.detail).toMatch(/user tokens/);
+    const direct = await ask({ 'project-key': running.org.projectKey, 'xuser-id': 'P1' });
+    expect(direct.body.detail).toMatch(/Direct mode .* register this origin/);
+  });
+
+  it('to whoever asks for a path that is not there', async () => {
+    const { status, body } = await running.send<Said>('GET', '/api/v1/nowhere');
+    expect([status, body.title]).toEqual([404, 'There is nothing here, or it is not yours to see.']);
   });
 });

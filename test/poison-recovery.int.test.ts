@@ -281,7 +281,9 @@ describe('a log that cannot be replayed whole', () => {
     expect(rows.slice(3)).toEqual(expect.arrayContaining([dropped, { ...dropped, unknown: true }])); // the log's owner is not known
     const { rows: about } = await database.pool.query(`select from audit_log where action = 'set_aside.read' and subject_id is not null`);
     expect(about).toHaveLength(1);
-    const { rows: lists } = await database.pool.query(`select from audit_log where action = 'set_aside.listed' and organization_id is not null`);
+    const { rows: lists } = await database.pool.query(
+      `select from audit_log where action = 'set_aside.listed' and organization_id is not null`,
+    );
     expect(lists.length).toBeGreaterThan(0);
   });
 

@@ -107,7 +107,11 @@ it('a changed secret is said at the start, by doctor and at /readyz; reads answe
     const { code, out } = await run(doctor, ['--json'], env);
     expect(code).toBe(EXIT_FAILED);
     expect(JSON.parse(out)).toContainEqual(
-      expect.objectContaining({ check: 'secret', state: 'fault', advice: expect.stringContaining('Set BIO_SECRET to the old value') as string }),
+      expect.objectContaining({
+        check: 'secret',
+        state: 'fault',
+        advice: expect.stringContaining('Set BIO_SECRET to the old value') as string,
+      }),
     );
     expect((await run(secret, ['check'], env)).code).toBe(EXIT_FAILED);
   }
@@ -213,7 +217,10 @@ it('a service that is started while rotate works waits for its end, and then see
   await until(async () => (await database.pool.query(blocked)).rowCount === 1);
   const messages: string[] = [];
   const late = open({ BIO_SECRET: first }, messages);
-  const began = await Promise.race([late.then(() => 'serves'), until(() => messages.some((it) => it.includes('waits'))).then(() => 'waits')]);
+  const began = await Promise.race([
+    late.then(() => 'serves'),
+    until(() => messages.some((it) => it.includes('waits'))).then(() => 'waits'),
+  ]);
   await busy.query('rollback');
   busy.release();
   expect(JSON.parse((await rotated).out)).toMatchObject({ unopened: 0 });

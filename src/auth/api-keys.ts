@@ -110,7 +110,8 @@ export async function rotateApiKey(db: Db, orgId: string, id: string, overlapSec
   const old = rows[0];
   if (old === undefined) throw new PipelineError('not_found', 'There is no such key.');
   if (!old.active) throw new PipelineError('conflict', 'The key is revoked or expired; create a new one.');
-  if (old.replaced) throw new PipelineError('conflict', 'The key was replaced already: rotate the key that replaced it, or create a new one.');
+  if (old.replaced)
+    throw new PipelineError('conflict', 'The key was replaced already: rotate the key that replaced it, or create a new one.');
   const { name, env, scopes, project_id: projectId, until: expiresAt } = old;
   const made = await createApiKey(db, { orgId, name, env, scopes, projectId, expiresAt, createdBy }, id);
   await db.query(`update api_key set expires_at = least(expires_at, now() + make_interval(secs => $2)) where id = $1`, [id, overlapSec]);

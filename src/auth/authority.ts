@@ -34,7 +34,10 @@ export async function endOfCaller(db: Db, caller: Caller): Promise<Date | null> 
 export function checkEnd(until: Date | null, own: Date | null): void {
   if (own === null || (until !== null && until <= own)) return;
   const would = until === null ? 'would never end' : `would end at ${until.toISOString()}`;
-  throw new PipelineError('scope_missing', `Your key ends at ${own.toISOString()} and can give no more time than that: the new one ${would}.`);
+  throw new PipelineError(
+    'scope_missing',
+    `Your key ends at ${own.toISOString()} and can give no more time than that: the new one ${would}.`,
+  );
 }
 
 /** Roles that a key may take from accounts with `admin` alone. */

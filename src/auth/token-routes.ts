@@ -22,7 +22,11 @@ const TokenRequest = exactly({ external_id: ExternalId, project_key: ProjectKey 
 export const TokenResponse = exactly({
   xuser_token: Type.String({ description: 'The user token: a JWT signed with RS256.' }),
   xuser_id: Uuid,
-  expires_in: Type.Integer({ minimum: 1, maximum: TOKEN_SEC, description: 'Lifetime in seconds: an hour, or less when the key ends before.' }),
+  expires_in: Type.Integer({
+    minimum: 1,
+    maximum: TOKEN_SEC,
+    description: 'Lifetime in seconds: an hour, or less when the key ends before.',
+  }),
 });
 
 export function tokenRoutes(deps: Readonly<{ db: Db; auth: Auth }>): readonly Route[] {

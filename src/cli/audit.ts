@@ -54,7 +54,9 @@ function tell(console: Console, chains: readonly Chain[], heads: readonly string
   if (missing.length > 0 || chains.some((chain) => chain.broken_at !== null)) return;
   const kept = heads.length === 0 ? '' : `, and every head that was given is in a chain`;
   console.out(`ok: ${entryCount} entries in ${chains.length} chains, as they were written${kept}`);
-  console.out("Keep the heads on another machine ('biosignal audit head --json'): only 'verify --head' shows that newer entries were deleted.");
+  console.out(
+    "Keep the heads on another machine ('biosignal audit head --json'): only 'verify --head' shows that newer entries were deleted.",
+  );
 }
 
 async function readChains(pool: Pool): Promise<readonly Chain[]> {

@@ -364,7 +364,8 @@ async function service(config: Config): Promise<Finding[]> {
   const { status, parts = [] } = (await response.json().catch(() => ({}))) as Readiness;
   const failing = parts.filter(({ name, ok }) => !ok && !(status === 'standby' && name === 'packet_log'));
   const faults = failing.map(({ name, detail }): Finding => ({ check: 'service', state: 'fault', found: `${name}: ${detail}` }));
-  if (status === 'standby') return [{ check: 'service', state: 'ok', found: `${base} waits to take over from another instance` }, ...faults];
+  if (status === 'standby')
+    return [{ check: 'service', state: 'ok', found: `${base} waits to take over from another instance` }, ...faults];
   const state = response.ok ? 'ok' : 'warning';
   return [{ check: 'service', state, found: `${base} answers ${response.status} to /readyz` }, ...faults];
 }

@@ -49,7 +49,9 @@ and disable end the account's sessions. Roles: owner and admin may do everything
       }
       if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError(`${verb} needs an e-mail address`);
       const result =
-        verb === 'create' ? await create(pool, orgId, email, options, console) : await transaction(pool, (client) => change(client, orgId, verb, email, options, console));
+        verb === 'create'
+          ? await create(pool, orgId, email, options, console)
+          : await transaction(pool, (client) => change(client, orgId, verb, email, options, console));
       if (json) console.out(JSON.stringify(result, null, 2));
       else for (const [name, value] of Object.entries(result)) console.out(`${name}: ${value}`);
       return EXIT_OK;

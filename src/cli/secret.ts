@@ -72,7 +72,10 @@ adopt   accepts BIO_SECRET although the old value is lost. Journals encrypted wi
       );
       if (done === null) throw new PipelineError('conflict', 'Interrupted: run it again, it goes on where it was.');
       if (json) console.out(JSON.stringify(done, null, 2));
-      else console.out(`re-encrypted ${done.entries} journal entries and ${done.keys} signing keys; ${done.unopened} entries could not be opened`);
+      else
+        console.out(
+          `re-encrypted ${done.entries} journal entries and ${done.keys} signing keys; ${done.unopened} entries could not be opened`,
+        );
       return done.unopened === 0 ? EXIT_OK : EXIT_FAILED;
     });
   },

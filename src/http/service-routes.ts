@@ -52,7 +52,10 @@ export function serviceRoutes(deps: ServiceDeps): readonly Route[] {
       summary: 'Can it take traffic?',
       access: { public: true },
       responses: {
-        200: { description: 'Every part that traffic needs works; one that is not `ok` is without what its detail says.', schema: Readiness },
+        200: {
+          description: 'Every part that traffic needs works; one that is not `ok` is without what its detail says.',
+          schema: Readiness,
+        },
         503: {
           description: 'A part does not, or another instance owns the packet log and this one waits for it (standby).',
           schema: Readiness,
