@@ -108,7 +108,7 @@ function exposure(config: Config): Finding[] {
 /** Which value there is, and whether it is the right one, the database says. */
 function noSecret(config: Config): Finding[] {
   if (config.secret !== '') return [];
-  const found = 'no BIO_SECRET: journals and signing keys are sealed with a secret that the database holds';
+  const found = 'no BIO_SECRET: journals and signing keys are encrypted with a secret that is stored in the database itself';
   try {
     needSecret(config);
   } catch (error) {
