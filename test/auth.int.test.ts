@@ -281,7 +281,7 @@ describe('keys', () => {
        union all select true, last_used_at > $3 from public_key_use where key = $2`,
       [record.id, sdkKey, after[0]!.at],
     );
-    expect(rows).toEqual(Array(2).fill({ used: true, late: false }));
+    expect(rows).toEqual(Array.from({ length: 2 }, () => ({ used: true, late: false })));
   });
 
   it('slow down who guesses', async () => {

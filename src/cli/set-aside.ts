@@ -87,7 +87,7 @@ async function list(pool: Pool, console: Console, json: boolean, limit: number):
     [limit],
   );
   await note(pool, console, 'set_aside.listed', found); // with the names of people
-  const rows = found.map(({ org: _, ...row }) => row);
+  const rows = found.map(({ org: _org, ...row }) => row);
   if (json) console.out(JSON.stringify(rows, null, 2));
   else if (rows.length === 0) console.out('nothing is set aside');
   else for (const line of formatTable(rows)) console.out(line);
