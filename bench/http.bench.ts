@@ -150,7 +150,7 @@ async function tokens(database: Database): Promise<void> {
      returning id, organization_id, project_id`,
   );
   const { id, organization_id: orgId, project_id: projectId } = rows[0]!;
-  const bearer = await auth.mint({ subjectId: id, orgId, projectId });
+  const { token: bearer } = await auth.mint({ subjectId: id, orgId, projectId });
   const request = { bearer, header: () => '', method: 'GET', access: { userToken: 'own' } } as const;
   let count = 0;
   const startedMs = performance.now();

@@ -7,7 +7,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { external_id: string; project_key: string };
-    answer: { xuser_token: string; xuser_id: string; expires_in: 3600 };
+    answer: { xuser_token: string; xuser_id: string; expires_in: number };
   };
   /** Resolve or create the user of an external id */
   resolveUser: {

@@ -66,7 +66,7 @@ const MiB = 1024 * 1024;
 export const settings = {
   host: setting('BIO_HOST', '127.0.0.1', text, 'Address to listen on. Plain HTTP is served on loopback only.'),
   port: setting('PORT', 8080, integer(0, 65_535), 'Port to listen on; 0 picks a free one.'),
-  databaseUrl: setting('DATABASE_URL', '', text, 'PostgreSQL or TimescaleDB to use. Empty: an embedded PostgreSQL in dataDir.'),
+  databaseUrl: setting('DATABASE_URL', '', text, 'PostgreSQL or TimescaleDB to use. Empty: an embedded PostgreSQL in BIO_DATA_DIR.'),
   dbConnectionsMax: setting(
     'BIO_DB_CONNECTIONS_MAX',
     30,
@@ -86,7 +86,7 @@ export const settings = {
     'BIO_TRUST_PROXY',
     [] as readonly string[],
     list,
-    'Addresses of proxies whose X-Forwarded-Proto and -For are believed, comma-separated.',
+    'Addresses of trusted proxies, comma-separated: their X-Forwarded-Proto and X-Forwarded-For headers are used.',
   ),
   allowedOrigins: setting(
     'ALLOWED_ORIGINS',
@@ -98,14 +98,14 @@ export const settings = {
     'BIO_SECRET',
     '',
     secretText,
-    'Seals journals and the keys that sign user tokens, in the database; 32 characters or more, the same on every node. Empty: one that is kept in the database itself, ' +
-      'so whoever reads a whole backup can read journals and sign tokens. Journals written under a value open under that value only: keep it, and change it with BIO_SECRET_PREVIOUS.',
+    'Encrypts journals and the keys that sign user tokens in the database; 32 characters or more, the same on every node. Empty: a secret stored in the database itself is used, ' +
+      'so anyone with a whole backup can read journals and sign tokens. Journals can only be read with the value that they were written with: keep it, and change it with BIO_SECRET_PREVIOUS.',
   ),
   secretPrevious: setting(
     'BIO_SECRET_PREVIOUS',
     '',
     longText, // a poor one must be possible to leave
-    'The value of BIO_SECRET before it was changed: what it sealed opens, and is sealed anew when the service starts.',
+    'The previous value of BIO_SECRET: what it encrypted can still be read, and is re-encrypted while the service runs.',
   ),
   sessionIdleMin: setting(
     'BIO_SESSION_IDLE_MIN',
@@ -114,7 +114,7 @@ export const settings = {
     'A session of the dashboard that asks for nothing this long is over, minutes; after 12 hours it is over anyway.',
   ),
   publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
-  logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Least level that is logged.'),
+  logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Lowest level that is logged.'),
   retentionPeriodSec: setting(
     'BIO_RETENTION_PERIOD_SEC',
     600,
@@ -132,7 +132,7 @@ export const settings = {
     'BIO_DSP_TASK_TIMEOUT_MS',
     10_000,
     integer(100, 600_000),
-    'A worker that does not finish a batch within this time is replaced, ms. Usual are a few ms.',
+    'A worker that does not finish a batch within this time is replaced, ms. A few ms is normal.',
   ),
   dspIdleFlushMs: setting(
     'BIO_DSP_IDLE_FLUSH_MS',

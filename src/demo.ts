@@ -56,7 +56,7 @@ export async function prepareDemo(database: Database, auth: Auth, project: DemoP
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
         throw new PipelineError('credential_invalid', 'Open the address that the service printed at this start.');
       }
-      const [token, sdkKey] = await Promise.all([auth.mint(subject), workingSdkKey(database.pool, project.projectId)]);
+      const [{ token }, sdkKey] = await Promise.all([auth.mint(subject), workingSdkKey(database.pool, project.projectId)]);
       return { status: 200, json: { xuser_token: token, xuser_id: subject.subjectId, expires_in: 3600, sdk_key: sdkKey } };
     },
   };

@@ -150,6 +150,12 @@ export function createMetrics() {
     }),
     requests: registered(registry, new RequestCounter('bio_http_requests_total', 'API requests by operation and status.')),
     requestSeconds: registered(registry, new RequestTimes('bio_http_request_seconds', 'API request duration, s.', seconds)),
+    credentialsRefused: new Counter({
+      name: 'bio_credentials_refused_total',
+      help: 'Refused credentials: by error code, rate_limited for those that were not looked up any more, sign_in for passwords.',
+      labelNames: ['reason'],
+      registers,
+    }),
     errors: new Counter({
       name: 'bio_errors_total',
       help: 'Faults of the service by where they were noticed.',

@@ -30,6 +30,7 @@ import { describeError } from './http/logger.ts';
 import type { Logger } from './http/logger.ts';
 import type { Caller, Route } from './http/route.ts';
 import { openFilesMax } from './http/open-files.ts';
+import { logRefusedCredentials } from './http/refused-credentials.ts';
 import { startHttp } from './http/server.ts';
 import type { HttpServer } from './http/server.ts';
 import { serviceRoutes } from './http/service-routes.ts';
@@ -47,6 +48,7 @@ import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
 import type { JournalSeals } from './records/journal-seals.ts';
 import { inspectSecret, journalSealsOf, noteFirst, reseal, resealKeys } from './records/secret-change.ts';
+import type { SecretState } from './records/secret-change.ts';
 import { WebhookNetworks } from './records/webhook-networks.ts';
 import type { SubjectId } from './signal.ts';
 import { openDatabase } from './storage/database.ts';
@@ -153,7 +155,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
       logger.warn({ why: roles.without }, 'database: everything acts as the owner, not as the roles of its parts');
 
     const metrics = createMetrics();
-    const { ownership, standby } = await takeLog(roles.ingest, instance, metrics, { ...options, logger });
+    const { ownership, standby } = await takeLog(database, roles.ingest, instance, metrics, { ...options, logger });
     stops.push(() => ownership.release());
     if (standby !== null) stops.push(() => standby.stop());
     failures.push(ownership.ended);
@@ -194,7 +196,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
     const cursors = new Cursors(await serviceSecret(database, 'cursors'));
     const deviceSecret = await serviceSecret(database, 'device cookies');
 
-    const conflicts = conflictAudit(database.pool, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
+    const conflicts = conflictAudit(database.pool, reads.batch, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
     stops.push(() => conflicts.stop());
     const { firstKey, demo } = await firstStart(database, auth, config, logger);
     const pipeline = await startPipeline({
@@ -205,19 +207,24 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
       metrics,
       logger,
       resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
-      onConflict: ({ caller, session: { streamId, deviceId, bootId }, seq, count }) =>
-        conflicts.note({ caller, streamId, deviceId, bootId, seq, count }),
-      watched: (caller, subjectId, remoteAddress) =>
-        caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, remoteAddress),
+      onConflict: ({ sender: { caller, remoteAddress, requestId }, session: { streamId, deviceId, bootId }, seq }) =>
+        conflicts.note({ caller, remoteAddress, requestId, streamId, deviceId, bootId, seq }),
+      watched: (caller, subjectId, from) => (caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, from)),
     });
     stops.push((leftMs) => pipeline.stop(0.8 * leftMs)); // the rest is for what is below it
 
+    const refused = logRefusedCredentials(logger);
+    stops.push(async () => refused.stop());
+    const signInRefused: typeof reads.signInRefused = (account, from) => {
+      metrics.credentialsRefused.inc({ reason: 'sign_in' });
+      reads.signInRefused(account, from);
+    };
     const readers = serviceTurns(config);
     const apiRoutes: readonly Route[] = [
       ...pipeline.routes,
       ...routesByOrganization(
         (db) => [
-          ...authApi({ pool: db, auth, cursors, secureCookies, deviceSecret, signInRefused: reads.signInRefused, flushReads: reads.flush }),
+          ...authApi({ pool: db, auth, cursors, secureCookies, deviceSecret, signInRefused, flushReads: reads.flush }),
           ...queryApi({
             db,
             cursors,
@@ -260,6 +267,10 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
       authenticate: auth.authenticate,
       isVerified: auth.isVerified,
       originAllowed: auth.originAllowed,
+      onRefused: (code, address) => {
+        metrics.credentialsRefused.inc({ reason: code });
+        refused.note(code, address);
+      },
       idempotency: idempotencyStore(database.pool),
       logger,
       observe: (exchange) => {
@@ -311,6 +322,11 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
 
 type Sealing = Readonly<{ journal: JournalSeals; parts: () => readonly Part[]; stop: () => Promise<void> }>;
 
+/** For /readyz. Signals are served with a wrong secret, so it does not count for readiness. */
+function secretParts({ state, sentence }: SecretState): readonly Part[] {
+  return state === 'same' ? [] : [{ name: 'secret', ok: state === 'rotating', detail: sentence, needed: false }];
+}
+
 /** Looks whether BIO_SECRET is the one of before, and begins to seal anew what the one of before sealed. A lost one does not keep the service
  *  from serving signals: it is said in the log, at /readyz and by doctor, and journals wait. */
 async function startSealing(database: Database, config: Config, logger: Logger): Promise<Sealing> {
@@ -334,7 +350,7 @@ async function startSealing(database: Database, config: Config, logger: Logger):
   }
   return {
     journal,
-    parts: () => (state === 'same' ? [] : [{ name: 'secret', ok: true, detail: sentence }]),
+    parts: () => secretParts({ state, sentence }),
     stop: async () => {
       stopped = true;
       await working;
@@ -447,9 +463,17 @@ async function databasePart(database: Database, ownership: Ownership | null): Pr
   return { name: 'database', ok: answered === '', detail: answered === '' ? serverWords[database.kind] : answered };
 }
 
+/** What an instance that waits says of its secret. It would journal nothing after a takeover, and that is not the time to find out. */
+async function waitingSecret(database: Database, config: Config): Promise<readonly Part[]> {
+  const silence = sleep(READY_TIMEOUT_MS, [], { ref: false });
+  const asked = inspectSecret(database, config).then(secretParts, () => []); // a database that is away is a part of its own
+  return await Promise.race([asked, silence]);
+}
+
 /** Claims the packet log. While another instance has it, the port is listened on.
  *  @returns also what listens there: to be stopped when the service itself can */
 async function takeLog(
+  database: Database,
   ingest: Database,
   instance: Instance,
   metrics: Metrics,
@@ -466,7 +490,7 @@ async function takeLog(
       version,
       metricsToken: config.metricsToken,
       metrics: () => metrics.registry.metrics(),
-      parts: async () => [await databasePart(ingest, null), logPart()],
+      parts: async () => [await databasePart(ingest, null), logPart(), ...(await waitingSecret(database, config))],
       standby: () => true,
     });
   try {
@@ -475,6 +499,9 @@ async function takeLog(
       ...(signal === undefined ? {} : { signal }),
       onStandby: (owner) => {
         logger.warn({ owner }, 'packet log: another instance has it; this one waits to take over');
+        void waitingSecret(database, config).then((parts) => {
+          for (const { ok, detail } of parts) if (!ok) logger.error({}, `secret: ${detail}`);
+        });
         standby.http = listen();
         standby.http.catch((err: unknown) => logger.error({ err }, 'standby: the port cannot be listened on'));
       },

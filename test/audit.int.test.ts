@@ -37,6 +37,8 @@ type Entry = Readonly<{
   subject_id: string | null;
   project_id: string | null;
   detail: Record<string, unknown>;
+  ip: string | null;
+  request_id: string;
   chain_seq: number;
 }>;
 
@@ -174,7 +176,9 @@ describe('a read', () => {
     await running.send('GET', '/api/v1/devices', { as: key });
     await running.send('GET', '/api/v1/xusers', { as: key });
     const entries = await log(`actor_id=${record.id}`);
-    expect(entries.filter(({ action }) => action === 'personal_data.read')).toHaveLength(1);
+    const [read, ...more] = entries.filter(({ action }) => action === 'personal_data.read');
+    expect(more).toEqual([]);
+    expect(read).toMatchObject({ ip: '127.0.0.1', request_id: expect.stringMatching(/./) as string });
     const lists = entries.filter(({ action }) => action === 'personal_data.listed');
     expect(lists.map(({ detail, subject_id: id }) => [detail['operation'], id])).toEqual([
       ['listUsers', null],
@@ -303,6 +307,27 @@ describe('the log', () => {
     expect((await running.send('GET', '/api/v1/audit-log?subject_id=nobody')).status).toBe(404);
   });
 
+  it('is in the order of what happened, however late it was written, over all pages', async () => {
+    const { pool } = running.database;
+    const { orgId } = running.org;
+    const other = await createOrganization(pool, 'Late writers');
+    const add = (target: string, seconds: number): Promise<unknown> =>
+      pool.query(`insert into audit_log (organization_id, actor_kind, action, target_id, time) values ($1, 'system', 'late', $2, now() - make_interval(secs => $3))`, [other.orgId, target, seconds]); // prettier-ignore
+    expect(other.orgId).not.toBe(orgId);
+    for (const [target, seconds] of [['b', 20], ['d', 5], ['a', 30], ['c', 10]] as const) await add(target, seconds); // prettier-ignore
+    const seen: string[] = [];
+    let path: string | undefined = '/api/v1/audit-log?limit=1&action=late';
+    while (path !== undefined) {
+      const page: Awaited<ReturnType<typeof running.send<Entry[]>>> = await running.send<Entry[]>('GET', path, { as: other.apiKey.key });
+      seen.push(...page.body.map(({ target_id: target }) => target));
+      path = /<([^>]+)>/.exec(page.headers.get('link') ?? '')?.[1];
+      if (seen.length === 2) await add('later', 0); // of a page that was shown before: the pages after it stay as they are
+    }
+    expect(seen).toEqual(['d', 'c', 'b', 'a']);
+    const { text } = await running.send('GET', '/api/v1/audit-log?format=csv&action=late', { as: other.apiKey.key });
+    expect(text.match(/,late,,(\w+)/g)).toEqual(['later', 'd', 'c', 'b', 'a'].map((target) => `,late,,${target}`));
+  });
+
   it('is exported whole as CSV, in which no cell is a formula, and says so itself', async () => {
     await running.database.pool.query(
       `insert into audit_log (organization_id, actor_kind, action, target_id) select $1, 'system', 'filler', '=1+1,"x"' from generate_series(1, 1200)`,
@@ -337,6 +362,7 @@ describe('entries in a batch', () => {
     subjectId: null,
     projectId: null,
     ip: null,
+    requestId: 'r',
     detail: {},
     ...more,
   });
@@ -346,6 +372,10 @@ describe('entries in a batch', () => {
     const { orgId } = await createOrganization(database.pool, 'Batch');
     const batch = new AuditBatch(database.pool, () => undefined);
     try {
+      for (const request of ['first', 'second']) batch.count('twice', () => entry(orgId, '/twice', { requestId: request }), 1000);
+      await batch.flush();
+      const twice = await database.pool.query('select request_id, detail from audit_log');
+      expect(twice.rows).toEqual([{ request_id: 'first', detail: { count: 2, since: expect.stringMatching(/^2/) as string } }]);
       await database.pool.query('alter table audit_log rename to audit_log_away');
       batch.count('one', () => entry(orgId, '/one'), 1000);
       batch.add(entry(orgId, '/two'), performance.now() - 60_000);
@@ -354,7 +384,7 @@ describe('entries in a batch', () => {
       await database.pool.query('alter table audit_log_away rename to audit_log');
       await batch.flush();
       const { rows } = await database.pool.query<{ target_id: string; age: number }>(
-        'select target_id, extract(epoch from now() - time)::float8 as age from audit_log order by target_id',
+        `select target_id, extract(epoch from now() - time)::float8 as age from audit_log where target_id <> '/twice' order by target_id`,
       );
       expect(rows.map(({ target_id: target }) => target)).toEqual(['/one', '/two']);
       expect(rows[1]!.age).toBeGreaterThan(59);
@@ -434,7 +464,11 @@ describe('the chain', () => {
       const heads = JSON.parse((await run('head', '--json')).out) as { organization: string; entries: number; head: string | null }[];
       const { head } = heads.find(({ organization }) => organization === orgId)!;
       expect(head).toMatch(/^[0-9a-f]{64}$/);
-      expect((await run('verify', '--head', head!)).code).toBe(EXIT_OK);
+      const kept = await run('verify', '--head', head!);
+      expect(kept.code).toBe(EXIT_OK);
+      expect(kept.out).toContain(`Chain: 4 entries, head ${head}`);
+      expect(kept.out).toMatch(/^ok: /m);
+      expect(kept.out).toContain('other machine');
       await database.pool.query(`insert into audit_log (organization_id, actor_kind, action) values ($1, 'key', 'later')`, [orgId]);
       expect((await run('verify', '--head', head!)).code).toBe(EXIT_OK);
       await database.pool.query('alter table audit_log disable trigger user');
@@ -442,11 +476,12 @@ describe('the chain', () => {
       expect((await run('verify')).code).toBe(EXIT_OK); // what is left is whole
       const cut = await run('verify', '--head', head!);
       expect(cut.code).toBe(EXIT_FAILED);
-      expect(cut.err).toContain('missing from an end');
+      expect(cut.out).not.toMatch(/^ok: /m);
+      expect(cut.err).toContain(`${head} is in no chain`);
       await database.pool.query(`update audit_log set action = 'changed' where organization_id = $1 and chain_seq = 2`, [orgId]);
       const broken = await run('verify');
       expect(broken.code).toBe(EXIT_FAILED);
-      expect(broken.err).toContain('entry 2');
+      expect(broken.err).toContain('Chain: broken at entry 2 of 3');
     } finally {
       await database.close();
     }
@@ -454,7 +489,7 @@ describe('the chain', () => {
 });
 
 describe('a change whose entry cannot be written', () => {
-  const counted = `select (select count(*)::int from operator_account) as members,
+  const counted = `select (select string_agg(concat(email, role, password_hash, disabled_at), ',' order by id) from operator_account) as members,
     (select count(*)::int from api_key) as keys, (select count(*)::int from api_key where revoked_at is null and expires_at is null) as lasting,
     (select count(*)::int from sdk_key) as sdk_keys, (select count(*)::int from sdk_key where revoked_at is null and expires_at is null) as lasting_sdk,
     (select string_agg(project_key, ',' order by id) from project) as projects, (select count(*)::int from organization) as organizations,
@@ -492,6 +527,10 @@ describe('a change whose entry cannot be written', () => {
       [keyCommand, ['rotate', record.id, '--org', orgId]],
       [keyCommand, ['revoke', record.id, '--org', orgId]],
       [signingKey, ['withdraw', signing[0]!.kid]],
+      [operator, ['create', 'unsaid@audit.example', '--org', orgId]],
+      [operator, ['password', 'v@audit.example', '--org', orgId]],
+      [operator, ['role', 'v@audit.example', '--role', 'analyst', '--org', orgId]],
+      [operator, ['disable', 'v@audit.example', '--org', orgId]],
     ];
     const before = await state();
     await pool.query(`create function refuse_entry() returns trigger language plpgsql as $$ begin raise exception 'no entry'; end $$`);

@@ -151,7 +151,7 @@ describe.each(operations)('$name', (operation) => {
       const given = await as(kind, operation.method, operation.path(at), operation.body?.(at));
       const wanted = expected(operation, kind, place);
       const said = `${kind}: ${given.status} ${given.text.slice(0, 200)}`;
-      if (wanted === 'ok') expect([200, 201, 204, 422], said).toContain(given.status);
+      if (wanted === 'ok') expect([200, 201, 204, 409, 422], said).toContain(given.status);
       else expect(given.status, said).toBe(wanted);
     }
   });
@@ -300,5 +300,99 @@ describe('the header sdk-key', () => {
     for (const sdkKey of ['garbage', 'sdk_garbage', rows[0]!.sdk_key, running.org.projectKey]) expect(await open(sdkKey), sdkKey).toBe(401);
     const { sdkKey: unknown } = await createOrganization(running.database.pool, 'Third');
     expect(await open(unknown)).toBe(401);
+  });
+});
+
+describe('time', () => {
+  const soon = (ms: number): string => new Date(Date.now() + ms).toISOString();
+  const ending = (given: readonly Scope[] = scopes, expiresAt = soon(600_000)) =>
+    createApiKey(running.database.pool, { orgId: running.org.orgId, name: 'ending', scopes: given, expiresAt });
+  type Made = { id: string; key: string; expires_at: string | null; detail: string };
+  const make = (as: string, expires?: string | null) =>
+    running.send<Made>('POST', '/api/v1/api-keys', {
+      as,
+      body: { name: 'made', scopes: ['read'], ...(expires === undefined ? {} : { expires_at: expires }) },
+    });
+  const rotate = (as: string, id: string, overlap = 3600) =>
+    running.send<Made>('POST', `/api/v1/api-keys/${id}/rotate`, { as, body: { overlap_sec: overlap } });
+
+  it('of a key that a key makes is no longer than its own', async () => {
+    const { key, record } = await ending();
+    const sameEnd = await make(key);
+    expect([sameEnd.status, Date.parse(sameEnd.body.expires_at!)]).toEqual([201, Date.parse(record.expires_at!)]);
+    expect((await make(key, soon(60_000))).status).toBe(201);
+    for (const longer of [null, soon(700_000)]) {
+      const refused = await make(key, longer);
+      expect([refused.status, refused.body.detail]).toEqual([403, expect.stringContaining('no more time') as string]);
+    }
+    expect((await make(running.org.apiKey.key)).body.expires_at).toBe(null);
+  });
+
+  it('is not gained by a rotation: the successor ends when the old key would have', async () => {
+    const { pool } = running.database;
+    const { orgId, apiKey } = running.org;
+    const { key, record } = await ending();
+    const next = await rotate(key, record.id, 60);
+    expect([next.status, Date.parse(next.body.expires_at!)]).toEqual([201, Date.parse(record.expires_at!)]);
+    // In its overlap a key would otherwise make itself a successor that stays.
+    const replaced = await createApiKey(pool, { orgId, name: 'replaced', scopes });
+    expect((await rotate(apiKey.key, replaced.record.id)).body.expires_at).toBe(null);
+    for (const as of [replaced.key, apiKey.key]) {
+      expect(await rotate(as, replaced.record.id)).toMatchObject({
+        status: 409,
+        body: { detail: expect.stringContaining('replaced') as string },
+      });
+    }
+    const lasting = await createApiKey(pool, { orgId, name: 'lasting', scopes: ['read'] });
+    expect((await rotate(next.body.key, lasting.record.id)).status).toBe(403);
+    const { rows } = await pool.query('select expires_at from api_key where id = $1', [lasting.record.id]);
+    expect(rows, 'a refused rotation changes nothing').toEqual([{ expires_at: null }]);
+  });
+
+  it('of a token is no longer than that of the key that mints it', async () => {
+    const { key } = await ending(['write'], soon(90_000));
+    const { status, body } = await running.send<{ xuser_token: string; expires_in: number }>('POST', '/api/v1/sdk/token', {
+      as: key,
+      body: { external_id: 'P1', project_key: running.org.projectKey },
+    });
+    expect(status).toBe(200);
+    expect(body.expires_in).toBeLessThanOrEqual(90);
+    const { iat, exp } = JSON.parse(Buffer.from(body.xuser_token.split('.')[1]!, 'base64url').toString()) as { iat: number; exp: number };
+    expect(exp - iat).toBe(body.expires_in);
+  });
+
+  it('of an account has no end, so a key with one gives none', async () => {
+    const { key } = await ending();
+    const body = { email: 'lasting@made.example', role: 'viewer', password };
+    expect((await running.send('POST', '/api/v1/members', { as: key, body })).status).toBe(403);
+  });
+});
+
+describe('a refusal says what the one who gets it can do', () => {
+  type Said = { code: string; title: string; detail: string };
+  const people = 'This key or account may not do this.';
+
+  it('to a member: by the roles that members have', async () => {
+    for (const kind of ['viewer', 'clinician'] as const) {
+      const { status, body } = await as(kind, 'POST', '/api/v1/projects', { name: 'x' });
+      expect([status, body]).toMatchObject([403, { code: 'scope_missing', title: people, detail: expect.stringContaining('admin or owner') as string }]); // prettier-ignore
+      expect(JSON.stringify(body)).not.toMatch(/\bkey lacks\b|editor/);
+    }
+  });
+
+  it('to a program with a key that sends Origin: not of direct mode, unless it is that', async () => {
+    const { key } = await createApiKey(running.database.pool, { orgId: running.org.orgId, name: 'page', scopes });
+    const ask = (headers: Record<string, string>) => running.send<Said>('GET', '/api/v1/xusers', { as: key, headers: { origin: 'https://app.example', ...headers } }); // prettier-ignore
+    const plain = await ask({});
+    expect([plain.status, plain.body.code]).toEqual([403, 'origin_forbidden']);
+    expect(`${plain.body.title} ${plain.body.detail}`).not.toMatch(/direct mode/i);
+    expect(plain.body.detail).toMatch(/user tokens/);
+    const direct = await ask({ 'project-key': running.org.projectKey, 'xuser-id': 'P1' });
+    expect(direct.body.detail).toMatch(/Direct mode .* register this origin/);
+  });
+
+  it('to whoever asks for a path that is not there', async () => {
+    const { status, body } = await running.send<Said>('GET', '/api/v1/nowhere');
+    expect([status, body.title]).toEqual([404, 'There is nothing here, or it is not yours to see.']);
   });
 });

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey, rotateApiKey, revokeApiKey } from '../src/auth/api-keys.ts';
+import { createSdkKey } from '../src/auth/public-keys.ts';
 import { createOrganization, createProject } from '../src/auth/organizations.ts';
 import { ownSubject } from '../src/auth/ownership.ts';
 import { parseKey } from '../src/auth/key-format.ts';
@@ -266,15 +267,21 @@ describe('keys', () => {
     expect((await users(next.key)).status).toBe(200);
   });
 
-  it('note their last use', async () => {
-    const { key, record } = await createApiKey(api.database.pool, { orgId: api.org.orgId, name: 'u', scopes: ['read'] });
+  it('note when they were last used, not when that was written', async () => {
+    const { pool } = api.database;
+    const { key, record } = await createApiKey(pool, { orgId: api.org.orgId, name: 'u', scopes: ['read'] });
+    const { sdk_key: sdkKey } = await createSdkKey(pool, api.org.projectId, 'u');
     await users(key);
+    api.auth.notePublicKey(sdkKey);
+    const { rows: after } = await pool.query<{ at: string }>('select clock_timestamp()::text as at'); // a Date ends with the millisecond
+    await sleep(500);
     await api.auth.flushLastUsed();
-    const { rows } = await api.database.pool.query<{ used: boolean }>(
-      'select last_used_at is not null as used from api_key where id = $1',
-      [record.id],
+    const { rows } = await pool.query<{ used: boolean; late: boolean }>(
+      `select last_used_at is not null as used, last_used_at > $3 as late from api_key where id = $1
+       union all select true, last_used_at > $3 from public_key_use where key = $2`,
+      [record.id, sdkKey, after[0]!.at],
     );
-    expect(rows[0]?.used).toBe(true);
+    expect(rows).toEqual(Array.from({ length: 2 }, () => ({ used: true, late: false })));
   });
 
   it('slow down who guesses', async () => {

@@ -126,3 +126,21 @@ it('in band, on an open socket, counts as well', async () => {
   expect(new Set(codes)).toEqual(new Set(['credential_invalid', 'rate_limited']));
   for (const socket of sockets) socket.close();
 });
+
+it('leaves a trace for the operator: a metric by reason, and a line in the log with the address and nothing of the credentials', async () => {
+  const other = await runService();
+  const guesses = Array.from({ length: 5 }, guess);
+  try {
+    for (const key of guesses) expect((await other.send('GET', '/api/v1/devices', { as: key })).status).toBe(401);
+    const signIn = { body: { email: 'nobody@clinic.example', password: 'a wrong password' }, headers: { origin: other.service.baseUrl } };
+    expect((await other.send('POST', '/auth/session', { as: '', ...signIn })).status).toBe(401);
+    const { text } = await other.send('GET', '/metrics', { as: '' });
+    expect(text).toContain('bio_credentials_refused_total{reason="credential_invalid"} 5');
+    expect(text).toContain('bio_credentials_refused_total{reason="sign_in"} 1');
+  } finally {
+    await other.close();
+  }
+  const lines = other.faults.filter((line) => line.startsWith('credentials: '));
+  expect(lines).toHaveLength(1);
+  expect(guesses.filter((key) => other.faults.join('\n').includes(key.slice(9, 20)))).toEqual([]);
+});

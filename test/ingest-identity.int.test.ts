@@ -219,21 +219,21 @@ it('tells a thousand streams apart', { timeout: 60_000 }, async () => {
   }
 });
 
-it('writes a conflict to the audit log, once per stream and minute', async () => {
+it('writes a conflict to the audit log, once per stream and minute, with its address and request', async () => {
   const packets = device(4);
   await postBatch(packets);
   for (let round = 0; round < 5; round++) await postBatch(packets.map(louder));
+  type Entry = { actor_id: string; detail: Record<string, unknown> };
   const entries = async () => {
-    const { rows } = await running.database.pool.query<{ actor_id: string; detail: Record<string, unknown> }>(
-      `select actor_id, detail from audit_log where action = 'packet.conflict' and detail ->> 'device_id' = $1`,
-      [packets[0]!.deviceId],
-    );
-    return rows;
+    const { body } = await running.send<Entry[]>('GET', '/api/v1/audit-log?action=packet.conflict&limit=1000');
+    return body.filter(({ detail }) => detail['device_id'] === packets[0]!.deviceId);
   };
   await expect.poll(async () => (await entries()).length).toBe(1);
   expect((await entries())[0]).toMatchObject({
     actor_id: running.org.apiKey.record.id,
-    detail: { boot_id: packets[0]!.bootId, seq: packets[0]!.seq },
+    ip: '127.0.0.1',
+    request_id: expect.stringMatching(/./) as string,
+    detail: { boot_id: packets[0]!.bootId, seq: packets[0]!.seq, count: 20, since: expect.stringMatching(/^2/) as string },
   });
   await post(louder(packets[0]!));
   expect(await entries()).toHaveLength(1);
@@ -244,6 +244,10 @@ it('writes the conflicts that it saw before it stops', async () => {
   try {
     const packets = Array.from({ length: 5 }, () => device(1)[0]!);
     for (const packet of packets) expect((await stopping.ingest(packet)).status).toBe(202);
+    // Written, and then repeated: the second one is not forgotten for want of a third.
+    const [first] = packets;
+    expect((await stopping.ingest(louder(first!))).status).toBe(409);
+    await stopping.send('GET', '/api/v1/audit-log');
     const slow = await stopping.database.pool.connect();
     await slow.query('begin; lock table audit_log in share row exclusive mode');
     for (const packet of packets) expect((await stopping.ingest(louder(packet))).status).toBe(409);
@@ -253,7 +257,7 @@ it('writes the conflicts that it saw before it stops', async () => {
     slow.release();
     await stopped;
     const { rows } = await stopping.database.pool.query(`select from audit_log where action = 'packet.conflict'`);
-    expect(rows).toHaveLength(5);
+    expect(rows).toHaveLength(6);
     expect(stopping.faults).toEqual([]);
   } finally {
     await stopping.close();

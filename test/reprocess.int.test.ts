@@ -154,6 +154,11 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   expect(differences(hr(await rowsOf('live')), hr(live))).toEqual([]);
   expect((await rowsOf('live')).length).toBeLessThan(live.length);
   expect((await cli('--device', 'live', '--ended')).code).toBe(EXIT_OK);
+  // In the log of the organization whose values they are, with the person.
+  const { rows: noted } = await database.pool.query(
+    `select organization_id as org, subject_id is not null as named from audit_log where action = 'values.recomputed' order by id desc limit 1`,
+  );
+  expect(noted).toEqual([{ org: org.orgId, named: true }]);
   const filled = await rowsOf('live');
   expect(
     differences(

@@ -8,6 +8,7 @@ import { doctor } from '../src/cli/doctor.ts';
 import { secret } from '../src/cli/secret.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
+import { freePort } from '../faults/lib/service.ts';
 import { testDatabase, until } from './helpers/database.ts';
 import type { TestDatabase } from './helpers/database.ts';
 
@@ -36,13 +37,13 @@ async function serving(env: Env, use: (service: Awaited<ReturnType<typeof open>>
   }
 }
 
-async function open(env: Env) {
-  const faults: string[] = [];
+async function open(env: Env, faults: string[] = [], signal?: AbortSignal) {
   const quiet = (): void => undefined;
   const note = (_: object, message: string): void => void faults.push(message);
   const service = await startService({
     config: readConfig({ DATABASE_URL: database.url, PORT: '0', ...env }),
     logger: { debug: quiet, info: quiet, warn: note, error: note },
+    ...(signal === undefined ? {} : { signal }),
   });
   const ask = async <T>(path: string, as: string, body?: object) => {
     const response = await fetch(service.baseUrl + path, {
@@ -61,7 +62,7 @@ async function open(env: Env) {
     const { status, body } = await ask<{ parts: { name: string; ok: boolean; detail: string }[] }>('/readyz', org.apiKey.key);
     return { status, secret: body.parts.find(({ name }) => name === 'secret') };
   };
-  return { faults, mint, journal, write, parts, stop: service.stop };
+  return { faults, mint, journal, write, parts, port: service.port, stop: service.stop };
 }
 
 async function run(command: Command, args: string[], env: Env): Promise<{ code: number; out: string; err: string }> {
@@ -89,8 +90,8 @@ it('a changed secret is said at the start, by doctor and at /readyz; reads answe
     expect(faults).toEqual([]);
   });
   for (const env of [{ BIO_SECRET: second }, { BIO_SECRET: '' }]) {
-    await serving(env, async ({ mint, write, journal, parts, faults }) => {
-      expect(faults.some((fault) => fault.includes('this database was used with'))).toBe(true);
+    await serving(env, async ({ mint, write, journal, parts, faults, port }) => {
+      expect(faults.some((fault) => fault.includes('this database was'))).toBe(true);
       const token = await mint();
       const read = await journal(token);
       expect(read.status).toBe(200);
@@ -98,12 +99,19 @@ it('a changed secret is said at the start, by doctor and at /readyz; reads answe
       const refused = await write(token, 'two');
       expect(refused.status).toBe(503);
       expect(refused.body.detail).toContain('the secret that seals them was changed');
-      expect(await parts()).toMatchObject({ status: 200, secret: { ok: true, detail: expect.stringContaining('BIO_SECRET') as string } });
+      expect(await parts()).toMatchObject({ status: 200, secret: { ok: false, detail: expect.stringContaining('BIO_SECRET') as string } });
+      // Of a service that runs doctor asks it: the command itself may have the right value.
+      const seen = JSON.parse((await run(doctor, ['--json'], { BIO_SECRET: first, PORT: String(port) })).out) as unknown[];
+      expect(seen).toContainEqual({ check: 'service', state: 'fault', found: expect.stringMatching(/^secret: BIO_SECRET/) as string });
     });
     const { code, out } = await run(doctor, ['--json'], env);
     expect(code).toBe(EXIT_FAILED);
     expect(JSON.parse(out)).toContainEqual(
-      expect.objectContaining({ check: 'secret', state: 'fault', advice: expect.stringContaining('Set BIO_SECRET as it was') as string }),
+      expect.objectContaining({
+        check: 'secret',
+        state: 'fault',
+        advice: expect.stringContaining('Set BIO_SECRET to the old value') as string,
+      }),
     );
     expect((await run(secret, ['check'], env)).code).toBe(EXIT_FAILED);
   }
@@ -160,7 +168,7 @@ it('looking at the secret before the first start notes nothing: the service deci
   await database.pool.query(`delete from journal_entry`);
   await database.pool.query(`delete from signing_key`);
   await database.pool.query(`delete from service_secret`);
-  expect((await run(doctor, [], { BIO_SECRET: third })).out).not.toContain('another one');
+  expect((await run(doctor, [], { BIO_SECRET: third })).out).not.toContain('not the value');
   expect((await run(secret, ['check'], { BIO_SECRET: third })).code).toBe(EXIT_OK);
   await serving({ BIO_SECRET: first }, async ({ mint, write, faults }) => {
     expect((await write(await mint(), 'five')).status).toBe(201);
@@ -195,6 +203,57 @@ it('rotate waits for the service to be stopped; what was done is in the audit lo
     { org: null, kind: 'cli', action: 'secret.rotated' },
     { org: null, kind: 'cli', action: 'secret.adopted' },
   ]);
+});
+
+it('a service that is started while rotate works waits for its end, and then sees that its secret is the old one', async () => {
+  await serving({ BIO_SECRET: first }, async ({ mint, write }) => {
+    expect((await write(await mint(), 'six')).status).toBe(201);
+  });
+  const busy = await database.pool.connect();
+  await busy.query('begin');
+  await busy.query('select from journal_entry for update'); // rotate works for as long as this is held
+  const rotated = run(secret, ['rotate', '--json'], { BIO_SECRET: third, BIO_SECRET_PREVIOUS: first });
+  const blocked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'update journal_entry%'`;
+  await until(async () => (await database.pool.query(blocked)).rowCount === 1);
+  const messages: string[] = [];
+  const late = open({ BIO_SECRET: first }, messages);
+  const began = await Promise.race([
+    late.then(() => 'serves'),
+    until(() => messages.some((it) => it.includes('waits'))).then(() => 'waits'),
+  ]);
+  await busy.query('rollback');
+  busy.release();
+  expect(JSON.parse((await rotated).out)).toMatchObject({ unopened: 0 });
+  const service = await late;
+  expect((await service.parts()).secret).toMatchObject({ ok: false });
+  await service.stop();
+  expect(began).toBe('waits');
+  expect(messages.filter((message) => message.startsWith('secret: BIO_SECRET'))).not.toEqual([]);
+  await serving({ BIO_SECRET: third }, async ({ mint, journal }) => {
+    expect(texts((await journal(await mint())).body)).toContain('six');
+  });
+});
+
+it('a standby says that its secret is wrong while it waits, and adopt waits for the service to be stopped', async () => {
+  await serving({ BIO_SECRET: third }, async () => {
+    const port = await freePort();
+    const asked = new AbortController();
+    const messages: string[] = [];
+    const standby = open({ BIO_SECRET: second, PORT: String(port) }, messages, asked.signal);
+    standby.catch(() => undefined);
+    const ready = async () => (await (await fetch(`http://127.0.0.1:${port}/readyz`)).json()) as { status: string; parts: object[] };
+    await until(() => ready().then(({ status }) => status === 'standby', () => false)); // prettier-ignore
+    const part = { name: 'secret', ok: false, detail: expect.stringContaining('is not the value') as string };
+    expect((await ready()).parts).toContainEqual(part);
+    await until(() => messages.some((message) => message.startsWith('secret: ')));
+    const { out } = await run(doctor, ['--json'], { BIO_SECRET: third, PORT: String(port) });
+    expect(JSON.parse(out)).toContainEqual(expect.objectContaining({ check: 'service', state: 'fault' }));
+    asked.abort();
+    await expect(standby).rejects.toThrow();
+    const refused = await run(secret, ['adopt', '--yes'], { BIO_SECRET: second });
+    expect([refused.code, refused.err]).toEqual([EXIT_FAILED, expect.stringContaining('is running') as string]);
+  });
+  expect((await run(secret, ['check'], { BIO_SECRET: third })).code).toBe(EXIT_OK);
 });
 
 async function entries(): Promise<object[]> {

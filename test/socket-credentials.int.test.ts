@@ -1,4 +1,4 @@
-/** Whom an open socket stands for: a second credential may renew it and never widen or move it, the end of any credential that it had ends it,
+/** Whom an open socket stands for: a second credential may renew it and never widen or move it, it lives by the present one alone,
  *  and one credential holds so many sockets and opens so many streams. On the whole service. */
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -107,20 +107,24 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
     }
   });
 
-  it('goes on with a key of the same reach, and ends when either is revoked', async () => {
-    for (const which of ['first', 'second'] as const) {
+  it('goes on with a key of the same reach, and lives by that one: the end of the first is not its end', async () => {
+    for (const how of ['revoked', 'expired'] as const) {
       const [first, second] = [await key(scopes), await key([...scopes, 'write'])];
       const open = await connect(paths[kind], first.key);
+      const witness = await connect(paths[kind], first.key);
       if (kind === 'ingest') open.socket.send(encodePacket(packets(1)[0]!));
       say(open, second.key);
       await expect.poll(() => open.texts.some((text) => text.includes('"auth"'))).toBe(true);
+      if (how === 'revoked') await revokeApiKey(running.database.pool, running.org.orgId, first.record.id);
+      else await running.database.pool.query('update api_key set expires_at = now() where id = $1', [first.record.id]);
+      await expect.poll(() => witness.closed()?.code, { timeout: 5000 }).toBe(4502);
       if (kind === 'ingest') {
         open.socket.send(encodePacket(packets(1)[0]!));
         await expect.poll(() => open.replies.reduce((sum, reply) => sum + reply.accepted, 0)).toBe(2);
       }
-      await revokeApiKey(running.database.pool, running.org.orgId, (which === 'first' ? first : second).record.id);
-      // The second is still good: come again with it.
-      await expect.poll(() => open.closed()?.code, { timeout: 5000 }).toBe(which === 'first' ? 4001 : 4502);
+      expect(open.closed(), how).toBe(null);
+      await revokeApiKey(running.database.pool, running.org.orgId, second.record.id);
+      await expect.poll(() => open.closed()?.code, { timeout: 5000 }).toBe(4502);
     }
   });
 
@@ -153,6 +157,19 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
     expect((await upgrade(paths[kind], fleet)).status).toBe(429);
     expect((await upgrade(paths[kind], (await key(scopes)).key)).status).toBe(101);
   });
+});
+
+it('a live view is in the audit log under the key that it goes on with', async () => {
+  const [first, second] = [await key(['read']), await key(['read'])];
+  const open = await connect(paths.live, first.key);
+  await expect.poll(() => open.texts.some((text) => text.includes('"ready"'))).toBe(true);
+  say(open, second.key);
+  await expect.poll(() => open.texts.some((text) => text.includes('"auth"'))).toBe(true);
+  for (const { record } of [first, second]) {
+    const { body } = await running.send<unknown[]>('GET', `/api/v1/audit-log?action=live.started&actor_id=${record.id}`);
+    expect(body).toHaveLength(1);
+  }
+  open.socket.close();
 });
 
 describe('new streams', () => {

@@ -137,6 +137,7 @@ describe('npm start', () => {
     const stoppedMs = performance.now();
     process.kill(-(first.child.pid ?? 0), 'SIGINT');
     expect(await first.exited).toBe(0);
+    expect(first.output().split('stopping ...')[1]?.trim(), 'nothing more is said').toBe('');
     expect(performance.now() - stoppedMs).toBeLessThan(8000);
     await until(() => leftovers().length === 0, 5000);
 

@@ -33,7 +33,7 @@ const sink: PacketSink = {
   closeStream: () => Promise.resolve(),
 };
 
-const ANYBODY = { kind: 'anonymous' } as const;
+const ANYBODY = { caller: { kind: 'anonymous' }, remoteAddress: '', requestId: '' } as const;
 const nowNs = BigInt(Date.now()) * 1_000_000n;
 const sent = Array.from({ length: DEVICES }, (_, i) => {
   const packets = ecgPacket({ channels: 4, fs: 250, ms: 100, count: PACKETS, deviceId: `d${i}` });

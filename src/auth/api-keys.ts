@@ -87,23 +87,33 @@ export async function listApiKeys(db: Db, orgId: string, projectId: string | nul
   return rows;
 }
 
-/** Makes the successor of a key with the same rights; the old one works for `overlapSec` more.
+/** Makes the successor of a key with the same rights, which ends when the old one would have; the old one works for `overlapSec` more.
+ *  A key is replaced once: its end afterwards is that of the overlap, and says nothing about the time it was given.
  *  @param db of a transaction
- *  @throws PipelineError not_found, conflict (revoked or expired already) */
+ *  @throws PipelineError not_found, conflict (revoked, expired or replaced already) */
 export async function rotateApiKey(db: Db, orgId: string, id: string, overlapSec: number, createdBy: string | null): Promise<NewApiKey> {
-  const { rows } = await db.query<{ name: string; env: KeyEnv; scopes: Scope[]; project_id: string | null; active: boolean }>(
-    `select name, env, scopes, project_id, revoked_at is null and (expires_at is null or expires_at > now()) as active
-       from api_key where organization_id = $1 and id = $2 for update`,
+  const { rows } = await db.query<{
+    name: string;
+    env: KeyEnv;
+    scopes: Scope[];
+    project_id: string | null;
+    until: string | null;
+    active: boolean;
+    replaced: boolean;
+  }>(
+    `select name, env, scopes, project_id, expires_at::text as until,
+       revoked_at is null and (expires_at is null or expires_at > now()) as active,
+       exists (select from api_key next where next.rotated_from = api_key.id) as replaced
+     from api_key where organization_id = $1 and id = $2 for update`,
     [orgId, id],
   );
   const old = rows[0];
   if (old === undefined) throw new PipelineError('not_found', 'There is no such key.');
   if (!old.active) throw new PipelineError('conflict', 'The key is revoked or expired; create a new one.');
-  const made = await createApiKey(
-    db,
-    { orgId, name: old.name, env: old.env, scopes: old.scopes, projectId: old.project_id, createdBy },
-    id,
-  );
+  if (old.replaced)
+    throw new PipelineError('conflict', 'The key was replaced already: rotate the key that replaced it, or create a new one.');
+  const { name, env, scopes, project_id: projectId, until: expiresAt } = old;
+  const made = await createApiKey(db, { orgId, name, env, scopes, projectId, expiresAt, createdBy }, id);
   await db.query(`update api_key set expires_at = least(expires_at, now() + make_interval(secs => $2)) where id = $1`, [id, overlapSec]);
   return made;
 }

@@ -15,7 +15,7 @@ const TALLIES_MAX = 20_000;
 const ROWS_MAX = 20_000;
 const ROWS_PER_INSERT = 1000;
 
-/** What happened, without when. Two events with equal entries are repeats of one another. */
+/** What happened, without when. */
 export type BatchEntry = Readonly<{
   orgId: string | null;
   actorKind: string;
@@ -26,10 +26,12 @@ export type BatchEntry = Readonly<{
   subjectId: string | null;
   projectId: string | null;
   ip: string | null;
+  /** Of the first, where several are one entry. */
+  requestId: string;
   detail: Readonly<Record<string, string | number>>;
 }>;
 
-type Tally = { readonly entry: BatchEntry; readonly windowMs: number; count: number; firstMs: number; lastMs: number; dueMs: number };
+type Tally = { entry: BatchEntry; readonly windowMs: number; count: number; firstMs: number; lastMs: number; dueMs: number };
 /** `sinceMs`: first of several, null when there is one. Times of performance.now(). */
 type Row = Readonly<{ entry: BatchEntry; detail: object; atMs: number; sinceMs: number | null }>;
 
@@ -48,12 +50,15 @@ export class AuditBatch {
     this.#timer.unref();
   }
 
-  /** Counts an event. @param key the entry as text  @param entryOf called for the first one  @param windowMs repeats within it are one entry */
+  /** Counts an event. @param key the same for repeats  @param entryOf called for the first of an entry  @param windowMs repeats within it are one entry */
   count(key: string, entryOf: () => BatchEntry, windowMs: number): void {
     const nowMs = performance.now();
     const tally = this.#tallies.get(key);
     if (tally !== undefined) {
-      if (tally.count === 0) tally.firstMs = nowMs;
+      if (tally.count === 0) {
+        tally.entry = entryOf();
+        tally.firstMs = nowMs;
+      }
       tally.count += 1;
       tally.lastMs = nowMs;
       return;
@@ -154,11 +159,11 @@ export class AuditBatch {
     const nowMs = performance.now();
     const age = (ms: number | null): number | null => (ms === null ? null : Math.max(0, nowMs - ms) / 1000);
     await this.#db.query(
-      `insert into audit_log (time, organization_id, actor_kind, actor_id, action, target_kind, target_id, subject_id, project_id, ip, detail)
-       select now() - make_interval(secs => age), o, k, a, act, tk, t, s, p, i::inet,
+      `insert into audit_log (time, organization_id, actor_kind, actor_id, action, target_kind, target_id, subject_id, project_id, ip, request_id, detail)
+       select now() - make_interval(secs => age), o, k, a, act, tk, t, s, p, i::inet, r,
          case when since is null then d else d || jsonb_build_object('since', to_json(now() - make_interval(secs => since))) end
-       from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::uuid[], $9::text[], $10::jsonb[],
-         $11::float8[], $12::float8[]) as entry (o, k, a, act, tk, t, s, p, i, d, age, since)`,
+       from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::uuid[], $9::text[], $10::text[],
+         $11::jsonb[], $12::float8[], $13::float8[]) as entry (o, k, a, act, tk, t, s, p, i, r, d, age, since)`,
       [
         rows.map(({ entry }) => entry.orgId),
         rows.map(({ entry }) => entry.actorKind),
@@ -169,6 +174,7 @@ export class AuditBatch {
         rows.map(({ entry }) => entry.subjectId),
         rows.map(({ entry }) => entry.projectId),
         rows.map(({ entry }) => entry.ip),
+        rows.map(({ entry }) => entry.requestId),
         rows.map(({ detail }) => JSON.stringify(detail)),
         rows.map(({ atMs }) => age(atMs)),
         rows.map(({ sinceMs }) => age(sinceMs)),
@@ -178,7 +184,7 @@ export class AuditBatch {
 }
 
 function rowOf({ entry, count, firstMs, lastMs }: Tally): Row {
-  return { entry, detail: { ...entry.detail, count }, atMs: lastMs, sinceMs: lastMs - firstMs < 1000 ? null : firstMs };
+  return { entry, detail: { ...entry.detail, count }, atMs: lastMs, sinceMs: count === 1 ? null : firstMs };
 }
 
 /** The data are at fault, not the connection or the server. */

@@ -26,7 +26,7 @@ const entryMembers = {
   subject_id: nullable(Type.String({ format: 'uuid', description: 'The person whose data it is about; stays after an erasure.' })),
   project_id: nullable(Uuid),
   detail: Type.Record(Type.String(), Type.Unknown(), {
-    description: 'Of what was repeated: count, and since when. time is the last of them.',
+    description: 'Of what was repeated: count, and since, when the first of them was. time is that of the last, request_id of the first.',
   }),
   ip: nullable(Type.String()),
   request_id: Type.String(),
@@ -59,7 +59,9 @@ type Filters = Readonly<{
   since?: string;
   until?: string;
 }>;
-type Row = Readonly<Record<(typeof columns)[number], unknown>> & Readonly<{ id: number }>;
+type Row = Readonly<Record<(typeof columns)[number], unknown>> & Readonly<{ id: number; time: string }>;
+/** The last entry of a page: entries are written late, so times, not ids, are their order. */
+type Position = Readonly<Pick<Row, 'time' | 'id'>>;
 
 export type AuditDeps = Readonly<{
   db: Db;
@@ -121,8 +123,9 @@ export function auditRoutes(deps: AuditDeps): readonly Route[] {
         await flushReads?.().catch(() => undefined); // they are kept for the next time
         const wanted = await conditionsOf(db, caller, given);
         if (format === 'csv') return await exportCsv(db, request, wanted, given);
-        const scope = `audit ${orgOf(caller)} ${projectOf(caller) ?? ''} ${JSON.stringify(given)}`;
-        const before = cursor === undefined ? null : Number(cursors.open(scope, cursor)[0]);
+        const scope = `audit by time ${orgOf(caller)} ${projectOf(caller) ?? ''} ${JSON.stringify(given)}`;
+        const [time, id] = cursor === undefined ? [] : cursors.open(scope, cursor);
+        const before = time === undefined ? null : { time: String(time), id: Number(id) };
         const rows = await readEntries(db, wanted, before, limit + 1);
         const page = rows.slice(0, limit);
         const last = page.at(-1);
@@ -130,7 +133,7 @@ export function auditRoutes(deps: AuditDeps): readonly Route[] {
         return {
           status: 200,
           json: page,
-          headers: more ? { link: nextLink('/api/v1/audit-log', query, cursors.seal(scope, [last.id])) } : {},
+          headers: more ? { link: nextLink('/api/v1/audit-log', query, cursors.seal(scope, [last.time, last.id])) } : {},
         };
       },
     },
@@ -173,13 +176,14 @@ async function subjectsNamed(db: Db, caller: Caller, wanted: string): Promise<re
   return ids;
 }
 
-async function readEntries(db: Db, { where, values }: Conditions, before: number | null, limit: number): Promise<readonly Row[]> {
-  const more = before === null ? '' : ` and audit_log.id < $${values.length + 2}`;
+async function readEntries(db: Db, { where, values }: Conditions, before: Position | null, limit: number): Promise<readonly Row[]> {
+  const at = values.length;
+  const more = before === null ? '' : ` and (audit_log.time, audit_log.id) < ($${at + 2}::timestamptz, $${at + 3}::int8)`;
   const { rows } = await db.query<Row>(
     `select id::float8 as id, to_json(time) #>> '{}' as time, actor_kind, actor_id, action, target_kind, target_id, subject_id, project_id,
        detail, host(ip) as ip, request_id, chain_seq::float8 as chain_seq, encode(hash, 'hex') as hash
-     from audit_log where ${where.join(' and ')}${more} order by audit_log.id desc limit $${values.length + 1}`,
-    [...values, limit, ...(before === null ? [] : [before])],
+     from audit_log where ${where.join(' and ')}${more} order by audit_log.time desc, audit_log.id desc limit $${at + 1}`,
+    [...values, limit, ...(before === null ? [] : [before.time, before.id])],
   );
   return rows;
 }
@@ -200,12 +204,12 @@ async function exportCsv(db: Db, request: RequestContext, wanted: Conditions, gi
 
 async function* csvOf(db: Db, wanted: Conditions): AsyncIterable<Uint8Array> {
   yield Buffer.from(`${columns.join(',')}\r\n`);
-  for (let before: number | null = null; ;) {
+  for (let before: Position | null = null; ;) {
     const rows: readonly Row[] = await readEntries(db, wanted, before, CSV_ROWS);
     if (rows.length > 0) yield Buffer.from(rows.map((row) => `${columns.map((name) => csvCell(row[name])).join(',')}\r\n`).join(''));
     const last = rows.at(-1);
     if (rows.length < CSV_ROWS || last === undefined) return;
-    before = last.id;
+    before = last;
   }
 }
 

@@ -16,7 +16,7 @@ import { SESSION_IDLE_SEC } from './operators.ts';
 import { PublicKeyUse } from './public-key-use.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { mintUserToken, verifyUserToken } from './user-tokens.ts';
-import type { TokenClaims, TokenSubject } from './user-tokens.ts';
+import type { TokenClaims, TokenSubject, UserToken } from './user-tokens.ts';
 
 /** A verified credential is believed this long without asking the database. */
 export const CACHE_MS = 1000;
@@ -60,7 +60,8 @@ export class Auth {
   readonly #sdkKeys = new Map<string, SdkKeyFound & { untilMs: number }>();
   /** By id of an organization key, SDK key or operator: nothing is written when it expires, so nothing notifies. */
   readonly #keyExpiryMs = new Map<string, number>();
-  readonly #used = new Set<string>();
+  /** By organization key: performance.now() of its last use that is not written yet. */
+  readonly #used = new Map<string, number>();
   readonly #publicUse = new PublicKeyUse();
   readonly #listeners = new Set<(change: AuthChange) => void>();
   #stopListening: (() => Promise<void>) | null = null;
@@ -99,13 +100,14 @@ export class Auth {
     if (secret === null) return { kind: 'anonymous' };
     const id = bearer ?? `session ${secret}`;
     const entry = this.#cache.get(id);
-    if (entry !== undefined && performance.now() - entry.checkedMs < CACHE_MS) {
+    const nowMs = performance.now();
+    if (entry !== undefined && nowMs - entry.checkedMs < CACHE_MS) {
       if (entry.caller.kind === 'user') {
         if (entry.caller.expiresAtMs <= Date.now()) throw expired();
         return this.#withSdkKey(entry.caller, request);
       }
       if (entry.caller.kind !== 'key') return entry.caller;
-      this.#used.add(entry.caller.keyId);
+      this.#used.set(entry.caller.keyId, nowMs);
       return this.#narrow(entry.caller, request);
     }
     return this.#check(id, secret, bearer === null, entry ?? null).then((caller) => {
@@ -189,8 +191,10 @@ export class Auth {
     this.#publicUse.note(key);
   }
 
-  async mint(subject: TokenSubject): Promise<string> {
-    return await mintUserToken(this.signingKeys, this.#options.issuer, subject);
+  /** @param caller who asks for it: a key that ends mints no token that outlives it  @throws PipelineError credential_invalid */
+  async mint(subject: TokenSubject, caller?: Caller): Promise<UserToken> {
+    const endsMs = caller?.kind === 'key' ? this.#keyExpiryMs.get(caller.keyId) : undefined;
+    return await mintUserToken(this.signingKeys, this.#options.issuer, subject, endsMs);
   }
 
   /** Is this origin registered for direct mode: in the environment, or on a project that the key reaches? */
@@ -210,13 +214,18 @@ export class Auth {
     return rows.length > 0;
   };
 
-  /** Writes last_used_at of the keys that were used since the last time: one statement for all of them, not one per request. */
+  /** Writes when the keys that were used since the last time were used: one statement for all of them, not one per request. */
   async flushLastUsed(): Promise<void> {
     await this.#publicUse.flush(this.#pool);
     if (this.#used.size === 0) return;
-    const ids = [...this.#used];
-    this.#used.clear();
-    await this.#pool.query('update api_key set last_used_at = now() where id = any($1::uuid[])', [ids]);
+    const used = [...this.#used];
+    const nowMs = performance.now();
+    await this.#pool.query(
+      `update api_key set last_used_at = greatest(last_used_at, now() - make_interval(secs => used.age))
+       from unnest($1::uuid[], $2::float8[]) as used (id, age) where api_key.id = used.id`,
+      [used.map(([id]) => id), used.map(([, usedMs]) => (nowMs - usedMs) / 1000)],
+    );
+    for (const [id, usedMs] of used) if (this.#used.get(id) === usedMs) this.#used.delete(id); // not what was used again meanwhile
   }
 
   /** Verifies a credential; concurrent requests with the same one share the work. */
@@ -278,7 +287,7 @@ export class Auth {
     if (row === undefined || !same) throw new PipelineError('credential_invalid', 'The key is unknown.');
     if (!row.active) throw new PipelineError('credential_invalid', 'The key is revoked or has expired.');
     this.#expires(row.id, row.expires_ms);
-    this.#used.add(row.id);
+    this.#used.set(row.id, performance.now());
     return { kind: 'key', keyId: row.id, orgId: row.organization_id, scopes: row.scopes, projectId: row.project_id, subjectId: null };
   }
 

@@ -1,5 +1,5 @@
-/** Who may give what: nobody gives, or takes from others, more than they have themselves. A key has scopes and perhaps a project, a member has a
- *  role; what a role amounts to in scopes makes the two comparable. */
+/** Who may give what: nobody gives, or takes from others, more than they have themselves. A key has scopes and perhaps a project and an end, a
+ *  member has a role; what a role amounts to in scopes makes the two comparable. An account has no end, so a key with one gives none. */
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../http/route.ts';
 import type { Caller, Scope } from '../http/route.ts';
@@ -23,13 +23,30 @@ export function needWholeOrganization(caller: Caller): void {
   throw new PipelineError('scope_missing', 'The key is confined to one project; this belongs to the organization.');
 }
 
+/** When the key of a caller ends; null: never, or it is no key. */
+export async function endOfCaller(db: Db, caller: Caller): Promise<Date | null> {
+  if (caller.kind !== 'key') return null;
+  const { rows } = await db.query<{ expires_at: Date | null }>('select expires_at from api_key where id = $1', [caller.keyId]);
+  return rows[0]?.expires_at ?? null;
+}
+
+/** A key gives no more time than it has. @param until when what it gives would end; null: never  @throws PipelineError scope_missing */
+export function checkEnd(until: Date | null, own: Date | null): void {
+  if (own === null || (until !== null && until <= own)) return;
+  const would = until === null ? 'would never end' : `would end at ${until.toISOString()}`;
+  throw new PipelineError(
+    'scope_missing',
+    `Your key ends at ${own.toISOString()} and can give no more time than that: the new one ${would}.`,
+  );
+}
+
 /** Roles that a key may take from accounts with `admin` alone. */
 const belowAdministrators: readonly MemberRole[] = ['clinician', 'analyst', 'viewer'];
 
 /** Roles that a caller may give, and whose accounts it may change: none above its own. */
 export async function rolesWithin(db: Db, caller: Caller): Promise<readonly MemberRole[]> {
   if (caller.kind === 'key') {
-    if (caller.projectId !== null) return [];
+    if (caller.projectId !== null || (await endOfCaller(db, caller)) !== null) return [];
     return memberRoles.filter((role) => scopesOfRole[role]?.every((scope) => caller.scopes.includes(scope)) === true);
   }
   if (caller.kind !== 'operator') return [];

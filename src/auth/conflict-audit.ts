@@ -1,59 +1,76 @@
 /** Enters into the audit log that packets were refused because others have their numbers: a device that reuses numbers, or two with one id. */
 import type { Pool } from 'pg';
-import type { Caller } from '../http/route.ts';
-import { audit } from './audit.ts';
+import type { Actor } from './audit.ts';
+import { actorId, inetOf } from './audit.ts';
+import type { AuditBatch } from './audit-batch.ts';
 
-/** Entries that wait for the database; more are not made. */
-const WAITING_MAX = 1000;
+/** Conflicts of a stream within this time are one entry with a count, ms. */
+const WINDOW_MS = 60_000;
+/** Streams whose uuid is remembered. */
+const STREAMS_MAX = 10_000;
+/** Conflicts that wait for the database to name their stream; more are not counted. */
+const WAITING_MAX = 10_000;
 
-export type RefusedPackets = Readonly<{
-  caller: Caller;
-  streamId: number;
-  deviceId: string;
-  bootId: string;
-  /** Of the newest one. */
-  seq: number;
-  /** Refused since the entry before. */
-  count: number;
-}>;
+type Stream = Readonly<{ uuid: string; subject_id: string; project_id: string }>;
+
+export type RefusedPacket = Actor & Readonly<{ streamId: number; deviceId: string; bootId: string; seq: number }>;
 
 export type ConflictAudit = Readonly<{
-  /** Makes an entry, one after the other: a fleet that starts to conflict takes one connection. */
-  note: (refused: RefusedPackets) => void;
-  /** Ends when what was noted is written. */
+  note: (refused: RefusedPacket) => void;
+  /** Ends when what was noted is with the batch. */
   stop: () => Promise<void>;
 }>;
 
-export function conflictAudit(pool: Pool, onError: (error: unknown) => void): ConflictAudit {
+export function conflictAudit(pool: Pool, batch: Pick<AuditBatch, 'count'>, onError: (error: unknown) => void): ConflictAudit {
+  const streams = new Map<number, Promise<Stream | null>>();
   let waitingCount = 0;
-  let last: Promise<void> = Promise.resolve();
-  const write = async ({ caller, streamId, deviceId, bootId, seq, count }: RefusedPackets): Promise<void> => {
-    const { rows } = await pool.query<{ uuid: string; subject_id: string; project_id: string }>(
-      'select uuid, xuser_id as subject_id, project_id from stream where id = $1',
-      [streamId],
-    );
-    const stream = rows[0];
-    if (stream === undefined) return; // erased meanwhile
-    await audit(
-      pool,
-      { caller, remoteAddress: '', requestId: '' },
-      {
-        action: 'packet.conflict',
-        targetKind: 'stream',
-        targetId: stream.uuid,
-        subjectId: stream.subject_id,
-        projectId: stream.project_id,
-        detail: { device_id: deviceId, boot_id: bootId, seq, count },
-      },
-    );
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One after the other: a fleet that starts to conflict takes one connection. */
+  const find = (streamId: number): Promise<Stream | null> => {
+    const before = last.catch(() => undefined);
+    const found = before.then(async () => {
+      const sql = 'select uuid, xuser_id as subject_id, project_id from stream where id = $1';
+      return (await pool.query<Stream>(sql, [streamId])).rows[0] ?? null; // erased meanwhile
+    });
+    last = found;
+    found.catch(() => streams.delete(streamId));
+    return found;
   };
-  const note = (refused: RefusedPackets): void => {
-    if (waitingCount >= WAITING_MAX) return;
-    waitingCount++;
-    last = last
-      .then(() => write(refused))
-      .catch(onError)
-      .finally(() => (waitingCount -= 1));
+
+  const count = ({ caller, remoteAddress, requestId, deviceId, bootId, seq }: RefusedPacket, stream: Stream): void => {
+    if (caller.kind === 'anonymous') return;
+    const entryOf = () => ({
+      orgId: caller.orgId,
+      actorKind: caller.kind,
+      actorId: actorId(caller),
+      action: 'packet.conflict',
+      targetKind: 'stream',
+      targetId: stream.uuid,
+      subjectId: stream.subject_id,
+      projectId: stream.project_id,
+      ip: inetOf(remoteAddress),
+      requestId,
+      detail: { device_id: deviceId, boot_id: bootId, seq },
+    });
+    batch.count(`conflict ${stream.uuid} ${actorId(caller)} ${remoteAddress}`, entryOf, WINDOW_MS);
   };
-  return { note, stop: () => last };
+
+  return {
+    note: (refused) => {
+      if (waitingCount >= WAITING_MAX) return;
+      if (streams.size >= STREAMS_MAX) streams.clear();
+      let stream = streams.get(refused.streamId);
+      if (stream === undefined) streams.set(refused.streamId, (stream = find(refused.streamId)));
+      waitingCount += 1;
+      stream
+        .then((found) => void (found !== null && count(refused, found)))
+        .catch(onError)
+        .finally(() => (waitingCount -= 1));
+    },
+    stop: async () => {
+      await last.catch(() => undefined);
+      await new Promise(setImmediate); // what waited for it is counted
+    },
+  };
 }

@@ -7,6 +7,7 @@ import type { Caller, Route, Scope } from '../http/route.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } from './api-keys.ts';
 import type { Db } from './api-keys.ts';
+import { checkEnd, endOfCaller } from './authority.ts';
 import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
 import type { KeyEnv } from './key-format.ts';
 import { orgOf, ownProject, projectOf } from './ownership.ts';
@@ -47,7 +48,9 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       operationId: 'createApiKey',
       tag: 'Keys',
       summary: 'Create an organization key',
-      description: 'A key can give no scope that its maker does not have.',
+      description:
+        'A key can give no scope that its maker does not have, and no more time: made by a key that ends, it ends with that one unless ' +
+        '`expires_at` says an earlier time.',
       access: adminOnly,
       body: exactly({
         name: OneLine(100, { minLength: 1 }),
@@ -64,13 +67,16 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
         if (missing.length > 0) throw new PipelineError('scope_missing', `The key lacks ${missing.join(', ')} itself.`);
         const projectId =
           (input.project_id ?? null) === null ? projectOf(caller) : (await ownProject(client, caller, input.project_id ?? '')).id;
+        const own = await endOfCaller(client, caller);
+        const expiresAt = input.expires_at === undefined ? (own?.toISOString() ?? null) : input.expires_at;
+        checkEnd(expiresAt === null ? null : new Date(expiresAt), own);
         const { record, key } = await createApiKey(client, {
           orgId: orgOf(caller),
           name: input.name,
           scopes: input.scopes,
           env: input.env ?? 'live',
           projectId,
-          expiresAt: input.expires_at ?? null,
+          expiresAt,
           createdBy: caller.kind === 'operator' ? caller.operatorId : null,
         });
         return { targetId: record.id, projectId: record.project_id, detail: { scopes: record.scopes }, json: { ...record, key } };
@@ -82,6 +88,7 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       operationId: 'rotateApiKey',
       tag: 'Keys',
       summary: 'Replace a key; the old one works for an overlap',
+      description: 'The new key ends when the old one would have. A key is replaced once: 409 afterwards.',
       access: adminOnly,
       params: { keyId: Uuid },
       body: Overlap,
@@ -90,7 +97,9 @@ export function keyRoutes(deps: Readonly<{ pool: Pool }>): readonly Route[] {
       handler: changesKey(pool, 'api_key.rotated', async ({ caller, params, body }, client) => {
         const createdBy = caller.kind === 'operator' ? caller.operatorId : null;
         await ownKey(client, caller, params['keyId'] ?? '');
+        const own = await endOfCaller(client, caller); // before its own rotation brings it forward
         const { record, key } = await rotateApiKey(client, orgOf(caller), params['keyId'] ?? '', overlapOf(body), createdBy);
+        checkEnd(record.expires_at === null ? null : new Date(record.expires_at), own);
         return { targetId: record.id, projectId: record.project_id, detail: { from: record.rotated_from }, json: { ...record, key } };
       }),
     },

@@ -5,27 +5,30 @@ import type { Db } from './api-keys.ts';
 const NOTED_MAX = 10_000;
 
 export class PublicKeyUse {
-  readonly #noted = new Set<string>();
+  /** By key: performance.now() of its last use. */
+  readonly #noted = new Map<string, number>();
 
   /** @param key of a request that was answered; one that does not exist is not written */
   note(key: string): void {
-    if (this.#noted.size < NOTED_MAX) this.#noted.add(key);
+    if (this.#noted.size < NOTED_MAX || this.#noted.has(key)) this.#noted.set(key, performance.now());
   }
 
   /** Writes what was noted since the last time, in one statement. */
   async flush(db: Db): Promise<void> {
     if (this.#noted.size === 0) return;
-    const keys = [...this.#noted];
-    this.#noted.clear();
+    const noted = [...this.#noted];
+    const nowMs = performance.now();
     await db.query(
-      `insert into public_key_use (key, project_id, last_used_at)
-       select key, project_id, now() from (
-         select sdk_key as key, project_id from sdk_key where sdk_key = any($1)
-         union select project_key, id from project where project_key = any($1)
-         union select previous_project_key, id from project where previous_project_key = any($1)
-       ) used
-       on conflict (key) do update set last_used_at = excluded.last_used_at`,
-      [keys],
+      `with noted as (select * from unnest($1::text[], $2::float8[]) as noted (key, age))
+       insert into public_key_use (key, project_id, last_used_at)
+       select key, project_id, now() - make_interval(secs => age) from (
+         select sdk_key as key, project_id from sdk_key
+         union all select project_key, id from project
+         union all select previous_project_key, id from project
+       ) known join noted using (key)
+       on conflict (key) do update set last_used_at = greatest(public_key_use.last_used_at, excluded.last_used_at)`,
+      [noted.map(([key]) => key), noted.map(([, usedMs]) => (nowMs - usedMs) / 1000)],
     );
+    for (const [key, usedMs] of noted) if (this.#noted.get(key) === usedMs) this.#noted.delete(key); // not what was used again meanwhile
   }
 }

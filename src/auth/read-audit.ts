@@ -1,5 +1,5 @@
 /** Who looked at, or changed, whose records, and how often: told by the answers of REST and by the viewers of live feeds. */
-import type { Caller } from '../http/route.ts';
+import type { Caller, RequestContext } from '../http/route.ts';
 import type { Exchange } from '../http/server.ts';
 import type { Db } from './api-keys.ts';
 import { AuditBatch } from './audit-batch.ts';
@@ -25,16 +25,19 @@ const ownEntries = new Set(['recordConsent', 'eraseUser', 'exportUser']);
 /** Actions that only look; the rest of the log are acts. As in the index of sql/000037-audit-subject.sql. */
 export const readActions = ['personal_data.read', 'personal_data.listed', 'live.started', 'live.ended'] as const;
 
+type From = Pick<RequestContext, 'remoteAddress' | 'requestId'>;
 type Known = Exclude<Caller, { kind: 'anonymous' }>;
 type Viewing = { sockets: number; readonly startedMs: number; endedMs: number; readonly entry: Omit<BatchEntry, 'action' | 'detail'> };
 
 export type ReadAudit = Readonly<{
+  /** For other events that repeat. */
+  batch: AuditBatch;
   /** Give it to startHttp's `observe`. */
   observe: (exchange: Exchange) => void;
   /** Somebody watches a person live. @returns to be called when they stop */
-  watch: (caller: Known, subjectId: string, remoteAddress: string) => () => void;
+  watch: (caller: Known, subjectId: string, from: From) => () => void;
   /** A sign-in failed. @param account null: there is none of that address */
-  signInRefused: (account: Readonly<{ operatorId: string; orgId: string }> | null, remoteAddress: string) => void;
+  signInRefused: (account: Readonly<{ operatorId: string; orgId: string }> | null, from: From) => void;
   /** Writes what happened up to now. */
   flush: () => Promise<void>;
   stop: () => Promise<void>;
@@ -55,7 +58,8 @@ export function startReadAudit(db: Db, onError: (error: unknown) => void = () =>
   timer.unref();
 
   return {
-    observe: ({ route, status, caller, path, remoteAddress, reply }) => {
+    batch,
+    observe: ({ route, status, caller, path, remoteAddress, requestId, reply }) => {
       if (route === null || status >= 400 || caller.kind === 'anonymous') return;
       const { operationId } = route;
       const minted = operationId === 'createUserToken';
@@ -66,7 +70,7 @@ export function startReadAudit(db: Db, onError: (error: unknown) => void = () =>
       const { subjectId, projectId } = scopeOf(caller);
       const key = `${caller.kind} ${actorId(caller)} ${operationId} ${path} ${subjectId ?? ''} ${remoteAddress}`;
       const entryOf = (): BatchEntry => ({
-        ...actorOf(caller, remoteAddress),
+        ...actorOf(caller, { remoteAddress, requestId }),
         action: minted
           ? 'token.minted'
           : !reads
@@ -82,13 +86,13 @@ export function startReadAudit(db: Db, onError: (error: unknown) => void = () =>
       });
       batch.count(key, entryOf, READ_WINDOW_MS);
     },
-    watch: (caller, subjectId, remoteAddress) => {
-      const key = `${caller.kind} ${actorId(caller)} ${subjectId} ${remoteAddress}`;
+    watch: (caller, subjectId, from) => {
+      const key = `${caller.kind} ${actorId(caller)} ${subjectId} ${from.remoteAddress}`;
       let viewing = viewings.get(key);
       if (viewing === undefined) {
         const startedMs = performance.now();
         const projectId = scopeOf(caller).projectId ?? projectOf(caller);
-        const entry = { ...actorOf(caller, remoteAddress), targetKind: 'xuser', targetId: subjectId, subjectId, projectId };
+        const entry = { ...actorOf(caller, from), targetKind: 'xuser', targetId: subjectId, subjectId, projectId };
         viewing = { sockets: 0, startedMs, endedMs: startedMs, entry };
         viewings.set(key, viewing);
         batch.add({ ...entry, action: 'live.started', detail: {} }, startedMs);
@@ -101,7 +105,7 @@ export function startReadAudit(db: Db, onError: (error: unknown) => void = () =>
         own.endedMs = performance.now();
       };
     },
-    signInRefused: (account, remoteAddress) => {
+    signInRefused: (account, { remoteAddress, requestId }) => {
       const entryOf = (): BatchEntry => ({
         orgId: account?.orgId ?? null,
         actorKind: 'system',
@@ -112,6 +116,7 @@ export function startReadAudit(db: Db, onError: (error: unknown) => void = () =>
         subjectId: null,
         projectId: null,
         ip: inetOf(remoteAddress),
+        requestId,
         detail: {},
       });
       batch.count(`sign-in ${account?.operatorId ?? ''} ${remoteAddress}`, entryOf, SIGN_IN_WINDOW_MS);
@@ -129,6 +134,9 @@ export function startReadAudit(db: Db, onError: (error: unknown) => void = () =>
   };
 }
 
-function actorOf(caller: Known, remoteAddress: string): Pick<BatchEntry, 'orgId' | 'actorKind' | 'actorId' | 'ip'> {
-  return { orgId: caller.orgId, actorKind: caller.kind, actorId: actorId(caller), ip: inetOf(remoteAddress) };
+function actorOf(
+  caller: Known,
+  { remoteAddress, requestId }: From,
+): Pick<BatchEntry, 'orgId' | 'actorKind' | 'actorId' | 'ip' | 'requestId'> {
+  return { orgId: caller.orgId, actorKind: caller.kind, actorId: actorId(caller), ip: inetOf(remoteAddress), requestId };
 }

@@ -82,7 +82,7 @@ export function sessionRoutes(deps: SessionDeps): readonly Route[] {
         const { token, member, orgId } = await signIn(db, email, password, {
           ip: request.remoteAddress,
           userAgent: request.header('user-agent'),
-          refused: (account) => signInRefused?.(account, request.remoteAddress),
+          refused: (account) => signInRefused?.(account, request),
         });
         const actor = { ...request, caller: { kind: 'operator', operatorId: member.id, orgId, role: 'viewer' } as const };
         await audit(db, actor, { action: 'session.created', targetKind: 'operator', targetId: member.id });

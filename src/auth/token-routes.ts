@@ -22,7 +22,11 @@ const TokenRequest = exactly({ external_id: ExternalId, project_key: ProjectKey 
 export const TokenResponse = exactly({
   xuser_token: Type.String({ description: 'The user token: a JWT signed with RS256.' }),
   xuser_id: Uuid,
-  expires_in: Type.Integer({ const: TOKEN_SEC, description: 'Lifetime in seconds.' }),
+  expires_in: Type.Integer({
+    minimum: 1,
+    maximum: TOKEN_SEC,
+    description: 'Lifetime in seconds: an hour, or less when the key ends before.',
+  }),
 });
 
 export function tokenRoutes(deps: Readonly<{ db: Db; auth: Auth }>): readonly Route[] {
@@ -50,8 +54,9 @@ export function tokenRoutes(deps: Readonly<{ db: Db; auth: Auth }>): readonly Ro
         const { xuser } = await resolveXuser(db, project.orgId, project.id, externalId);
         if (xuser.disabled) throw new PipelineError('conflict', 'The user is disabled.');
         noteSubject(caller, xuser.xuser_id, project.id);
-        const token = await auth.mint({ subjectId: xuser.xuser_id, orgId: project.orgId, projectId: project.id, sdkKeyId });
-        return { status: 200, json: { xuser_token: token, xuser_id: xuser.xuser_id, expires_in: TOKEN_SEC } };
+        const subject = { subjectId: xuser.xuser_id, orgId: project.orgId, projectId: project.id, sdkKeyId };
+        const { token, lifetimeSec } = await auth.mint(subject, caller);
+        return { status: 200, json: { xuser_token: token, xuser_id: xuser.xuser_id, expires_in: lifetimeSec } };
       },
     },
     {

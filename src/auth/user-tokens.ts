@@ -1,4 +1,4 @@
-/** User tokens: minted and verified. RS256 only; one hour; one user. */
+/** User tokens: minted and verified. RS256 only; one hour, or until the key that asked for it ends; one user. */
 import { randomUUID } from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
 import type { JWTHeaderParameters } from 'jose';
@@ -25,19 +25,25 @@ export type TokenClaims = Readonly<{
 }>;
 export type TokenSubject = Readonly<{ subjectId: string; orgId: string; projectId: string; sdkKeyId?: string | null }>;
 
-export async function mintUserToken(keys: SigningKeys, issuer: string, subject: TokenSubject): Promise<string> {
+export type UserToken = Readonly<{ token: string; lifetimeSec: number }>;
+
+/** @param endsMs when the key that asks for it ends: the token ends no later  @throws PipelineError credential_invalid: within the second */
+export async function mintUserToken(keys: SigningKeys, issuer: string, subject: TokenSubject, endsMs = Infinity): Promise<UserToken> {
   const { kid, key } = await keys.signer();
   const now = Math.floor(Date.now() / 1000);
+  const lifetimeSec = Math.min(TOKEN_SEC, Math.floor(endsMs / 1000) - now);
+  if (lifetimeSec < 1) throw new PipelineError('credential_invalid', 'The key ends within a second: it mints no more tokens.');
   const sdk = (subject.sdkKeyId ?? null) === null ? {} : { sdk: subject.sdkKeyId };
-  return await new SignJWT({ org: subject.orgId, proj: subject.projectId, ...sdk })
+  const token = await new SignJWT({ org: subject.orgId, proj: subject.projectId, ...sdk })
     .setProtectedHeader({ alg: 'RS256', kid, typ: 'JWT' })
     .setIssuer(issuer)
     .setAudience(AUDIENCE)
     .setSubject(subject.subjectId)
     .setIssuedAt(now)
-    .setExpirationTime(now + TOKEN_SEC)
+    .setExpirationTime(now + lifetimeSec)
     .setJti(randomUUID())
     .sign(key);
+  return { token, lifetimeSec };
 }
 
 /** Verifies signature and claims (RFC 8725). What jose lets pass and we do not: a header without kid or with further members, an audience

@@ -2,20 +2,21 @@
 import type { Pool } from 'pg';
 import { auditChain, findHead } from '../auth/audit-chain.ts';
 import type { AuditChain } from '../auth/audit-chain.ts';
-import type { Command } from './command.ts';
+import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
 import { formatTable } from './table.ts';
 
-type Chain = AuditChain & Readonly<{ organization: string }>;
+type Chain = AuditChain & Readonly<{ organization: string; name: string }>;
 
 export const auditLog: Command = {
   name: 'audit',
   summary: 'Verify the audit log, and print the heads that show whether its end is missing.',
   positionals: 'head | verify',
-  description: `head      the newest hash of every chain: one per organization, and one of the installation. Keep them on another machine
-verify    reads every chain again. Finds entries that were changed, moved or taken out of the middle; with a --head that was kept also
-          entries that were taken off the end. Exit code 1 when anything is not as it was`,
+  description: `The audit log is one chain of entries per organization, and one of the installation. The head of a chain is the hash of its newest entry.
+head      prints the head of every chain. Keep them on another machine, every day
+verify    reads every chain. Finds entries that were changed, moved or taken out of the middle. Entries that were deleted from the end leave
+          a shorter chain without a fault: give --head with a head that was kept, and it is looked for. Exit code 1 when something is wrong`,
   options: { head: { type: 'string', value: 'HASH', multiple: true, doc: 'verify: a head that was kept. May be given several times.' } },
   examples: ['biosignal audit head --json', 'biosignal audit verify --head 5f3a…'],
   run: ({ console, options, positionals, json }) =>
@@ -26,27 +27,47 @@ verify    reads every chain again. Finds entries that were changed, moved or tak
       const bad = heads.find((head) => !/^[0-9a-f]{64}$/.test(head));
       if (bad !== undefined) throw new UsageError(`--head must be 64 hexadecimal digits, not '${bad}'`);
       const chains = await readChains(pool);
+      if (verb === 'head') {
+        const rows = chains.map(({ name, entries, head }) => ({ chain: name, entries, head: head ?? 'empty' }));
+        if (json) console.out(JSON.stringify(chains, null, 2));
+        else for (const line of formatTable(rows)) console.out(line);
+        return EXIT_OK;
+      }
       const missing: string[] = [];
       for (const head of heads) if (!(await findHead(pool, head))) missing.push(head);
-      const broken = chains.filter((chain) => chain.broken_at !== null);
-      if (json)
-        console.out(JSON.stringify(verb === 'head' ? chains : { ok: broken.length + missing.length === 0, chains, missing }, null, 2));
-      else for (const line of formatTable(chains.map((chain) => ({ ...chain })))) console.out(line);
-      if (verb === 'head') return EXIT_OK;
-      for (const { organization, broken_at: at } of broken)
-        console.err(`biosignal audit: ${organization}: entry ${at} is not as it was written`);
-      for (const head of missing)
-        console.err(`biosignal audit: no chain has an entry with the head ${head}: entries are missing from an end`);
-      return broken.length + missing.length === 0 ? EXIT_OK : EXIT_FAILED;
+      const ok = missing.length === 0 && chains.every((chain) => chain.broken_at === null);
+      if (json) console.out(JSON.stringify({ ok, chains, missing }, null, 2));
+      else tell(console, chains, heads, missing);
+      return ok ? EXIT_OK : EXIT_FAILED;
     }),
 };
 
+/** The verdict in words: what is whole on standard output, what is not on standard error. */
+function tell(console: Console, chains: readonly Chain[], heads: readonly string[], missing: readonly string[]): void {
+  let entryCount = 0;
+  for (const { name, entries, head, broken_at: at } of chains) {
+    entryCount += entries;
+    if (at !== null) console.err(`${name}: broken at entry ${at} of ${entries}: it was changed, or the one before it is missing`);
+    else if (head !== null) console.out(`${name}: ${entries} entries, head ${head}`);
+  }
+  for (const head of missing) console.err(`the head ${head} is in no chain: the end of a chain was deleted`);
+  if (missing.length > 0 || chains.some((chain) => chain.broken_at !== null)) return;
+  const kept = heads.length === 0 ? '' : `, and every head that was given is in a chain`;
+  console.out(`ok: ${entryCount} entries in ${chains.length} chains, as they were written${kept}`);
+  console.out(
+    "Keep the heads on another machine ('biosignal audit head --json'): only 'verify --head' shows that newer entries were deleted.",
+  );
+}
+
 async function readChains(pool: Pool): Promise<readonly Chain[]> {
   // An organization that was deleted leaves its chain.
-  const { rows } = await pool.query<{ id: string | null }>(
-    `select id from organization union select organization_id from audit_log union select null order by 1 nulls first`,
+  const { rows } = await pool.query<{ id: string | null; name: string | null }>(
+    `select id, name from (select id from organization union select organization_id from audit_log union select null) chains
+       left join organization using (id) order by id nulls first`,
   );
   const chains: Chain[] = [];
-  for (const { id } of rows) chains.push({ organization: id ?? 'installation', ...(await auditChain(pool, id)) });
+  for (const { id, name } of rows) {
+    chains.push({ organization: id ?? 'installation', name: name ?? id ?? 'installation', ...(await auditChain(pool, id)) });
+  }
   return chains;
 }

@@ -23,7 +23,7 @@ export const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./operators.ts')).operator,
   },
   secret: {
-    summary: 'Check BIO_SECRET, seal everything anew under another value, or give up a lost one.',
+    summary: 'Check BIO_SECRET, re-encrypt everything under a new value, or give up a lost one.',
     load: async () => (await import('./secret.ts')).secret,
   },
   'signing-key': {

@@ -52,7 +52,7 @@ export const doctor: Command = {
     if (config !== null) {
       findings.push(...exposure(config), ...noSecret(config), await disk(config));
       if (!options.flag('no-database')) findings.push(...(await databaseFindings(console, config)));
-      findings.push(await service(config));
+      findings.push(...(await service(config)));
     }
     if (json) console.out(JSON.stringify(findings, null, 2));
     else {
@@ -108,7 +108,7 @@ function exposure(config: Config): Finding[] {
 /** Which value there is, and whether it is the right one, the database says. */
 function noSecret(config: Config): Finding[] {
   if (config.secret !== '') return [];
-  const found = 'no BIO_SECRET: journals and signing keys are sealed with a secret that the database holds';
+  const found = 'no BIO_SECRET: journals and signing keys are encrypted with a secret that is stored in the database itself';
   try {
     needSecret(config);
   } catch (error) {
@@ -253,7 +253,7 @@ async function secretFindings(database: Database, config: Config): Promise<Findi
   const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('service_secret') is not null as there`);
   if (has[0]?.there !== true) return [];
   const { state, sentence } = await inspectSecret(database, config);
-  if (state !== 'lost') return config.secret === '' ? [] : [{ check: 'secret', state: 'ok', found: `BIO_SECRET ${sentence}` }];
+  if (state !== 'lost') return config.secret === '' ? [] : [{ check: 'secret', state: 'ok', found: sentence }];
   const [found = '', ...advice] = sentence.split(/(?<=\.) /);
   return [{ check: 'secret', state: 'fault', found, advice: advice.join(' ') }];
 }
@@ -350,24 +350,27 @@ async function setAside(database: Database): Promise<Finding[]> {
   ];
 }
 
-async function service(config: Config): Promise<Finding> {
+/** What the running service says: its settings may be others than those of this command. */
+async function service(config: Config): Promise<Finding[]> {
   const scheme = config.tlsCert === '' ? 'http' : 'https';
   const base = `${scheme}://127.0.0.1:${config.port}`;
+  let response;
   try {
-    const response = await fetch(`${base}/readyz`, { signal: AbortSignal.timeout(3000) });
-    const { status } = (await response.json().catch(() => ({}))) as { status?: string };
-    if (status === 'standby') return { check: 'service', state: 'ok', found: `${base} waits to take over from another instance` };
-    const state = response.ok ? 'ok' : 'warning';
-    return { check: 'service', state, found: `${base} answers ${response.status} to /readyz` };
+    response = await fetch(`${base}/readyz`, { signal: AbortSignal.timeout(3000) });
   } catch {
-    return {
-      check: 'service',
-      state: 'warning',
-      found: `nothing listens on ${base}`,
-      advice: 'the service is not running, or listens on another port (PORT)',
-    };
+    const advice = 'the service is not running, or listens on another port (PORT)';
+    return [{ check: 'service', state: 'warning', found: `nothing listens on ${base}`, advice }];
   }
+  const { status, parts = [] } = (await response.json().catch(() => ({}))) as Readiness;
+  const failing = parts.filter(({ name, ok }) => !ok && !(status === 'standby' && name === 'packet_log'));
+  const faults = failing.map(({ name, detail }): Finding => ({ check: 'service', state: 'fault', found: `${name}: ${detail}` }));
+  if (status === 'standby')
+    return [{ check: 'service', state: 'ok', found: `${base} waits to take over from another instance` }, ...faults];
+  const state = response.ok ? 'ok' : 'warning';
+  return [{ check: 'service', state, found: `${base} answers ${response.status} to /readyz` }, ...faults];
 }
+
+type Readiness = Readonly<{ status?: string; parts?: readonly Readonly<{ name: string; ok: boolean; detail: string }>[] }>;
 
 async function health(console: Console): Promise<number> {
   const config = readConfig(console.env);

@@ -1,10 +1,12 @@
 /** `biosignal operator`: people who may sign in to the dashboard. Speaks to the database, so it also makes the first one. */
 import { randomBytes } from 'node:crypto';
+import type { Pool } from 'pg';
 import { createMember, listMembers, memberRoles, PASSWORD_MIN, setPassword, updateMember } from '../auth/operators.ts';
 import type { Member } from '../auth/operators.ts';
 import type { Db } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
 import { PipelineError } from '../errors.ts';
+import { transaction } from '../storage/transaction.ts';
 import { commandLine } from './acts.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
@@ -33,65 +35,77 @@ and disable end the account's sessions. Roles: owner and admin may do everything
       if (verb === undefined) throw new UsageError(`say one of ${verbs.join(', ')}`);
       const orgId = await findOrganization(pool, options.text('org'));
       if (verb === 'list') {
-        const rows = (await listMembers(pool, orgId)).map((member) => ({ ...member, disabled: member.disabled ? 'yes' : '' }));
-        if (json) console.out(JSON.stringify(rows, null, 2));
+        const members = await listMembers(pool, orgId);
+        const rows = members.map(({ email: address, display_name: name, role, last_login_at: last, disabled }) => ({
+          email: address,
+          name,
+          role,
+          state: disabled ? 'disabled' : 'active',
+          last_sign_in: last ?? 'never',
+        }));
+        if (json) console.out(JSON.stringify(members, null, 2));
         else for (const line of formatTable(rows)) console.out(line);
         return EXIT_OK;
       }
       if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError(`${verb} needs an e-mail address`);
       const result =
-        verb === 'create' ? await create(pool, orgId, email, options, console) : await change(pool, orgId, verb, email, options, console);
+        verb === 'create'
+          ? await create(pool, orgId, email, options, console)
+          : await transaction(pool, (client) => change(client, orgId, verb, email, options, console));
       if (json) console.out(JSON.stringify(result, null, 2));
       else for (const [name, value] of Object.entries(result)) console.out(`${name}: ${value}`);
       return EXIT_OK;
     }),
 };
 
-async function create(db: Db, orgId: string, email: string, options: Options, console: Console): Promise<Record<string, string>> {
+async function create(pool: Pool, orgId: string, email: string, options: Options, console: Console): Promise<Record<string, string>> {
   const role = options.oneOf('role', memberRoles);
-  return await addOperator(db, orgId, { email, name: options.text('name'), role }, console);
+  return await addOperator(pool, orgId, { email, name: options.text('name'), role }, console);
 }
 
-/** Makes an account. @returns what to show once; the password only when it was made here. @throws PipelineError conflict */
+/** Makes an account, with its entry in the audit log. @returns what to show once; the password only when it was made here. @throws PipelineError conflict */
 export async function addOperator(
-  db: Db,
+  pool: Pool,
   orgId: string,
   who: Readonly<{ email: string; name: string; role: Member['role'] }>,
   console: Console,
 ): Promise<Record<string, string>> {
   const { password, shown } = choosePassword(console);
   const displayName = who.name === '' ? who.email.split('@', 1)[0]! : who.name;
-  const member = await createMember(db, { orgId, email: who.email, displayName, role: who.role, password });
-  await note(db, console, orgId, 'member.created', member.id, { role: who.role });
+  const member = await transaction(pool, async (client) => {
+    const made = await createMember(client, { orgId, email: who.email, displayName, role: who.role, password });
+    await note(client, console, orgId, 'member.created', made.id, { role: who.role });
+    return made;
+  });
   return { id: member.id, email: member.email, role: member.role, ...shown };
 }
 
 async function change(
-  db: Db,
+  client: Db,
   orgId: string,
   verb: Exclude<(typeof verbs)[number], 'create' | 'list'>,
   email: string,
   options: Options,
   console: Console,
 ): Promise<Record<string, string>> {
-  const member = (await listMembers(db, orgId)).find((one) => one.email.toLowerCase() === email.toLowerCase());
+  const member = (await listMembers(client, orgId)).find((one) => one.email.toLowerCase() === email.toLowerCase());
   if (member === undefined) throw new PipelineError('not_found', `no operator '${email}'`);
   switch (verb) {
     case 'password': {
       const { password, shown } = choosePassword(console);
-      await setPassword(db, orgId, member.id, password);
-      await note(db, console, orgId, 'member.password_set', member.id);
+      await setPassword(client, orgId, member.id, password);
+      await note(client, console, orgId, 'member.password_set', member.id);
       return { id: member.id, email: member.email, ...shown };
     }
     case 'role': {
-      const { role } = await updateMember(db, orgId, member.id, { role: options.oneOf('role', memberRoles) });
-      await note(db, console, orgId, 'member.updated', member.id, { role });
+      const { role } = await updateMember(client, orgId, member.id, { role: options.oneOf('role', memberRoles) });
+      await note(client, console, orgId, 'member.updated', member.id, { role });
       return { id: member.id, email: member.email, role };
     }
     case 'disable':
     case 'enable': {
-      const { disabled } = await updateMember(db, orgId, member.id, { disabled: verb === 'disable' });
-      await note(db, console, orgId, 'member.updated', member.id, { disabled });
+      const { disabled } = await updateMember(client, orgId, member.id, { disabled: verb === 'disable' });
+      await note(client, console, orgId, 'member.updated', member.id, { disabled });
       return { id: member.id, email: member.email, disabled: disabled ? 'yes' : 'no' };
     }
     default: {

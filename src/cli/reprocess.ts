@@ -1,5 +1,6 @@
 /** `biosignal reprocess`: computes beats and values again from stored samples, with the methods of this release. */
 import { availableParallelism } from 'node:os';
+import type { Db } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
 import { FeaturePool } from '../dsp/feature-pool.ts';
 import type { FeatureOutput } from '../dsp/feature-rows.ts';
@@ -69,8 +70,7 @@ last minute of a stream that still flows is left to it.`,
     if (sinceNs !== null && untilNs !== null && untilNs <= sinceNs) throw new UsageError('--until must lie after --since');
     return await withDatabase(console, async (database) => {
       const work = await findWork(database, where, sinceNs, untilNs, options.flag('ended'));
-      const detail = { streams: work.length, methods: options.list('method') };
-      await audit(database.pool, commandLine(console, null), { action: 'values.recomputed', targetKind: 'stream', targetId: '', detail });
+      await note(database.pool, console, work, options.list('method'));
       const startedMs = performance.now();
       const tally = await computeAll(database, work, methods, workerCount, console);
       const seconds = (performance.now() - startedMs) / 1000;
@@ -93,6 +93,20 @@ last minute of a stream that still flows is left to it.`,
     });
   },
 };
+
+/** An entry for every organization, which names the person when it is about one. */
+async function note(db: Db, console: Console, work: readonly Work[], methods: readonly string[]): Promise<void> {
+  const { rows } = await db.query<{ org: string; streams: number; people: string[] }>(
+    `select organization_id as org, count(*)::int as streams, array_agg(distinct xuser_id) as people
+     from stream where id = any($1) group by organization_id`,
+    [work.map(({ id }) => id)],
+  );
+  for (const { org, streams, people } of rows) {
+    const about = people.length === 1 ? { subjectId: people[0]! } : {};
+    const entry = { action: 'values.recomputed', targetKind: 'stream', targetId: '', detail: { streams, methods }, ...about };
+    await audit(db, commandLine(console, org), entry);
+  }
+}
 
 const known = [...Object.values(beatMethods), ...featureMethods];
 

@@ -1,10 +1,12 @@
 /** `biosignal secret`: which BIO_SECRET the database is used with, and how it gets another one. */
+import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { audit } from '../auth/audit.ts';
 import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { inspectSecret, reseal } from '../records/secret-change.ts';
-import type { Resealed } from '../records/secret-change.ts';
+import type { Database } from '../storage/database.ts';
+import { Ownership } from '../storage/ownership.ts';
 import { noteSecret } from '../storage/service-secret.ts';
 import { transaction } from '../storage/transaction.ts';
 import { commandLine } from './acts.ts';
@@ -14,16 +16,21 @@ import { withDatabase } from './open-database.ts';
 
 /** A service renews its row every second; this long after the last time it counts as running, s. */
 const RUNNING_SEC = 15;
+/** How long another owner that comes at the same moment is waited for, ms. */
+const CLAIM_MS = 1000;
+/** What a service that waits meanwhile says whom it waits for. */
+const INSTANCE = 'biosignal secret rotate';
 
 export const secret: Command = {
   name: 'secret',
-  summary: 'Check BIO_SECRET, seal everything anew under another value, or give up a lost one.',
+  summary: 'Check BIO_SECRET, re-encrypt everything under a new value, or give up a lost one.',
   positionals: 'check|rotate|adopt',
-  description: `check   says whether BIO_SECRET is the one that the database was used with.
-rotate  seals journals and the keys that sign user tokens anew with BIO_SECRET; BIO_SECRET_PREVIOUS is the value of before. Not while the
-        service runs, which does the same when it starts with both. Afterwards BIO_SECRET_PREVIOUS is needed no longer, except for backups of before.
-adopt   notes BIO_SECRET although the value of before is lost: journals that it sealed stay closed for good.`,
-  options: { yes: { type: 'boolean', doc: 'With adopt: do it. Without, the command only says what it would give up.' } },
+  description: `check   says whether BIO_SECRET is the value that this database was last used with. Exit code 1 when it is not.
+rotate  re-encrypts journals and the keys that sign user tokens with BIO_SECRET; BIO_SECRET_PREVIOUS holds the old value. Stop the service
+        first, or start it with both values instead: it then does the same while it runs. Afterwards remove BIO_SECRET_PREVIOUS, and keep
+        the old value for as long as you keep older backups.
+adopt   accepts BIO_SECRET although the old value is lost. Journals encrypted with the lost value can never be read again.`,
+  options: { yes: { type: 'boolean', doc: 'adopt: do it. Without --yes the command only says what would be lost.' } },
   examples: ['biosignal secret check', 'biosignal secret rotate'],
   run: async ({ console, options, positionals, json }) => {
     const [what = 'check'] = positionals;
@@ -38,10 +45,13 @@ adopt   notes BIO_SECRET although the value of before is lost: journals that it 
       if (config.secret === '') throw new UsageError('BIO_SECRET is not set');
       if (what === 'adopt') {
         if (state.state === 'lost' && options.flag('yes')) {
-          await transaction(database.pool, async (client) => {
-            await noteSecret(client, config.secret);
-            await audit(client, commandLine(console, null), { action: 'secret.adopted', targetKind: 'secret', targetId: 'BIO_SECRET' });
-          });
+          await alone(database, (hold) =>
+            transaction(database.pool, async (client) => {
+              await hold(client);
+              await noteSecret(client, config.secret);
+              await audit(client, commandLine(console, null), { action: 'secret.adopted', targetKind: 'secret', targetId: 'BIO_SECRET' });
+            }),
+          );
         }
         console.out(adoptWords(state.state === 'lost', options.flag('yes')));
         return EXIT_OK;
@@ -50,19 +60,42 @@ adopt   notes BIO_SECRET although the value of before is lost: journals that it 
         console.err(`biosignal: ${state.sentence}`);
         return EXIT_FAILED;
       }
-      await refuseRunning(database.pool);
       const entry = { action: 'secret.rotated', targetKind: 'secret', targetId: 'BIO_SECRET' };
-      const onNoted = (client: PoolClient, detail: Resealed): Promise<void> =>
-        audit(client, commandLine(console, null), { ...entry, detail });
-      const done = (await reseal(database, config, { onNoted }))!;
+      const done = await alone(database, (hold) =>
+        reseal(database, config, {
+          goesOn: () => !console.signal.aborted,
+          onNoted: async (client, detail) => {
+            await hold(client);
+            await audit(client, commandLine(console, null), { ...entry, detail });
+          },
+        }),
+      );
+      if (done === null) throw new PipelineError('conflict', 'Interrupted: run it again, it goes on where it was.');
       if (json) console.out(JSON.stringify(done, null, 2));
-      else console.out(`sealed anew: ${done.entries} journal entries, ${done.keys} signing keys; ${done.unopened} entries do not open`);
+      else
+        console.out(
+          `re-encrypted ${done.entries} journal entries and ${done.keys} signing keys; ${done.unopened} entries could not be opened`,
+        );
       return done.unopened === 0 ? EXIT_OK : EXIT_FAILED;
     });
   },
 };
 
-/** A service goes on sealing with the value that it was started with. @throws PipelineError conflict */
+/** Works while no service runs, and keeps one that is started meanwhile waiting, as for another instance: it would go on with the secret that it
+ *  was started with.
+ *  @param work is given what to call in its last transaction: it fails there when a service has taken over after all
+ *  @throws PipelineError conflict when a service runs */
+async function alone<T>(database: Database, work: (hold: (client: PoolClient) => Promise<unknown>) => Promise<T>): Promise<T> {
+  await refuseRunning(database.pool);
+  const ownership = await Ownership.claim(database, { instance: { id: randomUUID(), name: INSTANCE }, waitMs: CLAIM_MS });
+  try {
+    return await work((client) => client.query('select hold_log($1)', [ownership.epoch.toString()]));
+  } finally {
+    await ownership.release();
+  }
+}
+
+/** @throws PipelineError conflict */
 async function refuseRunning(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ name: string }>(
     `select owner_name as name from packet_log_checkpoint where owner is not null and renewed_at > clock_timestamp() - make_interval(secs => $1)`,
@@ -72,14 +105,14 @@ async function refuseRunning(pool: Pool): Promise<void> {
   if (owner === undefined) return;
   throw new PipelineError(
     'conflict',
-    `The service is running (${owner.name}) and would go on sealing with the secret that it was started with. Stop it first, or start it ` +
-      `again with BIO_SECRET and BIO_SECRET_PREVIOUS, which does the same. One that was killed counts as running for ${RUNNING_SEC} s.`,
+    `The service is running (${owner.name}) and goes on with the secret that it was started with. Stop it first; to rotate, you can also ` +
+      `start it again with BIO_SECRET and BIO_SECRET_PREVIOUS. After a kill it counts as running for ${RUNNING_SEC} s.`,
   );
 }
 
 function adoptWords(lost: boolean, yes: boolean): string {
-  if (!lost) return 'nothing to give up: the secret of before is known';
+  if (!lost) return 'Nothing to give up: BIO_SECRET, or BIO_SECRET_PREVIOUS, opens what is there.';
   return yes
-    ? 'noted: entries that the lost secret sealed stay closed'
-    : 'would give up every journal entry that the lost secret sealed; add --yes to do it';
+    ? 'BIO_SECRET is accepted. Journal entries encrypted with the lost value stay unreadable.'
+    : 'This would make every journal entry that was encrypted with the lost value unreadable for good. Add --yes to do it.';
 }

@@ -82,7 +82,12 @@ function idOf(text: string): string {
 }
 
 async function list(pool: Pool, console: Console, json: boolean, limit: number): Promise<number> {
-  const { rows } = await pool.query<Row>(`select ${columns} from ${source} order by a.id desc limit $1`, [limit]);
+  const { rows: found } = await pool.query<Row & { org: string | null }>(
+    `select ${columns}, a.organization_id as org from ${source} order by a.id desc limit $1`,
+    [limit],
+  );
+  await note(pool, console, 'set_aside.listed', found); // with the names of people
+  const rows = found.map(({ org: _org, ...row }) => row);
   if (json) console.out(JSON.stringify(rows, null, 2));
   else if (rows.length === 0) console.out('nothing is set aside');
   else for (const line of formatTable(rows)) console.out(line);
@@ -97,17 +102,12 @@ async function show(pool: Pool, console: Console, json: boolean, id: string, fil
   const [row] = rows;
   if (row === undefined) throw new PipelineError('not_found', `nothing with the id ${id} is set aside`);
   const { data, content, org, subject, ...head } = row;
-  if (file !== '') {
-    if (data === null) throw new PipelineError('not_found', `${id} is a row: it has no bytes, see its content`);
-    const entry = {
-      action: 'set_aside.exported',
-      targetKind: 'set_aside',
-      targetId: id,
-      ...(subject === null ? {} : { subjectId: subject }),
-    };
-    await audit(pool, commandLine(console, org), entry);
-    await writeFile(file, data, { mode: 0o600 });
-  }
+  if (file !== '' && data === null) throw new PipelineError('not_found', `${id} is a row: it has no bytes, see its content`);
+  // What is shown is health data, too.
+  const action = file === '' ? 'set_aside.read' : 'set_aside.exported';
+  const entry = { action, targetKind: 'set_aside', targetId: id, ...(subject === null ? {} : { subjectId: subject }) };
+  await audit(pool, commandLine(console, org), entry);
+  if (file !== '') await writeFile(file, data!, { mode: 0o600 });
   if (json) console.out(JSON.stringify({ ...head, content, data_base64: data?.toString('base64') ?? null }, null, 2));
   else {
     for (const [name, value] of Object.entries(head)) console.out(`${name}: ${value}`);
@@ -130,6 +130,7 @@ async function replay(pool: Pool, console: Console, json: boolean, ids: readonly
     return marked.rows;
   });
   if (json) console.out(JSON.stringify({ replay: rows.map(({ id }) => id) }, null, 2));
+  else if (rows.length === 0) console.out('nothing that can be stored again is set aside');
   else console.out(`${rows.length} will be stored when the service starts the next time`);
   return EXIT_OK;
 }
@@ -149,6 +150,7 @@ async function drop(pool: Pool, console: Console, json: boolean, ids: readonly s
     return found.rows;
   });
   if (json) console.out(JSON.stringify({ dropped: yes, ids: rows.map(({ id }) => id) }, null, 2));
+  else if (rows.length === 0) console.out('nothing is set aside');
   else console.out(yes ? `${rows.length} deleted` : `would delete ${rows.length}; add --yes to do it`);
   return EXIT_OK;
 }
@@ -156,7 +158,7 @@ async function drop(pool: Pool, console: Console, json: boolean, ids: readonly s
 type Found = Readonly<{ id: string; org: string | null }>;
 
 /** An entry for every organization; for those without, whose owner is not known, one of the installation. */
-async function note(db: Db, console: Console, action: string, rows: readonly Found[]): Promise<void> {
+async function note(db: Db, console: Console, action: string, rows: readonly Pick<Found, 'org'>[]): Promise<void> {
   for (const org of new Set(rows.map((row) => row.org))) {
     const count = rows.filter((row) => row.org === org).length;
     await audit(db, commandLine(console, org), { action, targetKind: 'set_aside', targetId: '', detail: { count } });

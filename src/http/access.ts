@@ -1,7 +1,14 @@
 /** Decides whether a kind of caller may use a route: the access table of the API, in one function. */
 import { PipelineError } from '../errors.ts';
 import { operatorRoles } from './route.ts';
-import type { Access, Caller } from './route.ts';
+import type { Access, Caller, OperatorRole } from './route.ts';
+
+/** As members know them: which roles act as an operator of at least this role. */
+const rolesOf = {
+  viewer: 'viewer, analyst, clinician, admin or owner',
+  editor: 'clinician, admin or owner',
+  admin: 'admin or owner',
+} as const satisfies Record<OperatorRole, string>;
 
 /** Passes or throws: a kind that is not listed is 401, a key without the scope or an operator below the role is 403.
  *  Whose record it is, is the handler's question (404). */
@@ -19,7 +26,7 @@ export function checkAccess(access: Access, caller: Caller, method: string): voi
     case 'operator':
       if (access.operator === undefined) throw new PipelineError('credential_kind', 'An operator session is not accepted here.');
       if (operatorRoles.indexOf(caller.role) < operatorRoles.indexOf(access.operator)) {
-        throw new PipelineError('scope_missing', `The role is ${caller.role}; needed is ${access.operator}.`);
+        throw new PipelineError('scope_missing', `Your account may not do this: it needs the role ${rolesOf[access.operator]}.`);
       }
       return;
     default: {
@@ -46,6 +53,6 @@ function checkScope(access: Access, caller: Caller & { kind: 'key' }, method: st
   }
   if (needed === undefined) throw new PipelineError('credential_kind', 'An organization key is not accepted here; use a user token.');
   if (!caller.scopes.includes(needed)) {
-    throw new PipelineError('scope_missing', `The key has the scopes ${caller.scopes.join(', ')}; needed is ${needed}.`);
+    throw new PipelineError('scope_missing', `This needs the scope ${needed}; the key has ${caller.scopes.join(', ')}.`);
   }
 }

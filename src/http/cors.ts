@@ -33,7 +33,10 @@ export function corsHeaders(origin: string, caller: Caller): Readonly<Record<str
 export function needOwnPage(caller: Caller, method: string, headers: Headers): void {
   if (caller.kind !== 'operator' || method === 'GET' || method === 'HEAD') return;
   if (isOwnPage((name) => headers.get(name) ?? '')) return;
-  throw new PipelineError('origin_forbidden', "An operator session changes things from the service's own pages only: send Origin.");
+  throw new PipelineError(
+    'origin_forbidden',
+    "A dashboard session can change things from the service's own pages only. Programs use a key.",
+  );
 }
 
 /** Does a request say that it comes from a page of the service: by Origin, or where that is left out, by Sec-Fetch-Site? */
@@ -45,13 +48,15 @@ export function isOwnPage(header: (lowerCaseName: string) => string): boolean {
 /** @throws PipelineError origin_forbidden */
 export async function checkOrigin(origin: string, caller: Caller, headers: Headers, allowed: OriginAllowed): Promise<void> {
   if (caller.kind === 'key' && !(await allowed(caller, origin))) {
-    throw new PipelineError(
-      'origin_forbidden',
-      `The origin ${origin.slice(0, 200)} is not registered (ALLOWED_ORIGINS or the project's list).`,
-    );
+    const from = origin.slice(0, 200);
+    const direct = headers.has('project-key') || headers.has('xuser-id');
+    const detail = direct
+      ? `Direct mode is not allowed from ${from}: register this origin in the settings of the project, or in ALLOWED_ORIGINS.`
+      : `An organization key was sent from a web page (Origin: ${from}). Pages use user tokens, which your backend mints; programs send no Origin.`;
+    throw new PipelineError('origin_forbidden', detail);
   }
   if (caller.kind === 'operator' && !sameHost(origin, headers.get('host') ?? '')) {
-    throw new PipelineError('origin_forbidden', 'An operator session is accepted from the service itself only.');
+    throw new PipelineError('origin_forbidden', "A dashboard session is accepted from the service's own pages only.");
   }
 }
 

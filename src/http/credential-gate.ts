@@ -5,7 +5,8 @@
  *  - by credential: one that goes on failing is answered 429 without being looked up;
  *  - by address: above the limit its unverified credentials are looked up IN_TURN_MAX at a time, and wrong ones are answered 429. */
 import { createHash } from 'node:crypto';
-import { PipelineError } from '../errors.ts';
+import { errorTable, PipelineError } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { Authenticate, AuthRequest, Caller } from './route.ts';
 
@@ -25,6 +26,8 @@ export type GateOptions = Readonly<{
   isVerified?: (request: AuthRequest) => boolean;
   /** Failures that one address may make per second, and ADDRESS_BURST_SEC times as many at once. Default 5. */
   authFailuresPerSec?: number;
+  /** Told of every credential that is refused, or not looked up because it, or its address, was refused too often (rate_limited). */
+  onRefused?: ((code: ErrorCode, address: string) => void) | undefined;
 }>;
 
 type Turn = { running: number; readonly waiting: (() => void)[] };
@@ -49,15 +52,19 @@ export class CredentialGate {
     if (this.#options.isVerified?.(request) === true) return this.#ask(request, address, null);
     const credential = digestOf(request);
     const nowMs = performance.now();
-    if (this.#byCredential.exhausted(credential, nowMs))
+    if (this.#byCredential.exhausted(credential, nowMs)) {
+      this.#options.onRefused?.('rate_limited', address);
       throw tooMany('This credential was refused too often; wait before it is sent again.');
+    }
     if (this.#byAddress.exhausted(address, nowMs)) return this.#inTurn(address, () => this.#ask(request, address, credential));
     return this.#ask(request, address, credential);
   }
 
   /** Counts a failure. @returns what to answer: the error, or rate_limited when the address has had too many */
   refusal(error: unknown, address: string, credential: string | null = null): unknown {
-    if (!(error instanceof PipelineError) || error.code !== 'credential_invalid') return error;
+    if (!(error instanceof PipelineError)) return error;
+    if (errorTable[error.code].status === 401) this.#options.onRefused?.(error.code, address);
+    if (error.code !== 'credential_invalid') return error;
     const nowMs = performance.now();
     if (credential !== null) this.#byCredential.take(credential, nowMs);
     return this.#byAddress.take(address, nowMs).allowed ? error : tooMany('Too many failed credentials from this address.');
@@ -81,7 +88,10 @@ export class CredentialGate {
     const { waiting } = turn;
     if (turn.running < IN_TURN_MAX) turn.running++;
     else if (waiting.length < WAITING_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
-    else throw tooMany('Too many failed credentials from this address.');
+    else {
+      this.#options.onRefused?.('rate_limited', address);
+      throw tooMany('Too many failed credentials from this address.');
+    }
     try {
       return await ask();
     } finally {

@@ -10,7 +10,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Send the credential in the header, or in the subprotocol.',
   },
   credential_invalid: {
-    when: 'A typing mistake (keys carry a checksum), a key that was revoked, rotated or has expired, a token of another service or signed with a key that is gone, a user who was erased. Many failures from one address are slowed down.',
+    when: 'A typing mistake (keys carry a checksum), a key that was revoked, rotated or has expired, a token of another service or signed with a key that is gone, a user who was erased. Many failures from one address are slowed down. At sign-in: the address or the password is wrong.',
     act: 'Make a new key (`biosignal key create`), or mint a new token. An open socket hears this within a second of the revocation.',
   },
   credential_kind: {
@@ -18,16 +18,16 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'The endpoint names the kinds that it takes in `/api-docs`. Open a new socket for another credential.',
   },
   token_expired: {
-    when: 'User tokens live for an hour. `bio-provider` says `bio:token:expiring` five minutes before. A socket whose key was replaced (`auth`) closes with this code when the earlier key is revoked: reconnect with the new one.',
+    when: 'User tokens live for an hour. `bio-provider` says `bio:token:expiring` five minutes before.',
     act: 'Have your backend mint a new one (`POST /api/v1/sdk/token`). An open socket can be renewed in band with `{"type":"auth","token":...}`.',
   },
   scope_missing: {
-    when: 'The key is genuine but was made without the scope: `read`, `write`, `ingest` or `admin`; or it would give more than it has itself: a role, a scope, something of the organization from a key of one project.',
-    act: 'Make a key with the scope; scopes of a key do not change. Roles above the own are given by a member who has them, or with `biosignal operator`.',
+    when: 'The key is valid but was made without the scope: `read`, `write`, `ingest` or `admin`; the account of the dashboard has a role that may not do this; or a key would give more than it has itself: a role, a scope, a longer life, something of the organization from a key of one project.',
+    act: '`detail` says what is needed. Make a key with the scope; scopes of a key do not change. For another role ask an owner or admin of your organization, or the operator (`biosignal operator role`).',
   },
   origin_forbidden: {
-    when: "Direct mode: a page sends an organization key from an origin that is neither in `ALLOWED_ORIGINS` nor registered at the project. Or an operator session changes something without saying that it does so from the service's own pages (`Origin`, or `Sec-Fetch-Site: same-origin`).",
-    act: 'Register it (`PUT /api/v1/projects/{projectId}/origins`), or better, use token mode. Programs use a key, not a session.',
+    when: "A web page (a request with `Origin`) sends an organization key. In direct mode (headers `project-key` and `xuser-id`) that is accepted from origins in `ALLOWED_ORIGINS` or registered at the project. Or a dashboard session changes something without saying that it does so from the service's own pages (`Origin`, or `Sec-Fetch-Site: same-origin`).",
+    act: 'Use user tokens in pages (`POST /api/v1/sdk/token`, from your backend); for direct mode register the origin (`PUT /api/v1/projects/{projectId}/origins`). Programs use a key, not a session, and send no `Origin`.',
   },
   https_required: {
     when: 'Plain HTTP from another machine, or a TLS proxy that is not named in `BIO_TRUST_PROXY` or does not send `X-Forwarded-Proto: https`.',

@@ -11,6 +11,7 @@ import { RateLimit } from './rate-limit.ts';
 import type { Authenticate, AuthRequest, Caller, Reply, Route, SocketRoute } from './route.ts';
 import { Router } from './router.ts';
 import { CredentialGate } from './credential-gate.ts';
+import type { GateOptions } from './credential-gate.ts';
 import { openCorkLender } from './cork-lender.ts';
 import { attachSockets } from './sockets.ts';
 import type { StaticMount } from './static-files.ts';
@@ -73,6 +74,8 @@ export type HttpOptions = Readonly<{
   logger: Logger;
   /** Failed credentials that one address may send per second, and 20 times as many at once. Default 5. */
   authFailuresPerSec?: number;
+  /** Told of every credential that is refused. */
+  onRefused?: GateOptions['onRefused'];
   ticks?: Ticks;
   /** Refuses what comes for a path before it is routed; null: goes on. Default: goes on. */
   refuse?: (path: string) => PipelineError | null;
@@ -85,7 +88,7 @@ export type HttpServer = Readonly<{
   /** Sends one message to every subscriber of a topic, encoded once. */
   publish: (topic: string, bytes: Uint8Array, isBinary: boolean) => void;
   subscriberCount: (topic: string) => number;
-  /** Callers of the open sockets: of each the present one, and those that it replaced. */
+  /** Present callers of the open sockets. */
   callers: () => readonly Caller[];
   /** Closes sockets whose caller matches: revoked keys, deleted users. */
   closeSockets: (match: (caller: Caller) => boolean, code: 'credential_invalid' | 'shutting_down') => void;

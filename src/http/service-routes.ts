@@ -6,8 +6,14 @@ import { isLoopback } from './peer.ts';
 import type { Route } from './route.ts';
 import { exactly, oneOf } from './schemas.ts';
 
-/** One part that must work for the service to take traffic. */
-export type Part = Readonly<{ name: string; ok: boolean; detail: string }>;
+/** A part of the service, and whether it works. */
+export type Part = Readonly<{
+  name: string;
+  ok: boolean;
+  detail: string;
+  /** false: traffic is taken without it, so it does not count for readiness. Default: true. */
+  needed?: false;
+}>;
 
 export type ServiceDeps = Readonly<{
   version: string;
@@ -46,7 +52,10 @@ export function serviceRoutes(deps: ServiceDeps): readonly Route[] {
       summary: 'Can it take traffic?',
       access: { public: true },
       responses: {
-        200: { description: 'Every part works.', schema: Readiness },
+        200: {
+          description: 'Every part that traffic needs works; one that is not `ok` is without what its detail says.',
+          schema: Readiness,
+        },
         503: {
           description: 'A part does not, or another instance owns the packet log and this one waits for it (standby).',
           schema: Readiness,
@@ -54,9 +63,10 @@ export function serviceRoutes(deps: ServiceDeps): readonly Route[] {
       },
       handler: async () => {
         const parts = await deps.parts();
-        const ready = parts.every((part) => part.ok);
+        const ready = parts.every(({ ok, needed = true }) => ok || !needed);
         const why = deps.standby?.() === true ? 'standby' : 'not_ready';
-        return { status: ready ? 200 : 503, json: { status: ready ? 'ready' : why, parts } };
+        const said = parts.map(({ name, ok, detail }) => ({ name, ok, detail }));
+        return { status: ready ? 200 : 503, json: { status: ready ? 'ready' : why, parts: said } };
       },
     },
     {

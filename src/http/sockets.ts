@@ -1,7 +1,8 @@
 /** WebSocket endpoints: the handshake with its credential, the budget of each socket, and its end.
  *
- *  A socket is `live` from the upgrade until it closes. It closes with 4001 when its token expires or a key that it had before is revoked,
- *  with 4502 when its credential is revoked, with 4503 when it is given one of somebody else, with 4013 when the service stops, and with 4010 when its peer takes the event loop for itself: uWebSockets.js reads one socket
+ *  A socket is `live` from the upgrade until it closes. It lives by its present credential: the one of the handshake, or the last that an `auth`
+ *  gave it. It closes with 4001 when that token expires, with 4502 when that credential is revoked or has expired, with 4503 when it is given one of
+ *  somebody else, with 4013 when the service stops, and with 4010 when its peer monopolises the event loop: uWebSockets.js reads one socket
  *  for as long as it has bytes, so within one turn of the loop a socket may use TURN_MS_MAX of handler time and TURN_BYTES_MAX of input.
  *  Only the time of its own messages counts: what others take of the same turn is not its fault. */
 import { errorTable, PipelineError } from '../errors.ts';
@@ -36,8 +37,6 @@ const IDLE_SEC = 60;
 /** Expired tokens are looked for this often. */
 const EXPIRY_CHECK_MS = 250;
 const REASON_BYTES_MAX = 123;
-/** Keys that one socket may have had. */
-const FORMER_MAX = 8;
 /** What a client above its number of sockets is told to wait, s. */
 const SOCKETS_RETRY_SEC = 30;
 const BEARER = 'bio.bearer.';
@@ -62,8 +61,6 @@ type Data = {
   readonly kept: ReadonlyMap<string, string>;
   readonly remoteAddress: string;
   caller: Caller;
-  /** Keys that it replaced: their end is the socket's too. */
-  former: readonly Caller[];
   live: Live | null;
 };
 
@@ -71,7 +68,6 @@ type Data = {
 const keptHeaders = ['project-key', 'xuser-id', 'origin', 'sdk-key'] as const;
 const NO_HEADERS: ReadonlyMap<string, string> = new Map();
 const NEVER = new AbortController().signal;
-const NOBODY: readonly Caller[] = [];
 
 export type Sockets = Readonly<{
   count: () => number;
@@ -121,12 +117,9 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, len
   return {
     stop,
     count: () => open.size,
-    callers: () => Array.from(open).flatMap((live) => [live.caller, ...live.former]),
+    callers: () => Array.from(open, (live) => live.caller),
     closeMatching: (match, code) => {
-      for (const live of open) {
-        if (match(live.caller)) live.close(code, errorTable[code].title);
-        else if (live.former.some(match)) live.close('token_expired', 'A key that this socket had before was revoked; reconnect.');
-      }
+      for (const live of open) if (match(live.caller)) live.close(code, errorTable[code].title);
     },
   };
 }
@@ -212,7 +205,7 @@ function upgrade(
     wire.replied = true;
     upgradeUncorked(corks, res, () => {
       res.upgrade<Data>(
-        { route, request: context, kept: keptOf(headers), remoteAddress: peer.address, caller, former: NOBODY, live: null },
+        { route, request: context, kept: keptOf(headers), remoteAddress: peer.address, caller, live: null },
         headers.get('sec-websocket-key') ?? '',
         offered.length > 0 ? route.protocol : '',
         '',
@@ -318,10 +311,6 @@ class Live implements PeerSocket {
     return this.#data.caller;
   }
 
-  get former(): readonly Caller[] {
-    return this.#data.former;
-  }
-
   start(): void {
     const { request, route, caller } = this.#data;
     this.#data.request = null;
@@ -372,15 +361,12 @@ class Live implements PeerSocket {
     const request = { bearer: token, header: (name: string) => kept.get(name) ?? '', method: 'GET', access: route.access };
     const caller = await this.#options.gate.check(request, remoteAddress);
     // A new credential may renew the right of whom the socket was opened for, never move or lessen it.
-    const { caller: before, former } = this.#data;
-    const isOther = before.kind === 'key' && caller.kind === 'key' && before.keyId !== caller.keyId;
-    if (!mayContinue(before, caller) || (isOther && former.length >= FORMER_MAX)) {
+    if (!mayContinue(this.#data.caller, caller)) {
       const why = 'The new credential is not of the user, or not of a key with the same reach, for whom the socket was opened.';
       this.close('credential_kind', why);
       throw new PipelineError('credential_kind', why);
     }
     checkAccess(route.access, caller, 'GET');
-    if (isOther) this.#data.former = [...former, before];
     this.#data.caller = caller;
     return caller;
   }

@@ -12,13 +12,13 @@
  *    settled the socket closes with shutting_down. */
 import type { Rejected } from '../errors.ts';
 import { isRejected, PipelineError } from '../errors.ts';
-import type { Caller, PeerSocket, SocketHandlers, SocketRoute } from '../http/route.ts';
+import type { PeerSocket, SocketHandlers, SocketRoute } from '../http/route.ts';
 import type { DecodedPacket } from '../proto/packet-codec.ts';
 import type { Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
 import type { CommitWaiter } from './commit.ts';
 import { Commit } from './commit.ts';
-import type { Ingest, Offered } from './ingest.ts';
+import type { Ingest, Offered, Sender } from './ingest.ts';
 import { unixNowNs } from './ingest.ts';
 import type { Session } from './session.ts';
 
@@ -109,7 +109,7 @@ export class IngestSockets {
       socketsMax: { user: this.#ingest.config.userIngestSocketsMax, key: this.#ingest.config.keyIngestSocketsMax },
       backpressureBytesMax: 64 * 1024,
       open: (request, peer) => {
-        const socket = new IngestSocket(this.#ingest, peer, request.caller, this);
+        const socket = new IngestSocket(this.#ingest, peer, request, this);
         this.#open.add(socket);
         this.#ingest.countSockets(1);
         if (this.#draining) socket.stop();
@@ -167,7 +167,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   readonly #ingest: Ingest;
   readonly #peer: PeerSocket;
   readonly #owner: IngestSockets;
-  #caller: Caller;
+  #sender: Sender;
   #session: Session | null = null;
   /** Why the stream of the message at the head of the queue could not be opened. */
   #refusal: Rejected | null = null;
@@ -196,10 +196,10 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   #tokens: number;
   #tokensMs = performance.now();
 
-  constructor(ingest: Ingest, peer: PeerSocket, caller: Caller, owner: IngestSockets) {
+  constructor(ingest: Ingest, peer: PeerSocket, { caller, remoteAddress, requestId }: Sender, owner: IngestSockets) {
     this.#ingest = ingest;
     this.#peer = peer;
-    this.#caller = caller;
+    this.#sender = { caller, remoteAddress, requestId };
     this.#owner = owner;
     this.#tokens = ingest.config.devicePacketsPerSecMax * BURST_SEC;
     this.#planAck(); // tells the window
@@ -243,7 +243,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   }
 
   async #authenticate(token: string): Promise<void> {
-    this.#caller = await this.#peer.authenticate(token);
+    this.#sender = { ...this.#sender, caller: await this.#peer.authenticate(token) };
     this.#session = null; // whether the new caller may write to it is asked again
     this.#peer.sendText('{"type":"auth"}');
   }
@@ -274,7 +274,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
     const receivedNs = unixNowNs();
     let session = this.#session;
     if (session === null || session.deviceId !== packet.deviceId || session.bootId !== packet.bootId || session.closed) {
-      const found = this.#refusal ?? this.#ingest.find(this.#caller, packet, receivedNs);
+      const found = this.#refusal ?? this.#ingest.find(this.#sender.caller, packet, receivedNs);
       this.#refusal = null;
       if (found instanceof Promise) {
         return this.#awaitSession(found);
@@ -322,7 +322,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   /** null: the database is away and the connection is closed. Closed, not rejected: the device sends again from its oldest packet, in order. */
   #tryOffer(session: Session, packet: DecodedPacket, bytes: Uint8Array, receivedNs: bigint): Offered | null {
     try {
-      return this.#ingest.offer(session, packet, bytes, receivedNs, this.#caller);
+      return this.#ingest.offer(session, packet, bytes, receivedNs, this.#sender);
     } catch (error) {
       this.#fail(error);
       return null;

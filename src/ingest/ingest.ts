@@ -2,7 +2,7 @@
 import type { Config } from '../config.ts';
 import type { Rejected } from '../errors.ts';
 import { isRejected } from '../errors.ts';
-import type { Caller } from '../http/route.ts';
+import type { Caller, RequestContext } from '../http/route.ts';
 import { Tally } from '../metrics.ts';
 import type { Metrics } from '../metrics.ts';
 import type { DecodedPacket, PacketLimits } from '../proto/packet-codec.ts';
@@ -25,8 +25,6 @@ const CLOCK_PAIR_MS = 200;
 /** Numbers that are recalled at once, and sessions that hold such a stretch: 1 MB. */
 const RECALL_COUNT = 256;
 const RECALLED_MAX = 512;
-/** Conflicts of one stream are told this often. */
-const CONFLICT_TOLD_MS = 60_000;
 
 export type IngestConfig = Pick<
   Config,
@@ -49,13 +47,15 @@ export type DuplicateOf = Readonly<{
   unverified: boolean;
 }>;
 
-/** Packets that were refused because another one has their number. */
-export type Conflict = Readonly<{ caller: Caller; session: Session; seq: number; count: number }>;
+/** Who sends a packet: the request, or the one that opened the socket, with the present caller. */
+export type Sender = Pick<RequestContext, 'caller' | 'remoteAddress' | 'requestId'>;
+
+/** A packet that was refused because another one has its number. */
+export type Conflict = Readonly<{ sender: Sender; session: Session; seq: number }>;
 
 export type IngestListeners = Readonly<{
   /** Called with errors that devices are answered `unavailable` for. */
   onFault?: (message: string, cause: unknown) => void;
-  /** Called at most once per stream and minute. */
   onConflict?: (conflict: Conflict) => void;
 }>;
 
@@ -109,13 +109,13 @@ export class Ingest {
   }
 
   /** Admits a packet to its session and hands it to the sink. @param bytes the packet as received; not kept by this call */
-  offer(session: Session, packet: DecodedPacket, bytes: Uint8Array, receivedNs: bigint, caller: Caller): Offered {
+  offer(session: Session, packet: DecodedPacket, bytes: Uint8Array, receivedNs: bigint, sender: Sender): Offered {
     const nowMs = performance.now();
     session.lastUsedMs = nowMs;
     const admitted = admitPacket(packet, session, this.admissionLimits, receivedNs);
     if (isRejected(admitted)) {
       this.countRejected(admitted);
-      if (admitted.code === 'packet_conflict') this.#noteConflict(session, packet.seq, caller, nowMs);
+      if (admitted.code === 'packet_conflict') this.#listeners.onConflict?.({ sender, session, seq: packet.seq });
       return admitted;
     }
     if (admitted.kind === 'duplicate') {
@@ -185,14 +185,6 @@ export class Ingest {
     if (session.unsettledCount === 0) return null;
     for (const commit of this.#unsettled) if (commit.has(session, seq)) return commit;
     return null;
-  }
-
-  #noteConflict(session: Session, seq: number, caller: Caller, nowMs: number): void {
-    session.conflictCount++;
-    if (nowMs - session.conflictToldMs < CONFLICT_TOLD_MS) return;
-    session.conflictToldMs = nowMs;
-    this.#listeners.onConflict?.({ caller, session, seq, count: session.conflictCount });
-    session.conflictCount = 0;
   }
 
   countRejected(why: Rejected): void {

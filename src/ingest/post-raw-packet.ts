@@ -3,13 +3,13 @@ import { Type } from 'typebox';
 import type { ErrorCode, Rejected } from '../errors.ts';
 import { errorTable, isRejected, PipelineError, rejected } from '../errors.ts';
 import { decodeBody } from '../http/body.ts';
-import type { Caller, Reply, RequestContext, Route } from '../http/route.ts';
+import type { Reply, RequestContext, Route } from '../http/route.ts';
 import type { DecodedPacket } from '../proto/packet-codec.ts';
 import { splitBatch } from '../proto/packet-codec.ts';
 import type { IngestReply, Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
 import { Commit } from './commit.ts';
-import type { Ingest } from './ingest.ts';
+import type { Ingest, Sender } from './ingest.ts';
 import { unixNowNs } from './ingest.ts';
 import type { Session } from './session.ts';
 
@@ -73,7 +73,7 @@ async function handle(ingest: Ingest, request: RequestContext): Promise<Reply> {
   const encoding = request.header('content-encoding');
   const body = encoding === '' ? raw : await decodeBody(raw, encoding, bytesMax);
   const asProtobuf = acceptsProtobuf(request.header('accept'));
-  const reply = delimited ? await takeBatch(ingest, request.caller, body) : await takeOne(ingest, request.caller, body);
+  const reply = delimited ? await takeBatch(ingest, request, body) : await takeOne(ingest, request, body);
   ingest.observeAck((performance.now() - receivedMs) / 1000);
   if (asProtobuf) return { status: 202, bytes: encodeReply(reply), contentType: 'application/x-protobuf' };
   return { status: 202, text: writeIngestReply(reply), contentType: 'application/json' };
@@ -111,17 +111,17 @@ function acceptsProtobuf(accept: string): boolean {
 }
 
 /** One packet: what is wrong with it is the answer's status. */
-async function takeOne(ingest: Ingest, caller: Caller, body: Uint8Array): Promise<IngestReply> {
+async function takeOne(ingest: Ingest, sender: Sender, body: Uint8Array): Promise<IngestReply> {
   const receivedNs = unixNowNs();
   const packet = ingest.decode(body);
   if (isRejected(packet)) throw failure(packet);
-  const found = ingest.find(caller, packet, receivedNs);
+  const found = ingest.find(sender.caller, packet, receivedNs);
   const session = found instanceof Promise ? await found : found;
   if (isRejected(session)) throw failure(session);
-  const offered = ingest.offer(session, packet, body, receivedNs, caller);
+  const offered = ingest.offer(session, packet, body, receivedNs, sender);
   if (offered === 'recall') {
     await ingest.recall(session, packet.seq);
-    return await takeOne(ingest, caller, body);
+    return await takeOne(ingest, sender, body);
   }
   if (offered === 'busy') throw failure(rejected('busy', 'The queues are full.'));
   if (isRejected(offered)) throw failure(offered);
@@ -133,7 +133,7 @@ async function takeOne(ingest: Ingest, caller: Caller, body: Uint8Array): Promis
 }
 
 /** A batch: its framing is all or nothing, its packets stand each for themselves. */
-async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Promise<IngestReply> {
+async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Promise<IngestReply> {
   const receivedNs = unixNowNs();
   const parts = splitBatch(body, ingest.packetLimits.packetBytesMax, BATCH_PACKETS_MAX);
   if (isRejected(parts)) throw failure(parts);
@@ -151,7 +151,7 @@ async function takeBatch(ingest: Ingest, caller: Caller, body: Uint8Array): Prom
       turnStartMs = performance.now();
     }
     const packet = ingest.decode(bytes);
-    const offered = isRejected(packet) ? packet : await offerOne(ingest, caller, packet, bytes, receivedNs);
+    const offered = isRejected(packet) ? packet : await offerOne(ingest, sender, packet, bytes, receivedNs);
     if (isRejected(offered)) {
       rejections.push({ index, code: offered.code, detail: offered.detail });
       continue;
@@ -197,15 +197,15 @@ type Taken = Readonly<{ session: Session; accepted: boolean; unverified: boolean
 
 async function offerOne(
   ingest: Ingest,
-  caller: Caller,
+  sender: Sender,
   packet: DecodedPacket,
   bytes: Uint8Array,
   receivedNs: bigint,
 ): Promise<Taken | Rejected> {
-  const found = ingest.find(caller, packet, receivedNs);
+  const found = ingest.find(sender.caller, packet, receivedNs);
   const session = found instanceof Promise ? await found : found;
   if (isRejected(session)) return session;
-  const offered = ingest.offer(session, packet, bytes, receivedNs, caller);
+  const offered = ingest.offer(session, packet, bytes, receivedNs, sender);
   if (offered === 'recall') {
     try {
       await ingest.recall(session, packet.seq);
@@ -213,7 +213,7 @@ async function offerOne(
       if (!(error instanceof PipelineError)) throw error;
       return rejected(error.code, error.message);
     }
-    return await offerOne(ingest, caller, packet, bytes, receivedNs);
+    return await offerOne(ingest, sender, packet, bytes, receivedNs);
   }
   if (offered === 'busy') return rejected('busy', 'The queues are full.');
   if (isRejected(offered)) return offered;

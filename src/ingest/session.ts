@@ -44,9 +44,6 @@ export class Session {
   durableHigh: number;
   /** A stretch of older numbers that a device sends again. Ingest bounds how many sessions have one. */
   recalled: Recalled | null = null;
-  /** Packets refused as a conflict that are not in the audit log yet, and when the last entry was made, ms of a monotonic clock. */
-  conflictCount = 0;
-  conflictToldMs = -Infinity;
   readonly #recentHash = new Float64Array(RECENT).fill(NaN);
 
   constructor(key: string, deviceId: string, bootId: string, subjectText: string, record: StreamRecord) {

@@ -19,6 +19,9 @@ const RATE_HZ_MIN = 0.1;
 const MESSAGES_BURST = 50;
 const MESSAGES_PER_SEC = 10;
 
+/** The request that opened the socket, for the audit log. */
+type From = Pick<RequestContext, 'remoteAddress' | 'requestId'>;
+
 export type LiveSocketOptions = Readonly<{
   hub: Hub;
   viewerQueueBytesMax: number;
@@ -27,7 +30,7 @@ export type LiveSocketOptions = Readonly<{
   /** uuid of the subject that a caller names by uuid or external id; null when there is none or the caller may not see it. */
   resolveSubject: (caller: Caller, subject: string) => Promise<SubjectId | null>;
   /** Somebody sees the frames of a person from now on. @returns to be called when they no longer do */
-  watched?: ((caller: Caller, subjectId: SubjectId, remoteAddress: string) => () => void) | undefined;
+  watched?: ((caller: Caller, subjectId: SubjectId, from: From) => () => void) | undefined;
   countViewers?: (delta: 1 | -1) => void;
 }>;
 
@@ -59,8 +62,8 @@ export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
 class Viewer implements SocketHandlers {
   readonly #options: LiveSocketOptions;
   readonly #outbox: Outbox;
-  readonly #caller: Caller;
-  readonly #remoteAddress: string;
+  #caller: Caller;
+  readonly #from: From;
   #unwatch: (() => void) | null = null;
   #subjectId: SubjectId | null = null;
   #group: Group | null = null;
@@ -73,7 +76,7 @@ class Viewer implements SocketHandlers {
   constructor(options: LiveSocketOptions, request: RequestContext, peer: PeerSocket) {
     this.#options = options;
     this.#caller = { ...request.caller }; // its own object: whom it sees is noted by it (src/auth/request-scope.ts)
-    this.#remoteAddress = request.remoteAddress;
+    this.#from = { remoteAddress: request.remoteAddress, requestId: request.requestId };
     this.#outbox = new Outbox(peer, options.viewerQueueBytesMax, request.caller.kind === 'user');
     const { subject, channels, after } = request.query as { subject: string; channels?: string; after?: number };
     if (channels !== undefined) this.#selection = selectionOf(channels.split(','));
@@ -94,10 +97,16 @@ class Viewer implements SocketHandlers {
       return;
     }
     this.#subjectId = subjectId;
-    this.#unwatch = this.#options.watched?.(this.#caller, subjectId, this.#remoteAddress) ?? null;
+    this.#watch(subjectId);
     this.#tell({ type: 'ready', subject: subjectId, window_ms: WINDOW_MS });
     this.#group = this.#options.hub.join(subjectId, this.#outbox, this.#selection, this.#intervalMs);
     if (after !== undefined) this.#replay(after);
+  }
+
+  /** The view is noted under the credential that it lives by. */
+  #watch(subjectId: SubjectId): void {
+    this.#unwatch?.();
+    this.#unwatch = this.#options.watched?.(this.#caller, subjectId, this.#from) ?? null;
   }
 
   text(text: string): void {
@@ -141,7 +150,11 @@ class Viewer implements SocketHandlers {
   /** The socket stays open when the new token is refused, and closes when the old one expires. One of somebody else closes it. */
   #authenticate(token: string): void {
     this.#outbox.peer.authenticate(token).then(
-      (caller) => this.#tell({ type: 'auth', expires_at_ms: caller.kind === 'user' ? caller.expiresAtMs : null }),
+      (caller) => {
+        this.#caller = { ...caller };
+        if (this.#subjectId !== null && !this.#closed) this.#watch(this.#subjectId);
+        this.#tell({ type: 'auth', expires_at_ms: caller.kind === 'user' ? caller.expiresAtMs : null });
+      },
       (error: unknown) => {
         if (error instanceof PipelineError) this.#error(error.code, error.message);
         else this.#fail(error);

@@ -19,24 +19,24 @@ export type SecretState = Readonly<{ state: 'same' | 'rotating' | 'lost'; senten
 const BATCH = 500;
 
 const advice =
-  "Set BIO_SECRET as it was, or BIO_SECRET_PREVIOUS to the value of before; when that is lost for good, 'biosignal secret adopt' gives up what it sealed.";
+  "Set BIO_SECRET to the old value, or set BIO_SECRET_PREVIOUS to it as well. If it is lost for good: 'biosignal secret adopt'.";
 
 /** Compares the settings with what the database was used with. Changes nothing: whoever only looks may have another BIO_SECRET than the
  *  service (see noteFirst). */
 export async function inspectSecret(database: Pick<Database, 'pool'>, { secret, secretPrevious }: Secrets): Promise<SecretState> {
   const noted = await notedSecret(database);
   if (noted === null) {
-    if (secret === '') return { state: 'same', sentence: 'not set: one that the database holds is used' };
+    if (secret === '') return { state: 'same', sentence: 'BIO_SECRET is not set: a secret stored in the database is used.' };
     // Of a release that noted nothing: the newest entry says whether it is the same.
     if (!(await opensNewest(database.pool, { secret, secretPrevious }))) return lost('BIO_SECRET does not open the newest journal entry.');
     // What else was sealed, and with which of the two, is not known.
     if (secretPrevious !== '' && secretPrevious !== secret) return rotating;
-    return { state: 'same', sentence: 'is not noted yet: the service notes it when it starts' };
+    return { state: 'same', sentence: 'No BIO_SECRET is on record for this database yet; the service records it when it starts.' };
   }
-  if (secret === '') return lost('BIO_SECRET is not set, and this database was used with one.');
-  if (noted(secret)) return { state: 'same', sentence: 'as before' };
+  if (secret === '') return lost('BIO_SECRET is not set, but this database was used with one.');
+  if (noted(secret)) return { state: 'same', sentence: 'BIO_SECRET is the value that this database was last used with.' };
   if (secretPrevious !== '' && noted(secretPrevious)) return rotating;
-  return lost('BIO_SECRET is another one than this database was used with.');
+  return lost('BIO_SECRET is not the value that this database was last used with.');
 }
 
 /** Notes the secret that the service starts with, when none was. */
@@ -46,11 +46,11 @@ export async function noteFirst(database: Pick<Database, 'pool'>, { secret }: Se
 
 const rotating: SecretState = {
   state: 'rotating',
-  sentence: 'changed: what the value of before (BIO_SECRET_PREVIOUS) sealed is being sealed anew',
+  sentence: 'BIO_SECRET is new: what BIO_SECRET_PREVIOUS encrypted is re-encrypted while the service runs, or by secret rotate.',
 };
 
 function lost(what: string): SecretState {
-  return { state: 'lost', sentence: `${what} Journals written before do not open, and new ones are not taken. ${advice}` };
+  return { state: 'lost', sentence: `${what} Earlier journals cannot be read, and new ones are refused. ${advice}` };
 }
 
 export function journalSealsOf(pool: Pool, { secret, secretPrevious }: Secrets, refused: () => string = () => ''): JournalSeals {

@@ -56,7 +56,9 @@ const types: pg.CustomTypesConfig = {
 
 /** @throws PipelineError unavailable when the server does not answer, internal when it is older than PostgreSQL 15 */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
-  const onError = options.onError ?? (() => {});
+  let closing = false;
+  // The pool's end does not wait for the server's: an embedded one that stops next may end a connection that says goodbye, which is no fault.
+  const onError = (error: Error): void => void (closing || options.onError?.(error));
   const client: pg.ClientConfig = {
     connectionString: url,
     application_name: options.applicationName ?? 'biosignal',
@@ -112,6 +114,7 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
       };
     },
     async close() {
+      closing = true;
       for (const stop of listeners) await stop();
       await kysely.destroy(); // ends the pool, but only when kysely has used it
       if (!pool.ending) await pool.end();

@@ -1,0 +1,44 @@
+/** Says in the log which addresses send credentials that are refused, so that an operator sees a guesser, and a device with a dead key. One line
+ *  for an address in PERIOD_MS, of at most ADDRESSES_MAX of them; nothing of the credential. */
+import type { ErrorCode } from '../errors.ts';
+import type { Logger } from './logger.ts';
+
+const PERIOD_MS = 60_000;
+/** Addresses of one period that get a line; the rest are counted in one more. */
+const ADDRESSES_MAX = 50;
+/** Fewer are a typing mistake. */
+const COUNT_MIN = 3;
+
+export type RefusedCredentials = Readonly<{
+  note: (code: ErrorCode, address: string) => void;
+  /** Writes what was noted. */
+  stop: () => void;
+}>;
+
+export function logRefusedCredentials(logger: Pick<Logger, 'warn'>): RefusedCredentials {
+  let counts = new Map<string, number>();
+  let otherCount = 0;
+  const write = (): void => {
+    const seen = counts;
+    counts = new Map();
+    for (const [address, count] of seen) {
+      if (count >= COUNT_MIN) logger.warn({ address, count }, 'credentials: an address sent credentials that were refused');
+    }
+    if (otherCount > 0) logger.warn({ count: otherCount }, 'credentials: more were refused, of further addresses');
+    otherCount = 0;
+  };
+  const timer = setInterval(write, PERIOD_MS);
+  timer.unref();
+  return {
+    note: (code, address) => {
+      if (code === 'token_expired') return; // every page meets it
+      const count = counts.get(address);
+      if (count !== undefined || counts.size < ADDRESSES_MAX) counts.set(address, (count ?? 0) + 1);
+      else otherCount += 1;
+    },
+    stop: () => {
+      clearInterval(timer);
+      write();
+    },
+  };
+}
