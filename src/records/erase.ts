@@ -154,7 +154,7 @@ const mentions = [
   {
     store: 'idempotency',
     from: 'idempotency i',
-    condition: `i.organization_id = $1 and (starts_with(i.idempotency_key, 'user:' || $2::text || ' ')
+    condition: `i.organization_id = $1 and (split_part(i.idempotency_key, ' ', 1) like '%' || $2::text
       or position(convert_to($2::text, 'UTF8') in coalesce(i.response_body, '')) > 0)`,
   },
   {
