@@ -14,6 +14,8 @@ import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database.ts';
 import { locks, pairLocks } from './locks.ts';
+import { transaction } from './transaction.ts';
+import type { Write } from './transaction.ts';
 import { WriterConnection } from './writer-connection.ts';
 
 /** SQLSTATE of a write whose epoch is not the newest. */
@@ -165,6 +167,21 @@ export class Ownership {
       }
     };
     return { ...database, connect };
+  }
+
+  /** The same for writes over a pool, whose connections are not the owner's alone: each is a transaction that names the epoch. */
+  writing({ pool }: Database): Write {
+    return async (work) => {
+      try {
+        return await transaction(pool, async (client) => {
+          await client.query(`set local bio.epoch = ${this.epoch}`);
+          return await work(client);
+        });
+      } catch (error) {
+        if (isNotOwner(error)) this.lose();
+        throw error;
+      }
+    };
   }
 
   /** A write was refused, or the row says so: it is over. */
