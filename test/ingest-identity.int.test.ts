@@ -191,6 +191,29 @@ describe('an older number', () => {
     expect((await postBatch(packets)).body).toMatchObject({ accepted: 0, duplicates: 3, unverified: 3 });
   });
 
+  it('is free again when its packet was refused, and the packets around it stay known', async () => {
+    const packets = device(100);
+    const late = packets[35]!; // its hash has the place of packet 99 in memory
+    await postBatch(packets.filter((packet) => packet !== late));
+    await running.service.pipeline.checkpoint();
+    await running.database.pool.query('alter table packet_log rename to packet_log_away');
+    try {
+      for (let i = 0; i < 3; i++) expect(await post(late)).toMatchObject({ status: 503 }); // not committed, then not even taken
+    } finally {
+      await running.database.pool.query('alter table packet_log_away rename to packet_log');
+    }
+    await expect.poll(async () => (await post(louder(late))).status, { timeout: 20_000 }).toBe(202);
+    expect((await post(louder(late))).body).toMatchObject({ duplicates: 1, unverified: 0 });
+    expect(await post(late)).toMatchObject({ status: 409, body: { code: 'packet_conflict' } });
+    await running.database.pool.query('alter table packet_hash rename to packet_hash_away'); // what memory knows need not be asked
+    try {
+      expect((await post(packets[99]!)).body).toMatchObject({ duplicates: 1, unverified: 0 });
+      expect(await post(louder(packets[98]!))).toMatchObject({ status: 409 });
+    } finally {
+      await running.database.pool.query('alter table packet_hash_away rename to packet_hash');
+    }
+  });
+
   it('is not acknowledged while what was stored cannot be asked', async () => {
     const packets = device(4);
     await postBatch(packets.slice(0, 3));
