@@ -55,6 +55,14 @@ async function episode(kind: string): Promise<string> {
   return made.id;
 }
 
+it('delivers to a name of this machine', async () => {
+  const here = await receiver();
+  const id = await register(here.url.replace('127.0.0.1', 'localhost'), ['episode.created']);
+  await episode('by_name');
+  await until(() => here.events.length === 1, 10_000);
+  await remove(id);
+});
+
 it('an address that answers after a long time holds up nobody else, and gets no more than a few requests at once', async () => {
   const held: ServerResponse[] = [];
   const slow = await receiver((response) => void held.push(response));
