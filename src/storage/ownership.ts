@@ -357,6 +357,9 @@ const ofThisDatabase = `database = (select oid from pg_database where datname = 
 const isSessionLock = `locktype = 'advisory' and granted and objsubid = 1 and ${ofThisDatabase} and (classid::int8 << 32) + objid::int8 = ${LOCK}`;
 const isHold = `locktype = 'advisory' and granted and objsubid = 2 and ${ofThisDatabase} and classid = ${pairLocks.logHold[0]} and objid = ${pairLocks.logHold[1]}`;
 
+/** SQL: is there a living owner? */
+export const logIsHeld = `exists (select from pg_locks where ${isSessionLock})`;
+
 const lookAtOwner = `select epoch, owner, owner_name, renewed_at::text as renewed, exists (select from pg_locks where ${isSessionLock} and pid <> pg_backend_pid()) as locked
   from packet_log_checkpoint`;
 
