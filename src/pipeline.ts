@@ -172,6 +172,8 @@ export class Pipeline implements PacketSink {
   #handing = 0;
   #poolFull = false;
   #checkpointing: Promise<void> | null = null;
+  /** Begins when that one is done. */
+  #nextCheckpoint: Promise<void> | null = null;
   readonly #timers: NodeJS.Timeout[] = [];
   #setAsideCount = 0;
   readonly #said = new Set<string>();
@@ -548,9 +550,24 @@ export class Pipeline implements PacketSink {
     }
   }
 
-  /** Notes what need not be replayed any more. */
-  async checkpoint(): Promise<void> {
-    while (this.#checkpointing !== null) await this.#checkpointing.catch(() => undefined);
+  /** Notes what need not be replayed any more. Those who ask while one is under way share the next: a fleet that goes idle together. */
+  checkpoint(): Promise<void> {
+    this.#nextCheckpoint ??= this.#checkpointAfter(this.#checkpointing);
+    return this.#nextCheckpoint;
+  }
+
+  async #checkpointAfter(before: Promise<void> | null): Promise<void> {
+    await before?.catch(() => undefined);
+    this.#checkpointing = this.#nextCheckpoint;
+    this.#nextCheckpoint = null;
+    try {
+      await this.#saveCheckpoint();
+    } finally {
+      this.#checkpointing = null;
+    }
+  }
+
+  async #saveCheckpoint(): Promise<void> {
     if (this.#abandoned) return; // perhaps meanwhile: the writers have forgotten what they did not store
     let position = Math.min(this.#handedPosition, this.#blocks.safePosition());
     for (const waiting of this.#reporting.keys()) position = Math.min(position, waiting - 1);
@@ -559,10 +576,8 @@ export class Pipeline implements PacketSink {
       if (stream === undefined || this.#isComputed(stream)) this.#dirty.delete(streamId);
       else position = Math.min(position, waiting - 1);
     }
-    this.#checkpointing = this.#saveHashes() // first: what is behind the checkpoint is not replayed
-      .then(() => (this.#abandoned ? undefined : this.#log.checkpoint(position)))
-      .finally(() => (this.#checkpointing = null));
-    await this.#checkpointing;
+    await this.#saveHashes(); // first: what is behind the checkpoint is not replayed
+    if (!this.#abandoned) await this.#log.checkpoint(position);
   }
 
   /** A packet without its hash is stored all the same: a table that takes none of them holds up no checkpoint. */

@@ -4,6 +4,7 @@
 import { promises as dns } from 'node:dns';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { isLoopbackHost } from '../config.ts';
 
 /** Of one question to one name server, ms, and how often it is asked. */
 const ANSWER_MS = 700;
@@ -34,7 +35,7 @@ export class HostNames {
     const known = (await this.#hostsNow()).get(name);
     if (known !== undefined) return known;
     // RFC 6761: no name server is asked.
-    if (name === 'localhost' || name.endsWith('.localhost')) return [addressOf('127.0.0.1'), addressOf('::1')];
+    if (isLoopbackHost(name)) return [addressOf('127.0.0.1'), addressOf('::1')];
     return await this.#ask(name);
   }
 
