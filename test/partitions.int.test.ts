@@ -35,7 +35,10 @@ it('takes the first entries of a new period, however many come at the same momen
 
 it('takes the first measurements of a new period from several requests at once', async () => {
   const { xuser_id: id } = await running.token('measured');
-  const catalog = await running.send<{ id: number; abbreviation: string }[]>('GET', `/api/v1/projects/${running.org.projectKey}/biosignals`);
+  const catalog = await running.send<{ id: number; abbreviation: string }[]>(
+    'GET',
+    `/api/v1/projects/${running.org.projectKey}/biosignals`,
+  );
   const mood = catalog.body.find(({ abbreviation }) => abbreviation === 'MOOD')!;
   const statuses: number[] = [];
   for (let round = ROUNDS; round < 2 * ROUNDS; round++) {

@@ -279,7 +279,8 @@ describe('a row that the database refuses is set aside, and the rest is stored',
     }
     // what was refused is tried again by itself
     const numbers = async (): Promise<unknown> =>
-      (await pool.query<{ numbers: string }>('select seqs::text as numbers from stream where id = $1', [ids['no-numbers']])).rows[0]!.numbers;
+      (await pool.query<{ numbers: string }>('select seqs::text as numbers from stream where id = $1', [ids['no-numbers']])).rows[0]!
+        .numbers;
     await expect.poll(numbers, { timeout: 20_000 }).toBe('{[0,2)}');
   });
 

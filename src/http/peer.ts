@@ -54,7 +54,8 @@ export function peerOf(socketAddress: string, headers: Headers, rules: PeerRules
     const secure = headers.get('x-forwarded-proto')?.toLowerCase() === 'https';
     const forwarded = (headers.get('x-forwarded-for') ?? '').split(',').map((item) => item.trim());
     const client = forwarded.findLast((item) => item !== '' && !rules.trustProxy.includes(item)) ?? direct;
-    if (!secure && !isLoopbackAddress(client)) throw new PipelineError('https_required', 'The proxy received this request over plain HTTP.');
+    if (!secure && !isLoopbackAddress(client))
+      throw new PipelineError('https_required', 'The proxy received this request over plain HTTP.');
     return { address: client.slice(0, 64), secure };
   }
   if (!rules.tls && !isLoopbackAddress(direct)) throw new PipelineError('https_required', 'Plain HTTP is served on loopback only.');
