@@ -8,7 +8,6 @@ import { logIsHeld } from '../storage/ownership.ts';
 
 /** How far before a range the samples lie that its values are computed from, s: 300 s of beats, and what these need. */
 const REACH_BACK_SEC = 900n;
-const SEC = 1_000_000_000n;
 /** A service stores what it has acknowledged within seconds; one that has not done so in this time has a fault of its own, ms. */
 const STORED_WAIT_MS = 60_000;
 const LOOK_MS = 250;

@@ -3,6 +3,7 @@
  *  Asked twice: when an address is registered, to say so at once, and of the address that a connection is opened to, which is what counts. */
 import { BlockList, isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
+import { callbackify } from 'node:util';
 import { HostNames } from './host-names.ts';
 import type { Address } from './host-names.ts';
 
@@ -75,18 +76,21 @@ export class WebhookNetworks {
 
   /** For node:http(s): resolves a name to addresses that may be called, and to nothing when one of them may not be. */
   lookupFor(secure: boolean): LookupFunction {
-    return (hostname, options, callback) => {
-      this.#names.resolve(hostname).then(
-        (addresses) => {
-          const refused = firstRefusal(addresses.map(({ address }) => this.#refusalOf(address, secure)));
-          const [first] = addresses;
-          if (refused !== null) callback(new Error(`${hostname} ${refused}`), '', 0);
-          else if (options.all === true) (callback as (error: null, addresses: readonly Address[]) => void)(null, addresses);
-          else callback(null, first!.address, first!.family);
-        },
-        (error: Error) => callback(error, '', 0),
-      );
-    };
+    const allowed = callbackify((hostname: string) => this.#allowed(hostname, secure));
+    return (hostname, options, callback) =>
+      allowed(hostname, (error, addresses) => {
+        if (error !== null) callback(error, '', 0);
+        else if (options.all === true) (callback as (error: null, addresses: readonly Address[]) => void)(null, addresses);
+        else callback(null, addresses[0]!.address, addresses[0]!.family);
+      });
+  }
+
+  /** @throws Error when there is none, or one of them may not be called */
+  async #allowed(hostname: string, secure: boolean): Promise<readonly Address[]> {
+    const addresses = await this.#names.resolve(hostname);
+    const refused = firstRefusal(addresses.map(({ address }) => this.#refusalOf(address, secure)));
+    if (refused !== null) throw new Error(`${hostname} ${refused}`);
+    return addresses;
   }
 
   /** Why a connection to an address that is written as a number is not opened; null: it is, or the host is a name (see lookupFor). */
