@@ -19,7 +19,8 @@ export async function printOfSamples(pool: pg.Pool, { id, epochNs, fromNs, toNs 
   const fromUs = (epochNs + fromNs) / 1000n - REACH_BACK_SEC * 1_000_000n;
   const toUs = (epochNs + toNs) / 1000n + BigInt(reachAheadSec) * 1_000_000n;
   const { rows } = await pool.query<{ print: string }>(
-    `select coalesce(sum(hashtextextended(concat_ws(' ', channel_no, start_ns, n, suspect_n, bad_n, min, max, mean, octet_length(codec)), 0)), 0)::text as print
+    `select concat_ws(' ', count(*), sum(n),
+       sum(hashtext(concat_ws(' ', channel_no, start_ns, n, suspect_n, bad_n, min, max, mean, octet_length(codec))))) as print
      from sample_block where stream_id = $1 and time >= timestamptz 'epoch' + $2::int8 * interval '1 microsecond'
        and time < timestamptz 'epoch' + $3::int8 * interval '1 microsecond'`,
     [id, fromUs.toString(), toUs.toString()],
