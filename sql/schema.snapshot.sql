@@ -1376,8 +1376,8 @@ CREATE OR REPLACE FUNCTION public.ensure_partitions(relation_name text, from_tim
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
- SET "TimeZone" TO 'UTC'
  SET search_path TO 'public', 'pg_temp'
+ SET "TimeZone" TO 'UTC'
 AS $function$
 declare
   rule partition_rule;
@@ -1390,7 +1390,8 @@ begin
     partition_name := relation_name || '_p' || to_char(low, 'YYYYMMDD"_"HH24');
     if to_regclass(quote_ident(partition_name)) is null then
       perform pg_advisory_xact_lock(hashtextextended('biosignal partition ' || relation_name, 0));
-      if to_regclass(quote_ident(partition_name)) is null then
+      -- A statement of its own: it sees what was committed while the lock was waited for.
+      if not exists (select from pg_class where relname = partition_name and relnamespace = 'public'::regnamespace) then
         execute format('create table %I (like %I including all)', partition_name, relation_name);
         if rule.toast_tuple_target is not null then
           execute format('alter table %I set (toast_tuple_target = %s)', partition_name, rule.toast_tuple_target);
@@ -1718,12 +1719,15 @@ CREATE TRIGGER measurement_fence BEFORE INSERT OR DELETE OR UPDATE ON public.mea
 CREATE TRIGGER operator_account_notify AFTER DELETE OR UPDATE OF role, password_hash, disabled_at ON public.operator_account FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
 CREATE TRIGGER operator_session_notify AFTER DELETE OR UPDATE OF revoked_at, expires_at ON public.operator_session FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
 CREATE TRIGGER organization_notify AFTER DELETE OR UPDATE ON public.organization FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER packet_hash_fence BEFORE INSERT OR DELETE OR UPDATE ON public.packet_hash FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER packet_log_fence BEFORE INSERT OR DELETE OR UPDATE ON public.packet_log FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER project_notify AFTER DELETE OR UPDATE ON public.project FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
 CREATE TRIGGER sample_block_fence BEFORE INSERT OR DELETE OR UPDATE ON public.sample_block FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER sdk_key_notify AFTER DELETE OR UPDATE ON public.sdk_key FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER set_aside_fence BEFORE INSERT OR DELETE OR UPDATE ON public.set_aside FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER signing_key_notify AFTER DELETE OR UPDATE ON public.signing_key FOR EACH ROW EXECUTE FUNCTION notify_auth('kid')
 CREATE TRIGGER signing_key_notify_insert AFTER INSERT ON public.signing_key FOR EACH ROW EXECUTE FUNCTION notify_auth_insert('kid')
+CREATE TRIGGER stream_channel_fence BEFORE INSERT OR DELETE OR UPDATE ON public.stream_channel FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER xuser_notify AFTER DELETE OR UPDATE OF disabled_at, project_id, external_id ON public.xuser FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
 
 -- policies

@@ -295,6 +295,11 @@ export function needSecret(config: Pick<Config, 'host' | 'trustProxy' | 'secret'
   );
 }
 
+/** Names and addresses of this machine to itself, an IPv6 address also in brackets; RFC 6761 has no server answer for `localhost` and below. */
 export function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.');
+  return host === 'localhost' || host.endsWith('.localhost') || isLoopbackAddress(host.replace(/^\[|\]$/g, ''));
+}
+
+export function isLoopbackAddress(address: string): boolean {
+  return address === '::1' || /^127(\.\d{1,3}){3}$/.test(address);
 }

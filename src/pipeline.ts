@@ -45,6 +45,7 @@ import type { Letter, LetterToReplay } from './storage/set-aside.ts';
 import { failureOf } from './storage/sql-states.ts';
 import { StreamRegistry } from './storage/stream-registry.ts';
 import type { FoundStream, OpenedStream } from './storage/stream-registry.ts';
+import type { Write } from './storage/transaction.ts';
 
 /** How often what is safe in the tables is noted, so that a start need not replay it. */
 const CHECKPOINT_MS = 2000;
@@ -64,8 +65,8 @@ const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
 const SAID_MAX = 1000;
 const STREAM_ID_MAX = 2_147_483_647;
 
-export type PipelineLogger = Readonly<{ info: Write; warn: Write; error: Write }>;
-type Write = (fields: object, message: string) => void;
+export type PipelineLogger = Readonly<{ info: Say; warn: Say; error: Say }>;
+type Say = (fields: object, message: string) => void;
 
 export type PipelineOptions = Readonly<{
   config: Config;
@@ -145,6 +146,7 @@ export class Pipeline implements PacketSink {
   readonly #registry: StreamRegistry;
   readonly #log: PacketLog;
   readonly #hashes: PacketHashes;
+  readonly #write: Write;
   readonly #blocks: BlockWriter;
   readonly #rows: CopyWriter;
   /** Streams with samples that came too late for what was computed, and the log position of the first of them: they are replayed at a start
@@ -170,6 +172,8 @@ export class Pipeline implements PacketSink {
   #handing = 0;
   #poolFull = false;
   #checkpointing: Promise<void> | null = null;
+  /** Begins when that one is done. */
+  #nextCheckpoint: Promise<void> | null = null;
   readonly #timers: NodeJS.Timeout[] = [];
   #setAsideCount = 0;
   readonly #said = new Set<string>();
@@ -182,7 +186,11 @@ export class Pipeline implements PacketSink {
     this.#options = options;
     this.#registry = registry;
     this.#log = log;
-    this.#hashes = new PacketHashes(database);
+    this.#write = ownership.writing(database);
+    this.#hashes = new PacketHashes(database, {
+      write: this.#write,
+      onRefused: (streamIds, err) => this.sayOnce({ err, streamIds }, 'packet hashes: rows were refused; their packets cannot be compared'),
+    });
     this.#handedPosition = log.durablePosition;
     const onFault = (message: string, cause: unknown): void => {
       if (isNotOwner(cause)) ownership.lose(); // no writer of this instance stores anything any more
@@ -537,18 +545,29 @@ export class Pipeline implements PacketSink {
     try {
       await this.checkpoint();
     } catch (err) {
-      if (failureOf(err) === 'try_again' || !this.#isNews(`checkpoint ${(err as Error).message}`)) return;
-      this.#options.metrics.errors.inc({ where: 'checkpoint' });
-      this.#options.logger.error(
-        { err },
-        'packet log: the checkpoint cannot be saved; everything since then is replayed at the next start',
-      );
+      if (failureOf(err) === 'try_again') return;
+      this.sayOnce({ err }, 'packet log: the checkpoint cannot be saved; everything since then is replayed at the next start');
     }
   }
 
-  /** Notes what need not be replayed any more. */
-  async checkpoint(): Promise<void> {
-    while (this.#checkpointing !== null) await this.#checkpointing.catch(() => undefined);
+  /** Notes what need not be replayed any more. Those who ask while one is under way share the next: a fleet that goes idle together. */
+  checkpoint(): Promise<void> {
+    this.#nextCheckpoint ??= this.#checkpointAfter(this.#checkpointing);
+    return this.#nextCheckpoint;
+  }
+
+  async #checkpointAfter(before: Promise<void> | null): Promise<void> {
+    await before?.catch(() => undefined);
+    this.#checkpointing = this.#nextCheckpoint;
+    this.#nextCheckpoint = null;
+    try {
+      await this.#saveCheckpoint();
+    } finally {
+      this.#checkpointing = null;
+    }
+  }
+
+  async #saveCheckpoint(): Promise<void> {
     if (this.#abandoned) return; // perhaps meanwhile: the writers have forgotten what they did not store
     let position = Math.min(this.#handedPosition, this.#blocks.safePosition());
     for (const waiting of this.#reporting.keys()) position = Math.min(position, waiting - 1);
@@ -557,11 +576,18 @@ export class Pipeline implements PacketSink {
       if (stream === undefined || this.#isComputed(stream)) this.#dirty.delete(streamId);
       else position = Math.min(position, waiting - 1);
     }
-    this.#checkpointing = this.#hashes
-      .save() // first: what is behind the checkpoint is not replayed
-      .then(() => (this.#abandoned ? undefined : this.#log.checkpoint(position)))
-      .finally(() => (this.#checkpointing = null));
-    await this.#checkpointing;
+    await this.#saveHashes(); // first: what is behind the checkpoint is not replayed
+    if (!this.#abandoned) await this.#log.checkpoint(position);
+  }
+
+  /** A packet without its hash is stored all the same: a table that takes none of them holds up no checkpoint. */
+  async #saveHashes(): Promise<void> {
+    try {
+      await this.#hashes.save();
+    } catch (err) {
+      if (isNotOwner(err) || failureOf(err) === 'try_again') throw err;
+      this.sayOnce({ err }, 'packet hashes: they cannot be saved; it is tried again with every checkpoint');
+    }
   }
 
   /** Replays what was acknowledged and is not in the tables, and what somebody asked to store again. What cannot be stored is set aside: no
@@ -706,13 +732,11 @@ export class Pipeline implements PacketSink {
 
   /** Stores a letter again, and waits for it: a letter goes when its rows are in the tables. */
   async #replayLetter(letter: LetterToReplay, recovery: Recovery): Promise<void> {
-    const { pool } = this.#options.database;
     const refusal = await this.#tryLetter(letter, recovery);
     await this.#blocks.flush();
     await this.#rows.flush();
     this.#mustGoOn(); // writers that were abandoned say that they are done
-    if (refusal === null) await forgetLetter(pool, letter.id);
-    else await keepLetter(pool, letter.id, refusal);
+    await this.#write((client) => (refusal === null ? forgetLetter(client, letter.id) : keepLetter(client, letter.id, refusal)));
     this.#options.logger.info({ id: letter.id.toString(), kind: letter.kind, refused: refusal?.reason ?? null }, 'set aside: tried again');
   }
 
@@ -749,7 +773,7 @@ export class Pipeline implements PacketSink {
   }
 
   async #setAside(letters: readonly Letter[]): Promise<void> {
-    await putAside(this.#options.database.pool, letters);
+    await this.#write((client) => putAside(client, letters));
     this.#noteSetAside(letters);
   }
 
@@ -764,6 +788,13 @@ export class Pipeline implements PacketSink {
           "it could not be stored and was set aside: 'biosignal set-aside list'",
         );
     }
+  }
+
+  /** Of what goes wrong with every checkpoint. */
+  sayOnce(fields: Readonly<{ err: unknown; streamIds?: readonly StreamId[] }>, message: string): void {
+    if (!this.#isNews(`${message} ${(fields.err as Error).message}`)) return;
+    this.#options.metrics.errors.inc({ where: 'checkpoint' });
+    this.#options.logger.error(fields, message);
   }
 
   /** Not said before, as far as is remembered. */
@@ -892,7 +923,7 @@ function packetLogDetail(awayMs: number, queueBytes: number): string {
 /** Opens the log, replays what it holds, and is then ready for packets. */
 export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
   const { config, database, ownership, logger, metrics } = options;
-  const registry = new StreamRegistry(database);
+  const registry = new StreamRegistry(database, ownership.writing(database));
   const log = await PacketLog.open(database, registry, {
     ownership,
     queueBytesMax: config.journalQueueBytesMax,
@@ -903,6 +934,10 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
       metrics.degraded.set(err === null ? 0 : 1);
       if (err === null) logger.warn({}, 'packet log: the database is back');
       else logger.error({ err }, 'packet log: the database takes nothing; devices are answered 503 until it does');
+    },
+    onRefused: (refused) => {
+      for (const { streamIds, why: err } of refused)
+        pipeline.sayOnce({ err, streamIds }, 'packet log: a checkpoint could not save the numbers of streams; the next one tries again');
     },
   });
   const pipeline = new Pipeline(options, registry, log);

@@ -470,7 +470,7 @@ async function waitingSecret(database: Database, config: Config): Promise<readon
   return await Promise.race([asked, silence]);
 }
 
-/** Claims the packet log. While another instance has it, the port is listened on.
+/** Claims the packet log. While another instance has it, the port is listened on; one that cannot is given up.
  *  @returns also what listens there: to be stopped when the service itself can */
 async function takeLog(
   database: Database,
@@ -481,6 +481,7 @@ async function takeLog(
 ): Promise<{ ownership: Ownership; standby: HttpServer | null }> {
   let ownership: Ownership | null = null;
   const standby: { http: Promise<HttpServer> | null } = { http: null };
+  const deaf = new AbortController();
   const logPart = (): Part => {
     const detail = ownership === null ? 'standby: another instance has the log; this one waits to take over' : 'taking over';
     return { name: 'packet_log', ok: false, detail };
@@ -496,14 +497,14 @@ async function takeLog(
   try {
     ownership = await Ownership.claim(ingest, {
       instance,
-      ...(signal === undefined ? {} : { signal }),
+      signal: signal === undefined ? deaf.signal : AbortSignal.any([signal, deaf.signal]),
       onStandby: (owner) => {
         logger.warn({ owner }, 'packet log: another instance has it; this one waits to take over');
         void waitingSecret(database, config).then((parts) => {
           for (const { ok, detail } of parts) if (!ok) logger.error({}, `secret: ${detail}`);
         });
         standby.http = listen();
-        standby.http.catch((err: unknown) => logger.error({ err }, 'standby: the port cannot be listened on'));
+        standby.http.catch((error: unknown) => deaf.abort(error)); // now, not when it is needed
       },
       onFault: (message, err) => {
         metrics.errors.inc({ where: 'ownership' });
@@ -512,7 +513,7 @@ async function takeLog(
     });
   } catch (error) {
     await standby.http?.then((http) => http.stop()).catch(() => undefined);
-    throw error;
+    throw deaf.signal.aborted ? deaf.signal.reason : error;
   }
   const http = await standby.http?.catch(async (error: unknown) => {
     await ownership?.release();

@@ -271,3 +271,43 @@ async function failures(subjectId: string, streamIds: readonly string[]): Promis
   }
   return out;
 }
+
+it('takes the times that the interface states, and answers 422 to every other, wherever a time is sent', async () => {
+  const { xuser_token: as, xuser_id: id } = await running.token('timeless');
+  const catalog = await running.send<{ id: number; abbreviation: string }[]>(
+    'GET',
+    `/api/v1/projects/${running.org.projectKey}/biosignals`,
+  );
+  const mood = catalog.body.find(({ abbreviation }) => abbreviation === 'MOOD')!.id;
+  const good = ['1900-01-01T00:00:00+14:00', '2199-12-31T23:59:59.999999999-14:00'];
+  const bad = [
+    '1899-12-31T23:59:59Z',
+    '2200-01-01T00:00:00Z',
+    '2262-04-11T23:47:17Z',
+    '2300-01-01T00:00:00Z',
+    '9999-12-31T23:59:59Z',
+    '0001-01-01T00:00:00Z',
+  ];
+  const send = {
+    measurement: (time: string) =>
+      running.send('POST', '/api/v1/measurements', { body: { subject_id: id, measurements: [{ biosignal_id: mood, value: 1, time }] } }),
+    mood: (time: string) => running.send('POST', '/api/v1/moods', { as, body: { score: 3, time } }),
+    journal: (time: string) => running.send('POST', '/api/v1/journal', { as, body: { text: 'x', time } }),
+    episode: (time: string) => running.send('POST', '/api/v1/episodes', { body: { subject_id: id, kind: 'event', started_at: time } }),
+  };
+  for (const [what, post] of Object.entries(send)) {
+    for (const time of good) expect([what, time, (await post(time)).status]).toEqual([what, time, 201]);
+    for (const time of bad) expect([what, time, (await post(time)).status]).toEqual([what, time, 422]);
+  }
+  const asked = (time: string): string => encodeURIComponent(time);
+  for (const time of [...good, ...bad]) {
+    for (const path of [
+      `/api/v1/observations?biosignal_id=${mood}&subject_id=${id}&since=${asked(time)}`,
+      `/api/v1/moods?since=${asked(time)}`,
+      `/api/v1/episodes?subject_id=${id}&until=${asked(time)}`,
+    ]) {
+      const { status, text } = await running.send('GET', path, path.startsWith('/api/v1/moods') ? { as } : {});
+      expect([path, status], text).toEqual([path, good.includes(time) ? 200 : 422]);
+    }
+  }
+});

@@ -24,3 +24,32 @@ it('a project is created once, though the answer could not be stored at first', 
   expect(again.body.id).toBe(made.body.id);
   expect((await pool.query(`select 1 from project where name = 'Twice?'`)).rowCount).toBe(1);
 });
+
+it('a key that one organization key uses for two people is two keys', async () => {
+  const people = [await running.token('first'), await running.token('second')];
+  const report = (externalId: string) =>
+    running.send<{ id: string }>('POST', '/api/v1/moods', {
+      body: { score: 4 },
+      headers: { 'project-key': running.org.projectKey, 'xuser-id': externalId, 'idempotency-key': 'mood-1' },
+    });
+  const [first, second, again] = [await report('first'), await report('second'), await report('second')];
+  for (const made of [first, second]) expect(made.status, made.text).toBe(201);
+  expect(second.headers.get('idempotency-replayed')).toBeNull();
+  expect(again.headers.get('idempotency-replayed')).toBe('true');
+  expect(again.text).toBe(second.text);
+  const { rows } = await running.database.pool.query<{ xuser_id: string }>('select xuser_id from mood order by created_at');
+  expect(rows.map((row) => row.xuser_id)).toEqual(people.map((person) => person.xuser_id));
+});
+
+it('a key that one organization key uses in two projects is two keys', async () => {
+  const other = await running.send<{ project_key: string }>('POST', '/api/v1/projects', { body: { name: 'Other' } });
+  expect(other.status, other.text).toBe(201);
+  const create = (projectKey: string) =>
+    running.send<{ id: string; project_id: string }>('POST', '/api/v1/xusers', {
+      body: { external_id: 'in both' },
+      headers: { 'project-key': projectKey, 'idempotency-key': 'person-1' },
+    });
+  const [here, there] = [await create(running.org.projectKey), await create(other.body.project_key)];
+  for (const made of [here, there]) expect(made.status, made.text).toBe(201);
+  expect(there.body.project_id).not.toBe(here.body.project_id);
+});

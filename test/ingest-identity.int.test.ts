@@ -191,6 +191,29 @@ describe('an older number', () => {
     expect((await postBatch(packets)).body).toMatchObject({ accepted: 0, duplicates: 3, unverified: 3 });
   });
 
+  it('is free again when its packet was refused, and the packets around it stay known', async () => {
+    const packets = device(100);
+    const late = packets[35]!; // its hash has the place of packet 99 in memory
+    await postBatch(packets.filter((packet) => packet !== late));
+    await running.service.pipeline.checkpoint();
+    await running.database.pool.query('alter table packet_log rename to packet_log_away');
+    try {
+      for (let i = 0; i < 3; i++) expect(await post(late)).toMatchObject({ status: 503 }); // not committed, then not even taken
+    } finally {
+      await running.database.pool.query('alter table packet_log_away rename to packet_log');
+    }
+    await expect.poll(async () => (await post(louder(late))).status, { timeout: 20_000 }).toBe(202);
+    expect((await post(louder(late))).body).toMatchObject({ duplicates: 1, unverified: 0 });
+    expect(await post(late)).toMatchObject({ status: 409, body: { code: 'packet_conflict' } });
+    await running.database.pool.query('alter table packet_hash rename to packet_hash_away'); // what memory knows need not be asked
+    try {
+      expect((await post(packets[99]!)).body).toMatchObject({ duplicates: 1, unverified: 0 });
+      expect(await post(louder(packets[98]!))).toMatchObject({ status: 409 });
+    } finally {
+      await running.database.pool.query('alter table packet_hash_away rename to packet_hash');
+    }
+  });
+
   it('is not acknowledged while what was stored cannot be asked', async () => {
     const packets = device(4);
     await postBatch(packets.slice(0, 3));
@@ -217,6 +240,24 @@ it('tells a thousand streams apart', { timeout: 60_000 }, async () => {
     expect(body).toMatchObject({ accepted: 0, duplicates: 20, unverified: 0 });
     expect(body.rejected.map(({ index }) => index)).toEqual(Array.from({ length: 20 }, (_, i) => 2 * i));
   }
+});
+
+it('makes a few checkpoints when a thousand streams go idle together', { timeout: 60_000 }, async () => {
+  const { pool } = running.database;
+  await pool.query(`create sequence checkpoints;
+    create function count_checkpoint() returns trigger language plpgsql security definer as $$ begin perform nextval('checkpoints'); return null; end $$;
+    create trigger count_checkpoint after update of batch_id on packet_log_checkpoint for each statement execute function count_checkpoint()`);
+  const gateways = Array.from({ length: 50 }, () => Array.from({ length: 20 }, () => device(1)[0]!));
+  for (const { body } of await Promise.all(gateways.map((packets) => postBatch(packets)))) expect(body.accepted).toBe(20);
+  const sending = setInterval(() => void post(device(1)[0]!), 20); // others go on, so there is always something to save
+  try {
+    await running.service.pipeline.ingest.sessions.drop(({ deviceId }) => gateways.flat().some((packet) => packet.deviceId === deviceId));
+  } finally {
+    clearInterval(sending);
+  }
+  const { rows } = await pool.query<{ n: number }>('select last_value::int as n from checkpoints');
+  await pool.query('drop trigger count_checkpoint on packet_log_checkpoint');
+  expect(rows[0]!.n).toBeLessThan(20);
 });
 
 it('writes a conflict to the audit log, once per stream and minute, with its address and request', async () => {

@@ -6,8 +6,10 @@ import { CopyWriter } from '../src/storage/copy-writer.ts';
 import type { Database } from '../src/storage/database.ts';
 import { locks, pairLocks } from '../src/storage/locks.ts';
 import { Ownership } from '../src/storage/ownership.ts';
+import { PacketHashes } from '../src/storage/packet-hashes.ts';
 import { PacketLog } from '../src/storage/packet-log.ts';
 import { openRoles } from '../src/storage/roles.ts';
+import { forgetLetter, keepLetter, putAside } from '../src/storage/set-aside.ts';
 import { StreamRegistry } from '../src/storage/stream-registry.ts';
 import type { OpenedStream } from '../src/storage/stream-registry.ts';
 import { testDatabase, until } from './helpers/database.ts';
@@ -139,6 +141,45 @@ test('of an owner that was followed by another nothing is written: log, checkpoi
   expect(await ownership.ended).toContain('start again');
   expect(log.append({ streamId: stream.streamId, seq: 2, receivedNs: 1n, bytes: new Uint8Array(1) })).toBe('busy');
   expect(await countRows()).toEqual(before);
+});
+
+test('of an owner that was followed by another nothing is written over the pool either: channels, hashes, what was set aside', async () => {
+  const roles = await openRoles(database);
+  open.push(() => roles.close());
+  const ownership = await claim();
+  const write = ownership.writing(roles.ingest);
+  const registry = new StreamRegistry(roles.ingest, write);
+  const hashes = new PacketHashes(roles.ingest, { write });
+  const letter = { kind: 'packet', streamId: stream.streamId, reason: 'test', sqlState: null, logPosition: 1, content: null } as const;
+  const channel = { ...stream.channels[0]!, code: 'ecg.new', gain: 7 };
+  const rows = async () =>
+    (
+      await database.pool.query<{ channels: number; hashes: number; letters: number; marked: number }>(
+        `select (select count(*)::int from stream_channel) as channels, (select count(*)::int from packet_hash) as hashes,
+           (select count(*)::int from set_aside) as letters, (select count(*)::int from set_aside where replay_at is not null) as marked`,
+      )
+    ).rows[0]!;
+  await registry.addChannels(stream.streamId, stream.channels.length, [channel]);
+  hashes.note(stream.streamId, 0, 1);
+  await hashes.save();
+  await write((client) => putAside(client, [{ ...letter, bytes: Buffer.from('a') }]));
+  await database.pool.query('update set_aside set replay_at = now()');
+  const before = await rows();
+  expect(before).toEqual({ channels: stream.channels.length + 1, hashes: 1, letters: 1, marked: 1 });
+
+  await takeFromLiving();
+  const { rows: letters } = await database.pool.query<{ id: bigint }>('select id from set_aside');
+  hashes.note(stream.streamId, 1, 2);
+  const refused = { code: 'BS001' };
+  await expect(registry.addChannels(stream.streamId, stream.channels.length + 1, [channel])).rejects.toMatchObject(refused);
+  await expect(hashes.save()).rejects.toMatchObject(refused);
+  await expect(write((client) => putAside(client, [{ ...letter, bytes: Buffer.from('b') }]))).rejects.toMatchObject(refused);
+  await expect(write((client) => forgetLetter(client, letters[0]!.id))).rejects.toMatchObject(refused);
+  await expect(write((client) => keepLetter(client, letters[0]!.id, letter))).rejects.toMatchObject(refused);
+  // Code that forgets to say whose it is
+  await expect(new StreamRegistry(roles.ingest).addChannels(stream.streamId, 9, [channel])).rejects.toMatchObject(refused);
+  expect(await rows()).toEqual(before);
+  expect(ownership.lost).toContain('start again');
 });
 
 test('an owner that lost every connection goes on while nobody else has claimed', async () => {

@@ -241,6 +241,49 @@ describe('a row that the database refuses is set aside, and the rest is stored',
     await ready();
   });
 
+  test('what a checkpoint saves: hashes of packets and numbers of streams, and the checkpoint goes on', async () => {
+    const { pool } = running.database;
+    expect((await running.ingest(packetOf('no-hash', 0))).status).toBe(202);
+    expect((await running.ingest(packetOf('no-numbers', 0))).status).toBe(202);
+    const { rows } = await pool.query<{ id: number; name: string }>(
+      `select s.id, d.external_id as name from stream s join device d on d.id = s.device_id where d.external_id in ('no-hash', 'no-numbers')`,
+    );
+    const ids = Object.fromEntries(rows.map(({ id, name }) => [name, id]));
+    const refuse = (table: string, condition: string): Promise<unknown> =>
+      pool.query(`create function refuse_${table}() returns trigger language plpgsql as $$ begin
+          if ${condition} then raise exception 'refused by the site'; end if; return new; end $$;
+        create trigger refuse_${table} before insert or update on ${table} for each row execute function refuse_${table}()`);
+    await refuse('packet_hash', `new.stream_id = ${ids['no-hash']}`);
+    await refuse('stream', `new.id = ${ids['no-numbers']}`);
+    try {
+      for (const device of ['no-hash', 'no-numbers']) expect((await running.ingest(packetOf(device, 1))).status).toBe(202);
+      expect((await running.ingest(packetOf('whole', 1), neighbour.apiKey.key)).status).toBe(202);
+      const { rows: newest } = await pool.query<{ id: bigint }>('select max(batch_id) as id from packet_log');
+      const passed = async (): Promise<boolean> =>
+        (await pool.query<{ batch_id: bigint }>('select batch_id from packet_log_checkpoint')).rows[0]!.batch_id >= newest[0]!.id;
+      await expect.poll(passed, { timeout: 20_000 }).toBe(true);
+      const saved = await pool.query<{ name: string; numbers: string; hashes: number }>(
+        `select d.external_id as name, s.seqs::text as numbers, (select count(*)::int from packet_hash h where h.stream_id = s.id and h.first_seq = 1) as hashes
+         from stream s join device d on d.id = s.device_id where d.external_id in ('no-hash', 'whole') order by 1`,
+      );
+      expect(saved.rows).toEqual([
+        { name: 'no-hash', numbers: '{[0,2)}', hashes: 0 },
+        { name: 'whole', numbers: '{[1,2)}', hashes: 1 },
+      ]);
+      expect(running.faults.filter((line) => line.includes('refused by the site')).map((line) => line.split(':')[0])).toEqual([
+        'packet hashes',
+        'packet log',
+      ]);
+    } finally {
+      await pool.query('drop trigger refuse_packet_hash on packet_hash; drop trigger refuse_stream on stream');
+    }
+    // what was refused is tried again by itself
+    const numbers = async (): Promise<unknown> =>
+      (await pool.query<{ numbers: string }>('select seqs::text as numbers from stream where id = $1', [ids['no-numbers']])).rows[0]!
+        .numbers;
+    await expect.poll(numbers, { timeout: 20_000 }).toBe('{[0,2)}');
+  });
+
   test('computed values, row by row', async () => {
     const { pool } = running.database;
     expect((await running.ingest(packetOf('values', 0))).status).toBe(202);

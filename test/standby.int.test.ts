@@ -1,4 +1,5 @@
 /** Two instances of the service on one database, as processes: one takes packets, the other waits and takes over. */
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort, ServiceProcess } from '../faults/lib/service.ts';
@@ -10,6 +11,7 @@ import { createSimulatedDevice } from '../src/cli/simulator/device.ts';
 import { createPacketSource } from '../src/cli/simulator/packets.ts';
 import { createRandom } from '../src/cli/simulator/random.ts';
 import { encodePacket } from '../src/proto/packet-codec.ts';
+import { locks } from '../src/storage/locks.ts';
 import { testDatabase } from './helpers/database.ts';
 
 type Readiness = Readonly<{ status: string; parts: readonly { name: string; ok: boolean; detail: string }[] }>;
@@ -128,6 +130,33 @@ test('a second instance waits, says so, and takes over from an owner that hangs,
   expect(verdict.faulty).toEqual([]);
   expect(verdict).toMatchObject({ ok: true, missing_packets: 0, missing_samples: 0, doubled_samples: 0, unanswered: 0 });
 }, 180_000);
+
+test('one that waits and cannot listen on its port ends at once, with a sentence and code 1; the owner does not notice', async () => {
+  await using database = await testDatabase();
+  const env = { DATABASE_URL: database.url };
+  const owner = new ServiceProcess(await freePort(), { env });
+  const other = createServer();
+  const migration = await database.connect();
+  let deaf: ServiceProcess | null = null;
+  try {
+    await owner.untilReady(60_000);
+    // Another program takes the port after the service has looked whether it is free: held back meanwhile, before it migrates.
+    await migration.query('select pg_advisory_lock($1)', [locks.migration.toString()]);
+    deaf = new ServiceProcess(await freePort(), { env });
+    const waits = `select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`;
+    await expect.poll(async () => (await database.pool.query(waits)).rowCount, { timeout: 30_000 }).toBe(1);
+    await new Promise<void>((done) => other.listen(deaf!.port, '127.0.0.1', done));
+    await migration.query('select pg_advisory_unlock($1)', [locks.migration.toString()]);
+    expect(await Promise.race([deaf.gone, sleep(30_000, 'still waiting', { ref: false })])).toBe(1);
+    expect(deaf.log).toMatch(new RegExp(`^biosignal start: .*${deaf.port}`, 'm'));
+    expect(await owner.isReady()).toBe(true);
+  } finally {
+    await migration.end();
+    other.close();
+    await deaf?.kill();
+    await owner.kill();
+  }
+}, 120_000);
 
 test('two that are started together on an empty database make one organization and one key; the one that waits ends at SIGTERM with 0', async () => {
   await using database = await testDatabase();

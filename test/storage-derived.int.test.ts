@@ -144,3 +144,30 @@ test('a measurement of a packet is stored once, and a new code makes a new biosi
   ]);
   await writer.close();
 });
+
+test('of two who replace one range at the same moment the later one holds, whole', async () => {
+  const stream = await newStream();
+  const first = new CopyWriter(database, { currentMethods: methods });
+  const other = new CopyWriter(database, { currentMethods: methods });
+  const replaces = { fromNs: 0n, toNs: 10n * second };
+  const add = (writer: CopyWriter, row: DerivedFeature): Promise<void> =>
+    writer.add({ streamId: stream.streamId, beats: [], features: [row], replaces }, stream.epochNs);
+  // The first one stops in its transaction, after it has deleted.
+  const holder = await database.connect();
+  await holder.query('select pg_advisory_lock(77)');
+  await database.pool.query(`create function wait_for_test() returns trigger language plpgsql as $$ begin
+      if new.value = 111 then perform pg_advisory_xact_lock_shared(77); end if; return new; end $$;
+    create trigger wait_for_test before insert on feature for each row execute function wait_for_test()`);
+  const waiting = async (): Promise<number> =>
+    (await database.pool.query(`select from pg_locks where locktype = 'advisory' and not granted`)).rowCount!;
+  const before = add(first, heartRate(1, 111));
+  await expect.poll(waiting, { timeout: 10_000 }).toBe(1);
+  let isStored = false;
+  const after = add(other, heartRate(2, 222)).then(() => (isStored = true));
+  await expect.poll(async () => isStored || (await waiting()) === 2, { timeout: 10_000 }).toBe(true);
+  await holder.end();
+  await Promise.all([before, after]);
+  await database.pool.query('drop trigger wait_for_test on feature; drop function wait_for_test()');
+  expect(await stored(stream)).toEqual([[2, 222, 'derived:hr_ecg_v2']]);
+  await Promise.all([first.close(), other.close()]);
+});

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { until } from './helpers/database.ts';
+import { packetOf } from './helpers/packets.ts';
 import { runService } from './helpers/running-service.ts';
 import type { RunningService } from './helpers/running-service.ts';
 
@@ -54,6 +55,41 @@ async function episode(kind: string): Promise<string> {
   expect(status, text).toBe(201);
   return made.id;
 }
+
+it('delivers to a name of this machine', async () => {
+  const here = await receiver();
+  const id = await register(here.url.replace('127.0.0.1', 'localhost'), ['episode.created']);
+  await episode('by_name');
+  await until(() => here.events.length === 1, 10_000);
+  await remove(id);
+});
+
+it('of somebody who has not agreed to sharing a receiver is told the ids only', async () => {
+  const hook = await receiver();
+  const id = await register(hook.url, ['*']);
+  const settings = (purposes: readonly string[]) =>
+    run.send('PUT', `/api/v1/projects/${run.org.projectId}/settings`, {
+      body: { retention: { samples_days: null, features_days: null, beats_days: null }, consent_required: purposes },
+    });
+  // The person's own device says so; nobody else reads it.
+  const press = async (seq: number): Promise<void> => {
+    const events = [{ code: 'button', tOffsetNs: 0, text: 'private words' }];
+    expect((await run.ingest(packetOf('private', seq, { subject: 'told-about', events }))).status).toBe(202);
+  };
+  await settings(['sharing']);
+  await press(0);
+  await until(() => hook.events.length === 1, 10_000);
+  expect(hook.events[0]).toEqual({
+    type: 'episode.created',
+    timestamp: expect.any(String) as string,
+    data: { episode_id: expect.any(String) as string, subject_id: person.xuser_id },
+  });
+  await settings([]);
+  await press(1);
+  await until(() => hook.events.length === 2, 10_000);
+  expect(hook.events[1]!.data).toMatchObject({ kind: 'button', severity: expect.any(String) as string });
+  await remove(id);
+});
 
 it('an address that answers after a long time holds up nobody else, and gets no more than a few requests at once', async () => {
   const held: ServerResponse[] = [];

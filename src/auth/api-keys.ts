@@ -5,6 +5,7 @@ import { PipelineError } from '../errors.ts';
 import type { Scope } from '../http/route.ts';
 import { makeOrgKey } from './key-format.ts';
 import type { KeyEnv } from './key-format.ts';
+import { sqlStateOf } from '../storage/sql-states.ts';
 
 export type Db = Pick<Pool | PoolClient, 'query'>;
 
@@ -69,7 +70,7 @@ export async function createApiKey(db: Db, input: ApiKeyInput, rotatedFrom: stri
       ],
     )
     .catch((error: unknown) => {
-      if (sqlState(error) === '23503') throw new PipelineError('not_found', 'There is no such project.', { cause: error });
+      if (sqlStateOf(error) === '23503') throw new PipelineError('not_found', 'There is no such project.', { cause: error });
       throw error;
     });
   const record = rows[0];
@@ -128,8 +129,4 @@ export async function revokeApiKey(db: Db, orgId: string, id: string): Promise<A
   const record = rows[0];
   if (record === undefined) throw new PipelineError('not_found', 'There is no such key.');
   return record;
-}
-
-export function sqlState(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

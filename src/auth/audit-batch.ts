@@ -5,7 +5,7 @@
  *
  *  What the database refuses for now is kept and tried again with the next flush, up to ROWS_MAX; times are distances to now, so a late entry
  *  still says when. */
-import { sqlState } from './api-keys.ts';
+import { failureOf } from '../storage/sql-states.ts';
 import type { Db } from './api-keys.ts';
 
 const FLUSH_MS = 10_000;
@@ -187,7 +187,8 @@ function rowOf({ entry, count, firstMs, lastMs }: Tally): Row {
   return { entry, detail: { ...entry.detail, count }, atMs: lastMs, sinceMs: count === 1 ? null : firstMs };
 }
 
-/** The data are at fault, not the connection or the server. */
+/** One of the rows is at fault, not the connection or the server. */
 function isRefusal(error: unknown): boolean {
-  return /^2[23]/.test(sqlState(error));
+  const failure = failureOf(error);
+  return failure === 'bad_row' || failure === 'duplicate';
 }

@@ -1,4 +1,5 @@
-/** Idempotency-Key: the first answer of a POST is kept for 24 hours and given again to the same caller, route and key. */
+/** Idempotency-Key: the first answer of a POST is kept for 24 hours and given again to the same caller (in direct mode: for the
+ *  same project and person), route and key. */
 import { createHash } from 'node:crypto';
 import { PipelineError } from '../errors.ts';
 import { writeJson } from '../http/json.ts';
@@ -43,7 +44,13 @@ export function idempotencyStore(db: Db): Idempotency {
 type Keyed = Readonly<{ caller: Exclude<Caller, { kind: 'anonymous' }>; route: string; key: string }>;
 
 function scopeOf({ caller, route, key }: Keyed): readonly string[] {
-  return [caller.orgId, route, `${callerKey(caller)} ${key}`];
+  return [caller.orgId, route, `${identityOf(caller)} ${key}`];
+}
+
+/** In direct mode one key acts for many people: the answer for one of them must not be given for another. */
+function identityOf(caller: Keyed['caller']): string {
+  if (caller.kind !== 'key' || (caller.projectId === null && caller.subjectId === null)) return callerKey(caller);
+  return `${callerKey(caller)}/${caller.projectId ?? ''}/${caller.subjectId ?? ''}`;
 }
 
 /** Keeps the answer of a claimed key. In the transaction of the work it is kept with it or not at all (answer-once.ts).

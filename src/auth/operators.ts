@@ -2,7 +2,8 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { PipelineError } from '../errors.ts';
-import { hashKey, sqlState } from './api-keys.ts';
+import { sqlStateOf } from '../storage/sql-states.ts';
+import { hashKey } from './api-keys.ts';
 import { inetOf } from './audit.ts';
 import type { Db } from './api-keys.ts';
 
@@ -63,7 +64,7 @@ export async function createMember(
       [input.orgId, input.email, input.displayName, input.role, await hashPassword(input.password)],
     )
     .catch((error: unknown) => {
-      if (sqlState(error) === '23505') throw new PipelineError('conflict', 'There is an account with this address.', { cause: error });
+      if (sqlStateOf(error) === '23505') throw new PipelineError('conflict', 'There is an account with this address.', { cause: error });
       throw error;
     });
   const member = rows[0];

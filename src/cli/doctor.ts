@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { arch, availableParallelism, platform, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { needSecret, readConfig } from '../config.ts';
+import { isLoopbackHost, needSecret, readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import { openFilesMax } from '../http/open-files.ts';
 import { loadUws } from '../http/uws.ts';
@@ -95,7 +95,7 @@ function native(): Finding[] {
 }
 
 function exposure(config: Config): Finding[] {
-  const loopback = ['127.0.0.1', '::1', 'localhost'].includes(config.host);
+  const loopback = isLoopbackHost(config.host);
   const tls = config.tlsCert !== '' && config.tlsKey !== '';
   if (loopback || tls) return [{ check: 'transport', state: 'ok', found: tls ? 'TLS' : `plain HTTP on ${config.host} only` }];
   if (config.trustProxy.length > 0) {

@@ -12,6 +12,7 @@ import { mergeRuns } from '../storage/merge-runs.ts';
 import { clipToSeconds, readStoredRuns } from '../storage/sample-rows.ts';
 import { StreamRegistry } from '../storage/stream-registry.ts';
 import { commandLine } from './acts.ts';
+import { printOfSamples, untilStored } from './changed-samples.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
@@ -25,6 +26,10 @@ const TAIL_NS = 16n * SEC;
 /** A stream with a packet within this time may go on: then its service computes the end, whose values are not final. */
 const FLOWING_MS = 60_000;
 const FLOWING_TAIL_NS = 64n * SEC;
+/** How often a piece is computed, as long as samples of it keep arriving. */
+const ROUNDS_MAX = 5;
+/** Pieces that are looked at again at the same time. */
+const CHECKS_AT_ONCE = 4;
 /** Ranges that failed and are told one by one. */
 const FAULTS_SHOWN = 20;
 
@@ -45,7 +50,7 @@ export const reprocess: Command = {
   description: `Reads the samples of the streams that are named and computes their beats and values with the methods of this release, in pieces of an hour
 of several streams at once. Every piece replaces what is stored of these methods in its range, in one transaction; values of other versions
 stay. Where nothing was missing and no method has changed, the same numbers are written again, bit for bit. May run beside the service: the
-last minute of a stream that still flows is left to it.`,
+last minute of a stream that still flows is left to it, and what gets samples meanwhile is computed once more.`,
   options: {
     stream: { type: 'string', value: 'ID', multiple: true, doc: 'A stream, by uuid or number. May be given several times.' },
     device: { type: 'string', value: 'ID', multiple: true, doc: 'All streams of a device.' },
@@ -219,33 +224,56 @@ async function computeAll(
     },
     onFault: (message, cause) => console.err(`biosignal reprocess: ${message}: ${String(cause)}`),
   });
-  const pieces = work.flatMap((stream) => cut(stream));
+  let pieces = work.flatMap((stream) => cut(stream));
   const totalSec = pieces.reduce((sum, { fromNs, toNs }) => sum + Number(toNs - fromNs) / 1e9, 0);
   const progress = startProgress(console, 'reprocess', totalSec);
   const startedMs = performance.now();
   let doneSec = 0;
   try {
     for (const { id, channels, spo2 } of work) pool.openStream(id, channels, undefined, spo2);
-    await inTurns(pieces, 2 * workerCount, async (piece) => {
-      console.signal.throwIfAborted();
-      if (writer.full) await writer.flush();
-      try {
-        await pool.computeRows(piece.id, piece.fromNs, piece.toNs);
-      } catch (error) {
-        tally.faults.push(`stream ${piece.id} of ${piece.device}: ${error instanceof Error ? error.message : String(error)}`);
-      }
-      tally.pieces += 1;
-      doneSec += Number(piece.toNs - piece.fromNs) / 1e9;
-      const rate = (1000 * doneSec) / (performance.now() - startedMs);
-      progress.update(doneSec, `${rate.toFixed(0)} times real time`);
-    });
-    await writer.flush();
+    for (let round = 1; pieces.length > 0; round++) {
+      const prints = new Map<Work, string>();
+      await inTurns(pieces, 2 * workerCount, async (piece) => {
+        console.signal.throwIfAborted();
+        if (writer.full) await writer.flush();
+        try {
+          const print = await printOfSamples(database.pool, piece);
+          await pool.computeRows(piece.id, piece.fromNs, piece.toNs);
+          prints.set(piece, print);
+        } catch (error) {
+          tally.faults.push(faultOf(piece, error instanceof Error ? error.message : String(error)));
+        }
+        tally.pieces += 1;
+        doneSec = Math.min(totalSec, doneSec + Number(piece.toNs - piece.fromNs) / 1e9);
+        const rate = (1000 * doneSec) / (performance.now() - startedMs);
+        progress.update(doneSec, `${rate.toFixed(0)} times real time`);
+      });
+      await writer.flush();
+      pieces = await changedSince(database, prints, console);
+      if (round < ROUNDS_MAX) continue;
+      tally.faults.push(...pieces.map((piece) => faultOf(piece, 'samples keep arriving; run it again when they do not')));
+      break;
+    }
   } finally {
     progress.end();
     await pool.close();
     await writer.close();
   }
   return tally;
+}
+
+const faultOf = ({ id, device }: Work, what: string): string => `stream ${id} of ${device}: ${what}`;
+
+/** Pieces that got samples while they were computed: what the service has made of these may lie under our rows. */
+async function changedSince({ pool }: Database, prints: ReadonlyMap<Work, string>, console: Console): Promise<Work[]> {
+  if (!(await untilStored(pool, console.signal))) {
+    console.err('biosignal reprocess: the service does not store what it has acknowledged; run this again when it does (biosignal doctor)');
+  }
+  const changed: Work[] = [];
+  await inTurns([...prints], CHECKS_AT_ONCE, async ([piece, print]) => {
+    if ((await printOfSamples(pool, piece)) !== print) changed.push(piece);
+  });
+  return changed;
 }
 
 function cut(stream: Work): Work[] {

@@ -1,6 +1,7 @@
 /** For which names a service on a loopback address may be asked. A page that has its own name resolve to 127.0.0.1 (DNS rebinding) is of the same origin as
  *  the service to a browser, and could read what is open to the machine itself; its requests carry that name in Host. */
 import { PipelineError } from '../errors.ts';
+import { isLoopbackHost } from '../config.ts';
 import type { Config } from '../config.ts';
 
 const HOST_SHOWN_MAX = 100;
@@ -10,12 +11,12 @@ export type HostRule = (host: string) => void;
 /** @returns what throws for a name that is not this service's. Elsewhere than on loopback every name passes: there a page of another name has no
  *  certificate for it. Also behind a proxy, which knows its names, when BIO_PUBLIC_URL does not say them. */
 export function hostRule({ host, publicUrl, trustProxy }: Pick<Config, 'host' | 'publicUrl' | 'trustProxy'>): HostRule {
-  const loopback = isLoopbackName(nameOf(host.includes(':') ? `[${host}]` : host));
+  const loopback = isLoopbackHost(nameOf(host.includes(':') ? `[${host}]` : host));
   if (!loopback || (publicUrl === '' && trustProxy.length > 0)) return () => undefined;
   const publicName = URL.canParse(publicUrl) ? new URL(publicUrl).hostname : '';
   return (given) => {
     const name = nameOf(given);
-    if (isLoopbackName(name) || (name !== '' && name === publicName)) return;
+    if (isLoopbackHost(name) || (name !== '' && name === publicName)) return;
     throw new PipelineError(
       'bad_request',
       `This service does not answer for the host '${shown(given)}'; set BIO_PUBLIC_URL to the address that clients use.`,
@@ -33,9 +34,4 @@ function shown(host: string): string {
 function nameOf(host: string): string {
   const [, name = ''] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d*)?$/i.exec(host) ?? [];
   return name.toLowerCase().replace(/\.$/, '');
-}
-
-/** Names of this machine to itself: RFC 6761 has no server answer for `localhost` and below. */
-function isLoopbackName(name: string): boolean {
-  return name === 'localhost' || name.endsWith('.localhost') || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);
 }

@@ -1,4 +1,5 @@
 /** Who is at the other end: the address behind trusted proxies, and whether the way to it is encrypted. */
+import { isLoopbackAddress } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Headers } from './hygiene.ts';
 
@@ -41,11 +42,7 @@ function usualForm(text: string): string {
  *  127.0.0.0/8 stands for a proxy of its own. @param host as configured: an address, not a name */
 export function onlyPeerOf(host: string, trustProxy: readonly string[]): string | null {
   if (host !== '127.0.0.1' && host !== '::1') return null;
-  return trustProxy.some((proxy) => isLoopback(proxy) && proxy !== host) ? null : host;
-}
-
-export function isLoopback(address: string): boolean {
-  return address === '::1' || address.startsWith('127.');
+  return trustProxy.some((proxy) => isLoopbackAddress(proxy) && proxy !== host) ? null : host;
 }
 
 /** Plain HTTP is served on loopback only; elsewhere native TLS or a trusted proxy that says https.
@@ -57,9 +54,10 @@ export function peerOf(socketAddress: string, headers: Headers, rules: PeerRules
     const secure = headers.get('x-forwarded-proto')?.toLowerCase() === 'https';
     const forwarded = (headers.get('x-forwarded-for') ?? '').split(',').map((item) => item.trim());
     const client = forwarded.findLast((item) => item !== '' && !rules.trustProxy.includes(item)) ?? direct;
-    if (!secure && !isLoopback(client)) throw new PipelineError('https_required', 'The proxy received this request over plain HTTP.');
+    if (!secure && !isLoopbackAddress(client))
+      throw new PipelineError('https_required', 'The proxy received this request over plain HTTP.');
     return { address: client.slice(0, 64), secure };
   }
-  if (!rules.tls && !isLoopback(direct)) throw new PipelineError('https_required', 'Plain HTTP is served on loopback only.');
+  if (!rules.tls && !isLoopbackAddress(direct)) throw new PipelineError('https_required', 'Plain HTTP is served on loopback only.');
   return { address: direct, secure: rules.tls };
 }

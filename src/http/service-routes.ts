@@ -2,7 +2,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';
 import { PipelineError } from '../errors.ts';
-import { isLoopback } from './peer.ts';
+import { isLoopbackAddress } from '../config.ts';
 import type { Route } from './route.ts';
 import { exactly, oneOf } from './schemas.ts';
 
@@ -81,7 +81,7 @@ export function serviceRoutes(deps: ServiceDeps): readonly Route[] {
       errors: ['credential_missing', 'credential_invalid'],
       handler: async ({ header, remoteAddress }) => {
         const given = header('authorization');
-        if (!(given === '' && isLoopback(remoteAddress)) && !sameToken(given, deps.metricsToken)) {
+        if (!(given === '' && isLoopbackAddress(remoteAddress)) && !sameToken(given, deps.metricsToken)) {
           throw new PipelineError(
             given === '' ? 'credential_missing' : 'credential_invalid',
             'Send Authorization: Bearer with the metrics token.',

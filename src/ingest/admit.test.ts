@@ -193,3 +193,19 @@ describe('admitPacket', () => {
     expect(s.unsettledCount).toBe(0);
   });
 });
+
+it('knows a packet again after a newer one was lost, whatever had its place in memory', () => {
+  const s = session();
+  const take = (seq: number): DecodedPacket => {
+    const p = packet({ seq, t0DeviceNs: BigInt(seq) * SEC });
+    s.apply(admitted(p, s));
+    s.unsettledCount++;
+    return p;
+  };
+  for (let seq = 0; seq < 100; seq++) take(seq);
+  take(200);
+  const late = take(110);
+  s.lost(200); // now 110 is the newest, and was too old for the memory when it came
+  expect(admitPacket(late, s, limits, NOW)).toMatchObject({ kind: 'duplicate', content: 'unknown' });
+  expect(admitPacket(packet({ seq: 99, t0DeviceNs: 99n * SEC }), s, limits, NOW)).toMatchObject({ kind: 'duplicate', content: 'same' });
+});

@@ -4,7 +4,7 @@ import { ClockFitter } from './clock-fit.ts';
 import { SeqSet } from './seq-set.ts';
 import type { Admitted, StreamRecord } from './sink.ts';
 
-/** Newest packets whose hashes are in memory, to tell a repeated packet from a reused number: 512 bytes a stream. A power of two. */
+/** Newest packets whose hashes are in memory, to tell a repeated packet from a reused number: 1 kB a stream. A power of two. */
 const RECENT = 64;
 
 /** What a packet is whose number was received before. */
@@ -44,7 +44,9 @@ export class Session {
   durableHigh: number;
   /** A stretch of older numbers that a device sends again. Ingest bounds how many sessions have one. */
   recalled: Recalled | null = null;
-  readonly #recentHash = new Float64Array(RECENT).fill(NaN);
+  /** By number modulo RECENT: the hash, and the number that it is of; -1: none. */
+  readonly #recentHash = new Float64Array(RECENT);
+  readonly #recentSeq = new Float64Array(RECENT).fill(-1);
 
   constructor(key: string, deviceId: string, bootId: string, subjectText: string, record: StreamRecord) {
     this.key = key;
@@ -81,15 +83,17 @@ export class Session {
     for (const config of admitted.newChannels) this.channels.push(config);
     if (admitted.endDeviceNs > this.headDeviceNs) this.headDeviceNs = admitted.endDeviceNs;
     // An older packet, come late, must not take the place of a newer one.
-    if (admitted.seq > this.seqs.high - RECENT) this.#recentHash[admitted.seq % RECENT] = admitted.contentHash;
+    if (admitted.seq > this.seqs.high - RECENT) {
+      this.#recentHash[admitted.seq % RECENT] = admitted.contentHash;
+      this.#recentSeq[admitted.seq % RECENT] = admitted.seq;
+    }
     if (this.recalled !== null) this.#enterRecalled(this.recalled, admitted);
   }
 
   /** Undoes apply() at once: the sink said busy, nothing else happened in between. */
   revert(admitted: Admitted): void {
-    this.seqs.delete(admitted.seq);
+    this.#forget(admitted.seq);
     this.channels.length -= admitted.newChannels.length;
-    this.#recentHash[admitted.seq % RECENT] = NaN;
   }
 
   /** An accepted packet has become durable. */
@@ -102,14 +106,23 @@ export class Session {
    *  Its channels stay: they may be in use by packets that did. */
   lost(seq: number): void {
     this.unsettledCount--;
+    this.#forget(seq);
+  }
+
+  /** A number that was not kept is free again, for whatever content. */
+  #forget(seq: number): void {
     this.seqs.delete(seq);
+    const slot = seq % RECENT;
+    if (this.#recentSeq[slot] === seq) this.#recentSeq[slot] = -1;
+    const index = this.recalled === null ? -1 : seq - this.recalled.firstSeq;
+    if (index >= 0) this.recalled!.hashes[index] = NaN; // beyond the end: nothing happens
   }
 
   /** Is a packet with a number of `seqs` the one that came first? `unknown` for older numbers: recall them, then ask again. */
   compare(seq: number, contentHash: number): Repeat {
     const { recalled } = this;
-    let before = seq > this.seqs.high - RECENT ? this.#recentHash[seq % RECENT]! : NaN;
-    if (Number.isNaN(before)) {
+    let before = this.#recentHash[seq % RECENT]!;
+    if (seq <= this.seqs.high - RECENT || this.#recentSeq[seq % RECENT] !== seq) {
       const index = recalled === null ? -1 : seq - recalled.firstSeq;
       if (recalled === null || index < 0 || index >= recalled.hashes.length) return 'unknown';
       before = recalled.hashes[index]!;

@@ -4,7 +4,7 @@ import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { audit } from '../auth/audit.ts';
 import { orgOf, ownProject, ownSubjectOf } from '../auth/ownership.ts';
-import { sqlState } from '../auth/api-keys.ts';
+import { sqlStateOf } from '../storage/sql-states.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { transaction } from '../storage/transaction.ts';
@@ -259,7 +259,7 @@ export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
               ],
             )
             .catch((cause: unknown) => {
-              if (sqlState(cause) === '23505')
+              if (sqlStateOf(cause) === '23505')
                 throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
               throw cause;
             });

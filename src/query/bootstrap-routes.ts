@@ -1,7 +1,7 @@
 /** GET /api/v1/bootstrap: what a client needs once per session; and the device profiles of an organization. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { sqlState } from '../auth/api-keys.ts';
+import { sqlStateOf } from '../storage/sql-states.ts';
 import { audit } from '../auth/audit.ts';
 import { needWholeOrganization } from '../auth/authority.ts';
 import { orgOf, ownSubjectOf, projectOf } from '../auth/ownership.ts';
@@ -174,7 +174,7 @@ export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
               ],
             )
             .catch((cause: unknown) => {
-              if (sqlState(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
+              if (sqlStateOf(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
               throw cause;
             });
           await audit(client, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: rows[0]?.id ?? '' });

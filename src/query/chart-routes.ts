@@ -1,6 +1,6 @@
 /** POST /api/v1/charts/query: several series on one time axis, with a flag beside every value. */
 import { Type } from 'typebox';
-import { sqlState } from '../auth/api-keys.ts';
+import { sqlStateOf } from '../storage/sql-states.ts';
 import type { Db } from '../auth/api-keys.ts';
 import { ownSubject } from '../auth/ownership.ts';
 import type { Config } from '../config.ts';
@@ -143,7 +143,7 @@ export function chartRoutes(
           .run(who, false, signal, () => planChart(db, query, rowsMax))
           .then((plan) => turns.run(who, plan.rowCount > LARGE_ROWS, signal, () => readChart(db, query, plan, signal)))
           .catch((error: unknown) => {
-            throw sqlState(error) === '22023' ? wrong('/tz', 'is not a time zone that the database knows') : error;
+            throw sqlStateOf(error) === '22023' ? wrong('/tz', 'is not a time zone that the database knows') : error;
           });
         const head = writeJson({
           range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },

@@ -3,7 +3,7 @@
  *  The user is disabled first, in a transaction of its own: tokens stop, and open feeds and recordings end. Then everything goes in one
  *  transaction together with the receipt's entry in the audit log: there is no erasure without a receipt, and no receipt without one. */
 import type { Pool, PoolClient } from 'pg';
-import { sqlState } from '../auth/api-keys.ts';
+import { sqlStateOf } from '../storage/sql-states.ts';
 import { audit } from '../auth/audit.ts';
 import type { Actor } from '../auth/audit.ts';
 import { emitEvent } from '../auth/events.ts';
@@ -73,7 +73,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
     return receipt;
   } catch (error) {
     client.release(true); // rolls back, and leaves no setting or lock behind
-    if (/^(42P01|42703|42883)$/.test(sqlState(error))) {
+    if (/^(42P01|42703|42883)$/.test(sqlStateOf(error) ?? '')) {
       throw new PipelineError('conflict', 'Nothing was erased: the database is not of this version. Run biosignal migrate first.', {
         cause: error,
       });
@@ -154,7 +154,7 @@ const mentions = [
   {
     store: 'idempotency',
     from: 'idempotency i',
-    condition: `i.organization_id = $1 and (starts_with(i.idempotency_key, 'user:' || $2::text || ' ')
+    condition: `i.organization_id = $1 and (split_part(i.idempotency_key, ' ', 1) like '%' || $2::text
       or position(convert_to($2::text, 'UTF8') in coalesce(i.response_body, '')) > 0)`,
   },
   {

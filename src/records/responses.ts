@@ -1,6 +1,6 @@
 /** Keeps a response with everything that follows from it, in the transaction of its caller: its scores as observations, the row that it
  *  amends, the draft that it ends, the episode and the event of each safety rule that holds. All of it, or nothing. */
-import { sqlState } from '../auth/api-keys.ts';
+import { sqlStateOf } from '../storage/sql-states.ts';
 import type { Db } from '../auth/api-keys.ts';
 import { emitEvent } from '../auth/events.ts';
 import type { Subject } from '../auth/ownership.ts';
@@ -64,7 +64,7 @@ async function insertResponse(db: Db, subject: Subject, response: KeptResponse):
     if (row === undefined) throw new Error('questionnaire_response insert returned no row');
     return row.id;
   } catch (cause) {
-    if (sqlState(cause) === '23505') throw new PipelineError('conflict', 'This response was amended already.', { cause });
+    if (sqlStateOf(cause) === '23505') throw new PipelineError('conflict', 'This response was amended already.', { cause });
     throw cause;
   }
 }

@@ -1,12 +1,11 @@
 /** Which addresses a webhook may call. Everybody who may register one must not thereby reach what stands beside the service: only the public
  *  internet, over HTTPS; and the networks that the operator of the service names (BIO_WEBHOOK_NETWORKS), there also over plain HTTP.
  *  Asked twice: when an address is registered, to say so at once, and of the address that a connection is opened to, which is what counts. */
-import { lookup } from 'node:dns';
 import { BlockList, isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
-
-/** A name server that does not answer within this time does not keep an address from being registered, ms. */
-const LOOKUP_TIMEOUT_MS = 2000;
+import { callbackify } from 'node:util';
+import { HostNames } from './host-names.ts';
+import type { Address } from './host-names.ts';
 
 /** Addresses that are not of the public internet. IPv4 in IPv6 form (::ffff:10.0.0.1) is checked against the IPv4 rules by BlockList itself. */
 const notPublic = new BlockList();
@@ -51,14 +50,13 @@ export function isPublicAddress(address: string): boolean {
   return isIP(address) !== 0 && !notPublic.check(address, familyOf(address));
 }
 
-/** Addresses of a host, as a connection to it would find them. */
-type Resolved = readonly Readonly<{ address: string; family: number }>[];
-
 export class WebhookNetworks {
   readonly #inside = new BlockList();
+  readonly #names: HostNames;
 
   /** @param inside networks as CIDR that may be called although they are not public */
-  constructor(inside: readonly string[] = []) {
+  constructor(inside: readonly string[] = [], names = new HostNames()) {
+    this.#names = names;
     for (const network of inside) {
       const [net = '', prefix = ''] = network.split('/');
       this.#inside.addSubnet(net, Number(prefix), familyOf(net));
@@ -70,7 +68,7 @@ export class WebhookNetworks {
     if (!URL.canParse(text)) return 'is not an address';
     const url = new URL(text);
     const host = hostOf(url);
-    const found = isIP(host) === 0 ? await resolve(host) : [{ address: host, family: isIP(host) }];
+    const found = isIP(host) === 0 ? await this.#names.resolve(host).catch(() => []) : [{ address: host }];
     // A name without addresses at the moment may get them; one that is called over HTTP must have one inside already.
     if (found.length === 0) return url.protocol === 'https:' ? null : notHttps;
     return firstRefusal(found.map(({ address }) => this.#refusalOf(address, url.protocol === 'https:')));
@@ -78,19 +76,21 @@ export class WebhookNetworks {
 
   /** For node:http(s): resolves a name to addresses that may be called, and to nothing when one of them may not be. */
   lookupFor(secure: boolean): LookupFunction {
-    return (hostname, options, callback) => {
-      lookup(hostname, { ...options, all: true }, (error, addresses) => {
-        if (error !== null) {
-          callback(error, '', 0);
-          return;
-        }
-        const refused = firstRefusal(addresses.map(({ address }) => this.#refusalOf(address, secure)));
-        const [first] = addresses;
-        if (refused !== null || first === undefined) callback(new Error(`${hostname} ${refused ?? 'has no address'}`), '', 0);
-        else if (options.all === true) (callback as (error: null, addresses: Resolved) => void)(null, addresses);
-        else callback(null, first.address, first.family);
+    const allowed = callbackify((hostname: string) => this.#allowed(hostname, secure));
+    return (hostname, options, callback) =>
+      allowed(hostname, (error, addresses) => {
+        if (error !== null) callback(error, '', 0);
+        else if (options.all === true) (callback as (error: null, addresses: readonly Address[]) => void)(null, addresses);
+        else callback(null, addresses[0]!.address, addresses[0]!.family);
       });
-    };
+  }
+
+  /** @throws Error when there is none, or one of them may not be called */
+  async #allowed(hostname: string, secure: boolean): Promise<readonly Address[]> {
+    const addresses = await this.#names.resolve(hostname);
+    const refused = firstRefusal(addresses.map(({ address }) => this.#refusalOf(address, secure)));
+    if (refused !== null) throw new Error(`${hostname} ${refused}`);
+    return addresses;
   }
 
   /** Why a connection to an address that is written as a number is not opened; null: it is, or the host is a name (see lookupFor). */
@@ -114,14 +114,4 @@ function firstRefusal(refusals: readonly (string | null)[]): string | null {
 
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
-}
-
-function resolve(host: string): Promise<Resolved> {
-  return new Promise((done) => {
-    const timer = setTimeout(() => done([]), LOOKUP_TIMEOUT_MS);
-    lookup(host, { all: true }, (error, addresses) => {
-      clearTimeout(timer);
-      done(error === null ? addresses : []);
-    });
-  });
 }

@@ -164,11 +164,16 @@ async function takeDue(pool: Pool, countMax: number, room: ReadonlyMap<string, n
      update webhook_delivery d set attempts = d.attempts + 1, next_attempt_at = now() + interval '1 minute'
      from chosen, webhook w
      where d.id = chosen.id and w.id = d.webhook_id and d.status = 'pending' and d.next_attempt_at <= now()
-     returning d.id, d.webhook_id as "webhookId", w.organization_id as "orgId", w.url, w.secret, d.payload::text as body, d.attempts`,
+     returning d.id, d.webhook_id as "webhookId", w.organization_id as "orgId", w.url, w.secret, d.attempts,
+       (case when 'sharing' = any(missing_consents((d.payload #>> '{data,subject_id}')::uuid)) then ${withIdsOnly} else d.payload end)::text as body`,
     [countMax, [...room.keys()], [...room.values()]],
   );
   return rows;
 }
+
+/** SQL: of somebody who has not agreed to sharing where the project asks for it, an event says whom and what it is about, and nothing else. */
+const withIdsOnly = `jsonb_set(d.payload, '{data}', (
+  select jsonb_object_agg(name, value) from jsonb_each(d.payload -> 'data') as member (name, value) where name like '%\\_id'))`;
 
 /** A delivery that was ended while it was under way stays ended, unless it arrived. */
 async function noteOutcome(pool: Pool, due: Due, { status, error }: Outcome): Promise<void> {

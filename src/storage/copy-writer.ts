@@ -11,6 +11,7 @@ import type pg from 'pg';
 import type { StreamId, SubjectId } from '../signal.ts';
 import { CopyBuffer, copyRows, microseconds } from './copy-binary.ts';
 import type { Database } from './database.ts';
+import { derivedLock } from './locks.ts';
 import { LetterBox } from './letter-box.ts';
 import { Partitions } from './partitions.ts';
 import { reasonOf } from './set-aside.ts';
@@ -342,6 +343,8 @@ export class CopyWriter {
 
   async #deleteRange(client: pg.Client, { epochNs, rows }: Step): Promise<void> {
     const { fromNs, toNs } = rows.replaces!;
+    // Of two at the same moment neither would see the other's rows, and both would stay.
+    await client.query(`select pg_advisory_xact_lock(${derivedLock(rows.streamId)})`);
     const range = [microseconds(epochNs + fromNs), microseconds(epochNs + toNs), epochNs + fromNs, epochNs + toNs].map(String);
     for (const table of ['beat', 'feature']) {
       await client.query(

@@ -30,9 +30,12 @@ export const namedLocks = {
   episodeRules: 'biosignal episode rules',
   /** And the table: one maker of its partitions at a time (sql/000004). */
   partition: 'biosignal partition ',
+  /** And the stream: one replacement of its beats and values after the other, whoever makes it (service, reprocess). */
+  derived: 'biosignal derived ',
   /** And the organization: entries of its audit chain one after the other (sql/000015). */
   audit: 'biosignal audit ',
 } as const;
 
 /** A lock by name as the argument of an advisory lock function. */
+export const derivedLock = (streamId: number): string => `hashtextextended('${namedLocks.derived}${streamId}', 0)`;
 export const hashedLock = (name: (typeof namedLocks)['signingKey' | 'episodeRules']): string => `hashtextextended('${name}', 0)`;

@@ -14,6 +14,8 @@ import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database.ts';
 import { locks, pairLocks } from './locks.ts';
+import { transaction } from './transaction.ts';
+import type { Write } from './transaction.ts';
 import { WriterConnection } from './writer-connection.ts';
 
 /** SQLSTATE of a write whose epoch is not the newest. */
@@ -165,6 +167,21 @@ export class Ownership {
       }
     };
     return { ...database, connect };
+  }
+
+  /** The same for writes over a pool, whose connections are not the owner's alone: each is a transaction that names the epoch. */
+  writing({ pool }: Database): Write {
+    return async (work) => {
+      try {
+        return await transaction(pool, async (client) => {
+          await client.query(`set local bio.epoch = ${this.epoch}`);
+          return await work(client);
+        });
+      } catch (error) {
+        if (isNotOwner(error)) this.lose();
+        throw error;
+      }
+    };
   }
 
   /** A write was refused, or the row says so: it is over. */
@@ -339,6 +356,9 @@ function mayTake({ owner, locked }: Seen, silentMs: number, fresh: boolean): boo
 const ofThisDatabase = `database = (select oid from pg_database where datname = current_database())`;
 const isSessionLock = `locktype = 'advisory' and granted and objsubid = 1 and ${ofThisDatabase} and (classid::int8 << 32) + objid::int8 = ${LOCK}`;
 const isHold = `locktype = 'advisory' and granted and objsubid = 2 and ${ofThisDatabase} and classid = ${pairLocks.logHold[0]} and objid = ${pairLocks.logHold[1]}`;
+
+/** SQL: is there a living owner? */
+export const logIsHeld = `exists (select from pg_locks where ${isSessionLock})`;
 
 const lookAtOwner = `select epoch, owner, owner_name, renewed_at::text as renewed, exists (select from pg_locks where ${isSessionLock} and pid <> pg_backend_pid()) as locked
   from packet_log_checkpoint`;

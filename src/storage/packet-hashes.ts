@@ -6,6 +6,8 @@ import type { StreamId } from '../signal.ts';
 import { Coalesce } from './coalesce.ts';
 import type { Database } from './database.ts';
 import { Partitions } from './partitions.ts';
+import { storeOrSetAside } from './store-or-set-aside.ts';
+import type { Write } from './transaction.ts';
 
 /** Packets of one row. */
 const ROW_COUNT_MAX = 256;
@@ -16,10 +18,19 @@ const SAVE_ROWS = 4096;
 
 /** Consecutive packets. */
 type Run = Readonly<{ firstSeq: number; hashes: number[] }>;
+type Row = Run & Readonly<{ streamId: StreamId }>;
 type Asked = Readonly<{ streamId: StreamId; firstSeq: number; count: number }>;
+
+export type PacketHashesOptions = Readonly<{
+  /** One transaction of the owner of the packet log. */
+  write: Write;
+  /** Told of rows that the database refuses for good. */
+  onRefused?: (streamIds: readonly StreamId[], why: unknown) => void;
+}>;
 
 export class PacketHashes {
   readonly #database: Database;
+  readonly #options: PacketHashesOptions;
   readonly #partitions: Partitions;
   readonly #lookUps: Coalesce<Asked, Float64Array>;
   #unsaved = new Map<StreamId, Run[]>();
@@ -27,8 +38,9 @@ export class PacketHashes {
   /** What the statement under way saves. */
   #saving: ReadonlyMap<StreamId, readonly Run[]> = new Map();
 
-  constructor(database: Database) {
+  constructor(database: Database, options: PacketHashesOptions) {
     this.#database = database;
+    this.#options = options;
     this.#partitions = new Partitions(database);
     this.#lookUps = new Coalesce((asked) => this.#lookUp(asked));
   }
@@ -47,7 +59,8 @@ export class PacketHashes {
     else runs.push({ firstSeq: seq, hashes: [hash] });
   }
 
-  /** Saves what was noted. One at a time. When it fails all of it is saved by the next. */
+  /** Saves what was noted. One at a time. When it fails all of it is saved by the next; a row that is refused for good is
+   *  given up. */
   async save(): Promise<void> {
     if (this.#unsaved.size === 0) return;
     const taken = this.#unsaved;
@@ -68,29 +81,38 @@ export class PacketHashes {
   }
 
   async #insert(taken: ReadonlyMap<StreamId, readonly Run[]>): Promise<void> {
-    const ids: number[] = [];
-    const firsts: number[] = [];
-    const hashes: Buffer[] = [];
-    for (const [streamId, runs] of taken) {
-      for (const run of runs) {
-        ids.push(streamId);
-        firsts.push(run.firstSeq);
-        hashes.push(Buffer.from(Float64Array.from(run.hashes).buffer));
-      }
+    const rows = [...taken].flatMap(([streamId, runs]) => runs.map((run) => ({ streamId, ...run })));
+    await this.#partitions.ensure(this.#database.pool, 'packet_hash', [Date.now() * 1000]);
+    for (let from = 0; from < rows.length; from += SAVE_ROWS) {
+      await storeOrSetAside<readonly Row[]>(rows.slice(from, from + SAVE_ROWS), false, {
+        write: (part) => this.#writeRows(part),
+        halve: (part) => (part.length < 2 ? null : [part.slice(0, part.length >> 1), part.slice(part.length >> 1)]),
+        setAside: async (part, why) => this.#onRefused(part, why),
+        forgetPartitions: () => this.#partitions.forget(),
+        isStopped: () => false,
+        onFault: (error) => {
+          throw error; // the next call tries all of it again; a row that is there twice says the same twice
+        },
+      });
     }
-    const client = await this.#database.pool.connect();
-    try {
-      await this.#partitions.ensure(client, 'packet_hash', [Date.now() * 1000]);
-      for (let from = 0; from < ids.length; from += SAVE_ROWS) {
-        const to = from + SAVE_ROWS;
-        await client.query(insertHashes, [ids.slice(from, to), firsts.slice(from, to), hashes.slice(from, to)]);
-      }
-      client.release();
-    } catch (error) {
-      this.#partitions.forget();
-      client.release(true);
-      throw error;
-    }
+  }
+
+  async #writeRows(rows: readonly Row[]): Promise<void> {
+    await this.#options.write((client) =>
+      client.query(insertHashes, [
+        rows.map(({ streamId }) => streamId),
+        rows.map(({ firstSeq }) => firstSeq),
+        rows.map(({ hashes }) => Buffer.from(Float64Array.from(hashes).buffer)),
+      ]),
+    );
+  }
+
+  /** They are given up: their packets are stored, and cannot be compared later. */
+  #onRefused(rows: readonly Row[], why: unknown): void {
+    this.#options.onRefused?.(
+      rows.map(({ streamId }) => streamId),
+      why,
+    );
   }
 
   /** Hashes of firstSeq .. firstSeq + count - 1; NaN where none is known. Calls at the same time share their statement.

@@ -19,7 +19,8 @@ import { ENTRY_HEAD, readBatch, streamIdsOf } from './log-batch.ts';
 import type { Damage, LogEntry, ReadPacket } from './log-batch.ts';
 import { isNotOwner, Ownership } from './ownership.ts';
 import { Partitions } from './partitions.ts';
-import { saveStreams, type StreamRegistry } from './stream-registry.ts';
+import { saveStreams } from './stream-registry.ts';
+import type { RefusedStreams, StreamRegistry } from './stream-registry.ts';
 import { WriterConnection } from './writer-connection.ts';
 
 /** The group commit that a packet travels in; the same object for all of its packets. */
@@ -50,6 +51,8 @@ export type PacketLogOptions = Readonly<{
   onRetry?: (error: Error, attempt: number) => void;
   /** Told when the log goes away (with the reason) and when it is open again (null). */
   onAway?: (reason: Error | null) => void;
+  /** Told of streams whose numbers a checkpoint could not save; the next one tries them again. */
+  onRefused?: (refused: readonly RefusedStreams[]) => void;
 }>;
 
 /** Row of a part: 24 header + 26 fixed + 4 length, and not more than 8,160 fit a page. */
@@ -74,8 +77,9 @@ type OpenBatch = {
 export class PacketLog {
   readonly #database: Database;
   readonly #registry: StreamRegistry;
-  readonly #options: Required<Omit<PacketLogOptions, 'onRetry' | 'onAway' | 'ownership' | 'lockWaitMs'>>;
+  readonly #options: Required<Omit<PacketLogOptions, 'onRetry' | 'onAway' | 'onRefused' | 'ownership' | 'lockWaitMs'>>;
   readonly #onAway: (reason: Error | null) => void;
+  readonly #onRefused: (refused: readonly RefusedStreams[]) => void;
 
   readonly #ownership: Ownership;
   readonly #connection: WriterConnection;
@@ -114,6 +118,7 @@ export class PacketLog {
     };
     this.#partitions = new Partitions(database);
     this.#onAway = options.onAway ?? (() => {});
+    this.#onRefused = options.onRefused ?? (() => {});
     const answerTimeoutMs = Math.max(1000, this.#options.retryForMs);
     this.#connection = new WriterConnection(ownership.fenced(database), {
       retryForMs: this.#options.retryForMs,
@@ -233,11 +238,12 @@ export class PacketLog {
     try {
       client = await this.#database.pool.connect();
       await client.query(`begin; select hold_log(${this.#ownership.epoch})`);
-      if (dirty.count > 0) await client.query(saveStreams, [...dirty.columns]);
+      const refused = await saveStreams(client, dirty);
       await client.query('update packet_log_checkpoint set batch_id = greatest(batch_id, $1), updated_at = now()', [target.toString()]);
       await client.query('commit');
       this.#checkpointed = Math.max(this.#checkpointed, target);
       client.release();
+      if (refused.length > 0) this.#onRefused(refused);
     } catch (error) {
       dirty.undo(); // also when there was no connection to be had
       client?.release(true);

@@ -16,7 +16,7 @@ export class Partitions {
   }
 
   /** @param times Unix µs; any order. Outside of a transaction: attaching a partition should not wait for our commit. */
-  async ensure(client: pg.ClientBase, relation: string, times: Iterable<number>): Promise<void> {
+  async ensure(client: Pick<pg.ClientBase, 'query'>, relation: string, times: Iterable<number>): Promise<void> {
     if (!this.#enabled) return;
     const step = await this.#step(client, relation);
     let before = NaN;
@@ -37,7 +37,7 @@ export class Partitions {
     this.#known.clear();
   }
 
-  async #step(client: pg.ClientBase, relation: string): Promise<number> {
+  async #step(client: Pick<pg.ClientBase, 'query'>, relation: string): Promise<number> {
     const known = this.#stepUs.get(relation);
     if (known !== undefined) return known;
     const { rows } = await client.query<{ us: number }>(

@@ -107,13 +107,17 @@ export async function* lettersToReplay(pool: pg.Pool): AsyncGenerator<LetterToRe
 }
 
 /** The letter was stored: it goes, unless it was set aside again meanwhile. */
-export async function forgetLetter(pool: pg.Pool, id: bigint): Promise<void> {
-  await pool.query('delete from set_aside where id = $1 and replay_at is not null', [id.toString()]);
+export async function forgetLetter(client: Pick<pg.ClientBase, 'query'>, id: bigint): Promise<void> {
+  await client.query('delete from set_aside where id = $1 and replay_at is not null', [id.toString()]);
 }
 
 /** The letter could not be stored this time either: it stays, with the new reason, until it is asked for again. */
-export async function keepLetter(pool: pg.Pool, id: bigint, { reason, sqlState }: Pick<Letter, 'reason' | 'sqlState'>): Promise<void> {
-  await pool.query('update set_aside set replay_at = null, reason = $2, sqlstate = $3 where id = $1', [
+export async function keepLetter(
+  client: Pick<pg.ClientBase, 'query'>,
+  id: bigint,
+  { reason, sqlState }: Pick<Letter, 'reason' | 'sqlState'>,
+): Promise<void> {
+  await client.query('update set_aside set replay_at = null, reason = $2, sqlstate = $3 where id = $1', [
     id.toString(),
     withoutRefused(reason).slice(0, REASON_MAX),
     sqlState,

@@ -1,10 +1,14 @@
 /** Streams as the database knows them: found or created, their channels, their durable sequence numbers, and what a checkpoint saves. */
 import { rejected, type Rejected } from '../errors.ts';
 import type { ChannelConfig, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId } from '../signal.ts';
+import type pg from 'pg';
 import type { Database } from './database.ts';
 import { Coalesce } from './coalesce.ts';
 import { SeqRanges, type SeqRange } from './seq-ranges.ts';
+import { failureOf } from './sql-states.ts';
 import { channelsOf, findOrCreateStreams, resolveSubjects, streamColumns } from './stream-opening.ts';
+import { transaction } from './transaction.ts';
+import type { Write } from './transaction.ts';
 import type { StreamOpening, StreamRow, Subject, SubjectRequest } from './stream-opening.ts';
 
 export type OpenedStream = Readonly<{
@@ -37,11 +41,22 @@ type Dirty = { seqs: SeqRanges; lastPacketNs: bigint; lastSampleNs: bigint; cloc
 
 type NewChannels = Readonly<{ streamId: StreamId; firstNo: number; channels: readonly ChannelConfig[] }>;
 
+/** What changed, as columns for one update, and how to take it back, all or from the one place up to the other, when they are not saved. */
+export type DirtyStreams = Readonly<{
+  columns: readonly (readonly unknown[])[];
+  count: number;
+  undo: (from?: number, to?: number) => void;
+}>;
+export type RefusedStreams = Readonly<{ streamIds: readonly StreamId[]; why: unknown }>;
+
+/** Refusals of one checkpoint that are looked for one by one; beyond, the rest of a part is refused whole. */
+const REFUSED_MAX = 50;
 /** Streams that one statement looks up. */
 const FIND_MAX = 512;
 
 export class StreamRegistry {
   readonly #database: Database;
+  readonly #write: Write;
   /** Streams with something durable since the process started; a closed one stays until its checkpoint. */
   readonly #open = new Map<StreamId, Dirty>();
 
@@ -49,8 +64,10 @@ export class StreamRegistry {
   readonly #openings: Coalesce<StreamOpening, OpenedStream | Rejected>;
   readonly #newChannels: Coalesce<NewChannels, void>;
 
-  constructor(database: Database) {
+  /** @param write how rows of the data path are written; default: by whoever may */
+  constructor(database: Database, write: Write = (work) => transaction(database.pool, work)) {
     this.#database = database;
+    this.#write = write;
     const { pool } = database;
     this.#subjects = new Coalesce((requests) => resolveSubjects(pool, requests));
     this.#openings = new Coalesce((requests) => this.#openStreams(requests));
@@ -124,11 +141,12 @@ export class StreamRegistry {
         lead: channel.lead,
       })),
     );
-    await this.#database.kysely
+    const insert = this.#database.kysely
       .insertInto('stream_channel')
       .values(rows)
       .onConflict((conflict) => conflict.columns(['stream_id', 'channel_no']).doNothing())
-      .execute();
+      .compile();
+    await this.#write((client) => client.query(insert.sql, [...insert.parameters]));
     return requests.map(() => undefined);
   }
 
@@ -159,8 +177,8 @@ export class StreamRegistry {
     if (dirty !== undefined && !dirty.changed) this.#open.delete(streamId);
   }
 
-  /** For PacketLog.checkpoint: what changed, as columns for one update, and how to take it back when the update fails. */
-  takeDirty(): Readonly<{ columns: readonly unknown[]; count: number; undo: () => void }> {
+  /** For PacketLog.checkpoint. */
+  takeDirty(): DirtyStreams {
     const ids: number[] = [];
     const seqs: string[] = [];
     const packetTimes: (Date | null)[] = [];
@@ -183,8 +201,8 @@ export class StreamRegistry {
       rms.push(dirty.clock?.rmsNs ?? null);
       pairs.push(dirty.clock?.pairCount ?? null);
     }
-    const undo = (): void => {
-      for (const dirty of taken) dirty.changed = true;
+    const undo = (from = 0, to = taken.length): void => {
+      for (const dirty of taken.slice(from, to)) dirty.changed = true;
     };
     return { columns: [ids, seqs, packetTimes, sampleTimes, offsets, skews, rms, pairs], count: ids.length, undo };
   }
@@ -213,8 +231,36 @@ export class StreamRegistry {
   }
 }
 
-/** The update that a checkpoint makes of takeDirty's columns; adds to what the rows have. */
-export const saveStreams = `
+/** Saves what takeDirty gave, in the transaction of a checkpoint. Streams that the database refuses hold up no others: they stay changed, and the
+ *  next checkpoint tries them again. @returns what was refused, and why */
+export async function saveStreams(client: pg.ClientBase, { columns, count, undo }: DirtyStreams): Promise<readonly RefusedStreams[]> {
+  const refused: RefusedStreams[] = [];
+  const save = async (from: number, to: number): Promise<void> => {
+    await client.query(`savepoint streams`);
+    try {
+      await client.query(
+        updateStreams,
+        columns.map((column) => column.slice(from, to)),
+      );
+    } catch (error) {
+      if (failureOf(error) !== 'bad_row') throw error;
+      await client.query('rollback to savepoint streams');
+      if (to - from > 1 && refused.length < REFUSED_MAX) {
+        const middle = (from + to) >> 1;
+        await save(from, middle);
+        await save(middle, to);
+        return;
+      }
+      refused.push({ streamIds: columns[0]!.slice(from, to) as StreamId[], why: error });
+      undo(from, to);
+    }
+  };
+  if (count > 0) await save(0, count);
+  return refused;
+}
+
+/** The update of takeDirty's columns; adds to what the rows have. */
+const updateStreams = `
   update stream s set
     seqs = s.seqs + d.seqs,
     last_packet_at = greatest(s.last_packet_at, d.last_packet_at),

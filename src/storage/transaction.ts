@@ -1,5 +1,8 @@
 /** One transaction of a pool: all of it is kept, or nothing. */
-import type { Pool, PoolClient } from 'pg';
+import type { ClientBase, Pool, PoolClient } from 'pg';
+
+/** Runs `work` in a transaction of its own. */
+export type Write = <T>(work: (client: ClientBase) => Promise<T>) => Promise<T>;
 
 /** `work` between begin and commit. A connection that does not roll back cleanly is not used again.
  *  @throws what `work` throws; after an error of the commit itself nobody knows whether it was kept */
