@@ -79,7 +79,9 @@ export class Dialog {
         ${fields ?? nothing} ${this.#problem === null ? nothing : html`<p class="problem-line" role="alert">${this.#problem}</p>`}
         <div class="row">
           <button class=${danger ? 'danger' : 'primary'} ?disabled=${this.#busy}>${word}</button>
-          <button type="button" ?disabled=${this.#busy} @click=${() => this.#close()}>Cancel</button>
+          <button type="button" ?autofocus=${danger && fields === undefined} ?disabled=${this.#busy} @click=${() => this.#close()}>
+            Cancel
+          </button>
         </div>
       </form>
     </dialog>`;

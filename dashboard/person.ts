@@ -218,7 +218,7 @@ export class Person {
       word: 'Erase',
       danger: true,
       fields: html`<label
-        >Type <code>${user.external_id}</code> to confirm<input name="confirm" required autocomplete="off" spellcheck="false"
+        ><span>Type <code>${user.external_id}</code> to confirm</span><input name="confirm" required autocomplete="off" spellcheck="false"
       /></label>`,
       act: async (text) => {
         const params = { xuserId: user.xuser_id };

@@ -53,6 +53,8 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.getByRole('button', { name: 'Revoke clinic backend' }).first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('This cannot be undone').waitFor();
+    const { x, width } = (await dialog.getByRole('button', { name: 'Revoke' }).boundingBox())!;
+    expect(x >= 0 && x + width <= 1280).toBe(true);
     expect(await violations(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await expect.poll(() => dialog.count()).toBe(0);

@@ -140,12 +140,12 @@ export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): rea
            order by ${key} ${direction}, id ${direction} limit $7`,
           [orgOf(caller), project, ownSubjectOf(caller), externalId ?? null, afterKey, afterId, limit + 1, search ?? null],
         );
-        const page = rows.slice(0, limit).map(({ page_key: _, ...row }) => row);
         const last = rows[limit - 1];
         const headers: Record<string, string> = {};
         if (rows.length > limit && last !== undefined) {
           headers['link'] = nextLink('/api/v1/xusers', given, cursors.seal(scope, [last.page_key, last.xuser_id]));
         }
+        const page = rows.slice(0, limit).map(({ page_key: _key, ...user }): Xuser => user);
         return { status: 200, json: page, headers };
       },
     },
