@@ -13,6 +13,8 @@ import { DeviceProfilesPage } from './pages/device-profiles.ts';
 import { DevicesPage } from './pages/devices.ts';
 import { EpisodePage, EpisodesPage } from './pages/episodes.ts';
 import { MembersPage } from './pages/members.ts';
+import { NotFoundPage } from './pages/not-found.ts';
+import { OverviewPage } from './pages/overview.ts';
 import { ProjectsPage } from './pages/projects.ts';
 import { QualityPage } from './pages/quality.ts';
 import { QuestionnairePage } from './pages/questionnaire.ts';
@@ -23,15 +25,25 @@ import { WebhooksPage } from './pages/webhooks.ts';
 import { call } from './service.ts';
 import type { Member } from './service.ts';
 
-type Entry = Readonly<{ path: string; name: string; group: 'Monitor' | 'Settings'; admin: boolean; open: (context: PageContext) => Page }>;
+type Entry = Readonly<{
+  path: string;
+  name: string;
+  group: 'Monitor' | 'Settings';
+  admin: boolean;
+  open: (context: PageContext) => Page;
+  /** The page of one of them, at an address that goes on. */
+  openOne?: (context: PageContext) => Page;
+}>;
 
 const entries: readonly Entry[] = [
+  { path: 'overview', name: 'Overview', group: 'Monitor', admin: false, open: (context) => new OverviewPage(context) },
   {
     path: 'users',
     name: 'Users',
     group: 'Monitor',
     admin: false,
-    open: (context) => (context.argument === '' ? new UsersPage(context) : new UserPage(context)),
+    open: (context) => new UsersPage(context),
+    openOne: (context) => new UserPage(context),
   },
   { path: 'devices', name: 'Devices', group: 'Monitor', admin: false, open: (context) => new DevicesPage(context) },
   { path: 'quality', name: 'Signal quality', group: 'Monitor', admin: false, open: (context) => new QualityPage(context) },
@@ -40,7 +52,8 @@ const entries: readonly Entry[] = [
     name: 'Episodes',
     group: 'Monitor',
     admin: false,
-    open: (context) => (context.argument === '' ? new EpisodesPage(context) : new EpisodePage(context)),
+    open: (context) => new EpisodesPage(context),
+    openOne: (context) => new EpisodePage(context),
   },
   { path: 'settings/keys', name: 'API keys', group: 'Settings', admin: true, open: (context) => new ApiKeysPage(context) },
   { path: 'settings/projects', name: 'Projects', group: 'Settings', admin: true, open: (context) => new ProjectsPage(context) },
@@ -49,13 +62,21 @@ const entries: readonly Entry[] = [
     name: 'Questionnaires',
     group: 'Settings',
     admin: true,
-    open: (context) => (context.argument === '' ? new QuestionnairesPage(context) : new QuestionnairePage(context)),
+    open: (context) => new QuestionnairesPage(context),
+    openOne: (context) => new QuestionnairePage(context),
   },
   { path: 'settings/biosignals', name: 'Biosignals', group: 'Settings', admin: true, open: (context) => new BiosignalsPage(context) },
   { path: 'settings/devices', name: 'Device profiles', group: 'Settings', admin: true, open: (context) => new DeviceProfilesPage(context) },
   { path: 'settings/webhooks', name: 'Webhooks', group: 'Settings', admin: true, open: (context) => new WebhooksPage(context) },
   { path: 'settings/members', name: 'Members', group: 'Settings', admin: true, open: (context) => new MembersPage(context) },
-  { path: 'audit', name: 'Audit log', group: 'Settings', admin: true, open: (context) => new AuditPage(context) },
+  {
+    path: 'audit',
+    name: 'Audit log',
+    group: 'Settings',
+    admin: true,
+    open: (context) => new AuditPage(context),
+    openOne: (context) => new AuditPage(context),
+  },
 ];
 const adminRoles: readonly string[] = ['admin', 'owner'];
 
@@ -72,17 +93,42 @@ let problem: string | null = null;
 /** On a phone the sections are behind a button. */
 let menuOpen = false;
 
+/** Open episodes, shown beside their section; null: not known. */
+let openEpisodes: number | null = null;
+const COUNT_MS = 60_000;
+
 function navigate(): void {
   if (member === null || member === undefined) return;
-  const wanted = location.hash.replace(/^#\/?/, '');
-  const allowed = visibleEntries(member);
-  current = allowed.find((entry) => wanted === entry.path || wanted.startsWith(`${entry.path}/`)) ?? allowed[0]!;
+  const [address = '', filters = ''] = location.hash.replace(/^#\/?/, '').split(/\?(.*)/s);
+  const { entry, argument } = find(address, visibleEntries(member));
+  current = entry;
   page?.leave();
   menuOpen = false;
-  const argument = decodeURIComponent(wanted.slice(current.path.length + 1));
-  page = current.open({ redraw, locale, member, argument: wanted.startsWith(current.path) ? argument : '' });
+  const context: PageContext = { redraw, locale, member, argument, query: new URLSearchParams(filters), recount: () => void count() };
+  page = entry === null ? new NotFoundPage(context) : argument === '' ? entry.open(context) : entry.openOne!(context);
   page.start();
-  document.title = `${current.name} · biosignal`;
+  document.title = `${entry?.name ?? 'Not found'} · biosignal`;
+  redraw();
+  void count();
+}
+
+/** The section of an address, and what of it is asked for. @returns null where there is none, or none that the role may open */
+function find(address: string, allowed: readonly Entry[]): Readonly<{ entry: Entry | null; argument: string }> {
+  if (address === '') return { entry: allowed[0]!, argument: '' };
+  const entry = allowed.find(({ path, openOne }) => address === path || (openOne !== undefined && address.startsWith(`${path}/`)));
+  try {
+    return {
+      entry: entry ?? null,
+      argument: decodeURIComponent(address.slice(entry === undefined ? address.length : entry.path.length + 1)),
+    };
+  } catch {
+    return { entry: null, argument: '' }; // a % that stands for nothing
+  }
+}
+
+async function count(): Promise<void> {
+  const counts = await call('GET', '/api/v1/fleet/counts').catch(() => null);
+  openEpisodes = counts?.episodes_open ?? openEpisodes;
   redraw();
 }
 
@@ -97,7 +143,7 @@ async function signIn(event: SubmitEvent): Promise<void> {
     problem = null;
     navigate();
   } catch (error) {
-    problem = error instanceof ServiceError ? error.message : 'It failed.';
+    problem = error instanceof ServiceError ? error.message : 'Signing in failed.';
   }
   redraw();
 }
@@ -107,7 +153,7 @@ async function signOut(): Promise<void> {
   location.reload();
 }
 
-const brand = html`<a class="brand" href="#/users"
+const brand = html`<a class="brand" href="#/overview"
   ><svg viewBox="0 0 32 20" aria-hidden="true"><path d="M1 11h7l2-5 4 13 4-18 3 10h10" /></svg><span>biosignal</span></a
 >`;
 
@@ -127,10 +173,10 @@ function signInView(): TemplateResult {
         <div><button class="primary">Sign in</button></div>
       </form>
       <details>
-        <summary>No account yet, or no password any more</summary>
-        <p>An owner or admin adds members here, under Members. The first one is made on the machine of the service:</p>
+        <summary>No account, or forgot your password?</summary>
+        <p>An owner or admin can add you under Members. To create the first account, run this on the server:</p>
         <code>scripts/biosignal.sh operator create you@example.org --role owner</code>
-        <p>A new password:</p>
+        <p>To set a new password:</p>
         <code>scripts/biosignal.sh operator password you@example.org</code>
       </details>
     </section>
@@ -144,7 +190,8 @@ function shell(who: Member): TemplateResult {
     if (items.length === 0) return nothing;
     return html`<li class="group">${name}</li>
       ${items.map(
-        (entry) => html`<li><a href="#/${entry.path}" aria-current=${entry === current ? 'page' : nothing}>${entry.name}</a></li>`,
+        (entry) =>
+          html`<li><a href="#/${entry.path}" aria-current=${entry === current ? 'page' : nothing}>${entry.name}${badgeOf(entry)}</a></li>`,
       )}`;
   };
   return html`<a class="skip" href="#main" @click=${(event: Event) => skip(event)}>Skip to content</a>
@@ -176,12 +223,20 @@ function shell(who: Member): TemplateResult {
     </div>`;
 }
 
+function badgeOf({ path }: Entry): TemplateResult | typeof nothing {
+  if (path !== 'episodes' || openEpisodes === null || openEpisodes === 0) return nothing;
+  return html` <span class="count">${openEpisodes}<span class="vh"> open</span></span>`;
+}
+
 function skip(event: Event): void {
   event.preventDefault();
   document.querySelector<HTMLElement>('#main')?.focus();
 }
 
 globalThis.addEventListener('hashchange', navigate);
+setInterval(() => {
+  if (!document.hidden && member !== null && member !== undefined) void count();
+}, COUNT_MS);
 member = await call('GET', '/auth/session').catch(() => null);
 navigate();
 draw();

@@ -106,7 +106,7 @@ export class LiveMonitor {
       </p>
       <p class="lag">
         ${this.#state === 'live' ? textFor(this.#locale, 'delay', { time: lag }) : ''}
-        ${this.#dropped > 0 ? html` · ${this.#dropped} frames left out` : nothing}
+        ${this.#dropped > 0 ? html` · ${this.#dropped} frames skipped` : nothing}
       </p>`;
   }
 
@@ -165,7 +165,7 @@ export class LiveMonitor {
       <p class="foot">
         ${
           value === undefined
-            ? html`<span class="muted">waiting for enough beats</span>`
+            ? html`<span class="muted">waiting for more beats</span>`
             : old
               ? html`<span class="muted">out of date</span>`
               : qualityMark(value.qmask, this.#locale)

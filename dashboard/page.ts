@@ -3,6 +3,8 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatAge } from '../widgets/shared/format.ts';
 import { ServiceError } from '../widgets/shared/session.ts';
+import { Dialog } from './dialog.ts';
+import type { Question } from './dialog.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
 import type { Member, Project } from './service.ts';
@@ -13,10 +15,15 @@ export type PageContext = Readonly<{
   member: Member;
   /** The rest of the address after the page's own part. */
   argument: string;
+  /** Filters of the address, after its `?`. */
+  query: URLSearchParams;
+  /** What is counted beside the sections may have changed. */
+  recount: () => void;
 }>;
 
 export abstract class Page {
   protected readonly context: PageContext;
+  protected readonly dialog: Dialog;
   #problem: string | null = null;
   /** Somebody else was faster: what is on the page is not what is there. */
   #overtaken = false;
@@ -25,6 +32,7 @@ export abstract class Page {
 
   constructor(context: PageContext) {
     this.context = context;
+    this.dialog = new Dialog(context.redraw, () => void this.run(() => this.load()));
   }
 
   /** Called once the page exists; a constructor could not see the fields of its subclass. */
@@ -59,6 +67,40 @@ export abstract class Page {
     return ['admin', 'owner'].includes(this.context.member.role);
   }
 
+  /** Changes records of people: everybody but viewers and analysts. */
+  protected get canEdit(): boolean {
+    return this.canAdmin || this.context.member.role === 'clinician';
+  }
+
+  /** Keeps the filters in the address, so that it can be sent to somebody and survives a reload; '' is not a filter. */
+  protected keep(filters: Readonly<Record<string, string>>): void {
+    const { query } = this.context;
+    for (const [name, value] of Object.entries(filters)) {
+      if (value === '') query.delete(name);
+      else query.set(name, value);
+    }
+    const [path = ''] = location.hash.split('?');
+    history.replaceState(null, '', `${path}${query.size === 0 ? '' : `?${query.toString()}`}`);
+  }
+
+  /** Asks, does it, and then shows everything as it is now. */
+  protected ask(question: Question): void {
+    this.dialog.ask({
+      ...question,
+      act: async (text) => {
+        await question.act(text);
+        await this.load();
+      },
+    });
+  }
+
+  /** A button that asks before it acts. @param of what it acts on, for those who do not see its row */
+  protected askButton(of: string, question: Question): TemplateResult {
+    return html`<button type="button" aria-haspopup="dialog" @click=${() => this.ask(question)}>
+      ${question.word}<span class="vh"> ${of}</span>
+    </button>`;
+  }
+
   async #first(): Promise<void> {
     this.#phase = 'loading';
     this.context.redraw();
@@ -78,7 +120,7 @@ export abstract class Page {
       if (!(error instanceof ServiceError)) reportError(error);
       else if (error.status === 401) location.reload();
       this.#overtaken = error instanceof ServiceError && error.status === 412;
-      this.#problem = error instanceof ServiceError ? error.message : 'Something went wrong on this page.';
+      this.#problem = error instanceof ServiceError ? error.message : 'Something went wrong on this page. Reload it and try again.';
       return false;
     } finally {
       this.context.redraw();
@@ -103,14 +145,14 @@ export abstract class Page {
       </div>
       <div role="status" class="vh">${this.#phase === 'loading' ? 'Loading' : ''}</div>
       ${this.#problem === null ? nothing : this.#failure(this.#problem)}
-      ${this.#phase === 'loading' ? skeleton() : this.#phase === 'ready' ? this.body() : nothing}`;
+      ${this.#phase === 'loading' ? skeleton() : this.#phase === 'ready' ? this.body() : nothing} ${this.dialog.view()}`;
   }
 
   #failure(problem: string): TemplateResult {
     return html`<div class="problem" role="alert">
       <p>${problem}</p>
       ${this.#phase === 'failed' ? html`<button type="button" @click=${() => void this.#first()}>Try again</button>` : nothing}
-      ${this.#overtaken ? html`<button type="button" @click=${() => void this.run(() => this.load())}>Discard mine and show theirs</button>` : nothing}
+      ${this.#overtaken ? html`<button type="button" @click=${() => void this.run(() => this.load())}>Discard my changes and reload</button>` : nothing}
     </div>`;
   }
 
@@ -135,8 +177,9 @@ export abstract class ProjectPage extends Page {
   protected projects: readonly Project[] = [];
 
   protected get project(): Project {
-    const project = this.projects.find((item) => item.id === chosenProject) ?? this.projects[0];
-    if (project === undefined) throw new ServiceError(404, 'not_found', 'There is no project yet: create one under Projects.');
+    const named = this.context.query.get('project') ?? chosenProject;
+    const project = this.projects.find((item) => item.id === named) ?? this.projects[0];
+    if (project === undefined) throw new ServiceError(404, 'not_found', 'There is no project yet. Create one under Projects.');
     return project;
   }
 
@@ -154,6 +197,7 @@ export abstract class ProjectPage extends Page {
       <select
         @change=${(event: Event) => {
           chosenProject = (event.target as HTMLSelectElement).value;
+          this.keep({ project: chosenProject });
           void this.run(() => this.loadProject());
         }}
       >

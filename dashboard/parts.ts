@@ -104,32 +104,6 @@ export function figure(name: string, value: Content, tone: Tone | null = null): 
   </div>`;
 }
 
-/** Asks before it does: the second button does it. */
-export class Asking {
-  #open: string | null = null;
-  readonly #redraw: () => void;
-
-  constructor(redraw: () => void) {
-    this.#redraw = redraw;
-  }
-
-  close(): void {
-    this.#open = null;
-  }
-
-  button(id: string, word: string, of: string, question: string, act: () => void): TemplateResult {
-    const set = (open: string | null) => () => {
-      this.#open = open;
-      this.#redraw();
-    };
-    if (this.#open !== id) return html`<button type="button" @click=${set(id)}>${word}<span class="vh"> ${of}</span></button>`;
-    return html`<span class="ask"
-      ><span>${question}</span> <button type="button" class="danger" @click=${act}>${word}</button>
-      <button type="button" @click=${set(null)}>Keep</button></span
-    >`;
-  }
-}
-
 /** 1.2 s, 340 ms. */
 export function duration(ms: number): string {
   if (!Number.isFinite(ms)) return '–';

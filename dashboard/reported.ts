@@ -1,6 +1,7 @@
-/** What one person entered and was given to do, as their carers read it: answers with scores, mood, tasks, goals. */
+/** What one person entered and was asked to do, as their carers read it: answers with scores, mood, tasks, goals. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { ref } from 'lit-html/directives/ref.js';
 import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
 import { badge, emptyState, percent, skeleton } from './parts.ts';
 import type { Tone } from './parts.ts';
@@ -8,6 +9,8 @@ import { call } from './service.ts';
 import type { Goal, Mood, QuestionnaireAnswer, QuestionnaireItem, Task } from './service.ts';
 
 const SHOWN = 10;
+/** Answers among which one is looked for. */
+const ANSWERS_MAX = 1000;
 const moods = ['Very bad', 'Bad', 'Neutral', 'Good', 'Very good'] as const;
 const taskWords: Readonly<Record<Task['status'], readonly [Tone, string]>> = {
   due: ['warn', 'due'],
@@ -24,6 +27,8 @@ export class Reported {
   #moods: readonly Mood[] = [];
   #tasks: readonly Task[] = [];
   #goals: readonly Goal[] = [];
+  /** The answer that somebody came for. */
+  #wanted = '';
   /** Questions of a version, by their id: `phq-9|1`. */
   readonly #questions = new Map<string, ReadonlyMap<string, string>>();
 
@@ -31,7 +36,8 @@ export class Reported {
     this.#locale = locale;
   }
 
-  async load(subjectId: string, projectId: string): Promise<void> {
+  /** @param answerId that is shown open, however old it is; '' for none */
+  async load(subjectId: string, projectId: string, answerId = ''): Promise<void> {
     const query = { subject_id: subjectId };
     [this.#answers, this.#moods, this.#tasks, this.#goals] = await Promise.all([
       call('GET', '/api/v1/questionnaire-responses', { query: { ...query, limit: SHOWN } }),
@@ -39,6 +45,11 @@ export class Reported {
       call('GET', '/api/v1/tasks', { query }),
       call('GET', '/api/v1/goals', { query }),
     ]);
+    if (answerId !== '' && !this.#answers.some(({ id }) => id === answerId)) {
+      const all = await call('GET', '/api/v1/questionnaire-responses', { query: { ...query, limit: ANSWERS_MAX, superseded: true } });
+      this.#answers = [...all.filter(({ id }) => id === answerId), ...this.#answers];
+    }
+    this.#wanted = answerId;
     this.#loaded = true;
     const versions = new Map(this.#answers.map((answer) => [keyOf(answer), answer]));
     await Promise.all(
@@ -63,7 +74,7 @@ export class Reported {
     if (nothingYet) {
       return html`<section class="card">
         <h2>Reported</h2>
-        ${emptyState('Nothing reported yet', 'Answers, moods, tasks and goals appear here as soon as the application sends or sets them.')}
+        ${emptyState('Nothing reported yet', 'Answers, moods, tasks and goals appear here once the application sends them.')}
       </section>`;
     }
     return html`<div class="reported">
@@ -75,7 +86,7 @@ export class Reported {
         <h2>Tasks</h2>
         ${
           this.#tasks.length === 0
-            ? html`<p class="muted">None now</p>`
+            ? html`<p class="muted">None</p>`
             : html`<ul class="plain rows">
                 ${this.#tasks.map((task) => this.#task(task))}
               </ul>`
@@ -107,7 +118,8 @@ export class Reported {
 
   #answer(answer: QuestionnaireAnswer): TemplateResult {
     const questions = this.#questions.get(keyOf(answer)) ?? new Map<string, string>();
-    return html`<details class="answer">
+    const wanted = answer.id === this.#wanted;
+    return html`<details class="answer" ?open=${wanted} ${wanted ? ref(show) : nothing}>
       <summary>
         <b>${answer.scores.length === 0 ? answer.questionnaire : nothing}</b>
         ${answer.scores.map(
@@ -116,8 +128,8 @@ export class Reported {
               ><b>${score.name} ${formatNumber(this.#locale, score.value)}</b>${score.text === '' ? nothing : html` ${score.text}`}</span
             >`,
         )}
-        ${answer.safety ? badge('bad', 'needs attention') : nothing} ${answer.status === 'amended' ? badge('off', 'corrected') : nothing}
-        ${this.#time(answer.authored)}
+        ${answer.safety ? badge('bad', 'needs attention') : nothing} ${answer.status === 'amended' ? badge('off', 'correction') : nothing}
+        ${answer.superseded_by === null ? nothing : badge('off', 'corrected later')} ${this.#time(answer.authored)}
       </summary>
       <dl>
         ${answersOf(answer.item as readonly AnswerItem[]).map(
@@ -128,7 +140,7 @@ export class Reported {
         ${
           answer.reason === ''
             ? nothing
-            : html`<dt>Why it was corrected</dt>
+            : html`<dt>Reason for the correction</dt>
                 <dd>${answer.reason}</dd>`
         }
       </dl>
@@ -151,11 +163,16 @@ export class Reported {
       <p><b>${goal.title || goal.name}</b> <span class="muted">${goal.period === 'day' ? 'today' : 'this week'}</span></p>
       <progress max=${goal.target} value=${Math.min(value, goal.target)} aria-label=${goal.title || goal.name}></progress>
       <p class="muted">
-        ${goal.value === null ? 'no values yet' : formatNumber(this.#locale, value)} of ${formatNumber(this.#locale, goal.target)} ${unit}
+        ${goal.value === null ? 'no data yet' : formatNumber(this.#locale, value)} of ${formatNumber(this.#locale, goal.target)} ${unit}
         (${percent(value / goal.target)})
       </p>
     </div>`;
   }
+}
+
+/** Once it is in the page. */
+function show(element?: Element): void {
+  queueMicrotask(() => element?.scrollIntoView({ block: 'center' }));
 }
 
 const keyOf = ({ questionnaire, version }: QuestionnaireAnswer): string => `${questionnaire}|${version}`;

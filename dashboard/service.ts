@@ -51,7 +51,7 @@ async function ask(method: string, address: string, body?: unknown, etag = ''): 
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   }).catch(() => {
-    throw new ServiceError(0, 'network', 'The service did not answer.');
+    throw new ServiceError(0, 'network', 'The service did not respond. Check your connection and try again.');
   });
   if (response.ok) return response;
   const problem = (await response.json().catch(() => ({}))) as {
@@ -65,7 +65,7 @@ async function ask(method: string, address: string, body?: unknown, etag = ''): 
   throw new ServiceError(
     response.status,
     problem.code ?? 'unknown',
-    fields || problem.detail || problem.title || 'It failed.',
+    fields || problem.detail || problem.title || 'The request failed.',
     problem.request_id ?? '',
   );
 }

@@ -23,7 +23,7 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/xusers';
     params: {};
-    query: { project_id?: string | undefined; external_id?: string | undefined; limit?: number | undefined; cursor?: string | undefined };
+    query: { project_id?: string | undefined; external_id?: string | undefined; search?: string | undefined; sort?: 'newest' | 'external_id' | 'name' | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
     answer: readonly { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean }[];
   };
@@ -791,5 +791,14 @@ export type Operations = {
     query: { project_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; limit?: number | undefined };
     body: undefined;
     answer: readonly { id: string; xuser_id: string; external_id: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; artifact_count: number }[];
+  };
+  /** Count what needs attention */
+  getFleetCounts: {
+    method: 'GET';
+    path: '/api/v1/fleet/counts';
+    params: {};
+    query: { project_id?: string | undefined };
+    body: undefined;
+    answer: { episodes_open: number; episodes_open_high: number };
   };
 };

@@ -91,6 +91,7 @@ export const operations = {
   listDevices: ['GET', '/api/v1/devices'],
   getSignalQuality: ['GET', '/api/v1/signal-quality'],
   listRecentEpisodes: ['GET', '/api/v1/fleet/episodes'],
+  getFleetCounts: ['GET', '/api/v1/fleet/counts'],
 } as const satisfies { readonly [O in Operation]: readonly [method: Operations[O]['method'], path: Operations[O]['path']] };
 
 /** What an integrator may call; signing in is for the dashboard. */

@@ -15,6 +15,9 @@ import { afterClose, afterStatus, backoffMs, retryableRejection } from './retry.
 
 export type { Block, Event, Measurement, Packet } from '../src/proto/packet-codec.ts';
 
+/** Said of a connection that nothing answered. */
+export const UNREACHABLE = 'the service cannot be reached';
+
 export type IngestState = 'sending' | 'waiting' | 'stopped' | 'closed';
 
 /** What became of one packet. stored: it is durable, now or since an earlier try. rejected: refused for good, `code` of the error table.
@@ -367,7 +370,7 @@ export class IngestClient {
       const { code, detail } = await problemOf(response);
       return { next: 'stop', detail: `${response.status} ${code ?? `http_${response.status}`}: ${detail ?? ''}` };
     } catch {
-      return { next: 'retry', detail: 'the service cannot be reached' };
+      return { next: 'retry', detail: UNREACHABLE };
     }
   }
 

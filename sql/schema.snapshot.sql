@@ -739,6 +739,7 @@ CREATE INDEX audit_log_organization_id_time_idx ON public.audit_log USING btree 
 CREATE INDEX audit_log_subject_idx ON public.audit_log USING btree (organization_id, subject_id, id) WHERE (subject_id IS NOT NULL)
 CREATE INDEX consent_xuser_id_purpose_idx ON public.consent USING btree (xuser_id, purpose, id)
 CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
+CREATE INDEX episode_open_idx ON public.episode USING btree (organization_id, started_at) WHERE (status = 'open'::text)
 CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
 CREATE INDEX goal_xuser_id_idx ON public.goal USING btree (xuser_id)
 CREATE INDEX idempotency_created_at_idx ON public.idempotency USING btree (created_at)

@@ -160,6 +160,7 @@ function samples(): Readonly<Record<string, Sample>> {
     listDevices: { family: 'projects' },
     getSignalQuality: { family: 'projects' },
     listRecentEpisodes: { family: 'projects' },
+    getFleetCounts: { family: 'projects' },
     createQuestionnaireResponse: { family: 'own', body: { questionnaire: 'phq-9' } },
     listQuestionnaireResponses: { family: 'widget', query: `subject_id=${ids.subject}`, record: true },
     listTasks: { family: 'read', query: `subject_id=${ids.subject}`, record: true },

@@ -8,6 +8,7 @@ import type { Command } from '../src/cli/command.ts';
 import { TcpProxy } from '../faults/lib/tcp-proxy.ts';
 import { init } from '../src/cli/init.ts';
 import { operator } from '../src/cli/operators.ts';
+import { key } from '../src/cli/organizations.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
 import type { Service } from '../src/server.ts';
@@ -75,6 +76,13 @@ test('init makes settings, keys and an owner; what it prints works; a second cal
   expect(second.out).not.toContain('org_live_');
   const { rows } = await database.pool.query('select name from organization');
   expect(rows).toEqual([{ name: 'Sleep Lab' }]);
+});
+
+test('keys are listed with their scopes, as a list of words in JSON', async () => {
+  const { out } = await run(key, ['list', '--json']);
+  const keys = JSON.parse(out) as { scopes: string[] }[];
+  expect(keys.map(({ scopes }) => scopes)).toContainEqual(['read', 'write', 'ingest', 'admin']);
+  expect((await run(key, ['list'])).out).toContain('read,write,ingest,admin');
 });
 
 test('operators are made, changed, given passwords and disabled, but for the last administrator', async () => {

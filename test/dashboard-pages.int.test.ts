@@ -6,6 +6,7 @@ import { startDashboard, violations } from './helpers/dashboard.ts';
 import type { DashboardFixture } from './helpers/dashboard.ts';
 
 const sections = [
+  'Overview',
   'Devices',
   'Signal quality',
   'Episodes',
@@ -67,17 +68,25 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
   // A worker each: most of the time is axe, and the pages have nothing to do with one another.
   it.concurrent.each([
     ['at a desk', { viewport: { width: 1200, height: 900 } }],
+    ['on a small screen', { viewport: { width: 800, height: 900 } }],
     ['on a phone', { viewport: { width: 390, height: 844 }, hasTouch: true }],
-  ])('opens every section without an axe violation or sideways scrolling %s', async (_, device) => {
+  ])('opens every section without an axe violation, sideways scrolling or cut tables %s', async (_, device) => {
     const { page, errors } = await open('/dashboard/', { ...device, storageState: signedIn });
     for (const section of sections) {
       if (device.viewport.width < 760) await page.locator('button.menu').click();
-      await page.getByRole('link', { name: section, exact: true }).click();
+      await page
+        .getByRole('navigation')
+        .getByRole('link', { name: new RegExp(`^${section}( \\d+ open)?$`) })
+        .click();
       await page.getByRole('heading', { level: 1, name: section, exact: true }).waitFor();
       await page.locator('.card:not(.skeletons)').first().waitFor();
       expect(await violations(page, 'main'), section).toEqual([]);
       expect(await page.getByRole('alert').count(), section).toBe(0);
       expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), section).toBeLessThanOrEqual(0);
+      const cut = await page.evaluate(
+        () => [...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > box.clientWidth + 1).length,
+      );
+      expect(cut, section).toBe(0);
     }
     expect(errors).toEqual([]);
     await page.context().close();
@@ -127,8 +136,9 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
       .poll(() => page.getByRole('img', { name: 'ECG II' }).evaluate((image: HTMLImageElement) => image.naturalWidth), { timeout: 10_000 })
       .toBe(300);
     expect(await violations(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Looked at: close' }).click();
-    await page.getByRole('button', { name: 'Open again' }).waitFor();
+    await page.getByRole('button', { name: 'Mark as reviewed' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Mark as reviewed' }).click();
+    await page.getByRole('button', { name: 'Reopen' }).waitFor();
     expect(await page.evaluate(() => 'hit' in globalThis)).toBe(false);
     expect(errors).toEqual([]);
     await page.context().close();
@@ -156,7 +166,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
         .every((line) => line.includes(user!.xuser_id)),
     ).toBe(true);
     await page.getByRole('button', { name: 'Clear' }).click();
-    await page.getByRole('button', { name: 'Acts' }).click();
+    await page.getByRole('button', { name: 'Changes' }).click();
     await page.getByRole('row').filter({ hasText: 'session.created' }).first().waitFor();
     await page.getByLabel('Action').fill('audit_log.exported');
     await page.getByRole('button', { name: 'Find' }).click();

@@ -51,7 +51,16 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect([await uses(secret), await uses(next)]).toEqual([200, 200]);
 
     await page.getByRole('button', { name: 'Revoke clinic backend' }).first().click();
-    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('This cannot be undone').waitFor();
+    const { x, width } = (await dialog.getByRole('button', { name: 'Revoke' }).boundingBox())!;
+    expect(x >= 0 && x + width <= 1280).toBe(true);
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => dialog.count()).toBe(0);
+    expect(await uses(next)).toBe(200);
+    await page.getByRole('button', { name: 'Revoke clinic backend' }).first().click();
+    await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
     await page.locator('.state.revoked').waitFor();
     await expect.poll(() => uses(next), { timeout: 3000 }).toBe(401);
     expect(errors).toEqual([]);
@@ -60,25 +69,25 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
 
   it('publishes a questionnaire with rules, after a try-out, and shows what is wrong with a rule', async () => {
     const { page, errors } = await open('/dashboard/#/settings/questionnaires', { storageState: signedIn });
-    await page.getByLabel('Name in addresses').fill('pain-diary');
-    await page.getByRole('button', { name: 'Begin' }).click();
+    await page.getByLabel('URL name').fill('pain-diary');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByLabel('Title', { exact: true }).fill('Pain diary');
     await page.getByLabel('Question', { exact: true }).fill('How strong is the pain?');
-    await page.getByLabel('Answers One a line').fill('None = 0\nSome = 4\nUnbearable = 10');
+    await page.getByLabel('Answers One per line').fill('None = 0\nSome = 4\nUnbearable = 10');
     await page.getByRole('button', { name: 'Add a score' }).click();
     await page.getByLabel('Rule', { exact: true }).fill('sum(all');
     await page.getByRole('button', { name: 'Publish version 1' }).click();
     await expect.poll(() => page.getByRole('alert').textContent(), { timeout: 10_000 }).toContain('")" is missing');
     await page.getByLabel('Rule', { exact: true }).fill('sum(all) * 10');
-    await page.getByLabel('Words').fill('0 low, 80 high');
+    await page.getByLabel('Bands').fill('0 low, 80 high');
     await page.getByRole('button', { name: 'Add a safety rule' }).click();
-    await page.getByLabel('Holds when').fill('{q1} >= 10');
+    await page.getByLabel('Condition').fill('{q1} >= 10');
     await page.getByRole('combobox', { name: 'How strong is the pain?' }).selectOption('Unbearable');
     await page.getByRole('button', { name: 'Score these answers' }).click();
     await page.getByText('Score 100').waitFor();
     expect(await page.locator('.badge.bad').textContent()).toContain('An answer needs attention');
     await page.getByRole('button', { name: 'Publish version 1' }).click();
-    await page.getByText('version 1 is asked from now on').waitFor();
+    await page.getByText('version 1 is now in use').waitFor();
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
@@ -110,23 +119,23 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
       .last()
       .getByRole('button', { name: /^Rotate sdk_/ })
       .click();
-    await keys.last().getByRole('button', { name: 'Keep' }).click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
     await keys
       .last()
       .getByRole('button', { name: /^Rotate sdk_/ })
       .click();
-    await keys.last().getByRole('button', { name: 'Rotate', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate', exact: true }).click();
     await expect.poll(() => keys.count()).toBe(3);
     await keys
       .filter({ hasText: 'works until' })
       .getByRole('button', { name: /^Revoke sdk_/ })
       .click();
     expect(await violations(page)).toEqual([]);
-    await keys.filter({ hasText: 'works until' }).getByRole('button', { name: 'Revoke', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
     await expect.poll(() => keys.filter({ hasText: 'revoked' }).count()).toBe(1);
     await page.getByRole('button', { name: 'Rotate project key' }).click();
     await page.getByRole('button', { name: 'Rotate', exact: true }).click();
-    await page.getByRole('button', { name: 'Revoke project key before' }).click();
+    await page.getByRole('button', { name: 'Revoke previous project key' }).click();
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();
     await page.getByRole('button', { name: 'Rotate project key' }).waitFor();
     const shot = process.env['SHOT'];
@@ -135,7 +144,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.context().close();
   });
 
-  it('adds a device profile with the calibration of its oximeter, and gives it to a device', async () => {
+  it('adds a device profile with the calibration of its oximeter, and assigns it to a device', async () => {
     const { page, errors } = await open('/dashboard/#/settings/devices', { storageState: signedIn });
     await page.getByLabel('Name', { exact: true }).fill('Acme finger clip');
     await page.getByLabel('Code', { exact: true }).fill('acme-clip');
@@ -153,8 +162,8 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.reload();
     await page.locator('select[name=device]').selectOption({ index: 0 });
     await page.locator('select[name=profile]').selectOption('Acme finger clip');
-    await page.getByRole('button', { name: 'Give' }).click();
-    await page.getByText('has the profile Acme finger clip from its next recording on').waitFor();
+    await page.getByRole('button', { name: 'Assign', exact: true }).click();
+    await page.getByText('uses the profile Acme finger clip from its next recording').waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
   });

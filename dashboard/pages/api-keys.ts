@@ -2,7 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
-import { Asking, projectName, projectSelect, tableOf } from '../parts.ts';
+import { projectName, projectSelect, tableOf } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
 import type { ApiKey, NewApiKey, Project } from '../service.ts';
@@ -10,7 +10,7 @@ import { ShownOnce } from '../shown-once.ts';
 
 const scopes = [
   ['read', 'Read', "any user's data in the organization"],
-  ['write', 'Write', 'mint user tokens, create users, write records'],
+  ['write', 'Write', 'issue user tokens, create users, write records'],
   ['ingest', 'Ingest', 'send packets'],
   ['admin', 'Admin', 'keys, settings, erasure'],
 ] as const;
@@ -19,10 +19,7 @@ export class ApiKeysPage extends Page {
   override readonly title = 'API keys';
   #keys: readonly ApiKey[] = [];
   #projects: readonly Project[] = [];
-  /** The key whose rotation is being asked about. */
-  #rotating: string | null = null;
   readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
-  readonly #asking = new Asking(this.context.redraw);
 
   protected override async load(): Promise<void> {
     [this.#keys, this.#projects] = await Promise.all([call('GET', '/api/v1/api-keys'), call('GET', '/api/v1/projects')]);
@@ -49,14 +46,18 @@ export class ApiKeysPage extends Page {
   }
 
   #show({ name, key }: NewApiKey): void {
-    this.#fresh.show({ title: `New key: ${name}`, text: 'Copy it now. It is shown this once; only its hash is kept.', secret: key });
+    this.#fresh.show({
+      title: `New key: ${name}`,
+      text: 'Copy it now; it is shown only once. The service stores only its hash.',
+      secret: key,
+    });
   }
 
   protected override body(): TemplateResult {
     return html`${this.#fresh.view()}
       <section class="card">
         <h2>Keys of this organization</h2>
-        <p class="muted">Organization keys belong on servers. Browsers get a user token that your backend mints with a Write key.</p>
+        <p class="muted">Use organization keys on servers only. Browsers get a user token, which your backend requests with a Write key.</p>
         ${tableOf<ApiKey>(
           [
             { name: 'Name', cell: (key) => key.name },
@@ -86,33 +87,11 @@ export class ApiKeysPage extends Page {
   #actions(key: ApiKey): TemplateResult | typeof nothing {
     if (['revoked', 'expired'].includes(stateOf(key))) return nothing;
     const params = { keyId: key.id };
-    const rotate = (id: string | null) => () => {
-      this.#rotating = id;
-      this.#asking.close();
-      this.context.redraw();
-    };
-    if (this.#rotating !== key.id) {
-      return html`<button type="button" @click=${rotate(key.id)}>Rotate<span class="vh"> ${key.name}</span></button> ${this.#asking.button(
-          key.id,
-          'Revoke',
-          key.name,
-          'Stop this key now?',
-          () => {
-            this.#asking.close();
-            void this.change(() => call('DELETE', '/api/v1/api-keys/{keyId}', { params }));
-          },
-        )}`;
-    }
-    return html`<form
-      @submit=${(event: SubmitEvent) => {
-        const body = { overlap_sec: Number(formValues(event).text('overlap')) };
-        void this.change(async () => {
-          this.#show(await call('POST', '/api/v1/api-keys/{keyId}/rotate', { params, body }));
-          this.#rotating = null;
-        });
-      }}
-    >
-      <label
+    return html`${this.askButton(key.name, {
+      title: `Rotate ${key.name}?`,
+      text: 'This makes a new key with the same scopes. Choose how long the old one keeps working.',
+      word: 'Rotate',
+      fields: html`<label
         >Old key works for
         <select name="overlap">
           <option value="3600">1 hour</option>
@@ -120,10 +99,17 @@ export class ApiKeysPage extends Page {
           <option value="604800">7 days</option>
           <option value="0">no longer</option>
         </select></label
-      >
-      <button class="primary">Rotate</button>
-      <button type="button" @click=${rotate(null)}>Keep</button>
-    </form>`;
+      >`,
+      act: async (text) =>
+        this.#show(await call('POST', '/api/v1/api-keys/{keyId}/rotate', { params, body: { overlap_sec: Number(text('overlap')) } })),
+    })}
+    ${this.askButton(key.name, {
+      title: `Revoke ${key.name}?`,
+      text: html`Everything that uses <code>${key.hint}</code> is refused within a second. This cannot be undone.`,
+      word: 'Revoke',
+      danger: true,
+      act: () => call('DELETE', '/api/v1/api-keys/{keyId}', { params }),
+    })}`;
   }
 
   #form(): TemplateResult {
@@ -133,7 +119,7 @@ export class ApiKeysPage extends Page {
         <label>Name<input name="name" required maxlength="100" placeholder="backend of the clinic app" autocomplete="off" /></label>
         ${projectSelect(this.#projects)}
         <label
-          >For
+          >Environment
           <select name="env">
             <option value="live">live</option>
             <option value="test">test</option>

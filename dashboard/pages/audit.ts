@@ -3,14 +3,15 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { addressOf } from '../../sdk/request.ts';
 import { formValues, Page } from '../page.ts';
+import type { PageContext } from '../page.ts';
 import { chips, emptyState, moreButton, tableOf } from '../parts.ts';
 import { call, callList, callNext } from '../service.ts';
 import type { AuditEntry } from '../service.ts';
 
 type Kind = 'acts' | 'reads' | 'all';
 const kinds = [
-  ['acts', 'Acts'],
-  ['reads', 'Reads of people'],
+  ['acts', 'Changes'],
+  ['reads', 'Reads of personal data'],
   ['all', 'Both'],
 ] as const;
 
@@ -21,10 +22,10 @@ const EVERYTHING: Wanted = { subject: '', actor: '', action: '', since: '', unti
 export class AuditPage extends Page {
   override readonly title = 'Audit log';
   protected override readonly lead =
-    'Who did what, and who read whose data. Entries are chained by their hashes: none can be changed or taken out unseen.';
+    'Who did what, and who read whose data. Entries are chained by hashes, so none can be changed or removed unnoticed.';
   /** An address may name a person: then the question is who read their data. */
-  #wanted: Wanted = { ...EVERYTHING, subject: this.context.argument };
-  #kind: Kind = this.context.argument === '' ? 'acts' : 'reads';
+  #wanted = wantedOf(this.context);
+  #kind: Kind = kinds.find(([kind]) => kind === this.context.query.get('kind'))?.[0] ?? (this.context.argument === '' ? 'acts' : 'reads');
   #entries: readonly AuditEntry[] = [];
   #next: string | null = null;
   #actors: readonly Readonly<{ id: string; name: string }>[] = [];
@@ -61,6 +62,13 @@ export class AuditPage extends Page {
     };
   }
 
+  /** Looks for what is wanted now, and puts it into the address. */
+  #look(): void {
+    if (this.context.argument !== '') history.replaceState(null, '', '#/audit'); // the person is a filter like the others now
+    this.keep({ ...this.#wanted, kind: this.#kind });
+    void this.run(() => this.#find());
+  }
+
   async #find(): Promise<void> {
     const log = await callList('/api/v1/audit-log', { query: { ...this.#query(), limit: 100 } });
     this.#entries = log.items;
@@ -83,12 +91,12 @@ export class AuditPage extends Page {
     return html`<section class="card">
       ${chips<Kind>('What is shown', kinds, this.#kind, (kind) => {
         this.#kind = kind;
-        void this.run(() => this.#find());
+        this.#look();
       })}
       ${this.#form()}
       ${
         this.#entries.length === 0
-          ? emptyState('Nothing found', 'Every change and every read of a person is written here; a read within ten seconds.')
+          ? emptyState('No entries found', 'Every change and every read of personal data is logged here; reads within ten seconds.')
           : this.#table()
       }
       ${moreButton(this.#next, () => void this.run(() => this.#more()))}
@@ -100,21 +108,19 @@ export class AuditPage extends Page {
     const submit = (event: SubmitEvent): void => {
       const { text } = formValues(event);
       this.#wanted = { subject: text('subject'), actor: text('actor'), action: text('action'), since: text('since'), until: text('until') };
-      void this.run(() => this.#find());
+      this.#look();
     };
     const clear = (event: Event): void => {
       (event.target as HTMLButtonElement).form?.reset(); // what was typed and not looked for
       this.#wanted = EVERYTHING;
-      void this.run(() => this.#find());
+      this.#look();
     };
     return html`<form class="fields filters" role="search" @submit=${submit}>
-      <label
-        >Person<input name="subject" type="search" autocomplete="off" placeholder="id, or the application's" .value=${subject}
-      /></label>
+      <label>Person<input name="subject" type="search" autocomplete="off" placeholder="id or external id" .value=${subject} /></label>
       <label
         >Who
         <select name="actor">
-          <option value="">Anybody</option>
+          <option value="">Anyone</option>
           ${this.#actors.map(({ id, name }) => html`<option value=${id} ?selected=${id === actor}>${name}</option>`)}
         </select></label
       >
@@ -130,10 +136,10 @@ export class AuditPage extends Page {
       [
         { name: 'Time', cell: (entry) => this.time(entry.time, 'medium') },
         { name: 'Who', cell: (entry) => this.#name(entry.actor_kind, entry.actor_id) },
-        { name: 'Did', cell: (entry) => this.#deed(entry) },
+        { name: 'Action', cell: (entry) => this.#deed(entry) },
         { name: 'Person', cell: (entry) => this.#person(entry.subject_id) },
-        { name: 'To', cell: (entry) => this.#target(entry) },
-        { name: 'From', cell: (entry) => entry.ip ?? '–' },
+        { name: 'Target', cell: (entry) => this.#target(entry) },
+        { name: 'Address', cell: (entry) => entry.ip ?? '–' },
       ],
       this.#entries,
     );
@@ -160,6 +166,12 @@ export class AuditPage extends Page {
     return html`<span class="muted">${kind.replaceAll('_', ' ')}</span>
       ${name ?? (id === '' ? nothing : html`<code title=${id}>${shortId(id)}</code>`)}`;
   }
+}
+
+/** The filters of the address, which may name the person by itself: audit/<person>. */
+function wantedOf({ argument, query }: PageContext): Wanted {
+  const given = Object.fromEntries(Object.keys(EVERYTHING).map((name) => [name, query.get(name) ?? ''])) as Wanted;
+  return { ...given, subject: query.get('subject') ?? argument };
 }
 
 /** The end of a UUID tells apart what was made in the same hour; its beginning may be a time. Anything else is shown whole. */

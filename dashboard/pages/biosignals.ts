@@ -13,9 +13,10 @@ const sourceTypes = ['device', 'self_report', 'clinician', 'import', 'derived'] 
 
 export class BiosignalsPage extends ProjectPage {
   override readonly title = 'Biosignals';
-  protected override readonly lead = 'What can be measured, derived or reported. Your own are stored under their code.';
+  protected override readonly lead =
+    'What can be measured, derived or reported. Measurements of your own biosignals are stored under their code.';
   #items: readonly Biosignal[] = [];
-  #wanted = '';
+  #wanted = this.context.query.get('search') ?? '';
 
   protected override async loadProject(): Promise<void> {
     this.#items = await call('GET', '/api/v1/projects/{projectId}/biosignals', { params: { projectId: this.project.id } });
@@ -35,12 +36,13 @@ export class BiosignalsPage extends ProjectPage {
             .value=${this.#wanted}
             @input=${(event: Event) => {
               this.#wanted = (event.target as HTMLInputElement).value.trim();
+              this.keep({ search: this.#wanted });
               this.context.redraw();
             }}
         /></label>
         ${
           shown.length === 0
-            ? emptyState('No such biosignal', 'Try another word, or add one below.')
+            ? emptyState('No biosignal found', 'Try another word, or add one below.')
             : tableOf<Biosignal>(
                 [
                   { name: 'Name', cell: (item) => html`<b>${item.abbreviation}</b> ${item.name}` },
@@ -48,12 +50,12 @@ export class BiosignalsPage extends ProjectPage {
                   {
                     name: 'LOINC',
                     cell: (item) =>
-                      item.loinc_code === '' ? html`<span class="muted">none fits</span>` : html`<code>${item.loinc_code}</code>`,
+                      item.loinc_code === '' ? html`<span class="muted">none</span>` : html`<code>${item.loinc_code}</code>`,
                   },
                   { name: 'Kind', cell: (item) => item.signal_type },
                   { name: 'From', cell: (item) => item.source_type.replace('_', ' ') },
                   { name: 'Id', kind: 'num', cell: (item) => item.id },
-                  { name: 'Now', cell: (item) => (item.is_flowing ? badge('good', 'flowing') : html`<span class="muted">–</span>`) },
+                  { name: 'Now', cell: (item) => (item.is_flowing ? badge('good', 'receiving') : html`<span class="muted">–</span>`) },
                 ],
                 shown,
                 undefined,
@@ -86,15 +88,10 @@ export class BiosignalsPage extends ProjectPage {
           <label>Name<input name="name" required maxlength="200" autocomplete="off" /></label>
           <label>Abbreviation<input name="abbreviation" required maxlength="32" autocomplete="off" /></label>
           <label
-            >Code of its measurements<input
-              name="code"
-              required
-              pattern="[a-z][a-z0-9_.\\-]{0,31}"
-              placeholder="grip_strength"
-              autocomplete="off"
+            >Measurement code<input name="code" required pattern="[a-z][a-z0-9_.\\-]{0,31}" placeholder="grip_strength" autocomplete="off"
           /></label>
           <label>Unit (UCUM)<input name="unit" maxlength="32" placeholder="kg" autocomplete="off" /></label>
-          <label>LOINC code, if one fits exactly<input name="loinc" pattern="[0-9]{1,7}-[0-9]" autocomplete="off" /></label>
+          <label>LOINC code, if an exact one exists<input name="loinc" pattern="[0-9]{1,7}-[0-9]" autocomplete="off" /></label>
           <label
             >Kind
             <select name="type">

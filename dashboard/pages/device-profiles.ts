@@ -14,10 +14,11 @@ type Kind = DeviceProfile['channels'][number]['kind'];
 
 export class DeviceProfilesPage extends Page {
   override readonly title = 'Device profiles';
-  protected override readonly lead = 'Clients read them from /api/v1/bootstrap to set a device up. A packet need not follow one.';
+  protected override readonly lead =
+    'Clients read them from /api/v1/bootstrap to set up a device. Packets do not have to follow a profile.';
   #profiles: readonly DeviceProfile[] = [];
   #devices: readonly Device[] = [];
-  #given = '';
+  #assigned = '';
 
   protected override async load(): Promise<void> {
     [this.#profiles, this.#devices] = await Promise.all([
@@ -27,7 +28,7 @@ export class DeviceProfilesPage extends Page {
   }
 
   protected override body(): TemplateResult {
-    return html`${this.#profiles.map((profile) => this.#profile(profile))} ${this.#devices.length === 0 ? nothing : this.#giving()}
+    return html`${this.#profiles.map((profile) => this.#profile(profile))} ${this.#devices.length === 0 ? nothing : this.#assignment()}
       <section class="card">
         <h2>Add a profile</h2>
         <form class="fields" @submit=${(event: SubmitEvent) => this.#add(event)}>
@@ -37,7 +38,7 @@ export class DeviceProfilesPage extends Page {
           <label>Model<input name="model" maxlength="200" autocomplete="off" /></label>
           <fieldset>
             <label
-              >Channels <span class="muted">One a line: code, kind, Hz, unit, lead or place</span>
+              >Channels <span class="muted">One per line: code, kind, Hz, unit, lead or site</span>
               <textarea
                 name="channels"
                 rows="4"
@@ -49,8 +50,9 @@ export class DeviceProfilesPage extends Page {
           <fieldset>
             <legend>Oximeter: SpO₂ = offset − slope × R</legend>
             <p class="muted">
-              R is the ratio of the red and the infrared light's pulsation. From the maker's calibration study; without it, SpO₂ from this
-              device is never better than suspect. Holds for recordings that begin after a device has the profile.
+              R is the ratio of pulsation in red and infrared light. Take the numbers from the manufacturer's calibration study; without
+              them, SpO₂ from this device is never rated better than suspect. They apply to recordings that start after the profile is
+              assigned.
             </p>
             <div class="row">
               <label>Offset, % <input name="spo2_offset" type="number" step="any" min="1" max="200" placeholder="110" /></label>
@@ -72,7 +74,7 @@ export class DeviceProfilesPage extends Page {
       </div>
       ${
         profile.channels.length === 0
-          ? html`<p class="muted">Any channels: devices of this profile say themselves what they send.</p>`
+          ? html`<p class="muted">Any channels: devices with this profile declare what they send.</p>`
           : html`<ul class="channels">
               ${profile.channels.map(
                 (channel) =>
@@ -97,10 +99,10 @@ export class DeviceProfilesPage extends Page {
     </section>`;
   }
 
-  #giving(): TemplateResult {
+  #assignment(): TemplateResult {
     return html`<section class="card">
-      <h2>Give a device a profile</h2>
-      <form class="row" @submit=${(event: SubmitEvent) => this.#give(event)}>
+      <h2>Assign a profile to a device</h2>
+      <form class="row" @submit=${(event: SubmitEvent) => this.#assign(event)}>
         <label
           >Device
           <select name="device">
@@ -110,18 +112,18 @@ export class DeviceProfilesPage extends Page {
         <label
           >Profile
           <select name="profile" required>
-            <option value="">choose</option>
-            <option value="none">no profile</option>
+            <option value="">Choose a profile</option>
+            <option value="none">No profile</option>
             ${this.#profiles.map((profile) => html`<option value=${profile.id}>${profile.name}</option>`)}
           </select></label
         >
-        <button>Give</button>
+        <button>Assign</button>
       </form>
-      <p role="status" class="muted">${this.#given}</p>
+      <p role="status" class="muted">${this.#assigned}</p>
     </section>`;
   }
 
-  #give(event: SubmitEvent): void {
+  #assign(event: SubmitEvent): void {
     const { text } = formValues(event);
     const profile = this.#profiles.find(({ id }) => id === text('profile'));
     void this.run(async () => {
@@ -130,7 +132,7 @@ export class DeviceProfilesPage extends Page {
         params,
         body: { profile_id: profile?.id ?? null },
       });
-      this.#given = `${device} has ${profile === undefined ? 'no profile' : `the profile ${profile.name}`} from its next recording on.`;
+      this.#assigned = `${device} uses ${profile === undefined ? 'no profile' : `the profile ${profile.name}`} from its next recording.`;
     });
   }
 

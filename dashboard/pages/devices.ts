@@ -14,14 +14,15 @@ const BATTERY_PERCENT_MIN = 20;
 const SKEW_PPM_MAX = 200;
 const REFRESH_MS = 5000;
 
-type Filter = 'all' | 'attention' | 'sending' | 'silent';
+const filters = ['all', 'attention', 'sending', 'silent'] as const;
+type Filter = (typeof filters)[number];
 
 export class DevicesPage extends Page {
   override readonly title = 'Devices';
-  protected override readonly lead = 'Health of every device, of its newest recording. Refreshes by itself.';
+  protected override readonly lead = 'State of each device in its most recent recording. Updates automatically.';
   protected override readonly refreshMs = REFRESH_MS;
   #devices: readonly Device[] = [];
-  #filter: Filter = 'all';
+  #filter: Filter = filters.find((name) => name === this.context.query.get('show')) ?? 'all';
 
   protected override async load(): Promise<void> {
     this.#devices = await call('GET', '/api/v1/devices', { query: { limit: 1000 } });
@@ -31,7 +32,7 @@ export class DevicesPage extends Page {
     const devices = this.#devices;
     if (devices.length === 0) {
       return html`<section class="card">
-        ${emptyState('No device yet', 'A device appears here with its first packet. Create a key with the scope Ingest under API keys.')}
+        ${emptyState('No devices yet', 'A device appears here with its first packet. Create a key with the scope Ingest under API keys.')}
       </section>`;
     }
     const sending = devices.filter((device) => device.is_flowing);
@@ -54,10 +55,11 @@ export class DevicesPage extends Page {
           this.#filter,
           (choice) => {
             this.#filter = choice;
+            this.keep({ show: choice });
             this.context.redraw();
           },
         )}
-        ${shown.length === 0 ? emptyState('None of these', 'No device is in this group now.') : this.#table(shown)}
+        ${shown.length === 0 ? emptyState('No devices here', 'No device matches this filter at the moment.') : this.#table(shown)}
       </section>`;
   }
 

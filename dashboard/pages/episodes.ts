@@ -1,4 +1,4 @@
-/** Episodes of all users: stretches that somebody should look at, and one of them with its strips. */
+/** Episodes of all users: stretches that somebody should look at, and one of them with its strips and notes. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { Page } from '../page.ts';
@@ -6,21 +6,31 @@ import { badge, chips, duration, emptyState, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import { call, callTagged } from '../service.ts';
 import type { EpisodeDetail, EpisodeLine, Xuser } from '../service.ts';
+import { loadNames } from '../who.ts';
+import type { NameOf } from '../who.ts';
 
-type Filter = 'open' | 'closed' | 'all';
+const filters = ['open', 'closed', 'cancelled', 'all'] as const;
+type Filter = (typeof filters)[number];
+type Status = EpisodeDetail['status'];
+type Artifact = EpisodeDetail['artifacts'][number];
 const tones: Readonly<Record<EpisodeLine['severity'], Tone>> = { high: 'bad', medium: 'warn', low: 'warn', none: 'off' };
-const severityBadge = (episode: Pick<EpisodeLine, 'severity'>): TemplateResult => badge(tones[episode.severity], episode.severity);
+const words: Readonly<Record<Status, string>> = { open: 'open', closed: 'reviewed', cancelled: 'dismissed' };
+/** A severity says how bad it is; a status, only whether somebody has looked, so it has no colour of its own. */
+export const severityBadge = (episode: Pick<EpisodeLine, 'severity'>): TemplateResult => badge(tones[episode.severity], episode.severity);
+const statusPill = ({ status }: Readonly<{ status: Status }>): TemplateResult =>
+  html`<span class="state ${status === 'open' ? 'waiting' : ''}">${words[status]}</span>`;
 
 function length(startedAt: string, endedAt: string | null): string {
-  return endedAt === null ? 'going on' : duration(Date.parse(endedAt) - Date.parse(startedAt));
+  return endedAt === null ? 'Ongoing' : duration(Date.parse(endedAt) - Date.parse(startedAt));
 }
 
 export class EpisodesPage extends Page {
   override readonly title = 'Episodes';
-  protected override readonly lead = 'Found by rules, by safety answers, or entered. Not a diagnosis: something for somebody to look at.';
+  protected override readonly lead =
+    'Found by rules, raised by safety answers, or entered by hand. Not a diagnosis: each is for a person to review.';
   protected override readonly refreshMs = 15_000;
   #episodes: readonly EpisodeLine[] = [];
-  #filter: Filter = 'open';
+  #filter: Filter = filters.find((name) => name === this.context.query.get('show')) ?? 'open';
 
   protected override async load(): Promise<void> {
     this.#episodes = await call('GET', '/api/v1/fleet/episodes', {
@@ -33,12 +43,14 @@ export class EpisodesPage extends Page {
       'Which episodes',
       [
         ['open', 'Open'],
-        ['closed', 'Closed'],
+        ['closed', 'Reviewed'],
+        ['cancelled', 'Dismissed'],
         ['all', 'All'],
       ],
       this.#filter,
       (choice) => {
         this.#filter = choice;
+        this.keep({ show: choice === 'open' ? '' : choice });
         void this.run(() => this.load());
       },
     );
@@ -47,21 +59,18 @@ export class EpisodesPage extends Page {
   protected override body(): TemplateResult {
     if (this.#episodes.length === 0) {
       return html`<section class="card">
-        ${this.#filter === 'open' ? emptyState('Nothing is open', 'New episodes appear here by themselves.') : emptyState('No episodes', 'None of this kind has been kept.')}
+        ${this.#filter === 'open' ? emptyState('No open episodes', 'New ones appear here automatically.') : emptyState('No episodes', 'None match this filter.')}
       </section>`;
     }
     return html`<section class="card">
       ${tableOf<EpisodeLine>(
         [
           { name: 'Severity', cell: severityBadge },
-          { name: 'What', cell: (episode) => html`<a href="#/episodes/${episode.id}">${episode.title || episode.kind}</a>` },
+          { name: 'Episode', cell: (episode) => html`<a href="#/episodes/${episode.id}">${episode.title || episode.kind}</a>` },
           { name: 'User', cell: (episode) => html`<a href="#/users/${episode.xuser_id}">${episode.external_id}</a>` },
-          { name: 'Began', cell: (episode) => this.time(episode.started_at) },
-          { name: 'Lasted', cell: (episode) => length(episode.started_at, episode.ended_at) },
-          {
-            name: 'State',
-            cell: (episode) => html`<span class="state ${episode.status === 'open' ? 'active' : ''}">${episode.status}</span>`,
-          },
+          { name: 'Started', cell: (episode) => this.time(episode.started_at) },
+          { name: 'Duration', cell: (episode) => length(episode.started_at, episode.ended_at) },
+          { name: 'Status', cell: statusPill },
           { name: 'Strips', kind: 'num', cell: (episode) => episode.artifact_count },
         ],
         this.#episodes,
@@ -75,16 +84,19 @@ export class EpisodePage extends Page {
   #episode: EpisodeDetail | null = null;
   #etag = '';
   #user: Xuser | null = null;
+  #nameOf: NameOf = (by) => by;
 
   override get title(): string {
     return this.#episode === null ? 'Episode' : this.#episode.title || this.#episode.kind;
   }
 
   protected override async load(): Promise<void> {
+    const names = loadNames(this.context.member, this.canAdmin);
     const { value: episode, etag } = await callTagged('GET', '/api/v1/episodes/{id}', { params: { id: this.context.argument } });
     this.#episode = episode;
     this.#etag = etag;
     this.#user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: episode.subject_id } });
+    this.#nameOf = await names;
   }
 
   protected override actions(): TemplateResult {
@@ -95,54 +107,51 @@ export class EpisodePage extends Page {
     const episode = this.#episode;
     if (episode === null) return nothing;
     const strips = episode.artifacts.filter((artifact) => artifact.media_type === 'image/svg+xml');
-    const others = episode.artifacts.filter((artifact) => artifact.media_type !== 'image/svg+xml');
+    const notes = episode.artifacts.filter(isNote);
+    const others = episode.artifacts.filter((artifact) => !strips.includes(artifact) && !isNote(artifact));
     return html`<section class="card">
         <dl class="facts">
           <dt>Severity</dt>
-          <dd>${severityBadge(episode)} <span class="state ${episode.status === 'open' ? 'active' : ''}">${episode.status}</span></dd>
+          <dd>${severityBadge(episode)} ${statusPill(episode)}</dd>
           <dt>User</dt>
           <dd><a href="#/users/${episode.subject_id}">${this.#user?.external_id ?? episode.subject_id}</a></dd>
-          <dt>Began</dt>
+          <dt>Started</dt>
           <dd>${this.time(episode.started_at)}</dd>
-          <dt>Lasted</dt>
+          <dt>Duration</dt>
           <dd>${length(episode.started_at, episode.ended_at)}</dd>
-          <dt>Found by</dt>
-          <dd><code>${episode.created_by}</code></dd>
-          ${Object.entries(episode.summary).map(
-            ([name, value]) =>
-              html`<dt>${name.replaceAll('_', ' ')}</dt>
-                <dd>${typeof value === 'string' ? value : JSON.stringify(value)}</dd>`,
-          )}
+          <dt>Raised by</dt>
+          <dd>${this.#origin(episode.created_by)}</dd>
+          ${Object.entries(episode.summary).map(([name, value]) => this.#fact(episode, name, value))}
         </dl>
         ${this.#closing(episode)}
       </section>
-      <section class="card">
-        <h2>Strips</h2>
-        ${
-          strips.length === 0
-            ? emptyState(
-                'No strip yet',
-                'A strip of the waveform is drawn a little after the end of an episode that a signal was found in.',
-              )
-            : strips.map(
-                (strip) =>
-                  html`<figure class="strip">
-                    <div class="strip-scroll" tabindex="0" role="region" aria-label=${strip.title || 'Strip'}>
-                      <img src=${strip.href} alt=${strip.title || 'Strip of the waveform'} />
-                    </div>
-                    <figcaption>
-                      ${strip.title} ${strip.channel_code === null ? nothing : html`<code>${strip.channel_code}</code>`}
-                      ${strip.starts_at === null ? nothing : this.time(strip.starts_at)}
-                    </figcaption>
-                  </figure>`,
-              )
-        }
-      </section>
+      ${
+        notes.length === 0
+          ? nothing
+          : html`<section class="card">
+              <h2>Notes</h2>
+              <ul class="plain rows">
+                ${notes.map((note) => this.#note(note))}
+              </ul>
+            </section>`
+      }
+      ${
+        strips.length === 0 && episode.stream_id === null
+          ? nothing
+          : html`<section class="card">
+              <h2>Strips</h2>
+              ${
+                strips.length === 0
+                  ? emptyState('No strip yet', 'A strip of the waveform is drawn shortly after the episode ends.')
+                  : strips.map((strip) => this.#strip(strip))
+              }
+            </section>`
+      }
       ${
         others.length === 0
           ? nothing
           : html`<section class="card">
-              <h2>Also kept</h2>
+              <h2>Attachments</h2>
               <ul class="plain">
                 ${others.map((item) => html`<li><a href=${item.href}>${item.title || item.kind}</a> <span class="muted">${item.kind}</span></li>`)}
               </ul>
@@ -150,14 +159,82 @@ export class EpisodePage extends Page {
       }`;
   }
 
+  #strip(strip: Artifact): TemplateResult {
+    return html`<figure class="strip">
+      <div class="strip-scroll" tabindex="0" role="region" aria-label=${strip.title || 'Strip'}>
+        <img src=${strip.href} alt=${strip.title || 'Strip of the waveform'} />
+      </div>
+      <figcaption>
+        ${strip.title} ${strip.channel_code === null ? nothing : html`<code>${strip.channel_code}</code>`}
+        ${strip.starts_at === null ? nothing : this.time(strip.starts_at)}
+      </figcaption>
+    </figure>`;
+  }
+
+  #origin(by: string): TemplateResult | string {
+    const [kind = '', ...rest] = by.split(':');
+    return ['operator', 'key', 'user'].includes(kind) ? this.#nameOf(by) : html`${kind} <code>${rest.join(':')}</code>`;
+  }
+
+  /** One line of the summary; what names an answer leads to it. */
+  #fact(episode: EpisodeDetail, name: string, value: unknown): TemplateResult | typeof nothing {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    if (name === 'rule' && text === episode.title) return nothing;
+    const answer = { response_id: ['Answer', 'Show the answer'], corrected_by: ['Correction', 'Show the corrected answer'] }[name];
+    if (answer === undefined) {
+      return html`<dt>${capitalized(name.replaceAll('_', ' '))}</dt>
+        <dd>${text}</dd>`;
+    }
+    return html`<dt>${answer[0]}</dt>
+      <dd><a href="#/users/${episode.subject_id}/answers/${text}">${answer[1]}</a></dd>`;
+  }
+
+  #note({ title, content, created_by: by, created_at: at }: Artifact): TemplateResult {
+    const { text = '' } = (content ?? {}) as { text?: string };
+    return html`<li>
+      <b>${title || 'Note'}</b> by ${this.#nameOf(by)}, ${this.time(at)} ${text === '' ? nothing : html`<p>${text}</p>`}
+    </li>`;
+  }
+
   #closing(episode: EpisodeDetail): TemplateResult | typeof nothing {
-    if (this.context.member.role === 'viewer' || this.context.member.role === 'analyst') return nothing;
-    const set = (status: EpisodeDetail['status']) => () =>
-      void this.change(() => call('PATCH', '/api/v1/episodes/{id}', { params: { id: episode.id }, body: { status }, etag: this.#etag }));
-    if (episode.status !== 'open') return html`<div><button type="button" @click=${set('open')}>Open again</button></div>`;
-    return html`<div class="row">
-      <button type="button" class="primary" @click=${set('closed')}>Looked at: close</button>
-      <button type="button" @click=${set('cancelled')}>Was none: cancel</button>
-    </div>`;
+    if (!this.canEdit) return nothing;
+    const button = (status: Status, of: (typeof changes)[Status], style = ''): TemplateResult =>
+      html`<button type="button" class=${style} aria-haspopup="dialog" @click=${() => this.#ask(episode, status, of)}>${of.word}</button>`;
+    if (episode.status !== 'open') return html`<div>${button('open', changes.open)}</div>`;
+    return html`<div class="row">${button('closed', changes.closed, 'primary')} ${button('cancelled', changes.cancelled)}</div>`;
+  }
+
+  #ask(episode: EpisodeDetail, status: Status, { word, text, title }: (typeof changes)[Status]): void {
+    const params = { id: episode.id };
+    this.ask({
+      title: `${word}?`,
+      text,
+      word,
+      fields: html`<label>Note <span class="muted">optional</span><textarea name="note" rows="3" maxlength=${NOTE_MAX}></textarea></label>`,
+      act: async (field) => {
+        await call('PATCH', '/api/v1/episodes/{id}', { params, body: { status }, etag: this.#etag });
+        this.context.recount();
+        // Who did it, when and why, for the next who looks.
+        await call('POST', '/api/v1/episodes/{id}/artifacts', { params, body: { kind: 'note', title, content: { text: field('note') } } });
+      },
+    });
   }
 }
+
+const NOTE_MAX = 1000;
+const changes = {
+  closed: {
+    word: 'Mark as reviewed',
+    title: 'Reviewed',
+    text: 'The episode leaves the list of open ones. Everyone who can see it also sees your name and note.',
+  },
+  cancelled: {
+    word: 'Dismiss as false',
+    title: 'Dismissed as false',
+    text: 'Use this when there was no episode, for example because of noise. Everyone who can see it also sees your name and note.',
+  },
+  open: { word: 'Reopen', title: 'Reopened', text: 'The episode goes back to the list of open ones.' },
+} as const satisfies Record<Status, { word: string; title: string; text: string }>;
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const isNote = ({ kind, media_type: type }: Artifact): boolean => kind === 'note' && type === 'application/json';

@@ -1,4 +1,4 @@
-/** Settings > Members: who may sign in, and as what. */
+/** Settings > Members: who can sign in, and what they can do. */
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
@@ -8,17 +8,17 @@ import { call } from '../service.ts';
 import type { Member } from '../service.ts';
 
 const roles = [
-  ['viewer', 'reads users, devices, signals'],
-  ['analyst', 'reads, as a viewer'],
-  ['clinician', 'reads, closes episodes, edits records'],
-  ['admin', 'everything: keys, settings, members'],
-  ['owner', 'as an admin, and makes owners'],
+  ['viewer', 'can read users, devices and signals'],
+  ['analyst', 'can read the same as a viewer'],
+  ['clinician', 'can also review episodes, add and edit users, and record consent'],
+  ['admin', 'can also manage keys, settings and members, and export or erase users'],
+  ['owner', 'can also manage owners'],
 ] as const;
 const PASSWORD_MIN = 12;
 
 export class MembersPage extends Page {
   override readonly title = 'Members';
-  protected override readonly lead = 'Who may sign in here, and as what.';
+  protected override readonly lead = 'Who can sign in here, and what they can do.';
   #members: readonly Member[] = [];
 
   /** An admin makes no owners, and changes none. */
@@ -64,14 +64,21 @@ export class MembersPage extends Page {
           <label
             >Role
             <select name="role">
-              ${roles.filter(([role]) => this.#mayChange(role)).map(([role, what]) => html`<option value=${role}>${role}: ${what}</option>`)}
+              ${roles.filter(([role]) => this.#mayChange(role)).map(([role]) => html`<option value=${role}>${role}</option>`)}
             </select></label
           >
           <label
-            >First password <span class="muted">at least ${PASSWORD_MIN} characters; hand it over by another way than e-mail</span
+            >First password <span class="muted">at least ${PASSWORD_MIN} characters; do not send it by e-mail</span
             ><input name="password" type="password" required minlength=${PASSWORD_MIN} autocomplete="new-password"
           /></label>
-          <div><button class="primary">Add</button></div>
+          <dl class="facts wide">
+            ${roles.map(
+              ([role, what]) =>
+                html`<dt>${role}</dt>
+                  <dd>${what}</dd>`,
+            )}
+          </dl>
+          <div><button class="primary">Add member</button></div>
         </form>
       </section>`;
   }
@@ -99,7 +106,7 @@ export class MembersPage extends Page {
 
   #switch(member: Member): TemplateResult {
     if (member.id === this.context.member.id) return html`<span class="muted">you</span>`;
-    if (!this.#mayChange(member.role)) return html`<span class="muted">for owners</span>`;
+    if (!this.#mayChange(member.role)) return html`<span class="muted">owners only</span>`;
     return html`<button
       type="button"
       @click=${() => void this.change(() => call('PATCH', '/api/v1/members/{memberId}', { params: { memberId: member.id }, body: { disabled: !member.disabled }, etag: member.etag }))}

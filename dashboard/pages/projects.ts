@@ -1,5 +1,5 @@
 /** Settings > Projects: project keys, public SDK keys, origins that may use direct mode. */
-import { html } from 'lit-html';
+import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
 import { call, callTagged } from '../service.ts';
@@ -14,20 +14,18 @@ type Shown = Readonly<{
 }>;
 
 const kept = [
-  ['samples_days', 'Samples', 'waveforms as the devices sent them'],
-  ['features_days', 'Features', 'heart rate, HRV and the rest, with their aggregates'],
+  ['samples_days', 'Samples', 'waveforms as sent by the devices'],
+  ['features_days', 'Features', 'heart rate, HRV and the others, with their aggregates'],
   ['beats_days', 'Beats', 'R peaks and systolic peaks'],
 ] as const;
 const consents = [
-  ['recording', 'Recording', 'without it the service takes no packets and no entries of a person'],
-  ['sharing', 'Sharing', 'without it only the person reads their data: no key, no operator'],
+  ['recording', 'Recording', 'if not given, the service accepts no packets or entries for that person'],
+  ['sharing', 'Sharing', 'if not given, only the person themself can read their data'],
 ] as const;
 
 export class ProjectsPage extends Page {
   override readonly title = 'Projects';
   #projects: readonly Shown[] = [];
-  /** What was asked for and waits for a second press: it ends something that is in use. */
-  #asking = '';
 
   protected override async load(): Promise<void> {
     const projects = await call('GET', '/api/v1/projects');
@@ -65,7 +63,7 @@ export class ProjectsPage extends Page {
       <h2>${project.name}</h2>
       <dl class="facts">
         <dt>Project key</dt>
-        <dd><code>${project.project_key}</code> ${this.#lastUsed(project.key_last_used_at)} ${this.#projectKey(project)}</dd>
+        <dd>${this.#projectKeys(project)}</dd>
         <dt>Project id</dt>
         <dd><code>${project.id}</code></dd>
         <dt>Time zone</dt>
@@ -73,7 +71,7 @@ export class ProjectsPage extends Page {
         <dt>SDK keys (public)</dt>
         <dd>
           <ul>
-            ${sdkKeys.map((key) => html`<li><code>${key.sdk_key}</code> ${key.name} ${this.#lastUsed(key.last_used_at)} ${this.#sdkKey(project, key)}</li>`)}
+            ${sdkKeys.map((key) => html`<li class="key-line">${this.#sdkKey(project, key)}</li>`)}
           </ul>
           <button
             type="button"
@@ -100,8 +98,8 @@ export class ProjectsPage extends Page {
               );
             }}
           >
-            <label
-              ><span class="muted">One a line: scheme, host and port exactly as a browser sends them</span>
+            <label class="wide"
+              ><span class="muted">One per line: scheme, host and port, exactly as a browser sends them</span>
               <textarea
                 name="origins"
                 rows="3"
@@ -122,52 +120,79 @@ export class ProjectsPage extends Page {
     return at === null ? html`<small>not used yet</small>` : html`<small>used ${this.time(at)}</small>`;
   }
 
-  #projectKey(project: Project): TemplateResult {
+  #projectKeys(project: Project): TemplateResult {
     const { id, previous_project_key: before, previous_key_expires_at: until, previous_key_last_used_at: used } = project;
     const params = { projectId: id };
-    if (before === null)
-      return this.#ask(`rotate ${id}`, 'Rotate', 'project key', 'Make a new key? This one works for another day.', () =>
-        call('POST', '/api/v1/projects/{projectId}/rotate-key', { params, body: {} }),
-      );
-    return html`<div>
-      <code>${before}</code> ${this.#lastUsed(used)} <span class="state expires">works until</span> ${this.time(until)}
-      ${this.#ask(`end ${id}`, 'Revoke', 'project key before', 'Stop this key now?', () => call('DELETE', '/api/v1/projects/{projectId}/previous-key', { params }))}
-    </div>`;
+    return html`<div class="key-line">
+        <span><code>${project.project_key}</code> ${this.#lastUsed(project.key_last_used_at)}</span>
+        ${
+          before !== null
+            ? nothing
+            : html`<span class="key-acts"
+                >${this.askButton('project key', {
+                  title: 'Rotate the project key?',
+                  text: 'This makes a new key. The old one keeps working for a day.',
+                  word: 'Rotate',
+                  act: () => call('POST', '/api/v1/projects/{projectId}/rotate-key', { params, body: {} }),
+                })}</span
+              >`
+        }
+      </div>
+      ${
+        before === null
+          ? nothing
+          : html`<div class="key-line">
+              <span><code>${before}</code> ${this.#lastUsed(used)} <span class="state expires">works until</span> ${this.time(until)}</span>
+              <span class="key-acts"
+                >${this.askButton('previous project key', {
+                  title: 'Revoke the previous project key?',
+                  text: html`Everything that still uses <code>${before}</code> is refused within a second. This cannot be undone.`,
+                  word: 'Revoke',
+                  danger: true,
+                  act: () => call('DELETE', '/api/v1/projects/{projectId}/previous-key', { params }),
+                })}</span
+              >
+            </div>`
+      }`;
   }
 
   #sdkKey(project: Project, key: SdkKey): TemplateResult {
-    if (key.revoked_at !== null) return html`<span class="state revoked">revoked</span>`;
-    if (key.expires_at !== null && Date.parse(key.expires_at) < Date.now()) return html`<span class="state expired">expired</span>`;
+    const ended =
+      key.revoked_at !== null ? 'revoked' : key.expires_at !== null && Date.parse(key.expires_at) < Date.now() ? 'expired' : null;
     const params = { projectId: project.id, sdkKeyId: key.id };
-    return html`${
-      key.expires_at === null
-        ? this.#ask(`rotate ${key.id}`, 'Rotate', key.sdk_key, 'Make a new key? This one works for another day.', () =>
-            call('POST', '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}/rotate', { params, body: {} }),
-          )
-        : html`<span class="state expires">works until</span> ${this.time(key.expires_at)}`
-    }
-    ${this.#ask(`revoke ${key.id}`, 'Revoke', key.sdk_key, 'Stop the pages that carry this key now?', () => call('DELETE', '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}', { params }))}`;
-  }
-
-  /** A button that asks once more. @param of what it acts on, for who does not see the line */
-  #ask(id: string, title: string, of: string, question: string, action: () => Promise<unknown>): TemplateResult {
-    const ask = (what: string) => () => {
-      this.#asking = what;
-      this.context.redraw();
-    };
-    if (this.#asking !== id) return html`<button type="button" @click=${ask(id)}>${title}<span class="vh"> ${of}</span></button>`;
-    return html`<span>${question}</span>
-      <button
-        type="button"
-        class="danger"
-        @click=${() => {
-          this.#asking = '';
-          void this.change(action);
-        }}
+    return html`<span
+        ><code>${key.sdk_key}</code> ${key.name} ${this.#lastUsed(key.last_used_at)}
+        ${
+          ended !== null
+            ? html`<span class="state ${ended}">${ended}</span>`
+            : key.expires_at === null
+              ? nothing
+              : html`<span class="state expires">works until</span> ${this.time(key.expires_at)}`
+        }</span
       >
-        ${title}
-      </button>
-      <button type="button" @click=${ask('')}>Keep</button>`;
+      ${
+        ended !== null
+          ? nothing
+          : html`<span class="key-acts"
+              >${
+                key.expires_at !== null
+                  ? nothing
+                  : this.askButton(key.sdk_key, {
+                      title: 'Rotate this SDK key?',
+                      text: 'This makes a new key. The old one keeps working for a day.',
+                      word: 'Rotate',
+                      act: () => call('POST', '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}/rotate', { params, body: {} }),
+                    })
+              }
+              ${this.askButton(key.sdk_key, {
+                title: 'Revoke this SDK key?',
+                text: html`Pages that use <code>${key.sdk_key}</code> stop working. This cannot be undone.`,
+                word: 'Revoke',
+                danger: true,
+                act: () => call('DELETE', '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}', { params }),
+              })}</span
+            >`
+      }`;
   }
 
   #settings(project: Project, { value: settings, etag }: Tagged<ProjectSettings>): TemplateResult {
@@ -193,12 +218,12 @@ export class ProjectsPage extends Page {
               type="number"
               min="1"
               max="36500"
-              placeholder="as long as the service keeps them"
+              placeholder="service default"
               .value=${String(settings.retention[name] ?? '')}
           /></label>`,
       )}
       <fieldset>
-        <legend>Consent that is asked of every person</legend>
+        <legend>Consent required from every user</legend>
         ${consents.map(
           ([value, title, what]) =>
             html`<label class="check"
@@ -210,7 +235,7 @@ export class ProjectsPage extends Page {
       </fieldset>
       <div>
         <button>Save retention and consent</button>
-        <p class="muted">A shorter time deletes what is older, from within ten minutes.</p>
+        <p class="muted">Shortening a period deletes older data, starting within ten minutes.</p>
       </div>
     </form>`;
   }

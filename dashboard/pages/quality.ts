@@ -6,17 +6,17 @@ import { chips, emptyState, percent } from '../parts.ts';
 import { call } from '../service.ts';
 import type { QualityOfUser } from '../service.ts';
 
-const names: Readonly<Record<string, string>> = { hr_ecg: 'ECG', hr_ppg: 'PPG' };
+export const signalNames: Readonly<Record<string, string>> = { hr_ecg: 'ECG', hr_ppg: 'PPG' };
+const periods = ['24', '72', '168'] as const;
 const HEIGHT = 40;
 const GAP = 1;
 
 export class QualityPage extends Page {
   override readonly title = 'Signal quality';
-  protected override readonly lead =
-    'What share of each hour could be trusted. Values that are missing or unusable are never shown as numbers.';
+  protected override readonly lead = 'How much of each hour can be trusted. Missing and unusable values are never shown as numbers.';
   protected override readonly refreshMs = 60_000;
   #users: readonly QualityOfUser[] = [];
-  #hours: '24' | '72' | '168' = '24';
+  #hours: (typeof periods)[number] = periods.find((hours) => hours === this.context.query.get('hours')) ?? '24';
 
   protected override async load(): Promise<void> {
     this.#users = await call('GET', '/api/v1/signal-quality', { query: { hours: Number(this.#hours) } });
@@ -33,6 +33,7 @@ export class QualityPage extends Page {
       this.#hours,
       (choice) => {
         this.#hours = choice;
+        this.keep({ hours: choice });
         void this.run(() => this.load());
       },
     );
@@ -41,7 +42,7 @@ export class QualityPage extends Page {
   protected override body(): TemplateResult {
     if (this.#users.length === 0) {
       return html`<section class="card">
-        ${emptyState('No signal in this time', 'Users appear here once a device has sent ECG or PPG.')}
+        ${emptyState('No signals in this period', 'Users appear here once a device has sent ECG or PPG.')}
       </section>`;
     }
     return html`<section class="card">
@@ -71,17 +72,15 @@ export class QualityPage extends Page {
 
   #row(user: QualityOfUser): TemplateResult {
     const hours = Number(this.#hours);
-    const total = (key: 'n' | 'good' | 'suspect'): number => user.hours.reduce((sum, hour) => sum + hour[key], 0);
-    const n = total('n');
-    const good = n === 0 ? 0 : total('good') / n;
-    const suspect = n === 0 ? 0 : total('suspect') / n;
-    const covered = n / Math.max(1, (user.hours[0]?.expected ?? 3600) * hours);
+    const good = shareOf(user, 'good');
+    const suspect = shareOf(user, 'suspect');
+    const covered = valuesOf(user, 'n') / Math.max(1, (user.hours[0]?.expected ?? 3600) * hours);
     const words = `good ${percent(good)}, suspect ${percent(suspect)}, unusable ${percent(Math.max(0, 1 - good - suspect))}`;
     return html`<li>
       <div class="quality-who">
-        <a href="#/users/${user.xuser_id}">${user.external_id}</a> <span class="muted">${names[user.feature] ?? user.feature}</span>
+        <a href="#/users/${user.xuser_id}">${user.external_id}</a> <span class="muted">${signalNames[user.feature] ?? user.feature}</span>
       </div>
-      ${bars(user, hours, this.context.locale, `${user.external_id} ${names[user.feature] ?? user.feature}: ${words}; signal for ${percent(covered)} of ${hours} hours`)}
+      ${bars(user, hours, this.context.locale, `${user.external_id} ${signalNames[user.feature] ?? user.feature}: ${words}; signal for ${percent(covered)} of ${hours} hours`)}
       <p class="quality-sum">
         <b class=${good < 0.8 ? 'attention' : ''}>${percent(good)}</b> good<br /><span class="muted"
           >signal ${percent(Math.min(1, covered))} of the time</span
@@ -89,6 +88,14 @@ export class QualityPage extends Page {
       </p>
     </li>`;
   }
+}
+
+const valuesOf = (user: QualityOfUser, key: 'n' | 'good' | 'suspect'): number => user.hours.reduce((sum, hour) => sum + hour[key], 0);
+
+/** Of the values that there are. */
+export function shareOf(user: QualityOfUser, key: 'good' | 'suspect'): number {
+  const n = valuesOf(user, 'n');
+  return n === 0 ? 0 : valuesOf(user, key) / n;
 }
 
 const hatch = (x: string): TemplateResult => svg`<path class="s-hatch" transform="translate(${x} 0)" d="M-2 6 6-2M0 14 14 0M8 16l8-8" />`;

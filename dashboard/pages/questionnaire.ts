@@ -1,4 +1,4 @@
-/** Settings > Questionnaires > one: its questions, its rules, and a try-out that keeps nothing. */
+/** Settings > Questionnaires > one: its questions, its rules, and a try-out that stores nothing. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
@@ -20,14 +20,14 @@ import { call } from '../service.ts';
 import type { QuestionnaireItem, QuestionnaireVersion, ScoreRule } from '../service.ts';
 
 const types = [
-  ['choice', 'One of these'],
+  ['choice', 'One choice'],
   ['boolean', 'Yes or no'],
   ['integer', 'Whole number'],
   ['decimal', 'Number'],
   ['date', 'Date'],
-  ['string', 'A line of text'],
-  ['text', 'Text'],
-  ['display', 'Shown only'],
+  ['string', 'Short text'],
+  ['text', 'Long text'],
+  ['display', 'Text without an answer'],
 ] as const;
 type Verdict = Answer<'tryQuestionnaire'>;
 
@@ -92,7 +92,7 @@ export class QuestionnairePage extends Page {
           current === null
             ? badge('off', 'not published yet')
             : html`<span class="state active">version ${current.version}</span
-                >${current.built_in ? badge('off', 'ships with the service; publishing makes your own version') : nothing}`
+                >${current.built_in ? badge('off', 'ships with the service; publishing creates your own version') : nothing}`
         }
       </p>
       <section class="card">
@@ -108,7 +108,7 @@ export class QuestionnairePage extends Page {
           <button type="button" class="primary" @click=${() => void this.#publish()}>
             Publish version ${Number(current?.version ?? 0) + 1}
           </button>
-          <span role="status">${this.#saved === null ? nothing : badge('good', `version ${this.#saved} is asked from now on`)}</span>
+          <span role="status">${this.#saved === null ? nothing : badge('good', `version ${this.#saved} is now in use`)}</span>
         </div>
       </section>`;
   }
@@ -128,7 +128,7 @@ export class QuestionnairePage extends Page {
           try {
             item = JSON.parse(text('json'));
           } catch (error) {
-            alertOf(event, `This is no JSON: ${error instanceof Error ? error.message : ''}`);
+            alertOf(event, `This is not valid JSON: ${error instanceof Error ? error.message : ''}`);
             return;
           }
           this.#edit((draft) => (draft.item = item as QuestionnaireItem[]));
@@ -138,12 +138,12 @@ export class QuestionnairePage extends Page {
     >
       <fieldset>
         <label
-          >Items of the FHIR R4 resource: groups, enableWhen, limits
+          >Items of the FHIR R4 resource, with groups, enableWhen and limits
           <textarea name="json" rows="18" spellcheck="false" class="code" .value=${JSON.stringify(this.#draft.item, null, 2)}></textarea>
         </label>
         <p class="problem-line" role="alert"></p>
       </fieldset>
-      <div><button>Take over</button></div>
+      <div><button>Apply</button></div>
     </form>`;
   }
 
@@ -193,7 +193,7 @@ export class QuestionnairePage extends Page {
       return html`<li class="question">
         <p>
           Group <code>${item.linkId}</code>: ${item.text ?? ''}
-          <span class="muted">${questionsOf([item]).length} questions, edited as JSON</span>
+          <span class="muted">${questionsOf([item]).length} questions; edit as JSON</span>
         </p>
         ${remove}
       </li>`;
@@ -228,7 +228,7 @@ export class QuestionnairePage extends Page {
             </select></label
           >
           <label
-            >Name in rules<input
+            >Id in rules<input
               maxlength="64"
               spellcheck="false"
               .value=${item.linkId}
@@ -242,12 +242,12 @@ export class QuestionnairePage extends Page {
               type="checkbox"
               .checked=${item.required === true}
               @change=${(event: Event) => set((to) => ({ ...to, required: (event.target as HTMLInputElement).checked }))}
-            /><span>Must be answered</span></label
+            /><span>Required</span></label
           >
           ${
             item.type === 'choice'
               ? html`<label class="wide"
-                  >Answers <span class="muted">One a line; points after =</span>
+                  >Answers <span class="muted">One per line; points after =</span>
                   <textarea
                     rows=${Math.max(3, item.answerOption?.length ?? 0)}
                     placeholder="Not at all = 0&#10;Several days = 1"
@@ -257,14 +257,14 @@ export class QuestionnairePage extends Page {
                 </label>`
               : item.type === 'integer' || item.type === 'decimal'
                 ? html`<label
-                      >Least<input
+                      >Minimum<input
                         type="number"
                         step="any"
                         .value=${limits.min}
                         @change=${(event: Event) => set((to) => withLimits(to, value(event), limits.max))}
                     /></label>
                     <label
-                      >Most<input
+                      >Maximum<input
                         type="number"
                         step="any"
                         .value=${limits.max}
@@ -272,7 +272,7 @@ export class QuestionnairePage extends Page {
                     /></label>`
                 : nothing
           }
-          ${(item.enableWhen ?? []).length === 0 ? nothing : html`<p class="muted wide">Asked only after certain answers (edited as JSON).</p>`}
+          ${(item.enableWhen ?? []).length === 0 ? nothing : html`<p class="muted wide">Shown only after certain answers (edit as JSON).</p>`}
           <div class="wide">${remove}</div>
         </div>
       </details>
@@ -290,8 +290,8 @@ export class QuestionnairePage extends Page {
     return html`<section class="card">
       <h2>Scores</h2>
       <p class="muted">
-        <code>sum(all)</code> adds the points of every choice; <code>{${questionsOf(this.#draft.item)[0]?.linkId ?? 'q1'}}</code> is one
-        answer. Also <code>mean min max count round if(…, …, …) and or not</code> and <code>+ − * / = &lt; &gt;</code>.
+        <code>sum(all)</code> adds the points of all choices; <code>{${questionsOf(this.#draft.item)[0]?.linkId ?? 'q1'}}</code> is one
+        answer. Also available: <code>mean min max count round if(…, …, …) and or not</code> and <code>+ − * / = &lt; &gt;</code>.
       </p>
       <ul class="questions">
         ${scoring.scores.map(
@@ -309,14 +309,14 @@ export class QuestionnairePage extends Page {
                   @change=${(event: Event) => setScore(i, { expression: value(event) })}
               /></label>
               <label
-                >Words <span class="muted">from which score on</span
+                >Bands <span class="muted">lowest score and label</span
                 ><input
                   placeholder="0 low, 10 high"
                   .value=${bandText(rule.bands)}
                   @change=${(event: Event) => setScore(i, { bands: bandsFrom(value(event)) })}
               /></label>
               <label
-                >Kept as biosignal <span class="muted">its code</span
+                >Stored as biosignal <span class="muted">its code</span
                 ><input
                   spellcheck="false"
                   maxlength="32"
@@ -337,19 +337,19 @@ export class QuestionnairePage extends Page {
         </button>
       </div>
       <h2>Safety</h2>
-      <p class="muted">When a rule holds, an episode of kind safety and severity high is opened and webhooks hear of it.</p>
+      <p class="muted">When a rule is met, an episode of kind safety and severity high is opened and webhooks are notified.</p>
       <ul class="questions">
         ${scoring.safety.map(
           (rule, i) =>
             html`<li class="question">
               <label class="wide"
-                >Title of the episode<input
+                >Episode title<input
                   maxlength="200"
                   .value=${rule.title}
                   @change=${(event: Event) => this.#edit((draft) => (draft.scoring.safety[i]!.title = value(event)))}
               /></label>
               <label class="wide"
-                >Holds when<input
+                >Condition<input
                   class="code"
                   spellcheck="false"
                   maxlength="2000"
@@ -379,7 +379,7 @@ export class QuestionnairePage extends Page {
     const questions = questionsOf(this.#draft.item).filter((item) => ['choice', 'boolean', 'integer', 'decimal'].includes(item.type));
     const verdict = this.#verdict;
     return html`<section class="card">
-      <h2>Try it</h2>
+      <h2>Try it out</h2>
       <form
         class="fields"
         @submit=${(event: SubmitEvent) => {

@@ -1,17 +1,16 @@
-/** Settings > Questionnaires: what a project asks, in which version, and by which rules it is scored. */
+/** Settings > Questionnaires: the questionnaires of a project, their versions and scoring rules. */
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, ProjectPage } from '../page.ts';
-import { Asking, badge, tableOf } from '../parts.ts';
+import { badge, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { QuestionnaireVersion } from '../service.ts';
 
 export class QuestionnairesPage extends ProjectPage {
   override readonly title = 'Questionnaires';
   protected override readonly lead =
-    'Every change is a new version; answers keep the version they were given to. The service scores, never the page.';
+    'Every change makes a new version; answers stay linked to the version they were given to. Scores are computed by the service.';
   #versions: readonly QuestionnaireVersion[] = [];
-  readonly #asking = new Asking(this.context.redraw);
 
   protected override async loadProject(): Promise<void> {
     this.#versions = (await call('GET', '/api/v1/projects/{projectId}/questionnaires', {
@@ -25,14 +24,14 @@ export class QuestionnairesPage extends ProjectPage {
     );
     const old = this.#versions.filter((item) => !asked.includes(item));
     return html`<section class="card">
-        <h2>Asked now</h2>
+        <h2>Active</h2>
         ${tableOf<QuestionnaireVersion>(
           [
             {
               name: 'Title',
               cell: (item) => html`<a href="#/settings/questionnaires/${this.project.id}/${item.id}">${item.resource.title}</a>`,
             },
-            { name: 'Name', cell: (item) => html`<code>${item.id}</code>` },
+            { name: 'URL name', cell: (item) => html`<code>${item.id}</code>` },
             { name: 'Version', kind: 'num', cell: (item) => item.version },
             { name: 'Questions', kind: 'num', cell: (item) => item.resource.item.length },
             {
@@ -53,14 +52,16 @@ export class QuestionnairesPage extends ProjectPage {
               cell: (item) =>
                 item.built_in
                   ? ''
-                  : this.#asking.button(item.id, 'Retire', item.resource.title, 'Ask it no longer?', () => {
-                      this.#asking.close();
-                      void this.change(() =>
+                  : this.askButton(item.resource.title, {
+                      title: `Retire ${item.resource.title}?`,
+                      text: 'Nobody is asked it any more. Answers already given are kept.',
+                      word: 'Retire',
+                      danger: true,
+                      act: () =>
                         call('DELETE', '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}', {
                           params: { projectId: this.project.id, questionnaireId: item.id },
                           etag: `"${item.version}"`,
                         }),
-                      );
                     }),
             },
           ],
@@ -68,17 +69,15 @@ export class QuestionnairesPage extends ProjectPage {
         )}
       </section>
       <section class="card">
-        <h2>Write a new one</h2>
+        <h2>New questionnaire</h2>
         <form
           class="row"
           @submit=${(event: SubmitEvent) => {
             location.hash = `#/settings/questionnaires/${this.project.id}/${formValues(event).text('code')}`;
           }}
         >
-          <label
-            >Name in addresses<input name="code" required pattern="[a-z][a-z0-9\\-]{0,62}" placeholder="pain-diary" autocomplete="off"
-          /></label>
-          <button class="primary">Begin</button>
+          <label>URL name<input name="code" required pattern="[a-z][a-z0-9\\-]{0,62}" placeholder="pain-diary" autocomplete="off" /></label>
+          <button class="primary">Create</button>
         </form>
       </section>
       ${
@@ -89,9 +88,9 @@ export class QuestionnairesPage extends ProjectPage {
               ${tableOf<QuestionnaireVersion>(
                 [
                   { name: 'Title', cell: (item) => item.resource.title },
-                  { name: 'Name', cell: (item) => html`<code>${item.id}</code>` },
+                  { name: 'URL name', cell: (item) => html`<code>${item.id}</code>` },
                   { name: 'Version', kind: 'num', cell: (item) => item.version },
-                  { name: 'State', cell: (item) => (item.status === 'active' ? 'replaced by the version of the project' : 'retired') },
+                  { name: 'State', cell: (item) => (item.status === 'active' ? "replaced by the project's own version" : 'retired') },
                   {
                     name: 'From',
                     cell: (item) => (item.built_in ? html`<span class="muted">built in</span>` : this.time(item.created_at)),

@@ -1,4 +1,4 @@
-/** One user: live monitor, trends, what they reported, recordings. */
+/** One user: live monitor, trends, what they reported, recordings, and what is held of the person. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
@@ -6,30 +6,56 @@ import { formatNumber } from '../../widgets/shared/format.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Page } from '../page.ts';
 import { emptyState, tableOf } from '../parts.ts';
+import { Person, receiptView } from '../person.ts';
+import type { Receipt } from '../person.ts';
 import { Reported } from '../reported.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
+import { loadNames } from '../who.ts';
 
 export class UserPage extends Page {
-  #user: Xuser | null = null;
+  readonly #person = new Person({
+    ask: (question) => this.ask(question),
+    time: (iso) => this.time(iso),
+    locale: this.context.locale,
+    canEdit: this.canEdit,
+    canAdmin: this.canAdmin,
+    erased: (receipt) => {
+      this.#monitor?.stop();
+      this.#receipt = receipt;
+    },
+  });
+  /** The person is gone. */
+  #receipt: Receipt | null = null;
   #streams: readonly Stream[] = [];
   #monitor: LiveMonitor | null = null;
   readonly #reported = new Reported(this.context.locale);
 
   override get title(): string {
-    return this.#user === null ? 'User' : this.#user.display_name || this.#user.external_id;
+    const { user } = this.#person;
+    return user === null ? 'User' : user.display_name || user.external_id;
+  }
+
+  /** An address may go on with an answer that is to be seen: <user>/answers/<id>. */
+  get #ids(): [user: string, answer: string] {
+    const [user = '', , answer = ''] = this.context.argument.split('/');
+    return [user, answer];
   }
 
   protected override async load(): Promise<void> {
-    const id = this.context.argument;
-    [this.#user, this.#streams] = await Promise.all([
-      call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: id } }),
-      call('GET', '/api/v1/streams', { query: { subject_id: id, limit: 20 } }),
-    ]);
+    if (this.#receipt !== null) return;
+    const [id, answer] = this.#ids;
+    await this.#person.load(id, loadNames(this.context.member, this.canAdmin));
+    const { user, isUnshared } = this.#person;
+    this.#streams = isUnshared ? [] : await call('GET', '/api/v1/streams', { query: { subject_id: id, limit: 20 } });
+    if (isUnshared || user === null) {
+      this.#monitor?.stop();
+      this.#monitor = null;
+      return;
+    }
     // The trace does not wait for it.
-    const { project_id: projectId } = this.#user;
-    void this.run(() => this.#reported.load(id, projectId));
-    if (!this.#streams.some((stream) => stream.is_flowing)) return;
+    void this.run(() => this.#reported.load(id, user.project_id, answer));
+    if (this.#monitor !== null || !this.#streams.some((stream) => stream.is_flowing)) return;
     this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);
     // The provider is drawn first; its session exists a task later.
     this.context.redraw();
@@ -44,12 +70,23 @@ export class UserPage extends Page {
   }
 
   protected override body(): TemplateResult | typeof nothing {
-    const user = this.#user;
+    const { user, isUnshared } = this.#person;
     if (user === null) return nothing;
+    if (this.#receipt !== null) {
+      const receipt = receiptView(this.#receipt, user.external_id, this.context.locale, (iso) => this.time(iso));
+      return html`${receipt}
+        <p><a class="back" href="#/users">All users</a></p>`;
+    }
+    if (isUnshared) {
+      return html`<section class="card">
+          ${emptyState('This person has not agreed to sharing', 'The project requires it, so only the person can read their data.')}
+        </section>
+        ${this.#person.view()}`;
+    }
     return html`<bio-provider id="subject" .operator=${this.#subject(user)}>
         ${
           this.#monitor === null
-            ? html`<p class="muted">No device of this user is sending now.</p>
+            ? html`<p class="muted">No device of this user is sending at the moment.</p>
                 <bio-trend-chart biosignals="HR,RMSSD" heading="Heart rate and HRV" range="24h" stale-after="48h"></bio-trend-chart>`
             : html`<div class="row status">${this.#monitor.status()}</div>
                 ${this.#monitor.view()}`
@@ -58,8 +95,9 @@ export class UserPage extends Page {
       ${this.#reported.view()}
       <section class="card">
         <h2>Recordings</h2>
-        ${this.#streams.length === 0 ? emptyState('None yet', 'A recording begins with the first packet of a device.') : this.#table()}
-      </section>`;
+        ${this.#streams.length === 0 ? emptyState('No recordings yet', 'A recording starts with the first packet of a device.') : this.#table()}
+      </section>
+      ${this.#person.view()}`;
   }
 
   /** The same object as long as it is the same user, so that a redraw does not look like a change. */
@@ -69,8 +107,9 @@ export class UserPage extends Page {
   }
 
   protected override actions(): TemplateResult | typeof nothing {
-    if (!this.canAdmin || this.#user === null) return nothing;
-    return html`<a class="button" href="#/audit/${this.#user.xuser_id}">Who has seen this person's data</a>`;
+    const { user } = this.#person;
+    if (!this.canAdmin || user === null) return nothing;
+    return html`<a class="button" href="#/audit/${user.xuser_id}">Who has seen this person's data</a>`;
   }
 
   #table(): TemplateResult {

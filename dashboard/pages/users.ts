@@ -1,12 +1,18 @@
-/** The users of all projects, the newest first, and who of them is sending. */
-import { html } from 'lit-html';
+/** The users of all projects, and who of them is sending. */
+import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { formValues, Page } from '../page.ts';
+import { Page } from '../page.ts';
 import { badge, emptyState, moreButton, tableOf } from '../parts.ts';
 import { call, callList, callNext } from '../service.ts';
 import type { Project, Xuser } from '../service.ts';
 
 const PAGE = 100;
+const sorts = [
+  ['newest', 'Newest first'],
+  ['external_id', 'External id'],
+  ['name', 'Name'],
+] as const;
+type Sort = (typeof sorts)[number][0];
 
 export class UsersPage extends Page {
   override readonly title = 'Users';
@@ -15,10 +21,13 @@ export class UsersPage extends Page {
   #next: string | null = null;
   #projects: readonly Project[] = [];
   #sending: ReadonlySet<string> = new Set();
-  #wanted = '';
+  #search = this.context.query.get('search') ?? '';
+  #project = this.context.query.get('project') ?? '';
+  #sort: Sort = sorts.find(([value]) => value === this.context.query.get('sort'))?.[0] ?? 'newest';
 
   protected override async load(): Promise<void> {
-    const query = { limit: PAGE, external_id: this.#wanted === '' ? undefined : this.#wanted };
+    const given = (text: string): string | undefined => (text === '' ? undefined : text);
+    const query = { limit: PAGE, search: given(this.#search), project_id: given(this.#project), sort: this.#sort };
     const [users, projects, devices] = await Promise.all([
       callList('/api/v1/xusers', { query }),
       call('GET', '/api/v1/projects'),
@@ -37,25 +46,80 @@ export class UsersPage extends Page {
     this.#next = next;
   }
 
+  #find(event: Event): void {
+    event.preventDefault();
+    const { form } = event.currentTarget as HTMLSelectElement;
+    const data = new FormData(form ?? (event.currentTarget as HTMLFormElement));
+    const text = (name: string): string => (data.get(name) as string | null)?.trim() ?? '';
+    this.#search = text('search');
+    this.#project = text('project');
+    this.#sort = text('sort') as Sort;
+    this.keep({ search: this.#search, project: this.#project, sort: this.#sort === 'newest' ? '' : this.#sort });
+    void this.run(() => this.load());
+  }
+
+  protected override actions(): TemplateResult | typeof nothing {
+    if (!this.canEdit || this.#projects.length === 0) return nothing;
+    return html`<button type="button" class="primary" aria-haspopup="dialog" @click=${() => this.#add()}>Add user</button>`;
+  }
+
+  #add(): void {
+    this.dialog.ask({
+      title: 'Add a user',
+      text: 'Your application can also create users: with the first token it asks for, or with the first packet of a device.',
+      word: 'Add user',
+      fields: html`<label
+          >External id <span class="muted">the id your application uses for this person</span
+          ><input name="external_id" required maxlength="255" autocomplete="off"
+        /></label>
+        <label>Name <span class="muted">optional</span><input name="display_name" maxlength="200" autocomplete="off" /></label>
+        <label
+          >Project
+          <select name="project_key">
+            ${this.#projects.map((project) => html`<option value=${project.project_key} ?selected=${project.id === this.#project}>${project.name}</option>`)}
+          </select></label
+        >`,
+      act: async (text) => {
+        const name = text('display_name');
+        const body = { external_id: text('external_id'), project_key: text('project_key'), ...(name === '' ? {} : { display_name: name }) };
+        const { xuser_id: id } = await call('POST', '/api/v1/xusers', { body });
+        location.hash = `#/users/${id}`;
+      },
+    });
+  }
+
   protected override body(): TemplateResult {
+    const filtered = this.#search !== '' || this.#project !== '';
     return html`<section class="card">
-      <form
-        class="row"
-        role="search"
-        @submit=${(event: SubmitEvent) => {
-          this.#wanted = formValues(event).text('external');
-          void this.run(() => this.load());
-        }}
-      >
-        <label>External id<input name="external" type="search" autocomplete="off" placeholder="the whole id" /></label><button>Find</button>
+      <form class="row filters" role="search" @submit=${(event: SubmitEvent) => this.#find(event)}>
+        <label class="wide"
+          >Search<input name="search" type="search" autocomplete="off" placeholder="Part of an id or name" .value=${this.#search}
+        /></label>
+        ${
+          this.#projects.length < 2
+            ? nothing
+            : html`<label
+                >Project
+                <select name="project" @change=${(event: Event) => this.#find(event)}>
+                  <option value="">All projects</option>
+                  ${this.#projects.map(({ id, name }) => html`<option value=${id} ?selected=${id === this.#project}>${name}</option>`)}
+                </select></label
+              >`
+        }
+        <label
+          >Sort by
+          <select name="sort" @change=${(event: Event) => this.#find(event)}>
+            ${sorts.map(([value, name]) => html`<option value=${value} ?selected=${value === this.#sort}>${name}</option>`)}
+          </select></label
+        >
+        <button>Find</button>
       </form>
       ${
-        this.#users.length === 0
-          ? emptyState(
-              this.#wanted === '' ? 'No users yet' : 'No user with this id',
-              'A user is made when your backend asks for a first token, or with a first packet.',
-            )
-          : this.#table()
+        this.#users.length > 0
+          ? this.#table()
+          : filtered
+            ? emptyState('No users found', 'No external id or name contains this text. Try a shorter part of it.')
+            : emptyState('No users yet', 'A user is created when your backend asks for a first token, or with a first packet.')
       }
       ${moreButton(this.#next, () => void this.run(() => this.#more()))}
     </section>`;
@@ -71,7 +135,7 @@ export class UsersPage extends Page {
           cell: (user) => (this.#sending.has(user.xuser_id) ? badge('good', 'live') : html`<span class="muted">–</span>`),
         },
         { name: 'Project', cell: (user) => this.#projects.find((project) => project.id === user.project_id)?.name ?? '' },
-        { name: 'Since', cell: (user) => html`${this.time(user.created_at)} ${user.disabled ? '(disabled)' : ''}` },
+        { name: 'Created', cell: (user) => html`${this.time(user.created_at)} ${user.disabled ? '(disabled)' : ''}` },
       ],
       this.#users,
       (user) => user.disabled,

@@ -1,8 +1,8 @@
-/** Settings > Webhooks: who is told of what, whether it arrived, and once more. */
+/** Settings > Webhooks: which events go where, whether they arrived, and sending them again. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
-import { Asking, badge, emptyState, projectName, projectSelect, tableOf } from '../parts.ts';
+import { badge, emptyState, projectName, projectSelect, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
@@ -11,22 +11,21 @@ import { ShownOnce } from '../shown-once.ts';
 
 const events = [
   ['episode.created', 'an episode began, or a safety answer was given'],
-  ['episode.updated', 'it ended, was closed or opened again'],
+  ['episode.updated', 'an episode ended, was closed or was reopened'],
   ['artifact.created', 'a strip or a document was added to an episode'],
   ['xuser.updated', 'a user was changed or disabled'],
-  ['xuser.erased', 'a user was erased with all data'],
+  ['xuser.erased', 'a user and all their data were erased'],
 ] as const;
 const tones: Readonly<Record<Delivery['status'], Tone>> = { delivered: 'good', pending: 'warn', failed: 'bad' };
 
 export class WebhooksPage extends Page {
   override readonly title = 'Webhooks';
-  protected override readonly lead = 'The service tells your server what happened: signed, and tried again for a day and a half.';
+  protected override readonly lead = 'The service sends events to your server: signed, and retried for a day and a half.';
   #hooks: readonly Webhook[] = [];
   #projects: readonly Project[] = [];
   readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
   #open: string | null = null;
   #deliveries: readonly Delivery[] = [];
-  readonly #asking = new Asking(this.context.redraw);
 
   protected override async load(): Promise<void> {
     [this.#hooks, this.#projects] = await Promise.all([call('GET', '/api/v1/webhooks'), call('GET', '/api/v1/projects')]);
@@ -44,7 +43,7 @@ export class WebhooksPage extends Page {
   protected override body(): TemplateResult {
     return html`${this.#fresh.view()}
       <section class="card">
-        ${this.#hooks.length === 0 ? emptyState('Nobody is told yet', 'Add the address of your server below.') : this.#table()}
+        ${this.#hooks.length === 0 ? emptyState('No webhooks yet', 'Add the address of your server below.') : this.#table()}
       </section>
       ${this.#log()} ${this.#form()}`;
   }
@@ -58,7 +57,7 @@ export class WebhooksPage extends Page {
         {
           name: 'Since',
           cell: (hook) =>
-            html`${this.time(hook.created_at)} ${hook.gone_at === null ? nothing : badge('bad', 'answered 410: called no more')}`,
+            html`${this.time(hook.created_at)} ${hook.gone_at === null ? nothing : badge('bad', 'answered 410: switched off')}`,
         },
         {
           name: 'Actions',
@@ -67,10 +66,15 @@ export class WebhooksPage extends Page {
             html`<button type="button" aria-expanded=${this.#open === hook.id ? 'true' : 'false'} @click=${() => this.#show(hook.id)}>
                 Deliveries<span class="vh"> of ${hook.url}</span>
               </button>
-              ${this.#asking.button(hook.id, 'Remove', hook.url, 'Tell it nothing more?', () => {
-                this.#asking.close();
-                if (this.#open === hook.id) this.#open = null;
-                void this.change(() => call('DELETE', '/api/v1/webhooks/{webhookId}', { params: { webhookId: hook.id } }));
+              ${this.askButton(hook.url, {
+                title: 'Remove this webhook?',
+                text: html`Nothing more is sent to <code>${hook.url}</code>.`,
+                word: 'Remove',
+                danger: true,
+                act: async () => {
+                  if (this.#open === hook.id) this.#open = null;
+                  await call('DELETE', '/api/v1/webhooks/{webhookId}', { params: { webhookId: hook.id } });
+                },
               })}`,
         },
       ],
@@ -91,7 +95,7 @@ export class WebhooksPage extends Page {
       <h2>Deliveries to ${hook.url}</h2>
       ${
         this.#deliveries.length === 0
-          ? emptyState('None yet', 'The next event makes one.')
+          ? emptyState('No deliveries yet', 'The next event is delivered here.')
           : tableOf<Delivery>(
               [
                 { name: 'State', cell: (item) => badge(tones[item.status], item.status) },
@@ -137,7 +141,7 @@ export class WebhooksPage extends Page {
           };
           void this.change(async () => {
             const { url, secret } = await call('POST', '/api/v1/webhooks', { body });
-            const checked = 'Copy it now: your server checks webhook-signature with it (HMAC-SHA-256). It is shown this once.';
+            const checked = 'Copy it now; it is shown only once. Your server verifies webhook-signature with it (HMAC-SHA-256).';
             this.#fresh.show({ title: `Secret of ${url}`, text: checked, secret });
             form.reset();
           });
@@ -152,7 +156,7 @@ export class WebhooksPage extends Page {
           <legend>Events</legend>
           <label class="check"
             ><input type="checkbox" name="event" value="*" checked /><span
-              ><b>Everything</b> <span class="muted">also what later versions add</span></span
+              ><b>All events</b> <span class="muted">including those added by later versions</span></span
             ></label
           >
           ${events.map(

@@ -7,7 +7,7 @@ import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import type { Caller, Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, nullable, OneLine, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
 import { transaction } from '../storage/transaction.ts';
 import { answerOnce } from './answer-once.ts';
@@ -32,11 +32,23 @@ export const XuserSchema = exactly({
 
 const TimeZone = Type.String({ minLength: 1, maxLength: 64 });
 
+/** Orders of the list: the key of a page is its last row's value here, and its id. Users without a name come after those with one. */
+const orders = {
+  newest: { key: 'xuser.created_at', type: 'timestamptz', direction: 'desc' },
+  external_id: { key: `lower(external_id) collate "C"`, type: 'text', direction: 'asc' },
+  name: { key: `case display_name when '' then '1' else '0' || lower(display_name) end collate "C"`, type: 'text', direction: 'asc' },
+} as const;
+const orderNames = ['newest', 'external_id', 'name'] as const;
+
 export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): readonly Route[] {
   const { db, cursors } = deps;
   const query: Record<string, TSchema> = {
     project_id: Type.Optional(Uuid),
     external_id: Type.Optional(ExternalId),
+    search: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 255, description: 'Part of the external id or of the name, in any case.' }),
+    ),
+    sort: Type.Optional(oneOf(orderNames, { default: 'newest', description: 'Names and external ids ascending, in any case.' })),
     limit: LimitQuery(100, 1000),
     cursor: CursorQuery,
   };
@@ -93,7 +105,7 @@ export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): rea
       operationId: 'listUsers',
       tag: 'Users',
       summary: 'List users',
-      description: 'Newest first. A user token lists its own record.',
+      description: 'Newest first, unless `sort` says otherwise. A user token lists its own record.',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       query,
       responses: { 200: { description: 'Users.', schema: Type.Array(XuserSchema), headers: ['Link'] } },
@@ -102,32 +114,38 @@ export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): rea
         const {
           project_id: projectId,
           external_id: externalId,
+          search,
+          sort = 'newest',
           limit,
           cursor,
         } = given as {
           project_id?: string;
           external_id?: string;
+          search?: string;
+          sort?: (typeof orderNames)[number];
           limit: number;
           cursor?: string;
         };
         const project = projectOf(caller) ?? projectId ?? null;
         if (projectId !== undefined && projectId !== project) throw new PipelineError('not_found', 'There is no such project.');
-        const scope = ['xusers', orgOf(caller), project, ownSubjectOf(caller), externalId ?? ''].join(' ');
-        const [beforeTime, beforeId] = cursor === undefined ? [null, null] : cursors.open(scope, cursor);
-        const { rows } = await db.query<Xuser>(
-          `select ${xuserColumns} from xuser
+        const { key, type, direction } = orders[sort];
+        const scope = ['xusers', orgOf(caller), project, ownSubjectOf(caller), sort, JSON.stringify([externalId, search])].join(' ');
+        const [afterKey, afterId] = cursor === undefined ? [null, null] : cursors.open(scope, cursor);
+        const { rows } = await db.query<Xuser & { page_key: string }>(
+          `select ${xuserColumns}, to_json(${key}) #>> '{}' as page_key from xuser
            where organization_id = $1 and ($2::uuid is null or project_id = $2) and ($3::uuid is null or id = $3)
              and ($4::text is null or external_id = $4)
-             and ($5::timestamptz is null or (xuser.created_at, id) < ($5::timestamptz, $6::uuid))
-           order by xuser.created_at desc, id desc limit $7`,
-          [orgOf(caller), project, ownSubjectOf(caller), externalId ?? null, beforeTime, beforeId, limit + 1],
+             and ($8::text is null or position(lower($8) in lower(external_id)) > 0 or position(lower($8) in lower(display_name)) > 0)
+             and ($5::${type} is null or (${key}, id) ${direction === 'desc' ? '<' : '>'} ($5::${type}, $6::uuid))
+           order by ${key} ${direction}, id ${direction} limit $7`,
+          [orgOf(caller), project, ownSubjectOf(caller), externalId ?? null, afterKey, afterId, limit + 1, search ?? null],
         );
-        const page = rows.slice(0, limit);
-        const last = page.at(-1);
+        const last = rows[limit - 1];
         const headers: Record<string, string> = {};
         if (rows.length > limit && last !== undefined) {
-          headers['link'] = nextLink('/api/v1/xusers', given, cursors.seal(scope, [last.created_at, last.xuser_id]));
+          headers['link'] = nextLink('/api/v1/xusers', given, cursors.seal(scope, [last.page_key, last.xuser_id]));
         }
+        const page = rows.slice(0, limit).map(({ page_key: _key, ...user }): Xuser => user);
         return { status: 200, json: page, headers };
       },
     },

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { PipelineError } from '../errors.ts';
 import { EXIT_OK, EXIT_USAGE, runCommand } from './command.ts';
 import type { Command } from './command.ts';
 
@@ -10,12 +11,14 @@ const command: Command = {
   run: async () => EXIT_OK,
 };
 
-async function greet(...args: string[]): Promise<{ code: number; said: string }> {
+const greet = (...args: string[]): ReturnType<typeof greetBy> => greetBy(command, ...args);
+
+async function greetBy(by: Command, ...args: string[]): Promise<{ code: number; said: string }> {
   const lines: string[] = [];
   const say = (line: string): void => void lines.push(line);
   const signal = new AbortController().signal;
   return {
-    code: await runCommand(command, args, { out: say, err: say, progress: null, env: {}, cwd: '.', signal }),
+    code: await runCommand(by, args, { out: say, err: say, progress: null, env: {}, cwd: '.', signal }),
     said: lines.join('\n'),
   };
 }
@@ -30,6 +33,26 @@ test.each([
   const { code, said } = await greet(...args);
   expect(code).toBe(EXIT_USAGE);
   expect(said).toContain(`biosignal greet: ${why}`);
+});
+
+test('an option or a verb that there is not is answered with what may have been meant', async () => {
+  expect(await greet('--sujbect', 'x')).toMatchObject({
+    code: EXIT_USAGE,
+    said: expect.stringContaining("no option '--sujbect': did you mean '--subject'?"),
+  });
+  expect((await greet('--colour')).said).toContain("no option '--colour'\n");
+  const verbs: Command = { ...command, positionals: 'create NAME | list', verbs: true };
+  expect(await greetBy(verbs)).toMatchObject({
+    code: EXIT_USAGE,
+    said: expect.stringContaining('say what to do\n  create NAME\n  list\n'),
+  });
+  expect((await greetBy(verbs, 'lsit')).said).toContain("cannot 'lsit': did you mean 'list'?");
+  expect((await greetBy(verbs, 'list')).code).toBe(EXIT_OK);
+});
+
+test('a refused credential comes with the next step', async () => {
+  const refused: Command = { ...command, run: () => Promise.reject(new PipelineError('credential_invalid', 'The key is unknown.')) };
+  expect((await greetBy(refused)).said).toMatch(/The key is unknown\. \(credential_invalid\)\n.*'biosignal key list'/);
 });
 
 test('other languages are not', async () => {

@@ -1,7 +1,9 @@
 /** What a command of the `biosignal` binary is: its options are declared once, for parsing, for --help and for the documents. */
 import { parseArgs } from 'node:util';
 import { PipelineError } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import { refusedCharacter } from '../text.ts';
+import { didYouMean } from './did-you-mean.ts';
 
 export type OptionSpec = Readonly<{
   type: 'string' | 'boolean';
@@ -42,6 +44,8 @@ export type Command = Readonly<{
   summary: string;
   /** e.g. `RECORD...` */
   positionals?: string;
+  /** `positionals` are alternatives that begin with a verb, `create NAME | list`, and one of them must be given. */
+  verbs?: true;
   /** Paragraphs between usage and options. */
   description?: string;
   options: Readonly<Record<string, OptionSpec>>;
@@ -163,11 +167,21 @@ export async function runCommand(command: Command, args: readonly string[], cons
     if (command.positionals === undefined && parsed.positionals.length > 0) {
       throw new UsageError(`unexpected '${parsed.positionals[0]}'`);
     }
+    if (command.verbs === true) needVerb(command.positionals ?? '', parsed.positionals[0]);
     const options = new Options(parsed.values, specs, console.env);
     return await command.run({ console, options, positionals: parsed.positionals, json: options.flag('json') });
   } catch (error) {
     return explain(command.name, error, console);
   }
+}
+
+/** @throws UsageError that lists the verbs */
+function needVerb(usage: string, given: string | undefined): void {
+  const verbs = usage.split('|').map((alternative) => alternative.trim().split(' ')[0]!);
+  if (given !== undefined && verbs.includes(given)) return;
+  const forms = usage.split('|').map((alternative) => `  ${alternative.trim()}`);
+  const problem = given === undefined ? 'say what to do' : `cannot '${given}'${didYouMean(given, verbs)}`;
+  throw new UsageError([problem, ...forms].join('\n'));
 }
 
 function parse(specs: Readonly<Record<string, OptionSpec>>, args: readonly string[]) {
@@ -181,7 +195,10 @@ function parse(specs: Readonly<Record<string, OptionSpec>>, args: readonly strin
     try {
       return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
     } catch (error) {
-      throw new UsageError(error instanceof Error ? error.message : String(error));
+      const unknown = /^Unknown option '(--?[^']*)'/.exec(error instanceof Error ? error.message : '')?.[1];
+      if (unknown === undefined) throw new UsageError(error instanceof Error ? error.message : String(error));
+      const known = Object.keys(specs).map((name) => `--${name}`);
+      throw new UsageError(`no option '${unknown}'${didYouMean(unknown, known)}`);
     }
   })();
   for (const [name, value] of Object.entries(parsed.values)) for (const text of [value].flat()) refuseCharacters(`--${name}`, text);
@@ -208,14 +225,27 @@ function explain(name: string, error: unknown, console: Console): number {
   }
   if (error instanceof PipelineError) {
     console.err(`biosignal ${name}: ${error.message} (${error.code})`);
+    const next = nextSteps[error.code];
+    if (next !== undefined) console.err(next);
     return ['busy', 'unavailable', 'shutting_down', 'rate_limited'].includes(error.code) ? EXIT_UNAVAILABLE : EXIT_FAILED;
   }
   const code = systemCode(error);
-  const message = error instanceof Error ? error.message : String(error);
+  // fetch says only that it failed.
+  const source = error instanceof TypeError && error.cause instanceof Error ? error.cause : error;
+  const message = source instanceof Error ? source.message : String(source);
   console.err(`biosignal ${name}: ${message === '' ? (code ?? 'failed') : message}`);
   if (code === null && console.env['BIO_LOG_LEVEL'] === 'debug' && error instanceof Error) console.err(error.stack ?? '');
+  if (source !== error) console.err(isServiceRunning);
   return code !== null && awayCodes.has(code) ? EXIT_UNAVAILABLE : EXIT_FAILED;
 }
+
+export const isServiceRunning = "Is the service running ('npm start'), and is this its address (--to or BIO_URL)?";
+
+const nextSteps: Partial<Record<ErrorCode, string>> = {
+  credential_invalid: "Check --key or BIO_KEY. 'biosignal key list' shows the keys of this database, 'biosignal key create' makes one.",
+  credential_missing: 'Give a key with --key or BIO_KEY.',
+  scope_missing: "Use a key with this scope: 'biosignal key list' shows which have it, 'biosignal key create NAME --scopes ...' makes one.",
+};
 
 const awayCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET', '57P03', '53300']);
 

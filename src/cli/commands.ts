@@ -22,6 +22,7 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Create, list and change the people who sign in to the dashboard.',
     load: async () => (await import('./operators.ts')).operator,
   },
+  psql: { summary: 'Open psql on the database of the service, for reading.', load: async () => (await import('./psql.ts')).psql },
   secret: {
     summary: 'Check BIO_SECRET, re-encrypt everything under a new value, or give up a lost one.',
     load: async () => (await import('./secret.ts')).secret,
@@ -41,7 +42,7 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Replay annotated recordings and compare heart rate and RMSSD with their reference beats.',
     load: async () => (await import('./agreement.ts')).agreement,
   },
-  verify: { summary: 'Hold a ledger of sent packets against the database.', load: async () => (await import('./verify.ts')).verify },
+  verify: { summary: 'Check a ledger of sent packets against the database.', load: async () => (await import('./verify.ts')).verify },
   import: {
     summary: 'Import recordings (WFDB with .atr, EDF+, CSV, dataset folders) at their own time.',
     load: async () => (await import('./import.ts')).importRecordings,

@@ -1,7 +1,7 @@
 /** `biosignal doctor`: looks at the machine, the settings, the database and the running service, and says what is wrong and what to do. */
 import { existsSync, readdirSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { arch, availableParallelism, platform, totalmem } from 'node:os';
+import { arch, availableParallelism, hostname, platform, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isLoopbackHost, needSecret, readConfig } from '../config.ts';
@@ -18,6 +18,8 @@ import { failingJobs } from '../storage/timescale-jobs.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE } from './command.ts';
 import { hasDatabase, locateDatabase } from './open-database.ts';
+import type { DatabaseAddress } from './open-database.ts';
+import { connectionOf } from './psql.ts';
 
 type Finding = Readonly<{
   check: string;
@@ -51,8 +53,11 @@ export const doctor: Command = {
     }
     if (config !== null) {
       findings.push(...exposure(config), ...noSecret(config), await disk(config));
-      if (!options.flag('no-database')) findings.push(...(await databaseFindings(console, config)));
-      findings.push(...(await service(config)));
+      let listening = config;
+      if (!options.flag('no-database')) {
+        findings.push(...(await databaseFindings(console, config, (port) => (listening = { ...listening, port }))));
+      }
+      findings.push(...(await service(listening)));
     }
     if (json) console.out(JSON.stringify(findings, null, 2));
     else {
@@ -142,7 +147,8 @@ const kindWords: Readonly<Record<ServerKind, readonly [string, string?]>> = {
   ],
 };
 
-async function databaseFindings(console: Console, config: Config): Promise<Finding[]> {
+/** @param onPort called with the port of a service on this machine, where the database knows of one */
+async function databaseFindings(console: Console, config: Config, onPort: (port: number) => void): Promise<Finding[]> {
   if (!hasDatabase(config)) {
     return [{ check: 'database', state: 'ok', found: `none yet in ${config.dataDir}: the service creates an embedded one when it starts` }];
   }
@@ -156,11 +162,11 @@ async function databaseFindings(console: Console, config: Config): Promise<Findi
     const database = await openDatabase(address.url, { applicationName: 'biosignal doctor', poolSizeMax: 1 });
     try {
       return [
-        ...(await server(database, address.where)),
+        ...(await server(database, placeOf(address))),
         ...(await connections(database, config)),
         await schema(database),
         await clock(database),
-        await owner(database),
+        await owner(database, onPort),
         await backlog(database),
         ...(await setAside(database)),
         ...(await housekeeping(database)),
@@ -267,8 +273,15 @@ async function clock(database: Database): Promise<Finding> {
   return { check: 'clock', state: 'warning', found, advice: 'run a time service (chrony, systemd-timesyncd) on both machines' };
 }
 
+/** Where the database is, for people and other programs. */
+function placeOf({ url, where, passwordFile }: DatabaseAddress): string {
+  const { host, port, user, database } = connectionOf(url);
+  const password = passwordFile === null ? 'DATABASE_URL has the password' : `the password is in ${passwordFile}`;
+  return `${where}: ${host}:${port}, database ${database}, user ${user}, ${password}`;
+}
+
 /** Who takes packets. */
-async function owner(database: Database): Promise<Finding> {
+async function owner(database: Database, onPort: (port: number) => void): Promise<Finding> {
   const { rows: has } = await database.pool.query<{ there: boolean }>(
     `select exists (select from pg_attribute where attrelid = to_regclass('packet_log_checkpoint') and attname = 'owner_name') as there`,
   );
@@ -280,6 +293,8 @@ async function owner(database: Database): Promise<Finding> {
   const row = rows[0];
   if (row === undefined || !row.owned) return { check: 'owner', state: 'ok', found: 'no instance has the packet log' };
   const found = `${row.name} has the packet log (epoch ${row.epoch}), renewed ${row.age.toFixed(0)} s ago`;
+  const [, host, port = '0'] = /^(.*):(\d+)$/.exec(row.name) ?? [];
+  if (row.age < OWNER_SILENT_SEC && host === hostname() && Number(port) > 0) onPort(Number(port));
   if (row.age < OWNER_SILENT_SEC) return { check: 'owner', state: 'ok', found };
   return { check: 'owner', state: 'warning', found, advice: 'it was killed, hangs or is cut off; a second instance would have taken over' };
 }

@@ -51,6 +51,21 @@ function senderTo(url: string, more: Partial<ConstructorParameters<typeof HttpSe
   return { sender, settled };
 }
 
+test('gives up soon where nothing has ever answered, and says what to look at', async () => {
+  const { sender } = senderTo('http://127.0.0.1:9', { firstAnswerMs: 300 }); // nothing listens there, and fetch would not ask if it did
+  await expect(sender.send(Uint8Array.of(1), 1).then(() => sender.flush())).rejects.toThrow(
+    "nothing answers at http://127.0.0.1:9: bad port. Is the service running ('npm start')",
+  );
+  const gone = createServer();
+  await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
+  const { port } = gone.address() as AddressInfo;
+  await new Promise((resolve) => gone.close(resolve));
+  const { sender: other } = senderTo(`http://127.0.0.1:${port}`, { firstAnswerMs: 300 });
+  await expect(other.send(Uint8Array.of(1), 1).then(() => other.flush())).rejects.toThrow(
+    /nothing answers at .*ECONNREFUSED.*Is the service running/,
+  );
+});
+
 test('waits out busy answers and lost connections and keeps the order', async () => {
   const script: Answer[] = [{ status: 503, headers: { 'retry-after': '0' } }, 'hang up', { status: 429, headers: { 'retry-after': '0' } }];
   const service = await startScript((request) => script[request] ?? { status: 202 });

@@ -8,6 +8,7 @@ import { afterStatus } from '../../sdk/retry.ts';
 import { errorTable, PipelineError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { encodeBatch } from '../proto/packet-codec.ts';
+import { isServiceRunning, systemCode } from './command.ts';
 
 export type SenderOptions = Readonly<{
   /** Base address of the service. */
@@ -20,6 +21,8 @@ export type SenderOptions = Readonly<{
   batchPacketsMax?: number;
   /** Give up when nothing gets through for this long, ms. */
   giveUpMs?: number;
+  /** Give up sooner when nothing has ever answered at the address, ms: it is a wrong one, or the service does not run. Default: giveUpMs. */
+  firstAnswerMs?: number;
   /** Each packet once, when it is settled: durable (`accepted` also for duplicates) or refused for good with a code. */
   onSettled?: (tag: number, code: 'accepted' | ErrorCode, detail: string) => void;
   /** Told what is being waited for, once per wait. */
@@ -39,6 +42,7 @@ export class HttpSender {
   readonly #giveUpMs: number;
   #queue: Queued[] = [];
   #queuedBytes = 0;
+  #answered = false;
   #running: Promise<void> | null = null;
   #failure: unknown = null;
 
@@ -93,7 +97,10 @@ export class HttpSender {
         batch = answer.rest;
         if (batch.length === 0) return;
       }
-      if (performance.now() - started > this.#giveUpMs) {
+      const waitedMs = performance.now() - started;
+      if (!this.#answered && waitedMs + waitMs > (this.#options.firstAnswerMs ?? Infinity))
+        throw unanswered(this.#options.url, answer.reason);
+      if (waitedMs > this.#giveUpMs) {
         throw new PipelineError('unavailable', `nothing accepted for ${Math.round(this.#giveUpMs / 1000)} s: ${answer.reason}`);
       }
       const pause = answer.retryAfterMs ?? waitMs * (0.75 + 0.5 * Math.random());
@@ -137,9 +144,13 @@ export class HttpSender {
         body,
         signal: AbortSignal.any([this.#options.signal, AbortSignal.timeout(30_000)]),
       });
+      this.#answered = true;
       text = await response.text();
     } catch (error) {
       this.#options.signal.throwIfAborted();
+      // Without a code of the system it is no trouble of the network: an address that fetch refuses, such as a port of another protocol.
+      const pointless = !this.#answered && error instanceof TypeError && systemCode(error) === null;
+      if (pointless) throw unanswered(this.#options.url, causeOf(error));
       return { reason: causeOf(error) };
     }
     const retryAfterMs = retryAfter(response);
@@ -175,6 +186,11 @@ function isRetryable(code: string): boolean {
 function retryAfter(response: Response): { retryAfterMs?: number } {
   const sec = Number(response.headers.get('retry-after') ?? Number.NaN);
   return Number.isFinite(sec) && sec >= 0 ? { retryAfterMs: Math.min(60_000, sec * 1000) } : {};
+}
+
+/** Nothing has ever answered at an address. */
+export function unanswered(url: string, reason: string): PipelineError {
+  return new PipelineError('unavailable', `nothing answers at ${url}: ${reason}. ${isServiceRunning}`);
 }
 
 /** A problem+json answer as an error with its code. */

@@ -1,8 +1,12 @@
 /** The `biosignal` binary: finds the command, hands it the console, turns its answer into the exit code. */
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, runCommand } from './command.ts';
 import type { Console } from './command.ts';
 import { commands } from './commands.ts';
+import { didYouMean } from './did-you-mean.ts';
 
 function overview(): string {
   const width = Math.max(...Object.keys(commands).map((name) => name.length)) + 3;
@@ -23,7 +27,23 @@ function overview(): string {
 function version(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   const { version: number } = JSON.parse(text) as { version: string };
-  return number;
+  return [number, ...commit()].join(' ');
+}
+
+/** Of a checkout with Git; a package has none. */
+function commit(): string[] {
+  const cwd = fileURLToPath(new URL('../..', import.meta.url));
+  if (!existsSync(join(cwd, '.git'))) return [];
+  try {
+    const described = execFileSync('git', ['describe', '--always', '--dirty', '--exclude', '*'], {
+      cwd,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return [`(${described.trim()})`];
+  } catch {
+    return []; // no Git, or not ours to ask
+  }
 }
 
 async function main(args: readonly string[], console: Console): Promise<number> {
@@ -40,7 +60,8 @@ async function main(args: readonly string[], console: Console): Promise<number> 
   }
   const found = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (found === undefined) {
-    console.err(`biosignal: no command '${name}'. Try 'biosignal --help'.`);
+    console.err(`biosignal: no command '${name}'${didYouMean(name, Object.keys(commands))}`);
+    console.err("Try 'biosignal --help'.");
     return EXIT_USAGE;
   }
   return await runCommand(await found.load(), rest, console);

@@ -15,32 +15,38 @@ import type { Console } from './command.ts';
 /** How long a command waits for a database that is starting or whose name is not known yet, ms. */
 const PATIENCE_MS = 5000;
 
-export type DatabaseAddress = Readonly<{ url: string; where: string; stop: () => Promise<void> }>;
+export type DatabaseAddress = Readonly<{
+  url: string;
+  where: string;
+  /** File that holds the password, where the address of the settings does not. */
+  passwordFile: string | null;
+  stop: () => Promise<void>;
+}>;
 
 /** Finds or starts the database. Call stop() last. */
 export async function locateDatabase(console: Console, config: Config = readConfig(console.env)): Promise<DatabaseAddress> {
-  if (config.databaseUrl !== '') return { url: config.databaseUrl, where: 'DATABASE_URL', stop: async () => undefined };
+  const stop = async (): Promise<void> => undefined;
+  if (config.databaseUrl !== '') return { url: config.databaseUrl, where: 'DATABASE_URL', passwordFile: null, stop };
   const running = runningEmbedded(config);
-  if (running !== null) return { url: running, where: `embedded database of ${config.dataDir}, running`, stop: async () => undefined };
+  if (running !== null) return { ...running, where: `embedded database of ${config.dataDir}, running`, stop };
   if (!hasDatabase(config)) console.err(`biosignal: no database in ${resolve(config.dataDir)} yet: a new one is made there`);
   const server = await startEmbeddedPostgres({
     dataDir: resolve(config.dataDir),
     onProgress: (message) => console.err(`biosignal: ${message}`),
   });
-  return { url: server.url, where: `embedded database of ${config.dataDir}, started for this command`, stop: () => server.stop() };
+  return {
+    url: server.url,
+    where: `embedded database of ${config.dataDir}, started for this command`,
+    passwordFile: join(server.dataDir, 'password'),
+    stop: () => server.stop(),
+  };
 }
 
 /** Opens the database, hands it to `use`, closes everything whatever happens.
  *  @throws PipelineError not_found where there is none: outside of the service's folder, a command would make an empty one and find nothing */
 export async function withDatabase<T>(console: Console, use: (database: Database) => Promise<T>): Promise<T> {
   const config = readConfig(console.env);
-  if (!hasDatabase(config)) {
-    throw new PipelineError(
-      'not_found',
-      `no database in ${resolve(config.dataDir)}: run this in the folder of the service, or set BIO_DATA_DIR or DATABASE_URL; ` +
-        `'biosignal init' makes a new database`,
-    );
-  }
+  if (!hasDatabase(config)) throw noDatabase(config);
   const address = await locateDatabase(console, config);
   try {
     const database = await openPatiently(address.url, { applicationName: 'biosignal cli', poolSizeMax: 4, statementTimeoutMs: 0 });
@@ -54,6 +60,14 @@ export async function withDatabase<T>(console: Console, use: (database: Database
   } finally {
     await address.stop();
   }
+}
+
+export function noDatabase(config: Config): PipelineError {
+  return new PipelineError(
+    'not_found',
+    `no database in ${resolve(config.dataDir)}: run this in the folder of the service, or set BIO_DATA_DIR or DATABASE_URL; ` +
+      `'biosignal init' makes a new database`,
+  );
 }
 
 /** Containers that were started together find one another some seconds later, and the first command follows at once. */
@@ -82,14 +96,15 @@ function embeddedFolders(config: Config): string[] {
 }
 
 /** Address of an embedded server that is running for the same folder, e.g. under `npm start`; null when there is none. */
-function runningEmbedded(config: Config): string | null {
+export function runningEmbedded(config: Config): Pick<DatabaseAddress, 'url' | 'passwordFile'> | null {
   for (const folder of embeddedFolders(config)) {
     const pidFile = join(folder, 'pgdata', 'postmaster.pid');
     if (!existsSync(pidFile)) continue;
     const [pid = '', , , port = ''] = readFileSync(pidFile, 'utf8').split('\n');
     if (!existsSync(`/proc/${pid.trim()}`) || !/^\d+$/.test(port.trim())) continue;
-    const password = readFileSync(join(folder, 'password'), 'utf8').trim();
-    return `postgres://biosignal:${password}@127.0.0.1:${port.trim()}/biosignal`;
+    const passwordFile = join(folder, 'password');
+    const password = readFileSync(passwordFile, 'utf8').trim();
+    return { url: `postgres://biosignal:${password}@127.0.0.1:${port.trim()}/biosignal`, passwordFile };
   }
   return null;
 }

@@ -20,6 +20,7 @@ export const operator: Command = {
   name: 'operator',
   summary: 'Create, list and change the people who sign in to the dashboard.',
   positionals: 'create EMAIL | list | role EMAIL | password EMAIL | disable EMAIL | enable EMAIL',
+  verbs: true,
   description: `Without BIO_OPERATOR_PASSWORD in the environment, create and password make a random password and print it once. A new password
 and disable end the account's sessions. Roles: owner and admin may do everything, clinician and analyst read, viewer looks at the pages.`,
   options: {

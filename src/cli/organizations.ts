@@ -23,6 +23,7 @@ export const org: Command = {
   name: 'org',
   summary: 'Create and list organizations.',
   positionals: 'create NAME | list',
+  verbs: true,
   description: 'create makes the organization, its first project and a first key with every scope, and prints the key: it is shown once.',
   options: { project: { type: 'string', value: 'NAME', doc: 'Name of the first project. Default: as the organization.' } },
   examples: ['biosignal org create "Sleep Lab" --project Pilot'],
@@ -56,6 +57,7 @@ export const project: Command = {
   name: 'project',
   summary: 'Create and list projects.',
   positionals: 'create NAME | list',
+  verbs: true,
   options: { org: orgOption },
   examples: ['biosignal project create "Night study"', 'biosignal project list --json'],
   run: ({ console, options, positionals, json }) =>
@@ -85,6 +87,7 @@ export const key: Command = {
   name: 'key',
   summary: 'Create, list, rotate and revoke organization keys.',
   positionals: 'create NAME | list | rotate ID | revoke ID',
+  verbs: true,
   description: 'A key is shown once, when it is made; the database holds its hash. A rotated key works on for --overlap seconds.',
   options: {
     org: orgOption,
@@ -119,7 +122,7 @@ export const key: Command = {
           id: row.id,
           name: row.name,
           key: row.hint,
-          scopes: row.scopes.join(','),
+          scopes: row.scopes,
           state: state(row),
           last_used: row.last_used_at,
         }));
@@ -173,8 +176,7 @@ export async function auditOrganization(db: Db, console: Console, made: NewOrgan
 }
 
 function argument(positionals: readonly string[], verb: string, name: string): string {
-  const [given, value] = positionals;
-  if (given !== verb) throw new UsageError(given === undefined ? `say what to do, e.g. ${verb}` : `cannot '${given}'`);
+  const [, value] = positionals;
   if (value === undefined || value === '') throw new UsageError(`${verb} needs ${name}`);
   return value;
 }
@@ -207,10 +209,20 @@ async function findProject(pool: Pool, orgId: string, wanted: string): Promise<s
   return rows[0]!.id;
 }
 
-function show(console: Console, json: boolean, rows: readonly Readonly<Record<string, string | number | null>>[]): number {
-  if (json) console.out(JSON.stringify(rows, null, 2));
-  else for (const line of formatTable(rows)) console.out(line);
+type Shown = Readonly<Record<string, string | number | null | readonly string[]>>;
+
+function show(console: Console, json: boolean, rows: readonly Shown[]): number {
+  if (json) {
+    console.out(JSON.stringify(rows, null, 2));
+    return EXIT_OK;
+  }
+  const texts = rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, textOf(value)])));
+  for (const line of formatTable(texts)) console.out(line);
   return EXIT_OK;
+}
+
+function textOf(value: Shown[string]): string | number | null {
+  return typeof value === 'object' && value !== null ? value.join(',') : value;
 }
 
 function showOne(console: Console, json: boolean, row: Readonly<Record<string, string>>): number {

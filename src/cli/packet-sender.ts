@@ -16,7 +16,11 @@ export type PacketSender = Readonly<{
   close: () => void;
 }>;
 
-export function openSender(transport: Transport, options: SenderOptions): PacketSender {
+/** Containers that were started together find one another some seconds later. */
+const FIRST_ANSWER_MS = 8000;
+
+export function openSender(transport: Transport, given: SenderOptions): PacketSender {
+  const options = { firstAnswerMs: FIRST_ANSWER_MS, ...given };
   if (transport === 'websocket') return new SocketSender(options);
   const sender = new HttpSender(options);
   return { totals: sender.totals, send: (bytes, tag) => sender.send(bytes, tag), flush: () => sender.flush(), close: () => undefined };

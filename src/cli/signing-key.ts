@@ -13,6 +13,7 @@ export const signingKey: Command = {
   name: 'signing-key',
   summary: 'List the keys that sign user tokens, and withdraw one.',
   positionals: 'list | withdraw KID',
+  verbs: true,
   description: `withdraw ends a key and every token that it signed: within a second all nodes refuse them and close their sockets, and applications ask
 for new tokens, which the service signs with a new key. For a key that somebody else may know. The keys are those of the whole
 installation: every organization's users are signed out of their pages until these fetch a new token.`,

@@ -1,8 +1,9 @@
 /** Sends encoded packets over WebSocket /ingest/stream by the SDK's client, with the face of HttpSender: what is settled is told once, what
  *  cannot go on is thrown. The queue is bounded by waiting, never by giving packets up. */
-import { IngestClient } from '../../sdk/ingest-client.ts';
+import { IngestClient, UNREACHABLE } from '../../sdk/ingest-client.ts';
 import { errorTable, PipelineError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
+import { unanswered } from './http-sender.ts';
 import type { SenderOptions, SenderTotals } from './http-sender.ts';
 
 /** Twice what is under way at most: send() waits above the half. */
@@ -17,6 +18,11 @@ export class SocketSender {
   /** Rejects when nothing more can be sent. */
   readonly #failure = new Promise<never>((_resolve, reject) => void (this.#failed = reject));
   #movedMs = performance.now();
+  /** Why nothing more can be sent. */
+  #ended: unknown = null;
+  #answered = false;
+  /** Since when nothing answers at the address. */
+  #unreachableMs: number | null = null;
 
   constructor(options: SenderOptions) {
     this.#options = options;
@@ -29,6 +35,7 @@ export class SocketSender {
       queueBytesMax: QUEUE_BYTES_MAX,
       onReply: ({ accepted, duplicates }) => {
         this.#movedMs = performance.now();
+        this.#answered = true;
         this.totals.requests++;
         this.totals.accepted += accepted;
         this.totals.duplicates += duplicates;
@@ -40,6 +47,7 @@ export class SocketSender {
 
   async send(bytes: Uint8Array, tag: number): Promise<void> {
     this.#options.signal.throwIfAborted();
+    if (this.#ended !== null) throw this.#ended;
     this.totals.bytes += bytes.length;
     if (this.#client.pendingCount === 0) this.#movedMs = performance.now();
     void this.#client.sendEncoded(bytes).then(({ status, code, detail }) => {
@@ -63,11 +71,16 @@ export class SocketSender {
     if (state !== 'waiting') return;
     this.totals.retries++;
     this.#options.onWait?.(detail, 0);
-    if (performance.now() - this.#movedMs <= this.#giveUpMs) return;
+    const nowMs = performance.now();
+    const { url, firstAnswerMs = Infinity } = this.#options;
+    this.#unreachableMs = detail === UNREACHABLE ? (this.#unreachableMs ?? nowMs) : null;
+    if (!this.#answered && nowMs - (this.#unreachableMs ?? nowMs) > firstAnswerMs) return this.#end(unanswered(url, detail));
+    if (nowMs - this.#movedMs <= this.#giveUpMs) return;
     this.#end(new PipelineError('unavailable', `nothing accepted for ${Math.round(this.#giveUpMs / 1000)} s: ${detail}`));
   }
 
   #end(reason: unknown): void {
+    this.#ended ??= reason;
     this.#failed(reason);
     this.#client.close();
   }

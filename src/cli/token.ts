@@ -7,6 +7,7 @@ export const token: Command = {
   name: 'token',
   summary: 'Mint a user token.',
   positionals: 'mint EXTERNAL_ID',
+  verbs: true,
   description: 'Calls POST /api/v1/sdk/token. Prints the token alone, so that it can be used in $(...); --json prints the whole answer.',
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
@@ -15,8 +16,8 @@ export const token: Command = {
   },
   examples: ['biosignal token mint patient-7 --project proj_...'],
   run: async ({ console, options, positionals, json }) => {
-    const [verb, externalId] = positionals;
-    if (verb !== 'mint' || externalId === undefined) throw new UsageError('say mint EXTERNAL_ID');
+    const [, externalId] = positionals;
+    if (externalId === undefined) throw new UsageError('mint needs EXTERNAL_ID');
     const response = await fetch(new URL('/api/v1/sdk/token', options.text('to')), {
       method: 'POST',
       headers: { authorization: `Bearer ${options.required('key')}`, 'content-type': 'application/json' },

@@ -58,7 +58,7 @@ const AMBIGUOUS = 0x20;
 
 export const verify: Command = {
   name: 'verify',
-  summary: 'Hold a ledger of sent packets against the database.',
+  summary: 'Check a ledger of sent packets against the database.',
   positionals: 'LEDGER...',
   description: `LEDGER is the name given to 'simulate --ledger' (NAME.jsonl and NAME.packets). For every stream it counts packets that were
 acknowledged and are missing, samples that are missing, different or stored twice, and samples that nobody sent. Packets without an answer
@@ -94,7 +94,7 @@ may be there or not. Exit code 1 when anything acknowledged is not exactly once 
         missing_samples: sum((v) => v.missingSamples),
         different_samples: sum((v) => v.differentSamples),
         doubled_samples: sum((v) => v.doubledSamples),
-        strange_samples: sum((v) => v.strangeSamples),
+        unexpected_samples: sum((v) => v.strangeSamples),
       };
       if (json) console.out(JSON.stringify({ ok: faulty.length === 0, ...total, faulty }, null, 2));
       else {

@@ -64,6 +64,11 @@ const EpisodeSchema = exactly({
   artifact_count: Type.Integer(),
 });
 
+const CountsSchema = exactly({
+  episodes_open: Type.Integer({ description: 'As many as GET /fleet/episodes?status=open would list.' }),
+  episodes_open_high: Type.Integer({ description: 'Of these, with severity high.' }),
+});
+
 const ProjectQuery = Type.Optional(
   Type.String({ minLength: 1, maxLength: 64, description: 'Id or key. Absent: every project of the caller.' }),
 );
@@ -189,6 +194,29 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
           [orgOf(caller), await projectIdOf(caller, wanted), status ?? null, limit],
         );
         return { status: 200, json: rows };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/fleet/counts',
+      operationId: 'getFleetCounts',
+      tag: 'Fleet',
+      summary: 'Count what needs attention',
+      description: 'Cheap enough to be asked once a minute. Nothing in it is about one person, so it is not in the audit log.',
+      access: { key: 'read', operator: 'viewer' },
+      query: { project_id: ProjectQuery },
+      responses: { 200: { description: 'Counts.', schema: CountsSchema } },
+      errors: ['not_found'],
+      handler: async ({ caller, query }) => {
+        const { project_id: wanted } = query as { project_id?: string };
+        const { rows } = await db.query(
+          `select count(*)::integer as episodes_open, count(*) filter (where severity = 'high')::integer as episodes_open_high
+           from episode e
+           where e.organization_id = $1 and ($2::uuid is null or e.project_id = $2) and e.status = 'open'
+             and not 'sharing' = any(missing_consents(e.xuser_id))`,
+          [orgOf(caller), await projectIdOf(caller, wanted)],
+        );
+        return { status: 200, json: rows[0] };
       },
     },
   ];

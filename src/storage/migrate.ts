@@ -63,14 +63,14 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   }
 }
 
-/** The files of the folder in order, numbers ascending from 1 without a hole. */
+/** The files of the folder in order of their numbers. Numbers may be left out: branches that are written at the same time reserve some each. */
 async function readMigrations(folder: URL): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => /^\d{6}-[a-z0-9-]+\.sql$/.test(name)).sort();
   const migrations: Migration[] = [];
   for (const name of names) {
     const text = await readFile(new URL(name, folder), 'utf8');
     const id = Number(name.slice(0, 6));
-    if (id !== migrations.length + 1) throw new PipelineError('internal', `${name}: number ${migrations.length + 1} was expected`);
+    if (id === migrations.at(-1)?.id) throw new PipelineError('internal', `${name}: another file has this number`);
     migrations.push({ id, name, text, checksum: createHash('sha256').update(text).digest('hex'), kinds: requiredKinds(name, text) });
   }
   return migrations;
@@ -155,7 +155,7 @@ async function readLedger(client: pg.Client): Promise<Map<number, Readonly<{ nam
 
 function refuseUnknown(migrations: readonly Migration[], done: ReadonlyMap<number, Readonly<{ name: string; checksum: string }>>): void {
   for (const [id, row] of done) {
-    const migration = migrations[id - 1];
+    const migration = migrations.find((one) => one.id === id);
     if (migration === undefined) {
       throw new PipelineError('conflict', `the database is newer than this code: it has ${row.name}; start the release that wrote it`);
     }

@@ -1,0 +1,102 @@
+/** A question in a modal dialog before something is done. It stays open while that runs and when it fails, with what was typed. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { ref } from 'lit-html/directives/ref.js';
+import { ServiceError } from '../widgets/shared/session.ts';
+import type { Content } from './parts.ts';
+
+export type Question = Readonly<{
+  title: string;
+  /** What will happen. */
+  text: Content;
+  /** On the button that does it. */
+  word: string;
+  /** It cannot be undone, or stops something that is in use. */
+  danger?: boolean;
+  /** Further fields of the form. */
+  fields?: TemplateResult;
+  /** @param text a field's value, trimmed */
+  act: (text: (name: string) => string) => Promise<unknown>;
+}>;
+
+export class Dialog {
+  #question: Question | null = null;
+  #problem: string | null = null;
+  #busy = false;
+  readonly #redraw: () => void;
+  readonly #afterFailure: () => void;
+
+  /** @param afterFailure called when the dialog is left after a failure: what the page shows may be out of date */
+  constructor(redraw: () => void, afterFailure: () => void) {
+    this.#redraw = redraw;
+    this.#afterFailure = afterFailure;
+  }
+
+  ask(question: Question): void {
+    this.#question = question;
+    this.#problem = null;
+    this.#redraw();
+  }
+
+  #close(): void {
+    this.#question = null;
+    if (this.#problem !== null) this.#afterFailure();
+    this.#redraw();
+  }
+
+  async #submit(event: SubmitEvent, question: Question): Promise<void> {
+    event.preventDefault();
+    if (this.#busy) return;
+    const data = new FormData(event.target as HTMLFormElement);
+    const text = (name: string): string => {
+      const value = data.get(name);
+      return typeof value === 'string' ? value.trim() : '';
+    };
+    this.#busy = true;
+    this.#problem = null;
+    this.#redraw();
+    try {
+      await question.act(text);
+      this.#question = null;
+    } catch (error) {
+      if (!(error instanceof ServiceError)) reportError(error);
+      else if (error.status === 401) location.reload();
+      this.#problem = error instanceof ServiceError ? error.message : 'Something went wrong on this page. Reload it and try again.';
+    } finally {
+      this.#busy = false;
+      this.#redraw();
+    }
+  }
+
+  view(): TemplateResult | typeof nothing {
+    const question = this.#question;
+    if (question === null) return nothing;
+    const { title, text, word, danger = false, fields } = question;
+    return html`<dialog class="ask" aria-labelledby="ask-title" ${ref(open)} @cancel=${(event: Event) => this.#cancel(event)}>
+      <form class="asking" @submit=${(event: SubmitEvent) => void this.#submit(event, question)}>
+        <h2 id="ask-title">${title}</h2>
+        <div class="ask-text">${text}</div>
+        ${fields ?? nothing} ${this.#problem === null ? nothing : html`<p class="problem-line" role="alert">${this.#problem}</p>`}
+        <div class="row">
+          <button class=${danger ? 'danger' : 'primary'} ?disabled=${this.#busy}>${word}</button>
+          <button type="button" ?autofocus=${danger && fields === undefined} ?disabled=${this.#busy} @click=${() => this.#close()}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </dialog>`;
+  }
+
+  /** Escape. What runs already is not left. */
+  #cancel(event: Event): void {
+    event.preventDefault();
+    if (!this.#busy) this.#close();
+  }
+}
+
+/** A dialog can be shown once it is in the page, which it is after the drawing. */
+function open(element?: Element): void {
+  queueMicrotask(() => {
+    if (element instanceof HTMLDialogElement && element.isConnected && !element.open) element.showModal();
+  });
+}

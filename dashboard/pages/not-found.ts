@@ -1,0 +1,21 @@
+/** What an address without a page shows. */
+import { html } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { Page } from '../page.ts';
+import { emptyState } from '../parts.ts';
+
+export class NotFoundPage extends Page {
+  override readonly title = 'Page not found';
+
+  protected override async load(): Promise<void> {}
+
+  protected override body(): TemplateResult {
+    const { role } = this.context.member;
+    return html`<section class="card">
+      ${emptyState(
+        'There is no page at this address',
+        html`It may be mistyped, or not be open to your role (${role}). <a href="#/overview">Go to the overview</a>`,
+      )}
+    </section>`;
+  }
+}

@@ -1,0 +1,140 @@
+/** The first page: what sends now and how fast, what needs attention, how the service is. All of it from what other pages ask for, too. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formatNumber } from '../../widgets/shared/format.ts';
+import { Page } from '../page.ts';
+import { badge, emptyState, figure, percent, tableOf } from '../parts.ts';
+import { call } from '../service.ts';
+import type { Device, EpisodeLine, QualityOfUser } from '../service.ts';
+import { severityBadge } from './episodes.ts';
+import { shareOf, signalNames } from './quality.ts';
+
+const SHOWN = 5;
+const DEVICES_MAX = 1000;
+/** Counts of packets are saved every two seconds. */
+const REFRESH_MS = 10_000;
+/** Hours that the quality is of. */
+const HOURS = 24;
+
+type Readiness = Readonly<{ status: string; parts: readonly Readonly<{ name: string; ok: boolean; detail: string }>[] }>;
+
+export class OverviewPage extends Page {
+  override readonly title = 'Overview';
+  protected override readonly lead = 'What is happening now. Updates every ten seconds.';
+  protected override readonly refreshMs = REFRESH_MS;
+  #devices: readonly Device[] = [];
+  #worst: readonly QualityOfUser[] = [];
+  #episodes: readonly EpisodeLine[] = [];
+  #open = { episodes_open: 0, episodes_open_high: 0 };
+  #service: Readiness | null = null;
+  #packetsPerSec: number | null = null;
+  #before: Readonly<{ atMs: number; packets: ReadonlyMap<string, number> }> | null = null;
+
+  protected override async load(): Promise<void> {
+    [this.#devices, this.#worst, this.#episodes, this.#open, this.#service] = await Promise.all([
+      call('GET', '/api/v1/devices', { query: { limit: DEVICES_MAX } }),
+      call('GET', '/api/v1/signal-quality', { query: { hours: HOURS, limit: SHOWN } }),
+      call('GET', '/api/v1/fleet/episodes', { query: { limit: SHOWN, status: 'open' } }),
+      call('GET', '/api/v1/fleet/counts'),
+      // Not ready is an answer, too.
+      fetch('/readyz').then(
+        (response) => response.json() as Promise<Readiness>,
+        () => null,
+      ),
+    ]);
+    this.#measure();
+  }
+
+  /** Packets stored since the last look, of recordings that both looks saw. */
+  #measure(): void {
+    const now = { atMs: performance.now(), packets: new Map(this.#devices.map(({ stream_id: id, packets }) => [id ?? '', packets])) };
+    const before = this.#before;
+    this.#before = now;
+    if (before === null) return;
+    let stored = 0;
+    for (const [id, packets] of now.packets) stored += Math.max(0, packets - (before.packets.get(id) ?? packets));
+    this.#packetsPerSec = (1000 * stored) / (now.atMs - before.atMs);
+  }
+
+  protected override body(): TemplateResult {
+    const sending = this.#devices.filter((device) => device.is_flowing);
+    const { episodes_open: open, episodes_open_high: high } = this.#open;
+    const many = this.#devices.length === DEVICES_MAX ? '+' : '';
+    const rate = this.#packetsPerSec === null ? '–' : formatNumber(this.context.locale, this.#packetsPerSec, 2);
+    return html`<dl class="figures">
+        ${figure('Sending now', html`<a href="#/devices?show=sending">${sending.length}</a>`, sending.length > 0 ? 'good' : null)}
+        ${figure('Devices', html`<a href="#/devices">${this.#devices.length}${many}</a>`)} ${figure('Packets per second', rate)}
+        ${figure(
+          'Open episodes',
+          html`<a href="#/episodes">${open}</a>${high === 0 ? nothing : html` <span class="aside">${high} high</span>`}`,
+          open > 0 ? 'warn' : null,
+        )}
+      </dl>
+      <div class="columns">
+        <section class="card">
+          <h2>Open episodes</h2>
+          ${this.#episodes.length === 0 ? emptyState('No open episodes', 'New ones appear here.') : this.#episodeTable()}
+        </section>
+        <section class="card">
+          <h2>Worst signals of the last ${HOURS} hours</h2>
+          ${this.#worst.length === 0 ? emptyState('No signals in this period', 'Users appear here once a device has sent ECG or PPG.') : this.#qualityTable()}
+        </section>
+        <section class="card">
+          <h2>Sending now</h2>
+          ${sending.length === 0 ? emptyState('No device is sending', 'Devices appear here while they send.') : this.#sendingTable(sending)}
+        </section>
+        <section class="card">
+          <h2>Service</h2>
+          ${this.#parts()}
+        </section>
+      </div>`;
+  }
+
+  #episodeTable(): TemplateResult {
+    return tableOf<EpisodeLine>(
+      [
+        { name: 'Episode', cell: (episode) => html`<a href="#/episodes/${episode.id}">${episode.title || episode.kind}</a>` },
+        { name: 'Severity', cell: severityBadge },
+        { name: 'User', cell: (episode) => html`<a href="#/users/${episode.xuser_id}">${episode.external_id}</a>` },
+        { name: 'Started', cell: (episode) => this.age(episode.started_at) },
+      ],
+      this.#episodes,
+    );
+  }
+
+  #qualityTable(): TemplateResult {
+    return tableOf<QualityOfUser>(
+      [
+        { name: 'User', cell: (user) => html`<a href="#/users/${user.xuser_id}">${user.external_id}</a>` },
+        { name: 'Signal', cell: (user) => signalNames[user.feature] ?? user.feature },
+        { name: 'Good', kind: 'num', cell: (user) => percent(shareOf(user, 'good')) },
+      ],
+      this.#worst,
+    );
+  }
+
+  #sendingTable(sending: readonly Device[]): TemplateResult {
+    return html`${tableOf<Device>(
+      [
+        { name: 'Device', cell: (device) => device.name || device.device_id },
+        {
+          name: 'User',
+          cell: (device) => (device.xuser_id === null ? '–' : html`<a href="#/users/${device.xuser_id}">${device.external_id}</a>`),
+        },
+        { name: 'Channels', cell: (device) => device.channels.join(', ') },
+      ],
+      sending.slice(0, SHOWN),
+    )}
+    ${sending.length > SHOWN ? html`<p><a href="#/devices?show=sending">All ${sending.length}</a></p>` : nothing}`;
+  }
+
+  #parts(): TemplateResult {
+    if (this.#service === null) return html`<p class="muted">The service does not say how it is.</p>`;
+    return html`<ul class="plain rows">
+      ${this.#service.parts.map(
+        ({ name, ok, detail }) =>
+          html`<li>${badge(ok ? 'good' : 'bad', name.replaceAll('_', ' '))} <span class="muted">${detail}</span></li>`,
+      )}
+    </ul>`;
+  }
+}
