@@ -477,6 +477,7 @@ table stream
   ended_at timestamp with time zone
   spo2_offset double precision
   spo2_slope double precision
+  recorded_from timestamp with time zone
 table stream_channel
   stream_id integer not null
   channel_no smallint not null
@@ -756,7 +757,7 @@ CREATE INDEX sdk_key_project_id_idx ON public.sdk_key USING btree (project_id)
 CREATE INDEX set_aside_organization_id_id_idx ON public.set_aside USING btree (organization_id, id)
 CREATE INDEX set_aside_xuser_id_idx ON public.set_aside USING btree (xuser_id)
 CREATE INDEX stream_project_id_started_at_idx ON public.stream USING btree (project_id, started_at)
-CREATE INDEX stream_xuser_id_started_at_idx ON public.stream USING btree (xuser_id, started_at)
+CREATE INDEX stream_xuser_id_recorded_idx ON public.stream USING btree (xuser_id, COALESCE(recorded_from, started_at))
 CREATE UNIQUE INDEX task_schedule_id_due_key ON public.task USING btree (schedule_id, due)
 CREATE INDEX task_schedule_xuser_id_idx ON public.task_schedule USING btree (xuser_id)
 CREATE INDEX task_xuser_id_due_idx ON public.task USING btree (xuser_id, due)

@@ -116,6 +116,8 @@ type Stream = {
   saving: Promise<void> | null;
   /** Device ns of the newest durable sample. */
   headDeviceNs: bigint;
+  /** Device ns of the oldest sample, measurement or event since the stream was opened here; null: none yet. */
+  tailDeviceNs: bigint | null;
   /** Durable samples that the feature pool had no room for: [from, to) device ns. */
   owed: Span | null;
   /** Rows before it had been computed when the stream was opened here, device ns; 0 for a new one. */
@@ -319,6 +321,7 @@ export class Pipeline implements PacketSink {
       savedCount: channels.length,
       saving: null,
       headDeviceNs: resume?.toNs ?? -1n,
+      tailDeviceNs: null,
       owed: null,
       computedNs: resume?.fromNs ?? 0n,
       readBack: null,
@@ -431,14 +434,23 @@ export class Pipeline implements PacketSink {
         if (!this.#dirty.has(stream.id) && !this.#isComputed(stream)) this.#dirty.set(stream.id, position);
         for (const run of runs) sampleCount += run.samples.length;
       }
-      if (admitted.endDeviceNs > stream.headDeviceNs) {
-        stream.headDeviceNs = admitted.endDeviceNs;
-        this.#registry.noteProgress(stream.id, stream.epochNs + admitted.endDeviceNs);
-      }
+      this.#noteRecorded(stream, admitted);
       if (admitted.measurements.length > 0 || admitted.events.length > 0) this.#report(stream, admitted, position);
     }
     this.#handedPosition = position;
     metrics.samples.inc(sampleCount);
+  }
+
+  #noteRecorded(stream: Stream, admitted: Admitted): void {
+    const { t0DeviceNs, endDeviceNs } = admitted;
+    const isNewer = endDeviceNs > stream.headDeviceNs;
+    if (isNewer) stream.headDeviceNs = endDeviceNs;
+    const isOlder = stream.tailDeviceNs === null || t0DeviceNs < stream.tailDeviceNs;
+    const firstNs = isOlder ? oldestOf(admitted, stream.rates) : null;
+    if (firstNs !== null && (stream.tailDeviceNs === null || firstNs < stream.tailDeviceNs)) stream.tailDeviceNs = firstNs;
+    else if (!isNewer) return;
+    const { epochNs, tailDeviceNs } = stream;
+    if (tailDeviceNs !== null) this.#registry.noteRecorded(stream.id, epochNs + tailDeviceNs, epochNs + endDeviceNs);
   }
 
   /** What the device says beside samples. */
@@ -899,6 +911,18 @@ function noteReplayed(stream: Stream, readBack: ReadBack, runs: readonly SampleR
       readBack.span = { fromNs: stream.computedNs, toNs };
     } else if (toNs > readBack.span.toNs) readBack.span = { ...readBack.span, toNs };
   }
+}
+
+/** Device ns of the oldest that a packet holds; null when it holds nothing. */
+function oldestOf({ t0DeviceNs, runs, measurements, events }: Admitted, rates: readonly number[]): bigint | null {
+  let oldest: bigint | null = null;
+  const take = (ns: bigint): void => {
+    if (oldest === null || ns < oldest) oldest = ns;
+  };
+  for (const { channelNo, k0 } of runs) take(gridTimeNs(k0, rates[channelNo]!));
+  for (const { tOffsetNs } of measurements) take(t0DeviceNs + BigInt(Math.round(tOffsetNs)));
+  for (const { tOffsetNs } of events) take(t0DeviceNs + BigInt(Math.round(tOffsetNs)));
+  return oldest;
 }
 
 function widened(span: Span | null, { fromNs, toNs }: Span): Span {

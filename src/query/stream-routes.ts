@@ -29,12 +29,19 @@ export const StreamSchema = exactly({
     description:
       'Unix ns of the zero of the device clock of this recording: sample k of a channel lies at epoch_ns + k / rate. Exceeds 2^53.',
   }),
-  recorded_from: nullable(Type.String({ format: 'date-time', description: 'Second of the first stored sample.' })),
+  recorded_from: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'Time of the first sample, measurement or event; saved every 2 s. null: nothing was recorded yet.',
+    }),
+  ),
   started_at: Type.String({
     format: 'date-time',
-    description: 'When the service first heard of it; of an import: begin of the recording.',
+    description: 'When its first packet arrived, which may be long after recorded_from: of an import, or of a device that was offline.',
   }),
-  last_sample_at: nullable(Timestamp),
+  last_sample_at: nullable(
+    Type.String({ format: 'date-time', description: 'End of the newest sample, measurement or event; saved every 2 s.' }),
+  ),
   ended_at: nullable(Timestamp),
   is_flowing: Type.Boolean(),
   clock: exactly(
@@ -49,11 +56,10 @@ export const StreamSchema = exactly({
   channels: Type.Array(ChannelSchema),
 });
 
-/** Each channel's first row by the key: no scan. */
-const recordedFrom = `(select min((select b.time from sample_block b where b.stream_id = s.id and b.channel_no = c.channel_no order by b.time limit 1))
-  from stream_channel c where c.stream_id = s.id)`;
+/** What lists are sorted by; an index has it. A stream whose first packet came a moment ago may not have its own time yet. */
+const sortedBy = 'coalesce(s.recorded_from, s.started_at)';
 const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device_id, encode(s.boot_id, 'hex') as boot_id, s.firmware, s.epoch_ns,
-  to_json(${recordedFrom}) #>> '{}' as recorded_from,
+  to_json(s.recorded_from) #>> '{}' as recorded_from,
   to_json(s.started_at) #>> '{}' as started_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
   to_json(s.ended_at) #>> '{}' as ended_at,
   (coalesce(s.last_packet_at > now() - make_interval(secs => ${FLOWING_SEC}), false) or s.id = any($1::integer[])) as is_flowing,
@@ -64,7 +70,7 @@ const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device
     from stream_channel c where c.stream_id = s.id
   ), '[]'::jsonb) as channels`;
 
-type StreamRow = Readonly<{ id: string; started_at: string }>;
+type StreamRow = Readonly<{ id: string; recorded_from: string | null; started_at: string }>;
 
 export type StreamDeps = Readonly<{ db: Db; cursors: Cursors; flowingStreams?: () => readonly number[] }>;
 
@@ -85,8 +91,7 @@ export function streamRoutes(deps: StreamDeps): readonly Route[] {
       operationId: 'listStreams',
       tag: 'Streams',
       summary: 'List the recordings of a user',
-      description:
-        'Those that began before `until` and were not over at `since`; the newest first. An import begins with its first sample.',
+      description: 'Those with something recorded before `until` and at or after `since`, whenever it arrived; the last to begin first.',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       query,
       responses: { 200: { description: 'Streams.', schema: Type.Array(StreamSchema), headers: ['Link'] } },
@@ -112,16 +117,16 @@ export function streamRoutes(deps: StreamDeps): readonly Route[] {
           `select ${columns} from stream s join device d on d.id = s.device_id
            where s.organization_id = $2 and s.xuser_id = $3
              and ($4::timestamptz is null or coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $4)
-             and ($5::timestamptz is null or s.started_at < $5 or (s.epoch_ns < extract(epoch from $5) * 1e9 and ${recordedFrom} < $5))
-             and ($6::timestamptz is null or (s.started_at, s.uuid) < ($6::timestamptz, $7::uuid))
-           order by s.started_at desc, s.uuid desc limit $8`,
+             and ($5::timestamptz is null or coalesce(s.recorded_from, to_timestamp(s.epoch_ns / 1e9::float8)) < $5)
+             and ($6::timestamptz is null or (${sortedBy}, s.uuid) < ($6::timestamptz, $7::uuid))
+           order by ${sortedBy} desc, s.uuid desc limit $8`,
           [flowing(), subject.orgId, subject.id, since ?? null, until ?? null, beforeTime, beforeId, limit + 1],
         );
         const page = rows.slice(0, limit);
         const last = page.at(-1);
         const more = rows.length > limit && last !== undefined;
         const headers: Record<string, string> = more
-          ? { link: nextLink('/api/v1/streams', given, cursors.seal(scope, [last.started_at, last.id])) }
+          ? { link: nextLink('/api/v1/streams', given, cursors.seal(scope, [last.recorded_from ?? last.started_at, last.id])) }
           : {};
         return { status: 200, json: page, headers };
       },

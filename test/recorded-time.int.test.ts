@@ -1,0 +1,231 @@
+/** Time means the time of the recording. What was recorded long before it arrived (an import, a watch that was offline for weeks) is in every
+ *  answer about the time when it was recorded, and in none about the time when it arrived. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../src/cli/command.ts';
+import type { Command } from '../src/cli/command.ts';
+import { exportRecordings } from '../src/cli/export.ts';
+import { importRecordings } from '../src/cli/import.ts';
+import { createSimulatedDevice } from '../src/cli/simulator/device.ts';
+import { writeRecord } from '../src/formats/wfdb.ts';
+import type { Packet } from '../src/proto/packet-codec.ts';
+import { runService } from './helpers/running-service.ts';
+import type { RunningService } from './helpers/running-service.ts';
+
+const SECONDS = 150;
+const FS = 250;
+const DAY_MS = 86_400_000;
+const HR_ECG = 20;
+
+let running: RunningService;
+let work: string;
+let ecg: Int32Array;
+
+beforeAll(async () => {
+  work = mkdtempSync(join(tmpdir(), 'biosignal-time-'));
+  ecg = createSimulatedDevice({ seed: 4, channels: ['ecg.ii'], heartRateBpm: 72 }).next(SECONDS * 1000).runs[0]!.samples as Int32Array;
+  await writeRecord(work, { name: 'year-ago', fs: FS, leads: [{ name: 'II', gain: 1000, baseline: 0, unit: 'mV', samples: ecg }] });
+  running = await runService();
+});
+afterAll(async () => {
+  await running?.close();
+  rmSync(work, { recursive: true, force: true });
+});
+
+/** @returns the lines that it wrote */
+async function run(command: Command, ...args: string[]): Promise<string[]> {
+  const told: string[] = [];
+  const code = await runCommand(command, args, {
+    out: (line) => void told.push(line),
+    err: (line) => void told.push(line),
+    progress: null,
+    env: { DATABASE_URL: running.database.url, BIO_URL: running.service.baseUrl, BIO_KEY: running.org.apiKey.key },
+    cwd: work,
+    signal: new AbortController().signal,
+  });
+  expect(code, told.join('\n')).toBe(0);
+  return told;
+}
+
+/** Packets of a second from a device: its clock at device time 0 as it believes, and when it says that it sends. */
+function secondsOf(
+  deviceId: string,
+  subject: string,
+  times: { zeroUnixNs: bigint; sentUnixNs: (seq: number) => bigint },
+  range = [0, SECONDS],
+): Packet[] {
+  const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 1000, baseline: 0, unit: 'mV', lead: 'II' } as const;
+  return Array.from({ length: range[1]! - range[0]! }, (_, i) => {
+    const seq = range[0]! + i;
+    const t0DeviceNs = BigInt(seq) * 1_000_000_000n;
+    return {
+      schemaVersion: 1,
+      deviceId,
+      bootId: 'feedfacefeedfacefeedfacefeedface',
+      seq,
+      t0DeviceNs,
+      t0UnixNs: times.zeroUnixNs + t0DeviceNs,
+      sentUnixNs: times.sentUnixNs(seq),
+      subject,
+      firmware: '',
+      blocks: [{ channel, tOffsetNs: 0, samples: ecg.slice(seq * FS, (seq + 1) * FS), qmask: null }],
+      measurements: [],
+      events: [],
+    };
+  });
+}
+
+/** The first one settles when the stream began. */
+async function sendAll(packets: readonly Packet[]): Promise<void> {
+  for (const some of [packets.slice(0, 1), packets.slice(1)])
+    for (const sent of await Promise.all(some.map((packet) => running.ingest(packet)))) expect(sent.status, sent.text).toBe(202);
+}
+
+type Window = readonly [fromMs: number, toMs: number];
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+type Listed = { id: string; recorded_from: string | null; started_at: string; last_sample_at: string | null };
+
+/** How many rows each bounded question has about a person, by question. */
+async function answers(subject: string, [fromMs, toMs]: Window): Promise<Record<string, number>> {
+  const window = `since=${iso(fromMs)}&until=${iso(toMs)}`;
+  const get = async (path: string): Promise<unknown[]> => {
+    const answer = await running.send<unknown[]>('GET', path);
+    expect(answer.status, `${path}: ${answer.text}`).toBe(200);
+    return answer.body;
+  };
+  const chart = async (series: object): Promise<number> => {
+    const body = { subject_id: subject, series: [series], range: { from: iso(fromMs), to: iso(toMs) } };
+    const answer = await running.send<{ data: unknown[][] }>('POST', '/api/v1/charts/query', { body });
+    expect(answer.status, answer.text).toBe(200);
+    return answer.body.data.length;
+  };
+  const streams = (await get(`/api/v1/streams?subject_id=${subject}`)) as Listed[];
+  const { id } = streams.at(-1)!;
+  const out = join(work, `${subject}-${fromMs}`);
+  const [file] = await run(exportRecordings, subject, '--format', 'fhir', '--out', out, '--since', iso(fromMs), '--until', iso(toMs));
+  const derived = `/api/v1/observations?biosignal_id=${HR_ECG}&subject_id=${subject}`;
+  const bundle = await running.send<{ entry?: unknown[] }>('GET', `${derived}&${window}`, { headers: { accept: 'application/fhir+json' } });
+  return {
+    streams: (await get(`/api/v1/streams?subject_id=${subject}&${window}`)).length,
+    observations: (await get(`${derived}&${window}`)).length,
+    ascending: (await get(`${derived}&order=asc&${window}`)).length,
+    chart: await chart({ biosignal_id: HR_ECG }),
+    waveform: await chart({ biosignal_id: 1 }),
+    features: ((await get(`/api/v1/streams/${id}/features?names=hr_ecg&${window}`)) as { values: unknown[] }[])[0]?.values.length ?? 0,
+    beats: ((await get(`/api/v1/streams/${id}/beats?${window}`)) as { ts_ns: unknown[] }[])[0]?.ts_ns.length ?? 0,
+    samples: (await get(`/api/v1/streams/${id}/samples?${window}`)).length,
+    fhir: readFileSync(file!, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '').length,
+    bundle: bundle.body.entry?.length ?? 0,
+  };
+}
+
+const everything = Object.fromEntries(
+  ['streams', 'observations', 'ascending', 'chart', 'waveform', 'features', 'beats', 'samples', 'fhir', 'bundle'].map((name) => [
+    name,
+    expect.toSatisfy((n) => (n as number) > 0),
+  ]),
+);
+const nothing = Object.fromEntries(Object.keys(everything).map((name) => [name, 0]));
+
+/** The minutes of a recording are computed, and what is known of it is saved. */
+async function computed(subject: string, fromMs: number): Promise<void> {
+  const lastMs = fromMs + (SECONDS - 40) * 1000;
+  await expect
+    .poll(
+      async () => {
+        const { rows } = await running.database.pool.query<{ done: boolean }>(
+          `select exists (select from feature f join stream s on s.id = f.stream_id join xuser x on x.id = s.xuser_id
+             where x.external_id = $1 and f.time >= to_timestamp($2))
+           and exists (select from stream s join xuser x on x.id = s.xuser_id
+             where x.external_id = $1 and s.last_sample_at >= to_timestamp($2)) as done`,
+          [subject, lastMs / 1000],
+        );
+        return rows[0]!.done;
+      },
+      { timeout: 60_000, interval: 200 },
+    )
+    .toBe(true);
+}
+
+/** Windows that hold the recording and end before it arrived, and windows that do not touch it. */
+async function expectByRecordedTime(subject: string, startMs: number): Promise<void> {
+  await computed(subject, startMs);
+  const endMs = startMs + SECONDS * 1000;
+  expect(await answers(subject, [startMs - 60_000, endMs + 60_000])).toEqual(everything);
+  expect(await answers(subject, [startMs, endMs])).toEqual(everything);
+  expect(await answers(subject, [startMs - 2 * DAY_MS, startMs - DAY_MS])).toEqual(nothing);
+  expect(await answers(subject, [endMs + 60_000, endMs + DAY_MS])).toEqual(nothing);
+  expect(await answers(subject, [Date.now() - 600_000, Date.now() + DAY_MS])).toEqual(nothing); // when it arrived
+}
+
+describe.concurrent('a recording is found by when it was recorded', () => {
+  test('an import of a year ago', { timeout: 120_000 }, async () => {
+    const startMs = Math.floor(Date.now() / 60_000) * 60_000 - 365 * DAY_MS;
+    await run(importRecordings, join(work, 'year-ago.hea'), '--start', iso(startMs), '--subject', 'history');
+    await expectByRecordedTime('history', startMs);
+    const [stream] = (await running.send<Listed[]>('GET', '/api/v1/streams?subject_id=history')).body;
+    expect(Date.parse(stream!.recorded_from!)).toBe(startMs);
+    expect(Date.parse(stream!.last_sample_at!)).toBe(startMs + SECONDS * 1000);
+    expect(Math.abs(Date.parse(stream!.started_at) - Date.now())).toBeLessThan(120_000);
+  });
+
+  test('a watch that is three weeks late, and then brings what came before', { timeout: 120_000 }, async () => {
+    const startMs = Math.floor(Date.now() / 60_000) * 60_000 - 21 * DAY_MS;
+    const times = { zeroUnixNs: BigInt(startMs) * 1_000_000n, sentUnixNs: () => BigInt(Date.now()) * 1_000_000n };
+    const packets = secondsOf('watch', 'late', times);
+    await sendAll(packets.slice(60));
+    const recordedFrom = async (): Promise<number> =>
+      Date.parse((await running.send<Listed[]>('GET', '/api/v1/streams?subject_id=late')).body[0]!.recorded_from ?? '');
+    await expect.poll(recordedFrom, { timeout: 20_000 }).toBeCloseTo(startMs + 60_000, -2);
+    await sendAll(packets.slice(0, 60));
+    await expect.poll(recordedFrom, { timeout: 20_000 }).toBeCloseTo(startMs, -2);
+    await expectByRecordedTime('late', startMs);
+  });
+
+  test('a device whose clock was never set is placed by the age of its packets', { timeout: 120_000 }, async () => {
+    const zeroUnixNs = 1_000n * 1_000_000_000n; // a quarter of an hour after 1970
+    const sentNs = zeroUnixNs + BigInt(3 * DAY_MS) * 1_000_000n;
+    const beganMs = Date.now();
+    await sendAll(secondsOf('unset', 'unset', { zeroUnixNs, sentUnixNs: () => sentNs }));
+    const startMs = beganMs - 3 * DAY_MS;
+    await computed('unset', startMs);
+    expect(await answers('unset', [startMs - 60_000, startMs + SECONDS * 1000 + 60_000])).toEqual(everything);
+    expect(await answers('unset', [startMs - 2 * DAY_MS, startMs - DAY_MS])).toEqual(nothing);
+    expect(await answers('unset', [Date.now() - 600_000, Date.now() + DAY_MS])).toEqual(nothing);
+  });
+
+  test('a list of recordings is sorted by recorded time, and its pages neither skip nor repeat one', { timeout: 120_000 }, async () => {
+    const startMs = Math.floor(Date.now() / 60_000) * 60_000 - 400 * DAY_MS;
+    // Arrival in another order than recording.
+    for (const months of [3, 1, 4, 0, 2])
+      await run(
+        importRecordings,
+        join(work, 'year-ago.hea'),
+        '--start',
+        iso(startMs + months * 30 * DAY_MS),
+        '--subject',
+        'sorted',
+        '--device',
+        `m${months}`,
+      );
+    await expect
+      .poll(
+        async () =>
+          (await running.send<Listed[]>('GET', '/api/v1/streams?subject_id=sorted')).body.filter((s) => s.recorded_from !== null).length,
+        { timeout: 20_000 },
+      )
+      .toBe(5);
+    const seen: string[] = [];
+    for (let path: string | undefined = '/api/v1/streams?subject_id=sorted&limit=2'; path !== undefined;) {
+      const page: Awaited<ReturnType<typeof running.send<Listed[]>>> = await running.send<Listed[]>('GET', path);
+      seen.push(...page.body.map((stream) => stream.recorded_from!));
+      path = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
+    }
+    expect(seen.map((time) => Date.parse(time))).toEqual([4, 3, 2, 1, 0].map((months) => startMs + months * 30 * DAY_MS));
+  });
+});
