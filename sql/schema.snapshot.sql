@@ -478,6 +478,7 @@ table stream
   spo2_offset double precision
   spo2_slope double precision
   recorded_from timestamp with time zone
+  time_source text
 table stream_channel
   stream_id integer not null
   channel_no smallint not null
@@ -698,6 +699,7 @@ stream: stream_device_id_fkey FOREIGN KEY (device_id) REFERENCES device(id) ON D
 stream: stream_pkey PRIMARY KEY (id)
 stream: stream_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
 stream: stream_spo2_check CHECK (((spo2_offset IS NULL) = (spo2_slope IS NULL)))
+stream: stream_time_source_check CHECK ((time_source = ANY (ARRAY['stated'::text, 'device'::text, 'age'::text, 'arrival'::text])))
 stream: stream_uuid_key UNIQUE (uuid)
 stream: stream_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 stream_channel: stream_channel_config_key UNIQUE (stream_id, code, kind, rate_nhz, gain, baseline, unit, lead)
@@ -1777,6 +1779,7 @@ project_biosignal: project_biosignal_own for ALL to biosignal_api using ((projec
   WHERE (project.organization_id = current_organization()))))
 project_biosignal: project_biosignal_service for ALL to biosignal_ingest, biosignal_worker using (true)
 project_retention: project_retention_own for ALL to biosignal_api using ((organization_id = current_organization()))
+project_retention: project_retention_service for SELECT to biosignal_ingest using (true)
 public_key_use: public_key_use_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
    FROM project
   WHERE (project.organization_id = current_organization()))))
@@ -1860,6 +1863,7 @@ public.project: delete, insert, select, update to biosignal_api
 public.project: select to biosignal_ingest
 public.project_biosignal: delete, insert, select, update to biosignal_api
 public.project_retention: delete, insert, select, update to biosignal_api
+public.project_retention: select to biosignal_ingest
 public.public_key_use: select to biosignal_api
 public.questionnaire: delete, insert, select, update to biosignal_api
 public.questionnaire_draft: delete, insert, select, update to biosignal_api

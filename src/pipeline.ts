@@ -37,6 +37,7 @@ import { PacketHashes } from './storage/packet-hashes.ts';
 import { PacketLog } from './storage/packet-log.ts';
 import type { LogBatch } from './storage/packet-log.ts';
 import { Coalesce } from './storage/coalesce.ts';
+import { readExpiring } from './storage/retention.ts';
 import { resumePoints, unfinishedStreams } from './storage/resume-point.ts';
 import type { ResumePoint } from './storage/resume-point.ts';
 import { replayRows } from './storage/letter-replay.ts';
@@ -61,6 +62,8 @@ const LOOK_AHEAD_NS = BigInt(reachAheadSec) * 1_000_000_000n;
 /** Values older than this are history and not shown as live. */
 const LIVE_FEATURE_MS_MAX = 60_000;
 const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
+/** The shortest time that a table can be kept, see sql/000011-retention.sql. */
+const RETENTION_NS_MIN = 3_600_000_000_000n;
 /** Kinds of refusals that are remembered as said: a device that is refused again and again is one line of the log. */
 const SAID_MAX = 1000;
 const STREAM_ID_MAX = 2_147_483_647;
@@ -267,7 +270,7 @@ export class Pipeline implements PacketSink {
   // ------------------------------------------------------------------------------------------------ a stream begins and ends
 
   async openStream(request: StreamRequest): Promise<StreamRecord | Rejected> {
-    const { caller, deviceId, bootId, firmware, epochNs, receivedNs } = request;
+    const { caller, deviceId, bootId, firmware, epochNs, timeSource, receivedNs } = request;
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
     const orgId = caller.orgId as StreamRecord['orgId'];
     const own = caller.kind === 'user' ? caller.subjectId : '';
@@ -277,10 +280,13 @@ export class Pipeline implements PacketSink {
     if (isRejected(subject)) return subject;
     if (caller.kind === 'user' && subject.subjectId !== caller.subjectId) return rejected('not_found', 'no such subject');
     if (!(await this.#mayRecord.call(subject.subjectId))) return rejected('consent_missing', 'the person has not consented to recording');
-    const opened = await this.#registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, receivedNs });
+    const opened = await this.#registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, timeSource, receivedNs });
     if (isRejected(opened)) return opened;
     await this.#remember(opened);
-    return opened;
+    // Retention is counted in days: what is measured now is not asked about.
+    const isOld = opened.epochNs + request.endDeviceNs < receivedNs - RETENTION_NS_MIN;
+    const expiring = isOld ? await readExpiring(this.#options.database.pool, subject.projectId) : [];
+    return { ...opened, expiring };
   }
 
   async #whoMayBeRecorded(subjectIds: readonly SubjectId[]): Promise<readonly boolean[]> {
@@ -709,7 +715,7 @@ export class Pipeline implements PacketSink {
     if (found === null) return null; // erased meanwhile
     let session = recovery.sessions.get(streamId);
     if (session === undefined) {
-      session = new Session('', packet.deviceId, packet.bootId, packet.subject, { ...found, seqRanges: [] });
+      session = new Session('', packet.deviceId, packet.bootId, packet.subject, { ...found, seqRanges: [], expiring: [] });
       recovery.sessions.set(streamId, session);
     }
     const stream = await this.#meet(found, recovery);

@@ -54,6 +54,19 @@ export type SampleRun = Readonly<{
   qmask: Uint8Array | null;
 }>;
 
+/** Where the time of a stream comes from: `stated` by the recording itself; the `device` clock, which was right; the `age` of its packets by
+ *  a clock that was wrong; the `arrival` of its first packet. */
+export const timeSources = ['stated', 'device', 'age', 'arrival'] as const;
+export type TimeSource = (typeof timeSources)[number];
+
+const RECORDABLE_FROM_NS = BigInt(Date.UTC(1900, 0, 1)) * 1_000_000n;
+const RECORDABLE_TO_NS = BigInt(Date.UTC(2200, 0, 1)) * 1_000_000n;
+
+/** Is it a time at which something can have been recorded: 1900 to 2199? Archives shift dates that far to hide whose they are. */
+export function isRecordable(unixNs: bigint): boolean {
+  return unixNs >= RECORDABLE_FROM_NS && unixNs < RECORDABLE_TO_NS;
+}
+
 const GRID = 1_000_000_000_000_000_000n; // ns per s * nano-hertz per hertz
 
 /** Index of the sample nearest to a device time: round(t * rate / 1e18).

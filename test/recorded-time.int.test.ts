@@ -4,17 +4,20 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createOrganization } from '../src/auth/organizations.ts';
 import { runCommand } from '../src/cli/command.ts';
 import type { Command } from '../src/cli/command.ts';
 import { exportRecordings } from '../src/cli/export.ts';
 import { importRecordings } from '../src/cli/import.ts';
+import { openRecording } from '../src/cli/recording.ts';
 import { createSimulatedDevice } from '../src/cli/simulator/device.ts';
 import { writeRecord } from '../src/formats/wfdb.ts';
 import type { Packet } from '../src/proto/packet-codec.ts';
+import { until } from './helpers/database.ts';
 import { runService } from './helpers/running-service.ts';
 import type { RunningService } from './helpers/running-service.ts';
 
-const SECONDS = 150;
+const SECONDS = 130;
 const FS = 250;
 const DAY_MS = 86_400_000;
 const HR_ECG = 20;
@@ -27,7 +30,7 @@ beforeAll(async () => {
   work = mkdtempSync(join(tmpdir(), 'biosignal-time-'));
   ecg = createSimulatedDevice({ seed: 4, channels: ['ecg.ii'], heartRateBpm: 72 }).next(SECONDS * 1000).runs[0]!.samples as Int32Array;
   await writeRecord(work, { name: 'year-ago', fs: FS, leads: [{ name: 'II', gain: 1000, baseline: 0, unit: 'mV', samples: ecg }] });
-  running = await runService();
+  running = await runService({ BIO_DSP_IDLE_FLUSH_MS: '500' });
 });
 afterAll(async () => {
   await running?.close();
@@ -86,7 +89,7 @@ async function sendAll(packets: readonly Packet[]): Promise<void> {
 type Window = readonly [fromMs: number, toMs: number];
 const iso = (ms: number): string => new Date(ms).toISOString();
 
-type Listed = { id: string; recorded_from: string | null; started_at: string; last_sample_at: string | null };
+type Listed = { id: string; recorded_from: string | null; started_at: string; last_sample_at: string | null; time_source: string };
 
 /** How many rows each bounded question has about a person, by question. */
 async function answers(subject: string, [fromMs, toMs]: Window): Promise<Record<string, number>> {
@@ -135,21 +138,16 @@ const nothing = Object.fromEntries(Object.keys(everything).map((name) => [name, 
 /** The minutes of a recording are computed, and what is known of it is saved. */
 async function computed(subject: string, fromMs: number): Promise<void> {
   const lastMs = fromMs + (SECONDS - 40) * 1000;
-  await expect
-    .poll(
-      async () => {
-        const { rows } = await running.database.pool.query<{ done: boolean }>(
-          `select exists (select from feature f join stream s on s.id = f.stream_id join xuser x on x.id = s.xuser_id
-             where x.external_id = $1 and f.time >= to_timestamp($2))
-           and exists (select from stream s join xuser x on x.id = s.xuser_id
-             where x.external_id = $1 and s.last_sample_at >= to_timestamp($2)) as done`,
-          [subject, lastMs / 1000],
-        );
-        return rows[0]!.done;
-      },
-      { timeout: 60_000, interval: 200 },
-    )
-    .toBe(true);
+  await until(async () => {
+    const { rows } = await running.database.pool.query<{ done: boolean }>(
+      `select exists (select from feature f join stream s on s.id = f.stream_id join xuser x on x.id = s.xuser_id
+         where x.external_id = $1 and f.time >= to_timestamp($2))
+       and exists (select from stream s join xuser x on x.id = s.xuser_id
+         where x.external_id = $1 and s.last_sample_at >= to_timestamp($2)) as done`,
+      [subject, lastMs / 1000],
+    );
+    return rows[0]!.done;
+  }, 60_000);
 }
 
 /** Windows that hold the recording and end before it arrived, and windows that do not touch it. */
@@ -181,9 +179,9 @@ describe.concurrent('a recording is found by when it was recorded', () => {
     await sendAll(packets.slice(60));
     const recordedFrom = async (): Promise<number> =>
       Date.parse((await running.send<Listed[]>('GET', '/api/v1/streams?subject_id=late')).body[0]!.recorded_from ?? '');
-    await expect.poll(recordedFrom, { timeout: 20_000 }).toBeCloseTo(startMs + 60_000, -2);
+    await until(async () => (await recordedFrom()) === startMs + 60_000, 30_000);
     await sendAll(packets.slice(0, 60));
-    await expect.poll(recordedFrom, { timeout: 20_000 }).toBeCloseTo(startMs, -2);
+    await until(async () => (await recordedFrom()) === startMs, 30_000);
     await expectByRecordedTime('late', startMs);
   });
 
@@ -213,13 +211,10 @@ describe.concurrent('a recording is found by when it was recorded', () => {
         '--device',
         `m${months}`,
       );
-    await expect
-      .poll(
-        async () =>
-          (await running.send<Listed[]>('GET', '/api/v1/streams?subject_id=sorted')).body.filter((s) => s.recorded_from !== null).length,
-        { timeout: 20_000 },
-      )
-      .toBe(5);
+    await until(async () => {
+      const listed = await running.send<Listed[]>('GET', '/api/v1/streams?subject_id=sorted');
+      return listed.body.filter((stream) => stream.recorded_from !== null).length === 5;
+    }, 30_000);
     const seen: string[] = [];
     for (let path: string | undefined = '/api/v1/streams?subject_id=sorted&limit=2'; path !== undefined;) {
       const page: Awaited<ReturnType<typeof running.send<Listed[]>>> = await running.send<Listed[]>('GET', path);
@@ -227,5 +222,102 @@ describe.concurrent('a recording is found by when it was recorded', () => {
       path = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
     }
     expect(seen.map((time) => Date.parse(time))).toEqual([4, 3, 2, 1, 0].map((months) => startMs + months * 30 * DAY_MS));
+  });
+});
+
+/** The calendar of recordings ends at both of its ends; archives shift dates to hide whose they are. */
+const starts = [
+  '1900-01-01T00:00:00Z',
+  '1969-12-31T23:59:30Z', // ends in 1970, on both sides of the zero of Unix time
+  '1970-01-01T00:00:00Z',
+  '1989-04-24T16:13:00Z',
+  '1999-11-03T22:15:00.25Z',
+  '2012-06-01T08:00:00Z',
+  '2084-12-31T12:00:00Z',
+  '2181-07-09T03:04:05Z',
+  '2199-12-31T23:50:00Z',
+];
+
+describe.concurrent('a recording keeps the start that it states', () => {
+  test.each(starts)('%s, through import, the tables, every answer, EDF, and import again', { timeout: 120_000 }, async (start) => {
+    const startMs = Date.parse(start);
+    const windows = {
+      inside: [startMs - 1000, startMs + SECONDS * 1000] as const,
+      now: [Date.now() - 600_000, Date.now() + DAY_MS] as const,
+    };
+    const name = `born-${start.slice(0, 4)}-${starts.indexOf(start)}`;
+    const said = await run(importRecordings, join(work, 'year-ago.hea'), '--start', start, '--subject', name);
+    expect(said.filter((line) => line.startsWith('device'))).toEqual([]); // no notice
+    await computed(name, startMs);
+    const [stream] = (await running.send<Listed[]>('GET', `/api/v1/streams?subject_id=${name}`)).body;
+    expect(stream).toMatchObject({ time_source: 'stated' });
+    expect(Date.parse(stream!.recorded_from!)).toBe(startMs);
+    const inside: Window = [Math.max(windows.inside[0], Date.UTC(1900, 0, 1)), windows.inside[1]];
+    expect(await answers(name, inside)).toEqual(everything);
+    expect(await answers(name, windows.now)).toEqual(nothing);
+
+    const [edf] = await run(exportRecordings, name, '--format', 'edf', '--out', join(work, name));
+    const file = await openRecording(edf!);
+    expect(file.startUnixNs).toBe(BigInt(startMs) * 1_000_000n);
+    await run(importRecordings, edf!, '--subject', `${name}-again`);
+    const again = (): Promise<Listed[]> =>
+      running.send<Listed[]>('GET', `/api/v1/streams?subject_id=${name}-again`).then((answer) => answer.body);
+    await until(async () => Date.parse((await again())[0]!.recorded_from ?? '') === startMs, 30_000);
+    const [csv] = await run(exportRecordings, `${name}-again`, '--format', 'csv', '--out', join(work, `${name}-again`));
+    const back = await openRecording(csv!);
+    expect(back.startUnixNs).toBe(BigInt(startMs) * 1_000_000n);
+    expect(back.channels[0]!.samples.length).toBe(ecg.length);
+    expect(running.faults).toEqual([]);
+  });
+
+  test('a start outside of the calendar is refused, and so is a person who states one', async () => {
+    const [packet] = secondsOf('app', 'app', { zeroUnixNs: 0n, sentUnixNs: () => 0n }, [0, 1]);
+    for (const year of [1899, 2200]) {
+      const recordedUnixNs = BigInt(Date.UTC(year, 6, 1)) * 1_000_000n;
+      expect((await running.ingest({ ...packet!, recordedUnixNs })).body.code).toBe('packet_clock');
+    }
+    const { xuser_token: token } = await running.token('app');
+    expect((await running.ingest({ ...packet!, recordedUnixNs: 0n }, token)).body.code).toBe('credential_kind');
+  });
+
+  test('a clock that is not believed is replaced, and whoever sends is told', async () => {
+    const said = async (deviceId: string, changes: Partial<Packet>): Promise<readonly [string, string | undefined]> => {
+      const [packet] = secondsOf(deviceId, deviceId, { zeroUnixNs: 0n, sentUnixNs: () => 0n }, [0, 1]);
+      const first = await running.ingest({ ...packet!, ...changes });
+      expect(first.status, first.text).toBe(202);
+      const { notices = [] } = first.body as { notices?: string[] };
+      const second = await running.ingest({ ...packet!, ...changes, seq: 1, t0DeviceNs: 1_000_000_000n });
+      expect(second.text).not.toContain('notices'); // once
+      const [stream] = (await running.send<Listed[]>('GET', `/api/v1/streams?subject_id=${deviceId}`)).body;
+      return [stream!.time_source, notices[0]];
+    };
+    const ns = (time: string): bigint => BigInt(Date.parse(time)) * 1_000_000n;
+    const now = BigInt(Date.now()) * 1_000_000n;
+    expect(await said('y1989', { t0UnixNs: ns('1989-01-02T03:04:05Z') })).toEqual([
+      'arrival',
+      expect.stringContaining(
+        "the device's clock says 1989-01-02T03:04:05Z, which is not believed; the recording is placed by its arrival",
+      ),
+    ]);
+    expect(await said('slow', { t0UnixNs: now - 3_602_000_000_000n, sentUnixNs: now - 3_600_000_000_000n })).toEqual([
+      'age',
+      expect.stringMatching(/the device's clock is 36\d\d s slow; the recording is placed by the age of its packets$/),
+    ]);
+    expect(await said('right', { t0UnixNs: now, sentUnixNs: BigInt(Date.now()) * 1_000_000n })).toEqual(['device', undefined]);
+    expect(await said('none', {})).toEqual(['arrival', undefined]);
+  });
+
+  test('an import that the retention of its project will delete says so', async () => {
+    const other = await createOrganization(running.database.pool, 'Short');
+    const set = await running.send('PUT', `/api/v1/projects/${other.projectId}/settings`, {
+      as: other.apiKey.key,
+      body: { retention: { samples_days: 30, features_days: null, beats_days: null }, consent_required: [] },
+    });
+    expect(set.status, set.text).toBe(200);
+    const args = [join(work, 'year-ago.hea'), '--subject', 'short', '--key', other.apiKey.key];
+    const said = await run(importRecordings, ...args, '--start', '2011-01-01T00:00:00Z');
+    expect(said.join('\n')).toMatch(/samples are kept 30 days: those before \d{4}-\d\d-\d\dT[\d:]+Z will be deleted/);
+    const young = await run(importRecordings, ...args, '--start', iso(Date.now() - 7 * DAY_MS));
+    expect(young.join('\n')).not.toContain('are kept');
   });
 });

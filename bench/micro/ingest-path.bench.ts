@@ -49,6 +49,8 @@ async function round(): Promise<number> {
       projectId: 'p' as ProjectId,
       subjectId: `s${i}` as SubjectId,
       epochNs: nowNs,
+      timeSource: null,
+      expiring: [],
       channels: [],
       seqRanges: [],
     };

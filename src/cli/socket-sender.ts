@@ -27,7 +27,8 @@ export class SocketSender {
       token: () => options.credential,
       transport: 'websocket',
       queueBytesMax: QUEUE_BYTES_MAX,
-      onReply: ({ accepted, duplicates }) => {
+      onReply: ({ accepted, duplicates, notices }) => {
+        for (const notice of notices) options.onNotice?.(notice);
         this.#movedMs = performance.now();
         this.totals.requests++;
         this.totals.accepted += accepted;

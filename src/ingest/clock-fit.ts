@@ -1,5 +1,6 @@
 /** How a device's clock runs against ours: offset, skew and scatter, from the times that its packets carry and the times they arrived.
  *  Kept beside the data as information; sample times themselves are epochNs + device time and do not depend on it. */
+import type { TimeSource } from '../signal.ts';
 
 export type ClockFit = Readonly<{
   /** Unix ns minus device ns at device time `atDeviceNs`, of the fastest path seen: a sample's true time is at most this late. */
@@ -112,26 +113,29 @@ function median(values: number[]): number {
   return values.length % 2 === 1 ? values[middle]! : (values[middle - 1]! + values[middle]!) / 2;
 }
 
+/** Where device time 0 lies, Unix ns, and how that is known. */
+export type Placement = Readonly<{ epochNs: bigint; timeSource: TimeSource }>;
+
 const WALL_CLOCK_MIN_NS = 1_420_070_400_000_000_000n; // 2015-01-01: earlier is a clock that was never set
 const SYNCED_NS = 2_000_000_000n; // a device this close to us has a synchronised clock
 const AGE_MAX_NS = 10n * 365n * 86_400_000_000_000n;
 
 /** Decides the Unix time of device time 0 when a stream is opened. Once stored it never changes.
- *  A synchronised wall clock is taken as it is; a wrong one still tells how old the packet is; without one the packet has just ended.
+ *  What a recording states of itself is taken as it is, and so is a synchronised wall clock; a wrong one still tells how old the packet is;
+ *  without one the packet has just ended.
  *  @param endDeviceNs device time of the end of the packet's newest sample */
-export function chooseEpochNs(
-  packet: Readonly<{ t0DeviceNs: bigint; t0UnixNs: bigint; sentUnixNs: bigint }>,
-  endDeviceNs: bigint,
-  receivedNs: bigint,
-): bigint {
-  const { t0DeviceNs, t0UnixNs, sentUnixNs } = packet;
+export function placeInTime(packet: Clocks, endDeviceNs: bigint, receivedNs: bigint): Placement {
+  const { t0DeviceNs, t0UnixNs, sentUnixNs, recordedUnixNs } = packet;
+  if (recordedUnixNs !== undefined) return { epochNs: recordedUnixNs - t0DeviceNs, timeSource: 'stated' };
   if (t0UnixNs > 0n && sentUnixNs >= t0UnixNs) {
     const off = receivedNs - sentUnixNs;
-    if (off > -SYNCED_NS && off < SYNCED_NS) return t0UnixNs - t0DeviceNs;
+    if (off > -SYNCED_NS && off < SYNCED_NS) return { epochNs: t0UnixNs - t0DeviceNs, timeSource: 'device' };
     const age = sentUnixNs - t0UnixNs;
-    if (age <= AGE_MAX_NS) return receivedNs - age - t0DeviceNs;
+    if (age <= AGE_MAX_NS) return { epochNs: receivedNs - age - t0DeviceNs, timeSource: 'age' };
   } else if (t0UnixNs >= WALL_CLOCK_MIN_NS && t0UnixNs <= receivedNs + SYNCED_NS) {
-    return t0UnixNs - t0DeviceNs;
+    return { epochNs: t0UnixNs - t0DeviceNs, timeSource: 'device' };
   }
-  return receivedNs - endDeviceNs;
+  return { epochNs: receivedNs - endDeviceNs, timeSource: 'arrival' };
 }
+
+type Clocks = Readonly<{ t0DeviceNs: bigint; t0UnixNs: bigint; sentUnixNs: bigint; recordedUnixNs?: bigint | undefined }>;

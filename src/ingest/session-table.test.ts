@@ -27,6 +27,8 @@ class Sink implements PacketSink {
       projectId: 'p' as ProjectId,
       subjectId: `s-${request.deviceId}` as SubjectId,
       epochNs: request.epochNs,
+      timeSource: request.timeSource,
+      expiring: [],
       channels: [],
       seqRanges: [],
     };

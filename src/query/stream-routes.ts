@@ -7,7 +7,7 @@ import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { channelKinds } from '../signal.ts';
+import { channelKinds, timeSources } from '../signal.ts';
 import { FLOWING_SEC } from './biosignal-routes.ts';
 
 const ChannelSchema = exactly({
@@ -35,6 +35,13 @@ export const StreamSchema = exactly({
       description: 'Time of the first sample, measurement or event; saved every 2 s. null: nothing was recorded yet.',
     }),
   ),
+  time_source: nullable(
+    oneOf(timeSources, {
+      description:
+        'How its time is known. stated: by the recording itself (an import); device: by the clock of the device; age: by how long ago the device ' +
+        'says its packets were taken, its clock being wrong; arrival: its first packet is taken to have ended when it came. null: of an earlier release.',
+    }),
+  ),
   started_at: Type.String({
     format: 'date-time',
     description: 'When its first packet arrived, which may be long after recorded_from: of an import, or of a device that was offline.',
@@ -60,7 +67,7 @@ export const StreamSchema = exactly({
 const sortedBy = 'coalesce(s.recorded_from, s.started_at)';
 const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device_id, encode(s.boot_id, 'hex') as boot_id, s.firmware, s.epoch_ns,
   to_json(s.recorded_from) #>> '{}' as recorded_from,
-  to_json(s.started_at) #>> '{}' as started_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
+  s.time_source, to_json(s.started_at) #>> '{}' as started_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
   to_json(s.ended_at) #>> '{}' as ended_at,
   (coalesce(s.last_packet_at > now() - make_interval(secs => ${FLOWING_SEC}), false) or s.id = any($1::integer[])) as is_flowing,
   jsonb_build_object('offset_ns', s.clock_offset_ns, 'skew_ppm', s.clock_skew_ppm, 'rms_ns', s.clock_rms_ns, 'pairs', s.clock_pairs) as clock,

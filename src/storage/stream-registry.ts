@@ -1,6 +1,6 @@
 /** Streams as the database knows them: found or created, their channels, their durable sequence numbers, and what a checkpoint saves. */
 import { rejected, type Rejected } from '../errors.ts';
-import type { ChannelConfig, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId } from '../signal.ts';
+import type { ChannelConfig, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId, TimeSource } from '../signal.ts';
 import type pg from 'pg';
 import type { Database } from './database.ts';
 import { Coalesce } from './coalesce.ts';
@@ -20,6 +20,8 @@ export type OpenedStream = Readonly<{
   subjectId: SubjectId;
   /** Fixed when the stream was created. time = epochNs + device time. */
   epochNs: bigint;
+  /** How it was known when the stream was created; null: of an earlier release. */
+  timeSource: TimeSource | null;
   /** By ChannelNo. */
   channels: readonly ChannelConfig[];
   /** Of the device's profile when the stream was created; it stays. null: none. */
@@ -241,6 +243,7 @@ export class StreamRegistry {
       projectId: row.project_id as ProjectId,
       subjectId: row.xuser_id as SubjectId,
       epochNs: row.epoch_ns,
+      timeSource: row.time_source,
       channels,
       spo2: row.spo2_offset === null || row.spo2_slope === null ? null : { offset: row.spo2_offset, slope: row.spo2_slope },
       seqRanges: dirty.seqs.ranges(),
