@@ -5,7 +5,7 @@ import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Page } from '../page.ts';
-import { emptyState, tableOf } from '../parts.ts';
+import { duration, emptyState, tableOf } from '../parts.ts';
 import { Reported } from '../reported.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
@@ -78,8 +78,10 @@ export class UserPage extends Page {
     return tableOf<Stream>(
       [
         { name: 'Device', cell: (stream) => html`${stream.device_id} <span class="muted">${stream.firmware}</span>` },
-        { name: 'Started', cell: (stream) => this.time(stream.started_at) },
-        { name: 'Newest sample', cell: (stream) => this.time(stream.last_sample_at) },
+        { name: 'Recorded from', cell: (stream) => this.time(stream.recorded_from) },
+        { name: 'To', cell: (stream) => this.time(stream.last_sample_at) },
+        { name: 'Duration', kind: 'num', cell: (stream) => length(stream) },
+        { name: 'Received', cell: (stream) => this.time(stream.started_at) },
         {
           name: 'Channels',
           cell: (stream) => stream.channels.map((channel) => `${channel.code} ${formatNumber(locale, channel.rate_hz, 4)} Hz`).join(', '),
@@ -97,4 +99,8 @@ export class UserPage extends Page {
       this.#streams,
     );
   }
+}
+
+function length({ recorded_from: from, last_sample_at: to }: Stream): string {
+  return from === null || to === null ? '–' : duration(Date.parse(to) - Date.parse(from));
 }
