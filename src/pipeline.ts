@@ -25,7 +25,7 @@ import type { Metrics } from './metrics.ts';
 import { decodeOldPacket, decodePacket, widestPacketLimits } from './proto/packet-codec.ts';
 import type { DecodedPacket } from './proto/packet-codec.ts';
 import { gridTimeNs } from './signal.ts';
-import type { ChannelConfig, ChannelNo, ProjectId, SampleRun, Spo2Calibration, StreamId, SubjectId } from './signal.ts';
+import type { ChannelConfig, ChannelNo, ClockFit, ProjectId, SampleRun, Spo2Calibration, StreamId, SubjectId } from './signal.ts';
 import type { BlockRun } from './storage/block-codec.ts';
 import { BlockWriter } from './storage/block-writer.ts';
 import { CopyWriter } from './storage/copy-writer.ts';
@@ -380,6 +380,10 @@ export class Pipeline implements PacketSink {
 
   hurry(): void {
     this.#log.hurry();
+  }
+
+  noteClock(streamId: StreamId, fit: ClockFit): void {
+    this.#registry.noteClock(streamId, fit);
   }
 
   packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array> {

@@ -59,6 +59,19 @@ export type SampleRun = Readonly<{
 export const timeSources = ['stated', 'device', 'age', 'arrival'] as const;
 export type TimeSource = (typeof timeSources)[number];
 
+/** How a device's clock runs against ours. Information beside the data: sample times do not depend on it. */
+export type ClockFit = Readonly<{
+  /** Unix ns minus device ns at device time `atDeviceNs`, of the fastest path seen: a sample's true time is at most this late. */
+  offsetNs: bigint;
+  atDeviceNs: bigint;
+  /** Device clock against ours, parts per million; positive: the device is slow. */
+  skewPpm: number;
+  /** Scatter of the window minima about the line, ns (1.4826 * median absolute deviation). */
+  rmsNs: number;
+  /** Window minima that the line was fitted to. */
+  pairCount: number;
+}>;
+
 const RECORDABLE_FROM_NS = BigInt(Date.UTC(1900, 0, 1)) * 1_000_000n;
 const RECORDABLE_TO_NS = BigInt(Date.UTC(2200, 0, 1)) * 1_000_000n;
 

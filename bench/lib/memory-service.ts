@@ -63,6 +63,8 @@ export class MemorySink implements PacketSink {
     return record;
   }
 
+  noteClock(): void {}
+
   accept(session: Session, admitted: Admitted): Promise<void> | 'busy' {
     if (this.mode === 'busy') return 'busy';
     this.hub.push(session, admitted.runs);

@@ -26,7 +26,15 @@ describe('ClockFitter', () => {
 
   it('says nothing before it has seen enough', () => {
     const fitter = new ClockFitter();
-    for (let i = 0; i < 50; i++) fitter.add(BigInt(i) * 20_000_000n, NOW + BigInt(i) * 20_000_000n);
+    for (let i = 0; i < 280; i++) fitter.add(BigInt(i) * SEC, NOW + BigInt(i) * SEC);
+    expect(fitter.fit()).toBeNull();
+    for (let i = 280; i < 310; i++) fitter.add(BigInt(i) * SEC, NOW + BigInt(i) * SEC);
+    expect(fitter.fit()).toMatchObject({ offsetNs: NOW, skewPpm: 0 });
+  });
+
+  it('says nothing of stored data that are sent faster than they were recorded', () => {
+    const fitter = new ClockFitter();
+    for (let i = 0; i < 1000; i++) fitter.add(BigInt(i) * SEC, NOW + (BigInt(i) * SEC) / 50n);
     expect(fitter.fit()).toBeNull();
   });
 });

@@ -34,6 +34,8 @@ class Sink implements PacketSink {
     };
   }
 
+  noteClock(): void {}
+
   accept(): 'busy' {
     return 'busy';
   }

@@ -42,8 +42,9 @@ export class Session {
   notices: readonly string[] = none;
   /** Dropped from memory: whoever still holds it must open the stream again. */
   closed = false;
-  /** When the clock fit last took a pair, ms of a monotonic clock. */
-  lastClockMs = -Infinity;
+  /** When the clock fit last took a pair, and was last noted, Unix ns. */
+  lastPairNs = 0n;
+  lastFitNs = 0n;
   /** Accepted packets on their way to durability; their commits know which. */
   unsettledCount = 0;
   /** Highest number that is durable; 0 when none is. */

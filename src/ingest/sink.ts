@@ -2,7 +2,7 @@
 import type { Rejected } from '../errors.ts';
 import type { Caller } from '../http/route.ts';
 import type { Event, Measurement } from '../proto/packet-codec.ts';
-import type { ChannelConfig, OrgId, ProjectId, SampleRun, StreamId, SubjectId, TimeSource } from '../signal.ts';
+import type { ChannelConfig, ClockFit, OrgId, ProjectId, SampleRun, StreamId, SubjectId, TimeSource } from '../signal.ts';
 import type { SeqRange } from './seq-set.ts';
 import type { Session } from './session.ts';
 
@@ -80,6 +80,9 @@ export interface PacketSink {
   /** Hashes of the durable packets firstSeq .. firstSeq + count - 1 of a stream; NaN where none is known: no such packet, or longer ago than they
    *  are kept. Rejects with PipelineError unavailable when the database is away. */
   packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array>;
+
+  /** How the clock of a stream runs, about once a minute. */
+  noteClock(streamId: StreamId, fit: ClockFit): void;
 
   /** A request waits until what was taken is durable: the group commit need not wait for more company. */
   hurry(): void;

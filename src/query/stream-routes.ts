@@ -53,12 +53,19 @@ export const StreamSchema = exactly({
   is_flowing: Type.Boolean(),
   clock: exactly(
     {
-      offset_ns: nullable(Type.Integer()),
-      skew_ppm: nullable(Type.Number()),
+      offset_ns: nullable(
+        Type.Integer({
+          description: 'Unix ns minus device ns, of the newest packets on their fastest way. What it is above epoch_ns, samples come late.',
+        }),
+      ),
+      skew_ppm: nullable(Type.Number({ description: 'Parts per million; positive: the device is slow.' })),
       rms_ns: nullable(Type.Number()),
       pairs: Type.Integer(),
     },
-    { description: 'Robust linear fit of the device clock against the receiver; null until enough pairs were seen.' },
+    {
+      description:
+        'Robust linear fit of the device clock against the receiver, every minute; null for the first five minutes, and of stored data.',
+    },
   ),
   channels: Type.Array(ChannelSchema),
 });

@@ -1,6 +1,6 @@
 /** Streams as the database knows them: found or created, their channels, their durable sequence numbers, and what a checkpoint saves. */
 import { rejected, type Rejected } from '../errors.ts';
-import type { ChannelConfig, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId, TimeSource } from '../signal.ts';
+import type { ChannelConfig, ClockFit, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId, TimeSource } from '../signal.ts';
 import type pg from 'pg';
 import type { Database } from './database.ts';
 import { Coalesce } from './coalesce.ts';
@@ -34,9 +34,6 @@ export type OpenedStream = Readonly<{
 
 /** A stream of a row of packet_log, with what its packets say of themselves. */
 export type FoundStream = OpenedStream & Readonly<{ deviceId: string; bootId: string }>;
-
-/** The robust linear fit of a device clock against the receiver's. */
-export type ClockFit = Readonly<{ offsetNs: bigint; skewPpm: number; rmsNs: number; pairCount: number }>;
 
 /** What of a stream changed since the last checkpoint. */
 type Dirty = {
