@@ -53,7 +53,7 @@ export class ClockFitter {
     this.#count++;
   }
 
-  /** Costs 70 µs. @returns null before enough was seen, or when it is no clock that was seen */
+  /** Costs a tenth of a millisecond. @returns null before enough was seen, or when it is no clock that was seen */
   fit(): ClockFit | null {
     const n = this.#count;
     if (n < WINDOWS_MIN || this.#x[n - 1]! - this.#x[0]! < SPAN_NS_MIN) return null;
