@@ -18,6 +18,7 @@ import type { Conflict } from './ingest/ingest.ts';
 import { postRawPacket } from './ingest/post-raw-packet.ts';
 import { Session } from './ingest/session.ts';
 import type { Admitted, PacketSink, StreamRecord, StreamRequest } from './ingest/sink.ts';
+import { OFF_MS_MAX } from './live/frame-clock.ts';
 import { Hub } from './live/hub.ts';
 import { liveSocketRoute } from './live/live-socket.ts';
 import type { LiveSocketOptions } from './live/live-socket.ts';
@@ -507,7 +508,7 @@ export class Pipeline implements PacketSink {
     }
     metrics.beats.inc(output.beats.length);
     metrics.features.inc(output.features.length);
-    if (!this.#hub.watched(stream.subjectId) || output.features.length === 0) return;
+    if (!this.#hub.watched(stream.subjectId) || output.features.length === 0 || isHistory(stream)) return;
     const fresh = output.features.filter((row) => row.tNs > stream.headDeviceNs - LIVE_FEATURE_NS_MAX);
     const rows = fresh.map((row) => ({ name: row.feature, tsNs: stream.epochNs + row.tNs, value: row.value, qmask: row.qmask }));
     this.#hub.features(stream.subjectId, rows);
@@ -933,6 +934,11 @@ function oldestOf({ t0DeviceNs, runs, measurements, events }: Admitted, rates: r
   for (const { tOffsetNs } of measurements) take(t0DeviceNs + BigInt(Math.round(tOffsetNs)));
   for (const { tOffsetNs } of events) take(t0DeviceNs + BigInt(Math.round(tOffsetNs)));
   return oldest;
+}
+
+/** Too far from now to be shown live, as its samples are. */
+function isHistory({ epochNs, headDeviceNs }: Stream): boolean {
+  return Math.abs(Number(epochNs + headDeviceNs) / 1e6 - Date.now()) > OFF_MS_MAX;
 }
 
 function widened(span: Span | null, { fromNs, toNs }: Span): Span {

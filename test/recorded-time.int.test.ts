@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOrganization } from '../src/auth/organizations.ts';
+import { LiveClient } from '../sdk/live-client.ts';
 import { runCommand } from '../src/cli/command.ts';
 import type { Command } from '../src/cli/command.ts';
 import { exportRecordings } from '../src/cli/export.ts';
@@ -236,6 +237,36 @@ describe.concurrent('a recording is found by when it was recorded', () => {
     }
     expect(seen.map((time) => Date.parse(time))).toEqual([4, 3, 2, 1, 0].map((months) => startMs + months * 30 * DAY_MS));
   });
+});
+
+test('values of history are not among those of now, for whoever watches the person', { timeout: 60_000 }, async () => {
+  const features: bigint[] = [];
+  const { apiKey } = running.org;
+  const viewer = new LiveClient({
+    baseUrl: running.service.baseUrl,
+    subject: (await running.token('watched')).xuser_id,
+    token: () => apiKey.key,
+    onFrame: (frame) => void features.push(...frame.features.map(({ tsNs }) => tsNs)),
+  });
+  try {
+    await until(() => viewer.state === 'live');
+    await run(importRecordings, join(work, 'brief.hea'), '--start', '1955-05-05T05:05:05Z', '--subject', 'watched');
+    await computed('watched', Date.parse('1955-05-05T05:05:05Z'), BRIEF_SECONDS);
+    // A device that sends now: values travel with the frames of samples.
+    const startMs = Date.now() - 60_000;
+    const times = { zeroUnixNs: BigInt(startMs) * 1_000_000n, sentUnixNs: () => BigInt(Date.now()) * 1_000_000n };
+    const packets = secondsOf('patch', 'watched', times);
+    await sendAll(packets.splice(0, 60));
+    for (let next = packets.shift(); next !== undefined && features.length === 0; next = packets.shift()) {
+      await until(() => Date.now() >= startMs + (next!.seq + 1) * 1000 || features.length > 0);
+      await sendAll([next]);
+    }
+    expect(features.length).toBeGreaterThan(0);
+    expect(features.filter((tsNs) => tsNs < BigInt(startMs) * 1_000_000n)).toEqual([]);
+    expect(running.faults).toEqual([]);
+  } finally {
+    viewer.close();
+  }
 });
 
 /** The calendar of recordings ends at both of its ends; archives shift dates to hide whose they are. */

@@ -29,7 +29,7 @@ export class UserPage extends Page {
     // The trace does not wait for it.
     const { project_id: projectId } = this.#user;
     void this.run(() => this.#reported.load(id, projectId));
-    if (!this.#streams.some((stream) => stream.is_flowing)) return;
+    if (!this.#streams.some(isLive)) return;
     this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);
     // The provider is drawn first; its session exists a task later.
     this.context.redraw();
@@ -93,13 +93,16 @@ export class UserPage extends Page {
         },
         {
           name: 'State',
-          cell: (stream) => html`<span class="state ${stream.is_flowing ? 'active' : ''}">${stream.is_flowing ? 'live' : 'ended'}</span>`,
+          cell: (stream) => html`<span class="state ${isLive(stream) ? 'active' : ''}">${isLive(stream) ? 'live' : 'ended'}</span>`,
         },
       ],
       this.#streams,
     );
   }
 }
+
+/** An import is sent now, and was recorded then. */
+const isLive = (stream: Stream): boolean => stream.is_flowing && stream.time_source !== 'stated';
 
 function length({ recorded_from: from, last_sample_at: to }: Stream): string {
   return from === null || to === null ? '–' : duration(Date.parse(to) - Date.parse(from));
