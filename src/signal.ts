@@ -72,8 +72,8 @@ export type ClockFit = Readonly<{
   pairCount: number;
 }>;
 
-const RECORDABLE_FROM_NS = BigInt(Date.UTC(1900, 0, 1)) * 1_000_000n;
-const RECORDABLE_TO_NS = BigInt(Date.UTC(2200, 0, 1)) * 1_000_000n;
+const RECORDABLE_FROM_NS = -2_208_988_800_000_000_000n; // 1900-01-01
+const RECORDABLE_TO_NS = 7_258_118_400_000_000_000n; // 2200-01-01
 
 /** Is it a time at which something can have been recorded: 1900 to 2199? Archives shift dates that far to hide whose they are. */
 export function isRecordable(unixNs: bigint): boolean {
