@@ -53,7 +53,7 @@ async function person(
     [id],
   );
   const stream = await streamOf(new StreamRegistry(database), rows[0]!, name, [channel('c0', 250)], BigInt(fromSec) * 1_000_000_000n);
-  await database.pool.query('update stream set started_at = to_timestamp($2), last_sample_at = to_timestamp($3) where id = $1', [
+  await database.pool.query('update stream set recorded_from = to_timestamp($2), last_sample_at = to_timestamp($3) where id = $1', [
     stream.streamId,
     fromSec,
     toSec,

@@ -183,7 +183,7 @@ async function fill(
     `with p as (select organization_id, id from project where organization_id = $1 limit 1),
      u as (insert into xuser (organization_id, project_id, external_id) select organization_id, id, 'read-' || i from p, generate_series(1, $2) i returning *),
      d as (insert into device (organization_id, project_id, external_id) select organization_id, project_id, 'read-' || external_id from u returning *)
-     insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, started_at, last_sample_at)
+     insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, recorded_from, last_sample_at)
      select u.organization_id, u.project_id, d.id, u.id, uuid_send(gen_random_uuid()), $3, to_timestamp($4), to_timestamp($4 + $5)
      from u join d on d.external_id = 'read-' || u.external_id returning id, uuid, xuser_id as subject`,
     [orgId, streams, (BigInt(from) * 1_000_000n).toString(), from / 1000, seconds],

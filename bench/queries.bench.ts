@@ -111,7 +111,7 @@ async function prepare(database: Database): Promise<Filled> {
   const own = await streamOf(registry, tenant, 'own', configs, epochNs);
   const others: OpenedStream[] = [];
   for (let i = 0; i < OTHERS; i++) others.push(await streamOf(registry, strangers, `other ${i}`, configs, epochNs));
-  await database.pool.query('update stream set started_at = to_timestamp($1), last_sample_at = to_timestamp($2)', [
+  await database.pool.query('update stream set recorded_from = to_timestamp($1), last_sample_at = to_timestamp($2)', [
     firstSec,
     firstSec + days * DAY_SEC,
   ]);

@@ -313,7 +313,7 @@ export type Operations = {
     params: {};
     query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; subject_id: string; device_id: string; boot_id: string; firmware: string; epoch_ns: number; recorded_from: string | null; started_at: string; last_sample_at: string | null; ended_at: string | null; is_flowing: boolean; clock: { offset_ns: number | null; skew_ppm: number | null; rms_ns: number | null; pairs: number }; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; gain: number; baseline: number; unit: string; lead: string }[] }[];
+    answer: readonly { id: string; subject_id: string; device_id: string; boot_id: string; firmware: string; epoch_ns: number; recorded_from: string | null; time_source: 'stated' | 'device' | 'age' | 'arrival' | null; started_at: string; last_sample_at: string | null; ended_at: string | null; is_flowing: boolean; clock: { offset_ns: number | null; skew_ppm: number | null; rms_ns: number | null; pairs: number }; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; gain: number; baseline: number; unit: string; lead: string }[] }[];
   };
   /** Read one recording */
   getStream: {
@@ -322,7 +322,7 @@ export type Operations = {
     params: { streamId: string };
     query: {};
     body: undefined;
-    answer: { id: string; subject_id: string; device_id: string; boot_id: string; firmware: string; epoch_ns: number; recorded_from: string | null; started_at: string; last_sample_at: string | null; ended_at: string | null; is_flowing: boolean; clock: { offset_ns: number | null; skew_ppm: number | null; rms_ns: number | null; pairs: number }; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; gain: number; baseline: number; unit: string; lead: string }[] };
+    answer: { id: string; subject_id: string; device_id: string; boot_id: string; firmware: string; epoch_ns: number; recorded_from: string | null; time_source: 'stated' | 'device' | 'age' | 'arrival' | null; started_at: string; last_sample_at: string | null; ended_at: string | null; is_flowing: boolean; clock: { offset_ns: number | null; skew_ppm: number | null; rms_ns: number | null; pairs: number }; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; gain: number; baseline: number; unit: string; lead: string }[] };
   };
   /** Configuration with device profiles and limits */
   getBootstrap: {

@@ -477,6 +477,8 @@ table stream
   ended_at timestamp with time zone
   spo2_offset double precision
   spo2_slope double precision
+  recorded_from timestamp with time zone
+  time_source text
 table stream_channel
   stream_id integer not null
   channel_no smallint not null
@@ -697,6 +699,7 @@ stream: stream_device_id_fkey FOREIGN KEY (device_id) REFERENCES device(id) ON D
 stream: stream_pkey PRIMARY KEY (id)
 stream: stream_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
 stream: stream_spo2_check CHECK (((spo2_offset IS NULL) = (spo2_slope IS NULL)))
+stream: stream_time_source_check CHECK ((time_source = ANY (ARRAY['stated'::text, 'device'::text, 'age'::text, 'arrival'::text])))
 stream: stream_uuid_key UNIQUE (uuid)
 stream: stream_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 stream_channel: stream_channel_config_key UNIQUE (stream_id, code, kind, rate_nhz, gain, baseline, unit, lead)
@@ -757,7 +760,7 @@ CREATE INDEX sdk_key_project_id_idx ON public.sdk_key USING btree (project_id)
 CREATE INDEX set_aside_organization_id_id_idx ON public.set_aside USING btree (organization_id, id)
 CREATE INDEX set_aside_xuser_id_idx ON public.set_aside USING btree (xuser_id)
 CREATE INDEX stream_project_id_started_at_idx ON public.stream USING btree (project_id, started_at)
-CREATE INDEX stream_xuser_id_started_at_idx ON public.stream USING btree (xuser_id, started_at)
+CREATE INDEX stream_xuser_id_recorded_idx ON public.stream USING btree (xuser_id, COALESCE(recorded_from, started_at))
 CREATE UNIQUE INDEX task_schedule_id_due_key ON public.task USING btree (schedule_id, due)
 CREATE INDEX task_schedule_xuser_id_idx ON public.task_schedule USING btree (xuser_id)
 CREATE INDEX task_xuser_id_due_idx ON public.task USING btree (xuser_id, due)
@@ -1777,6 +1780,7 @@ project_biosignal: project_biosignal_own for ALL to biosignal_api using ((projec
   WHERE (project.organization_id = current_organization()))))
 project_biosignal: project_biosignal_service for ALL to biosignal_ingest, biosignal_worker using (true)
 project_retention: project_retention_own for ALL to biosignal_api using ((organization_id = current_organization()))
+project_retention: project_retention_service for SELECT to biosignal_ingest using (true)
 public_key_use: public_key_use_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
    FROM project
   WHERE (project.organization_id = current_organization()))))
@@ -1860,6 +1864,7 @@ public.project: delete, insert, select, update to biosignal_api
 public.project: select to biosignal_ingest
 public.project_biosignal: delete, insert, select, update to biosignal_api
 public.project_retention: delete, insert, select, update to biosignal_api
+public.project_retention: select to biosignal_ingest
 public.public_key_use: select to biosignal_api
 public.questionnaire: delete, insert, select, update to biosignal_api
 public.questionnaire_draft: delete, insert, select, update to biosignal_api

@@ -18,6 +18,7 @@ import type { Conflict } from './ingest/ingest.ts';
 import { postRawPacket } from './ingest/post-raw-packet.ts';
 import { Session } from './ingest/session.ts';
 import type { Admitted, PacketSink, StreamRecord, StreamRequest } from './ingest/sink.ts';
+import { OFF_MS_MAX } from './live/frame-clock.ts';
 import { Hub } from './live/hub.ts';
 import { liveSocketRoute } from './live/live-socket.ts';
 import type { LiveSocketOptions } from './live/live-socket.ts';
@@ -25,7 +26,7 @@ import type { Metrics } from './metrics.ts';
 import { decodeOldPacket, decodePacket, widestPacketLimits } from './proto/packet-codec.ts';
 import type { DecodedPacket } from './proto/packet-codec.ts';
 import { gridTimeNs } from './signal.ts';
-import type { ChannelConfig, ChannelNo, ProjectId, SampleRun, Spo2Calibration, StreamId, SubjectId } from './signal.ts';
+import type { ChannelConfig, ChannelNo, ClockFit, ProjectId, SampleRun, Spo2Calibration, StreamId, SubjectId } from './signal.ts';
 import type { BlockRun } from './storage/block-codec.ts';
 import { BlockWriter } from './storage/block-writer.ts';
 import { CopyWriter } from './storage/copy-writer.ts';
@@ -37,6 +38,7 @@ import { PacketHashes } from './storage/packet-hashes.ts';
 import { PacketLog } from './storage/packet-log.ts';
 import type { LogBatch } from './storage/packet-log.ts';
 import { Coalesce } from './storage/coalesce.ts';
+import { readExpiring } from './storage/retention.ts';
 import { resumePoints, unfinishedStreams } from './storage/resume-point.ts';
 import type { ResumePoint } from './storage/resume-point.ts';
 import { replayRows } from './storage/letter-replay.ts';
@@ -61,6 +63,8 @@ const LOOK_AHEAD_NS = BigInt(reachAheadSec) * 1_000_000_000n;
 /** Values older than this are history and not shown as live. */
 const LIVE_FEATURE_MS_MAX = 60_000;
 const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
+/** The shortest time that a table can be kept, see sql/000011-retention.sql. */
+const RETENTION_NS_MIN = 3_600_000_000_000n;
 /** Kinds of refusals that are remembered as said: a device that is refused again and again is one line of the log. */
 const SAID_MAX = 1000;
 const STREAM_ID_MAX = 2_147_483_647;
@@ -116,6 +120,8 @@ type Stream = {
   saving: Promise<void> | null;
   /** Device ns of the newest durable sample. */
   headDeviceNs: bigint;
+  /** Device ns of the oldest sample, measurement or event since the stream was opened here; null: none yet. */
+  tailDeviceNs: bigint | null;
   /** Durable samples that the feature pool had no room for: [from, to) device ns. */
   owed: Span | null;
   /** Rows before it had been computed when the stream was opened here, device ns; 0 for a new one. */
@@ -265,7 +271,7 @@ export class Pipeline implements PacketSink {
   // ------------------------------------------------------------------------------------------------ a stream begins and ends
 
   async openStream(request: StreamRequest): Promise<StreamRecord | Rejected> {
-    const { caller, deviceId, bootId, firmware, epochNs, receivedNs } = request;
+    const { caller, deviceId, bootId, firmware, epochNs, timeSource, receivedNs } = request;
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
     const orgId = caller.orgId as StreamRecord['orgId'];
     const own = caller.kind === 'user' ? caller.subjectId : '';
@@ -275,10 +281,13 @@ export class Pipeline implements PacketSink {
     if (isRejected(subject)) return subject;
     if (caller.kind === 'user' && subject.subjectId !== caller.subjectId) return rejected('not_found', 'no such subject');
     if (!(await this.#mayRecord.call(subject.subjectId))) return rejected('consent_missing', 'the person has not consented to recording');
-    const opened = await this.#registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, receivedNs });
+    const opened = await this.#registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, timeSource, receivedNs });
     if (isRejected(opened)) return opened;
     await this.#remember(opened);
-    return opened;
+    // Retention is counted in days: what is measured now is not asked about.
+    const isOld = opened.epochNs + request.endDeviceNs < receivedNs - RETENTION_NS_MIN;
+    const expiring = isOld ? await readExpiring(this.#options.database.pool, subject.projectId) : [];
+    return { ...opened, expiring };
   }
 
   async #whoMayBeRecorded(subjectIds: readonly SubjectId[]): Promise<readonly boolean[]> {
@@ -319,6 +328,7 @@ export class Pipeline implements PacketSink {
       savedCount: channels.length,
       saving: null,
       headDeviceNs: resume?.toNs ?? -1n,
+      tailDeviceNs: null,
       owed: null,
       computedNs: resume?.fromNs ?? 0n,
       readBack: null,
@@ -371,6 +381,10 @@ export class Pipeline implements PacketSink {
 
   hurry(): void {
     this.#log.hurry();
+  }
+
+  noteClock(streamId: StreamId, fit: ClockFit): void {
+    this.#registry.noteClock(streamId, fit);
   }
 
   packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array> {
@@ -431,14 +445,23 @@ export class Pipeline implements PacketSink {
         if (!this.#dirty.has(stream.id) && !this.#isComputed(stream)) this.#dirty.set(stream.id, position);
         for (const run of runs) sampleCount += run.samples.length;
       }
-      if (admitted.endDeviceNs > stream.headDeviceNs) {
-        stream.headDeviceNs = admitted.endDeviceNs;
-        this.#registry.noteProgress(stream.id, stream.epochNs + admitted.endDeviceNs);
-      }
+      this.#noteRecorded(stream, admitted);
       if (admitted.measurements.length > 0 || admitted.events.length > 0) this.#report(stream, admitted, position);
     }
     this.#handedPosition = position;
     metrics.samples.inc(sampleCount);
+  }
+
+  #noteRecorded(stream: Stream, admitted: Admitted): void {
+    const { t0DeviceNs, endDeviceNs } = admitted;
+    const isNewer = endDeviceNs > stream.headDeviceNs;
+    if (isNewer) stream.headDeviceNs = endDeviceNs;
+    const isOlder = stream.tailDeviceNs === null || t0DeviceNs < stream.tailDeviceNs;
+    const firstNs = isOlder ? oldestOf(admitted, stream.rates) : null;
+    if (firstNs !== null && (stream.tailDeviceNs === null || firstNs < stream.tailDeviceNs)) stream.tailDeviceNs = firstNs;
+    else if (!isNewer) return;
+    const { epochNs, tailDeviceNs } = stream;
+    if (tailDeviceNs !== null) this.#registry.noteRecorded(stream.id, epochNs + tailDeviceNs, epochNs + endDeviceNs);
   }
 
   /** What the device says beside samples. */
@@ -485,7 +508,7 @@ export class Pipeline implements PacketSink {
     }
     metrics.beats.inc(output.beats.length);
     metrics.features.inc(output.features.length);
-    if (!this.#hub.watched(stream.subjectId) || output.features.length === 0) return;
+    if (!this.#hub.watched(stream.subjectId) || output.features.length === 0 || isHistory(stream)) return;
     const fresh = output.features.filter((row) => row.tNs > stream.headDeviceNs - LIVE_FEATURE_NS_MAX);
     const rows = fresh.map((row) => ({ name: row.feature, tsNs: stream.epochNs + row.tNs, value: row.value, qmask: row.qmask }));
     this.#hub.features(stream.subjectId, rows);
@@ -697,7 +720,7 @@ export class Pipeline implements PacketSink {
     if (found === null) return null; // erased meanwhile
     let session = recovery.sessions.get(streamId);
     if (session === undefined) {
-      session = new Session('', packet.deviceId, packet.bootId, packet.subject, { ...found, seqRanges: [] });
+      session = new Session('', packet.deviceId, packet.bootId, packet.subject, { ...found, seqRanges: [], expiring: [] });
       recovery.sessions.set(streamId, session);
     }
     const stream = await this.#meet(found, recovery);
@@ -899,6 +922,23 @@ function noteReplayed(stream: Stream, readBack: ReadBack, runs: readonly SampleR
       readBack.span = { fromNs: stream.computedNs, toNs };
     } else if (toNs > readBack.span.toNs) readBack.span = { ...readBack.span, toNs };
   }
+}
+
+/** Device ns of the oldest that a packet holds; null when it holds nothing. */
+function oldestOf({ t0DeviceNs, runs, measurements, events }: Admitted, rates: readonly number[]): bigint | null {
+  let oldest: bigint | null = null;
+  const take = (ns: bigint): void => {
+    if (oldest === null || ns < oldest) oldest = ns;
+  };
+  for (const { channelNo, k0 } of runs) take(gridTimeNs(k0, rates[channelNo]!));
+  for (const { tOffsetNs } of measurements) take(t0DeviceNs + BigInt(Math.round(tOffsetNs)));
+  for (const { tOffsetNs } of events) take(t0DeviceNs + BigInt(Math.round(tOffsetNs)));
+  return oldest;
+}
+
+/** Too far from now to be shown live, as its samples are. */
+function isHistory({ epochNs, headDeviceNs }: Stream): boolean {
+  return Math.abs(Number(epochNs + headDeviceNs) / 1e6 - Date.now()) > OFF_MS_MAX;
 }
 
 function widened(span: Span | null, { fromNs, toNs }: Span): Span {

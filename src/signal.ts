@@ -54,6 +54,32 @@ export type SampleRun = Readonly<{
   qmask: Uint8Array | null;
 }>;
 
+/** Where the time of a stream comes from: `stated` by the recording itself; the `device` clock, which was right; the `age` of its packets by
+ *  a clock that was wrong; the `arrival` of its first packet. */
+export const timeSources = ['stated', 'device', 'age', 'arrival'] as const;
+export type TimeSource = (typeof timeSources)[number];
+
+/** How a device's clock runs against ours. Information beside the data: sample times do not depend on it. */
+export type ClockFit = Readonly<{
+  /** Unix ns minus device ns at device time `atDeviceNs`, of the fastest path seen: a sample's true time is at most this late. */
+  offsetNs: bigint;
+  atDeviceNs: bigint;
+  /** Device clock against ours, parts per million; positive: the device is slow. */
+  skewPpm: number;
+  /** Scatter of the window minima about the line, ns (1.4826 * median absolute deviation). */
+  rmsNs: number;
+  /** Window minima that the line was fitted to. */
+  pairCount: number;
+}>;
+
+const RECORDABLE_FROM_NS = -2_208_988_800_000_000_000n; // 1900-01-01
+const RECORDABLE_TO_NS = 7_258_118_400_000_000_000n; // 2200-01-01
+
+/** Is it a time at which something can have been recorded: 1900 to 2199? Archives shift dates that far to hide whose they are. */
+export function isRecordable(unixNs: bigint): boolean {
+  return unixNs >= RECORDABLE_FROM_NS && unixNs < RECORDABLE_TO_NS;
+}
+
 const GRID = 1_000_000_000_000_000_000n; // ns per s * nano-hertz per hertz
 
 /** Index of the sample nearest to a device time: round(t * rate / 1e18).

@@ -179,28 +179,6 @@ describe('samples', () => {
 
 type Observation = { id: string; value: number; effective_time: string };
 
-describe('an imported recording', () => {
-  it('is listed by when it was recorded, not by when it was brought in', async () => {
-    const listed = async (since: number, until: number): Promise<unknown[]> =>
-      (await api.json<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${user.id}&since=${at(since)}&until=${at(until)}`)).filter(
-        ({ id }) => id === stream.uuid,
-      );
-    const { pool } = api.database;
-    await pool.query(`update stream set started_at = now(), last_sample_at = $2, epoch_ns = $3 where id = $1`, [
-      stream.id,
-      at(240),
-      (BigInt(t0) * 1_000_000n).toString(),
-    ]);
-    try {
-      expect(await listed(0, 60)).toMatchObject([{ id: stream.uuid, recorded_from: expect.stringMatching(/^2026-03-01T10:00:00/) }]);
-      expect(await listed(-3600, -60)).toEqual([]);
-      expect(await listed(3600, 7200)).toEqual([]);
-    } finally {
-      await pool.query(`update stream set started_at = $2, last_sample_at = null, epoch_ns = 0 where id = $1`, [stream.id, at(0)]);
-    }
-  });
-});
-
 describe('observations', () => {
   const path = (query = ''): string => `/api/v1/observations?biosignal_id=20&subject_id=${user.id}${query}`;
 

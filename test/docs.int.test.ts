@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
+import { createSimulatedDevice } from '../src/cli/simulator/device.ts';
+import { createPacketSource } from '../src/cli/simulator/packets.ts';
+import { encodeBatch, encodePacket } from '../src/proto/packet-codec.ts';
 import type { Service } from '../src/server.ts';
 import { testDatabase, until } from './helpers/database.ts';
 import type { TestDatabase } from './helpers/database.ts';
@@ -85,6 +88,31 @@ describe.each(documents.filter((path) => blocks(path, 'sql').length > 0))('%s', 
       expect(rows.length, block).toBeGreaterThan(0);
     }
   }, 240_000);
+});
+
+/** A recording of a year ago that is brought in today. @returns when it ends, RFC 3339 */
+async function importHistory(): Promise<string> {
+  const startMs = Date.now() - 365 * 86_400_000;
+  const startUnixNs = BigInt(startMs) * 1_000_000n;
+  const device = createSimulatedDevice({ seed: 8, channels: ['ecg.ii', 'ppg.ir', 'temp.skin'], heartRateBpm: 70 });
+  const next = createPacketSource(device, { deviceId: 'archive', bootId: 'a'.repeat(32), subject: 'history', startUnixNs, packetMs: 1000 });
+  const packets = Array.from({ length: 120 }, () => next().packet);
+  const stated = packets.map((packet) => encodePacket({ ...packet, recordedUnixNs: startUnixNs + packet.t0DeviceNs }));
+  const answer = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.firstKey}`, 'content-type': 'application/x-protobuf; encoding=delimited' },
+    body: encodeBatch(stated),
+  });
+  expect(answer.status, await answer.text()).toBe(202);
+  return new Date(startMs + 120_000).toISOString();
+}
+
+test('every query of the analyst answers for history too, with its time in place of now()', { timeout: 120_000 }, async () => {
+  const end = await importHistory();
+  for (const block of blocks('docs/analyst.md', 'sql')) {
+    const asked = block.replaceAll("'demo-patient'", "'history'").replaceAll('now()', `timestamptz '${end}'`);
+    await until(async () => (await database.pool.query(asked)).rows.length > 0, 60_000).catch(() => expect.unreachable(asked));
+  }
 });
 
 test('the documents have such blocks', () => {

@@ -54,12 +54,16 @@ export class MemorySink implements PacketSink {
       projectId: 'p1' as ProjectId,
       subjectId: known?.subjectId ?? subjectId,
       epochNs: known?.epochNs ?? request.epochNs,
+      timeSource: known?.timeSource ?? request.timeSource,
+      expiring: [],
       channels: known?.channels ?? [],
       seqRanges: [...(this.stored.get(key) ?? [])].sort((a, b) => a - b).map((seq) => [seq, seq] as const),
     };
     this.#records.set(key, record);
     return record;
   }
+
+  noteClock(): void {}
 
   accept(session: Session, admitted: Admitted): Promise<void> | 'busy' {
     if (this.mode === 'busy') return 'busy';

@@ -29,6 +29,7 @@ const sink: PacketSink = {
     return durable;
   },
   packetHashes: () => Promise.reject(new Error('not used')),
+  noteClock: () => undefined,
   hurry: () => undefined,
   closeStream: () => Promise.resolve(),
 };
@@ -49,6 +50,8 @@ async function round(): Promise<number> {
       projectId: 'p' as ProjectId,
       subjectId: `s${i}` as SubjectId,
       epochNs: nowNs,
+      timeSource: null,
+      expiring: [],
       channels: [],
       seqRanges: [],
     };

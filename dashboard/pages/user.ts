@@ -5,7 +5,7 @@ import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Page } from '../page.ts';
-import { emptyState, tableOf } from '../parts.ts';
+import { duration, emptyState, tableOf } from '../parts.ts';
 import { Person, receiptView } from '../person.ts';
 import type { Receipt } from '../person.ts';
 import { Reported } from '../reported.ts';
@@ -55,7 +55,7 @@ export class UserPage extends Page {
     }
     // The trace does not wait for it.
     void this.run(() => this.#reported.load(id, user.project_id, answer));
-    if (this.#monitor !== null || !this.#streams.some((stream) => stream.is_flowing)) return;
+    if (this.#monitor !== null || !this.#streams.some(isLive)) return;
     this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);
     // The provider is drawn first; its session exists a task later.
     this.context.redraw();
@@ -117,8 +117,10 @@ export class UserPage extends Page {
     return tableOf<Stream>(
       [
         { name: 'Device', cell: (stream) => html`${stream.device_id} <span class="muted">${stream.firmware}</span>` },
-        { name: 'Started', cell: (stream) => this.time(stream.started_at) },
-        { name: 'Newest sample', cell: (stream) => this.time(stream.last_sample_at) },
+        { name: 'Recorded from', cell: (stream) => this.time(stream.recorded_from) },
+        { name: 'To', cell: (stream) => this.time(stream.last_sample_at) },
+        { name: 'Duration', kind: 'num', cell: (stream) => length(stream) },
+        { name: 'Received', cell: (stream) => this.time(stream.started_at) },
         {
           name: 'Channels',
           cell: (stream) => stream.channels.map((channel) => `${channel.code} ${formatNumber(locale, channel.rate_hz, 4)} Hz`).join(', '),
@@ -130,10 +132,17 @@ export class UserPage extends Page {
         },
         {
           name: 'State',
-          cell: (stream) => html`<span class="state ${stream.is_flowing ? 'active' : ''}">${stream.is_flowing ? 'live' : 'ended'}</span>`,
+          cell: (stream) => html`<span class="state ${isLive(stream) ? 'active' : ''}">${isLive(stream) ? 'live' : 'ended'}</span>`,
         },
       ],
       this.#streams,
     );
   }
+}
+
+/** An import is sent now, and was recorded then. */
+const isLive = (stream: Stream): boolean => stream.is_flowing && stream.time_source !== 'stated';
+
+function length({ recorded_from: from, last_sample_at: to }: Stream): string {
+  return from === null || to === null ? '–' : duration(Date.parse(to) - Date.parse(from));
 }

@@ -180,6 +180,7 @@ export async function makeTargets(): Promise<Target[]> {
           highSeq: 9,
           serverTimeNs: 5n,
           settled: 4,
+          notices: ['x'],
           window: 256,
         }),
       ],

@@ -18,7 +18,9 @@ import { withDatabase } from './open-database.ts';
 const formats = ['wfdb', 'edf', 'csv', 'parquet', 'fhir'] as const;
 
 /** Largest ns that the database holds: the year 2262. */
+/** As far as 64 bits reach. */
 const END_OF_TIME_NS = 9_223_372_036_000_000_000n;
+const BEGIN_OF_TIME_NS = -END_OF_TIME_NS;
 
 export const exportRecordings: Command = {
   name: 'export',
@@ -48,7 +50,7 @@ acknowledged packets may be missing from them. Speaks to the database: whoever m
     const format = options.oneOf('format', formats);
     const folder = options.text('out');
     const waitMs = options.flag('no-wait') ? 0 : options.number('wait', 0, 86_400) * 1000;
-    const range = { fromNs: options.time('since') ?? 0n, toNs: options.time('until') ?? END_OF_TIME_NS };
+    const range = { fromNs: options.time('since') ?? BEGIN_OF_TIME_NS, toNs: options.time('until') ?? END_OF_TIME_NS };
     return await withDatabase(console, async (database) => {
       const { pool } = database;
       const whole = await waitForBacklog(database, waitMs, console);

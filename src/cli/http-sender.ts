@@ -25,6 +25,8 @@ export type SenderOptions = Readonly<{
   firstAnswerMs?: number;
   /** Each packet once, when it is settled: durable (`accepted` also for duplicates) or refused for good with a code. */
   onSettled?: (tag: number, code: 'accepted' | ErrorCode, detail: string) => void;
+  /** Told what the service says beside its answer, in sentences. */
+  onNotice?: (notice: string) => void;
   /** Told what is being waited for, once per wait. */
   onWait?: (reason: string, waitMs: number) => void;
 }>;
@@ -32,7 +34,7 @@ export type SenderOptions = Readonly<{
 export type SenderTotals = { accepted: number; duplicates: number; rejected: number; requests: number; bytes: number; retries: number };
 
 type Queued = Readonly<{ bytes: Uint8Array; tag: number }>;
-type ReplyBody = { accepted: number; duplicates: number; rejected: { index: number; code: string; detail: string }[] };
+type ReplyBody = { accepted: number; duplicates: number; rejected: { index: number; code: string; detail: string }[]; notices?: string[] };
 
 export class HttpSender {
   readonly totals: SenderTotals = { accepted: 0, duplicates: 0, rejected: 0, requests: 0, bytes: 0, retries: 0 };
@@ -166,6 +168,7 @@ export class HttpSender {
     const rest: Queued[] = [];
     this.totals.accepted += reply.accepted;
     this.totals.duplicates += reply.duplicates;
+    for (const notice of reply.notices ?? []) this.#options.onNotice?.(notice);
     for (const [index, queued] of batch.entries()) {
       const refusal = refused.get(index);
       if (refusal === undefined) this.#options.onSettled?.(queued.tag, 'accepted', '');

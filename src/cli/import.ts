@@ -10,6 +10,7 @@ import { listRecordings, openRecording } from './recording.ts';
 import type { Recording } from './recording.ts';
 import { replayRecording } from './replay.ts';
 import type { ReplayResult } from './replay.ts';
+import { isRecordable } from '../signal.ts';
 import { withoutRefused } from '../text.ts';
 import { StateFile } from './state-file.ts';
 
@@ -95,6 +96,7 @@ async function importOne(
     const firstSampleNs = options.time('start') ?? recording.startUnixNs;
     const startUnixNs = firstSampleNs === null ? null : firstSampleNs - leadNs;
     if (startUnixNs === null) throw new UsageError(`${path} does not state when it was recorded: give --start`);
+    if (!isRecordable(startUnixNs)) throw new UsageError(`${path}: --start lies outside of 1900 to 2199`);
     const device = options.text('device');
     const deviceId = (device === '' ? `import-${recording.name}` : several ? `${device}-${recording.name}` : device).slice(0, 64);
     const bootId = identityOf(recording, deviceId, startUnixNs, packetMs);
@@ -112,6 +114,7 @@ async function importOne(
         startUnixNs,
         resume: state,
         durationSec: Infinity,
+        stated: true,
         withEvents: true,
         label: `${label}${recording.name}`,
       },

@@ -15,6 +15,8 @@ export type PacketizeOptions = Readonly<{
   packetMs: number;
   /** Unix ns of device time 0. */
   startUnixNs: bigint;
+  /** The recording was made then: the service keeps that time, whatever it is. Default: a device with a clock sends now. */
+  stated?: boolean;
   /** Sends what the recording says happened as events with the code `annotation`. Default: not. */
   withEvents?: boolean;
 }>;
@@ -28,6 +30,7 @@ export function packetCount(recording: Recording, packetMs: number): number {
  *  @returns null when no channel has a sample in its time */
 export function packetAt(recording: Recording, seq: number, options: PacketizeOptions): Packet | null {
   const t0DeviceNs = BigInt(seq) * BigInt(Math.round(options.packetMs * 1e6));
+  const unixNs = options.startUnixNs + t0DeviceNs;
   const t1DeviceNs = t0DeviceNs + BigInt(Math.round(options.packetMs * 1e6));
   const blocks: Block[] = [];
   for (const channel of recording.channels) addBlocks(blocks, channel, t0DeviceNs, t1DeviceNs);
@@ -39,8 +42,9 @@ export function packetAt(recording: Recording, seq: number, options: PacketizeOp
     bootId: options.bootId,
     seq,
     t0DeviceNs,
-    t0UnixNs: options.startUnixNs + t0DeviceNs,
+    t0UnixNs: unixNs > 0n ? unixNs : 0n,
     sentUnixNs: 0n, // the recording's own time counts, not when it is replayed
+    ...(options.stated === true ? { recordedUnixNs: unixNs } : {}),
     subject: options.subject,
     firmware: 'biosignal-replay',
     blocks,

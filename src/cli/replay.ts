@@ -32,6 +32,7 @@ export type ReplayOptions = Readonly<{
   /** Of the line of progress. Default: the recording's name. */
   label?: string;
   /** See PacketizeOptions. */
+  stated?: boolean;
   withEvents?: boolean;
 }>;
 
@@ -77,6 +78,7 @@ export async function replayRecording(
     subject,
     packetMs,
     startUnixNs: BigInt(state.startUnixNs),
+    stated: options.stated === true,
     withEvents: options.withEvents === true,
   };
 
@@ -97,6 +99,7 @@ export async function replayRecording(
       state.nextSeq = oldest ?? Math.max(state.nextSeq, seq + 1);
       onState(state);
     },
+    onNotice: (notice) => console.err(notice),
     onWait: (reason, waitMs) => progress.update(state.nextSeq, `waiting ${Math.round(waitMs)} ms: ${reason}`),
   });
 

@@ -33,7 +33,8 @@ export class SocketSender {
       token: () => options.credential,
       transport: 'websocket',
       queueBytesMax: QUEUE_BYTES_MAX,
-      onReply: ({ accepted, duplicates }) => {
+      onReply: ({ accepted, duplicates, notices }) => {
+        for (const notice of notices) options.onNotice?.(notice);
         this.#movedMs = performance.now();
         this.#answered = true;
         this.totals.requests++;

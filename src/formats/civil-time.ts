@@ -14,14 +14,6 @@ export type CivilTime = Readonly<{
   second: string;
 }>;
 
-const UNIX_NS_MIN = BigInt(Date.UTC(YEAR_MIN, 0, 1)) * 1_000_000n;
-const UNIX_NS_MAX = BigInt(Date.UTC(YEAR_MAX + 1, 0, 1)) * 1_000_000n;
-
-/** Is it a start that a recording can have: 1900 to 2199? */
-export function isCivilTime(unixNs: bigint): boolean {
-  return unixNs >= UNIX_NS_MIN && unixNs < UNIX_NS_MAX;
-}
-
 /** @returns Unix ns, or null for a date that does not exist or lies outside of 1900 to 2199 */
 export function civilTimeNs({ year, month, day, hour, minute, second }: CivilTime): bigint | null {
   const [whole = '', fraction = ''] = second.split('.');

@@ -10,7 +10,7 @@
  *  Times: ISO 8601, d.m.Y, or numbers in the unit that the column names; where it names none, numbers from 1973 on are told apart by their
  *  size (seconds, ms, us, ns since 1970) and smaller ones are seconds. Times without an offset are UTC; none is rounded above 1 ns.
  *  Files are untrusted: sizes are bounded, bad fields are Rejected, and a refusal says what would be read. */
-import { rejected } from '../errors.ts';
+import { isRejected, rejected } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import { channelKinds } from '../signal.ts';
 import type { ChannelConfig, ChannelKind } from '../signal.ts';
@@ -46,6 +46,9 @@ export type CsvReadOptions = Readonly<{
 
 // ---- writing -------------------------------------------------------------------------------------------------------------------
 
+/** First line of an export: its time_ns is Unix time, of any year. */
+const MARK = '# biosignal-csv';
+
 export type CsvToWrite = Readonly<{
   startUnixNs: bigint;
   /** Of one rate and one length; sample i at startUnixNs + i / rate. */
@@ -58,7 +61,7 @@ export function* writeCsv(table: CsvToWrite): Generator<string> {
   const { channels, startUnixNs, missing } = table;
   const rate = channels[0]?.config.rateNanoHz ?? 1e9;
   if (channels.some(({ config }) => config.rateNanoHz !== rate)) throw new RangeError('channels of one CSV file have one rate');
-  let text = '# biosignal-csv 1\n';
+  let text = `${MARK} 1\n`;
   for (const { config } of channels) {
     const { kind, rateNanoHz, gain, baseline, unit, lead } = config;
     text += `# channel ${config.code} ${JSON.stringify({ kind, rate_nhz: rateNanoHz, gain, baseline, unit, lead })}\n`;
@@ -117,6 +120,7 @@ export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Reje
     return line.endsWith('\r') ? line.slice(0, -1) : line;
   };
   let line = nextLine();
+  const ofExport = line?.startsWith(MARK) === true;
   while (line !== null && (line.startsWith('#') || line.trim() === '')) {
     const fault = readDescription(line, described);
     if (fault !== null) return bad(`line ${lineNo}: ${fault}`);
@@ -153,7 +157,8 @@ export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Reje
       column.values.push(value);
     }
   }
-  return toTable(columns, times, timeUnit, described, options);
+  const table = toTable(columns, times, timeUnit, described, options);
+  return ofExport && timeUnit === 'ns' && times.length > 0 && !isRejected(table) ? { ...table, startUnixNs: times[0]! } : table;
 }
 
 function toTable(

@@ -6,7 +6,8 @@
  *  Written: EDF+C, and EDF+D where the samples have gaps. */
 import { rejected } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
-import { civilTimeNs, isCivilTime } from './civil-time.ts';
+import { isRecordable } from '../signal.ts';
+import { civilTimeNs } from './civil-time.ts';
 
 const SIGNAL_COUNT_MAX = 512;
 const RECORD_COUNT_MAX = 10_000_000;
@@ -204,7 +205,7 @@ function readAnnotations(bytes: Uint8Array, place: Place, starts: Float64Array |
 
 function withFraction(startNs: bigint | null, fraction: number): bigint | null {
   const exact = startNs === null ? null : startNs + BigInt(Math.round(fraction * 1e9));
-  return exact !== null && isCivilTime(exact) ? exact : null;
+  return exact !== null && isRecordable(exact) ? exact : null;
 }
 
 /** dd.mm.yy hh.mm.ss; EDF+ has the full year in "Startdate dd-MMM-yyyy", and the letters yy in the date after 2084. */

@@ -12,7 +12,8 @@ import { open, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { isRejected, PipelineError, rejected } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
-import { civilTimeNs, isCivilTime } from './civil-time.ts';
+import { isRecordable } from '../signal.ts';
+import { civilTimeNs } from './civil-time.ts';
 
 /** A sample that the recorder marked as missing (each format has its own smallest number for it). */
 export const MISSING_SAMPLE = -2_147_483_648;
@@ -206,7 +207,7 @@ export function parseHeader(text: string): WfdbHeader | Rejected {
 function startOf(baseTime: string, comments: readonly string[]): bigint | null {
   for (const comment of comments) {
     const exact = /^start_unix_ns (-?\d{1,19})$/.exec(comment)?.[1];
-    if (exact !== undefined && isCivilTime(BigInt(exact))) return BigInt(exact);
+    if (exact !== undefined && isRecordable(BigInt(exact))) return BigInt(exact);
   }
   const match = /^(\d{1,2}):(\d{1,2}):(\d{1,2}(?:\.\d{1,12})?) (\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(baseTime);
   if (match === null) return null;

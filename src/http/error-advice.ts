@@ -114,7 +114,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: '`detail` names the field, or its byte, with its value and the limit.',
   },
   packet_clock: {
-    when: 'The samples would lie before the year 2000 or more than 600 s in the future: a wall clock that was never set, or seconds where nanoseconds are meant.',
+    when: 'The samples would lie before the year 2000 or more than 600 s in the future: a wall clock that was never set, or seconds where nanoseconds are meant. A recording that states when it was made (`recorded_unix_ns`) may lie anywhere from 1900 to 2199.',
     act: 'Set the clock, or leave `t0_unix_ns` and `sent_unix_ns` at 0. For this boot the stream keeps the epoch that it has.',
   },
   packet_conflict: {

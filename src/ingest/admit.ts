@@ -3,7 +3,7 @@ import type { Rejected } from '../errors.ts';
 import { rejected } from '../errors.ts';
 import type { DecodedPacket, Packet } from '../proto/packet-codec.ts';
 import type { ChannelConfig, ChannelNo, SampleRun } from '../signal.ts';
-import { gridIndex } from '../signal.ts';
+import { gridIndex, isRecordable } from '../signal.ts';
 import { bigintOf, numberOf } from './bigints.ts';
 import type { Repeat, Session } from './session.ts';
 import { sameChannel } from './session.ts';
@@ -41,6 +41,7 @@ const RATE_MIN = 1_000_000; // 1 mHz
 const RATE_MAX = 1_000_000_000_000_000; // 1 MHz
 const DEVICE_NS_MAX = 1n << 62n; // 146 years: k stays below 2^53 at 1 MHz
 const TIME_MIN_NS = 946_684_800_000_000_000n; // 2000-01-01
+const OUTSIDE_CALENDAR = 'states a time outside of 1900 to 2199';
 const CODE = /^[a-z0-9][a-z0-9._-]{0,31}$/;
 const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/;
 
@@ -50,6 +51,7 @@ const noChannels: readonly ChannelConfig[] = [];
 export function checkIdentity(packet: Packet): Rejected | null {
   if (!PRINTABLE.test(packet.deviceId)) return rejected('packet_invalid', 'device_id must be 1 to 64 characters of printable ASCII');
   if (packet.t0DeviceNs >= DEVICE_NS_MAX) return rejected('packet_invalid', `t0_device_ns ${packet.t0DeviceNs} is 2^62 or more`);
+  if (packet.recordedUnixNs !== undefined && !isRecordable(packet.recordedUnixNs)) return rejected('packet_clock', OUTSIDE_CALENDAR);
   return null;
 }
 
@@ -139,12 +141,17 @@ export function admitPacket(
   }
 
   const endDeviceNs = t0DeviceNs + bigintOf(Math.round(endOffsetNs));
+  const startNs = session.epochNs + t0DeviceNs;
   const endNs = session.epochNs + endDeviceNs;
-  // In the past, the usual case, is one comparison.
-  if (endNs > nowNs && Number(endNs - nowNs) > limits.futureSecMax * 1e9) {
-    return rejected('packet_clock', `ends ${Number(endNs - nowNs) / 1e9} s in the future, limit ${limits.futureSecMax}`);
+  if (session.isStated) {
+    if (!isRecordable(startNs) || !isRecordable(endNs)) return rejected('packet_clock', OUTSIDE_CALENDAR);
+  } else {
+    // In the past, the usual case, is one comparison.
+    if (endNs > nowNs && Number(endNs - nowNs) > limits.futureSecMax * 1e9) {
+      return rejected('packet_clock', `ends ${Number(endNs - nowNs) / 1e9} s in the future, limit ${limits.futureSecMax}`);
+    }
+    if (startNs < TIME_MIN_NS) return rejected('packet_clock', 'starts before the year 2000');
   }
-  if (session.epochNs + t0DeviceNs < TIME_MIN_NS) return rejected('packet_clock', 'starts before the year 2000');
   // In order, the usual case, is one comparison.
   const backfill = endDeviceNs < session.headDeviceNs && Number(session.headDeviceNs - endDeviceNs) > limits.reorderWindowMs * 1e6;
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../bench/lib/packets.ts';
-import { chooseEpochNs, ClockFitter } from './clock-fit.ts';
+import { ClockFitter, placeInTime } from './clock-fit.ts';
 
 const SEC = 1_000_000_000n;
 const NOW = 1_790_000_000n * SEC;
@@ -26,23 +26,41 @@ describe('ClockFitter', () => {
 
   it('says nothing before it has seen enough', () => {
     const fitter = new ClockFitter();
-    for (let i = 0; i < 50; i++) fitter.add(BigInt(i) * 20_000_000n, NOW + BigInt(i) * 20_000_000n);
+    for (let i = 0; i < 280; i++) fitter.add(BigInt(i) * SEC, NOW + BigInt(i) * SEC);
+    expect(fitter.fit()).toBeNull();
+    for (let i = 280; i < 310; i++) fitter.add(BigInt(i) * SEC, NOW + BigInt(i) * SEC);
+    expect(fitter.fit()).toMatchObject({ offsetNs: NOW, skewPpm: 0 });
+  });
+
+  it('says nothing of stored data that are sent faster than they were recorded', () => {
+    const fitter = new ClockFitter();
+    for (let i = 0; i < 1000; i++) fitter.add(BigInt(i) * SEC, NOW + (BigInt(i) * SEC) / 50n);
     expect(fitter.fit()).toBeNull();
   });
 });
 
-describe('chooseEpochNs', () => {
+describe('placeInTime', () => {
   const device = 100n * SEC;
   it('takes a synchronised wall clock as it is', () => {
     const packet = { t0DeviceNs: device, t0UnixNs: NOW - 5n * SEC, sentUnixNs: NOW - SEC };
-    expect(chooseEpochNs(packet, device + SEC, NOW)).toBe(NOW - 5n * SEC - device);
+    expect(placeInTime(packet, device + SEC, NOW)).toEqual({ epochNs: NOW - 5n * SEC - device, timeSource: 'device' });
   });
   it('takes the age from a wall clock that is wrong', () => {
     const packet = { t0DeviceNs: device, t0UnixNs: 1000n * SEC, sentUnixNs: 1030n * SEC };
-    expect(chooseEpochNs(packet, device + SEC, NOW)).toBe(NOW - 30n * SEC - device);
+    expect(placeInTime(packet, device + SEC, NOW)).toEqual({ epochNs: NOW - 30n * SEC - device, timeSource: 'age' });
   });
   it('lets a packet without a wall clock end now', () => {
-    expect(chooseEpochNs({ t0DeviceNs: device, t0UnixNs: 0n, sentUnixNs: 0n }, device + SEC, NOW)).toBe(NOW - device - SEC);
-    expect(chooseEpochNs({ t0DeviceNs: device, t0UnixNs: 5n, sentUnixNs: 0n }, device + SEC, NOW)).toBe(NOW - device - SEC);
+    for (const t0UnixNs of [0n, 5n])
+      expect(placeInTime({ t0DeviceNs: device, t0UnixNs, sentUnixNs: 0n }, device + SEC, NOW)).toEqual({
+        epochNs: NOW - device - SEC,
+        timeSource: 'arrival',
+      });
+  });
+  it('takes what a recording states of itself as it is, before 1970 and in the future too', () => {
+    for (const recordedUnixNs of [-2_208_988_800n * SEC, 0n, 7_258_118_399n * SEC])
+      expect(placeInTime({ t0DeviceNs: device, t0UnixNs: NOW, sentUnixNs: NOW, recordedUnixNs }, device + SEC, NOW)).toEqual({
+        epochNs: recordedUnixNs - device,
+        timeSource: 'stated',
+      });
   });
 });

@@ -1,23 +1,17 @@
 /** How a device's clock runs against ours: offset, skew and scatter, from the times that its packets carry and the times they arrived.
  *  Kept beside the data as information; sample times themselves are epochNs + device time and do not depend on it. */
-
-export type ClockFit = Readonly<{
-  /** Unix ns minus device ns at device time `atDeviceNs`, of the fastest path seen: a sample's true time is at most this late. */
-  offsetNs: bigint;
-  atDeviceNs: bigint;
-  /** Device clock against ours, parts per million; positive: the device is slow. */
-  skewPpm: number;
-  /** Scatter of the window minima about the line, ms (1.4826 * median absolute deviation). */
-  rmsMs: number;
-  /** Window minima that the line was fitted to. */
-  pairCount: number;
-}>;
+import type { ClockFit, TimeSource } from '../signal.ts';
 
 /** Window minima kept: 64 windows of 1 s at first, of 2 s once they are full, and so on. */
 const WINDOWS_MAX = 64;
 const FIRST_WINDOW_NS = 1_000_000_000;
-/** Fewer windows give no line. */
+/** Fewer windows give no line, and a shorter time none that says more than the network: 10 ms of jitter in 5 minutes are 33 ppm. */
 const WINDOWS_MIN = 8;
+const SPAN_NS_MIN = 300_000_000_000;
+/** What runs this far off is no clock: stored data, sent faster than they were recorded. */
+const SKEW_PPM_MAX = 10_000;
+
+const slopes = new Float64Array((WINDOWS_MAX * (WINDOWS_MAX - 1)) / 2);
 
 /** Collects (device time, receive time) pairs of one boot in constant memory.
  *  Delays on the way only ever add, so of each window the pair with the least delay is kept, and the line is the median of slopes
@@ -59,20 +53,20 @@ export class ClockFitter {
     this.#count++;
   }
 
-  /** @returns null before enough windows were seen */
+  /** Costs a tenth of a millisecond. @returns null before enough was seen, or when it is no clock that was seen */
   fit(): ClockFit | null {
     const n = this.#count;
-    if (n < WINDOWS_MIN) return null;
-    const slopes: number[] = [];
+    if (n < WINDOWS_MIN || this.#x[n - 1]! - this.#x[0]! < SPAN_NS_MIN) return null;
+    let slopeCount = 0;
     for (let i = 0; i < n; i++) {
       for (let j = i + 1; j < n; j++) {
         const dx = this.#x[j]! - this.#x[i]!;
-        if (dx > 0) slopes.push((this.#y[j]! - this.#y[i]!) / dx);
+        if (dx > 0) slopes[slopeCount++] = (this.#y[j]! - this.#y[i]!) / dx;
       }
     }
-    if (slopes.length === 0) return null;
-    const slope = median(slopes);
-    const residuals = Array.from({ length: n }, (_, i) => this.#y[i]! - slope * this.#x[i]!);
+    const slope = median(slopes.subarray(0, slopeCount));
+    if (Math.abs(slope * 1e6) > SKEW_PPM_MAX) return null;
+    const residuals = Float64Array.from({ length: n }, (_, i) => this.#y[i]! - slope * this.#x[i]!);
     const intercept = median(residuals);
     const scatter = 1.4826 * median(residuals.map((r) => Math.abs(r - intercept)));
     const atX = this.#x[n - 1]!;
@@ -80,7 +74,7 @@ export class ClockFitter {
       offsetNs: this.#firstOffsetNs + BigInt(Math.round(intercept + slope * atX)),
       atDeviceNs: this.#firstDeviceNs + BigInt(Math.round(atX)),
       skewPpm: slope * 1e6,
-      rmsMs: scatter / 1e6,
+      rmsNs: scatter,
       pairCount: n,
     };
   }
@@ -106,32 +100,36 @@ export class ClockFitter {
   }
 }
 
-function median(values: number[]): number {
-  values.sort((a, b) => a - b);
+/** Sorts them. */
+function median(values: Float64Array): number {
+  values.sort();
   const middle = values.length >> 1;
   return values.length % 2 === 1 ? values[middle]! : (values[middle - 1]! + values[middle]!) / 2;
 }
+
+/** Where device time 0 lies, Unix ns, and how that is known. */
+export type Placement = Readonly<{ epochNs: bigint; timeSource: TimeSource }>;
 
 const WALL_CLOCK_MIN_NS = 1_420_070_400_000_000_000n; // 2015-01-01: earlier is a clock that was never set
 const SYNCED_NS = 2_000_000_000n; // a device this close to us has a synchronised clock
 const AGE_MAX_NS = 10n * 365n * 86_400_000_000_000n;
 
 /** Decides the Unix time of device time 0 when a stream is opened. Once stored it never changes.
- *  A synchronised wall clock is taken as it is; a wrong one still tells how old the packet is; without one the packet has just ended.
+ *  What a recording states of itself is taken as it is, and so is a synchronised wall clock; a wrong one still tells how old the packet is;
+ *  without one the packet has just ended.
  *  @param endDeviceNs device time of the end of the packet's newest sample */
-export function chooseEpochNs(
-  packet: Readonly<{ t0DeviceNs: bigint; t0UnixNs: bigint; sentUnixNs: bigint }>,
-  endDeviceNs: bigint,
-  receivedNs: bigint,
-): bigint {
-  const { t0DeviceNs, t0UnixNs, sentUnixNs } = packet;
+export function placeInTime(packet: Clocks, endDeviceNs: bigint, receivedNs: bigint): Placement {
+  const { t0DeviceNs, t0UnixNs, sentUnixNs, recordedUnixNs } = packet;
+  if (recordedUnixNs !== undefined) return { epochNs: recordedUnixNs - t0DeviceNs, timeSource: 'stated' };
   if (t0UnixNs > 0n && sentUnixNs >= t0UnixNs) {
     const off = receivedNs - sentUnixNs;
-    if (off > -SYNCED_NS && off < SYNCED_NS) return t0UnixNs - t0DeviceNs;
+    if (off > -SYNCED_NS && off < SYNCED_NS) return { epochNs: t0UnixNs - t0DeviceNs, timeSource: 'device' };
     const age = sentUnixNs - t0UnixNs;
-    if (age <= AGE_MAX_NS) return receivedNs - age - t0DeviceNs;
+    if (age <= AGE_MAX_NS) return { epochNs: receivedNs - age - t0DeviceNs, timeSource: 'age' };
   } else if (t0UnixNs >= WALL_CLOCK_MIN_NS && t0UnixNs <= receivedNs + SYNCED_NS) {
-    return t0UnixNs - t0DeviceNs;
+    return { epochNs: t0UnixNs - t0DeviceNs, timeSource: 'device' };
   }
-  return receivedNs - endDeviceNs;
+  return { epochNs: receivedNs - endDeviceNs, timeSource: 'arrival' };
 }
+
+type Clocks = Readonly<{ t0DeviceNs: bigint; t0UnixNs: bigint; sentUnixNs: bigint; recordedUnixNs?: bigint | undefined }>;

@@ -183,6 +183,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   #duplicates = 0;
   #unverified = 0;
   #rejections: Rejection[] = [];
+  #notices: string[] = [];
   #highSeq = 0;
   #ackPlanned = false;
   #ackedMs = -Infinity;
@@ -382,6 +383,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
       this.#unverified += group.unverified;
       this.#settled += group.accepted + group.duplicates + (group.rejections?.length ?? 0);
       if (group.rejections !== null) for (const item of group.rejections) this.#rejections.push(item);
+      if (group.session !== null && group.session.notices.length > 0) this.#notices.push(...group.session.takeNotices());
       if (group.session !== null) this.#highSeq = Math.max(group.session.durableHigh, group.highSeq);
       if (group.accepted > 0) this.#ingest.observeAck((performance.now() - group.receivedMs) / 1000);
     }
@@ -424,6 +426,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
           serverTimeNs: unixNowNs(),
           settled: this.#settled,
           window: WINDOW,
+          notices: this.#notices,
         }),
       );
       if (sent === 'dropped') {
@@ -437,6 +440,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
       this.#duplicates = 0;
       this.#unverified = 0;
       if (this.#rejections.length > 0) this.#rejections = [];
+      if (this.#notices.length > 0) this.#notices = [];
     }
     if (this.#draining && this.#groups.length === 0 && this.#queue === null) this.end();
   }

@@ -12,7 +12,7 @@ import type { AdmissionLimits } from './admit.ts';
 import { admitPacket, defaultAdmissionLimits } from './admit.ts';
 import { SessionTable } from './session-table.ts';
 import type { Session } from './session.ts';
-import type { PacketSink } from './sink.ts';
+import type { Admitted, PacketSink } from './sink.ts';
 
 /** A session without packets for this long is dropped from memory. */
 const SESSION_IDLE_MS = 10 * 60_000;
@@ -20,8 +20,11 @@ const SESSION_IDLE_MS = 10 * 60_000;
 const SESSIONS_MAX = 200_000;
 /** Every nth acknowledgement is timed. */
 const TIMED_EVERY = 16;
-/** The clock fit takes a pair this often. */
-const CLOCK_PAIR_MS = 200;
+/** The clock fit takes a pair this often, and is noted this often. */
+const CLOCK_PAIR_NS = 200_000_000n;
+const CLOCK_NOTE_NS = 60_000_000_000n;
+/** What was recorded longer ago is stored data, and says nothing of the clock. */
+const CLOCK_LAG_NS_MAX = 900_000_000_000n;
 /** Numbers that are recalled at once, and sessions that hold such a stretch: 1 MB. */
 const RECALL_COUNT = 256;
 const RECALLED_MAX = 512;
@@ -139,10 +142,7 @@ export class Ingest {
       return 'busy';
     }
     this.#acceptedCount.inc();
-    if (nowMs - session.lastClockMs >= CLOCK_PAIR_MS) {
-      session.lastClockMs = nowMs;
-      session.clock.add(admitted.endDeviceNs, receivedNs);
-    }
+    if (receivedNs - session.lastPairNs >= CLOCK_PAIR_NS && !admitted.backfill && !session.isStated) this.#takeClock(session, admitted);
     // The sink answers the same promise for every packet of one group commit.
     let commit = this.#commit;
     if (commit === null || commit.durable !== durable) {
@@ -152,6 +152,16 @@ export class Ingest {
     }
     commit.add(session, admitted.seq);
     return commit;
+  }
+
+  #takeClock(session: Session, { endDeviceNs, receivedNs }: Admitted): void {
+    session.lastPairNs = receivedNs;
+    if (receivedNs - (session.epochNs + endDeviceNs) > CLOCK_LAG_NS_MAX) return;
+    session.clock.add(endDeviceNs, receivedNs);
+    if (receivedNs - session.lastFitNs < CLOCK_NOTE_NS) return;
+    session.lastFitNs = receivedNs;
+    const fit = session.clock.fit();
+    if (fit !== null) this.#sink.noteClock(session.streamId, fit);
   }
 
   /** Somebody waits for what was offered. */

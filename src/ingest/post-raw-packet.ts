@@ -36,6 +36,12 @@ const replySchema = Type.Object({
   ),
   high_seq: Type.Integer({ description: 'Highest durable sequence number in the stream of the last packet.' }),
   server_time_ns: Type.Integer({ description: 'Unix ns.' }),
+  notices: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Sentences for a person, with the first packet of a boot: the clock of the device was not believed, or retention will delete what it sends.',
+    }),
+  ),
 });
 
 export function postRawPacket(ingest: Ingest): Route {
@@ -81,10 +87,11 @@ async function handle(ingest: Ingest, request: RequestContext): Promise<Reply> {
 
 /** The answer to every packet, so written by hand: JSON.stringify calls back for its bigint. */
 function writeIngestReply(reply: IngestReply): string {
-  const { accepted, duplicates, unverified, rejected: rejections, highSeq, serverTimeNs } = reply;
+  const { accepted, duplicates, unverified, rejected: rejections, highSeq, serverTimeNs, notices } = reply;
   const listed = rejections.length === 0 ? '[]' : JSON.stringify(rejections);
   const counts = `"accepted":${accepted},"duplicates":${duplicates},"unverified":${unverified}`;
-  return `{${counts},"rejected":${listed},"high_seq":${highSeq},"server_time_ns":${serverTimeNs}}`;
+  const told = notices.length === 0 ? '' : `,"notices":${JSON.stringify(notices)}`;
+  return `{${counts},"rejected":${listed},"high_seq":${highSeq},"server_time_ns":${serverTimeNs}${told}}`;
 }
 
 function isDelimited(contentType: string): boolean {
@@ -128,8 +135,9 @@ async function takeOne(ingest: Ingest, sender: Sender, body: Uint8Array): Promis
   const accepted = offered instanceof Commit;
   const commit = accepted ? offered : offered.commit;
   if (commit !== null) await settle(ingest, commit);
-  if (accepted) return replyOf({ accepted: 1, duplicates: 0, unverified: 0 }, [], session.durableHigh);
-  return replyOf({ accepted: 0, duplicates: 1, unverified: offered.unverified ? 1 : 0 }, [], session.durableHigh);
+  const notices = session.takeNotices();
+  if (accepted) return replyOf({ accepted: 1, duplicates: 0, unverified: 0 }, [], session.durableHigh, notices);
+  return replyOf({ accepted: 0, duplicates: 1, unverified: offered.unverified ? 1 : 0 }, [], session.durableHigh, notices);
 }
 
 /** A batch: its framing is all or nothing, its packets stand each for themselves. */
@@ -143,6 +151,7 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
   let duplicates = 0;
   let unverified = 0;
   let last: Session | null = null;
+  const notices: string[] = [];
   let turnStartMs = performance.now();
   for (let index = 0; index < parts.length; index++) {
     const bytes = parts[index]!;
@@ -157,6 +166,7 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
       continue;
     }
     last = offered.session;
+    if (last.notices.length > 0) notices.push(...last.takeNotices());
     if (offered.accepted) accepted++;
     else duplicates++;
     if (offered.unverified) unverified++;
@@ -190,7 +200,7 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
       throw failure(rejected(first.code as ErrorCode, first.detail));
   }
   rejections.sort((a, b) => a.index - b.index);
-  return replyOf({ accepted, duplicates, unverified }, rejections, last?.durableHigh ?? 0);
+  return replyOf({ accepted, duplicates, unverified }, rejections, last?.durableHigh ?? 0, notices);
 }
 
 type Taken = Readonly<{ session: Session; accepted: boolean; unverified: boolean; commit: Commit | null }>;
@@ -233,9 +243,9 @@ async function settle(ingest: Ingest, commit: Commit): Promise<void> {
 
 type Counts = Pick<IngestReply, 'accepted' | 'duplicates' | 'unverified'>;
 
-function replyOf(counts: Counts, rejections: readonly Rejection[], highSeq: number): IngestReply {
+function replyOf(counts: Counts, rejections: readonly Rejection[], highSeq: number, notices: readonly string[]): IngestReply {
   const { accepted, duplicates, unverified } = counts;
-  return { accepted, duplicates, unverified, rejected: rejections, highSeq, serverTimeNs: unixNowNs(), settled: 0, window: 0 };
+  return { accepted, duplicates, unverified, rejected: rejections, highSeq, serverTimeNs: unixNowNs(), settled: 0, window: 0, notices };
 }
 
 function failure(why: Rejected): PipelineError {

@@ -27,10 +27,14 @@ class Sink implements PacketSink {
       projectId: 'p' as ProjectId,
       subjectId: `s-${request.deviceId}` as SubjectId,
       epochNs: request.epochNs,
+      timeSource: request.timeSource,
+      expiring: [],
       channels: [],
       seqRanges: [],
     };
   }
+
+  noteClock(): void {}
 
   accept(): 'busy' {
     return 'busy';

@@ -6,7 +6,8 @@ import { callerKey } from '../http/request.ts';
 import type { Caller } from '../http/route.ts';
 import type { Packet } from '../proto/packet-codec.ts';
 import { checkIdentity, packetEndNs } from './admit.ts';
-import { chooseEpochNs } from './clock-fit.ts';
+import { placeInTime } from './clock-fit.ts';
+import { noticesOf } from './notices.ts';
 import { Session } from './session.ts';
 import type { PacketSink } from './sink.ts';
 
@@ -82,20 +83,25 @@ export class SessionTable {
       // this one is among those being opened
       return rejected('busy', `${this.#sessions.size} streams are open, limit ${this.#sessionsMax}`);
     }
-    const endNs = packetEndNs(packet);
+    if (packet.recordedUnixNs !== undefined && caller.kind !== 'key')
+      return rejected('credential_kind', 'only an organization key may state when a recording was made');
+    const endDeviceNs = packetEndNs(packet);
+    const placement = placeInTime(packet, endDeviceNs, receivedNs);
     const request = {
       caller,
       deviceId: packet.deviceId,
       bootId: packet.bootId,
       subject: packet.subject,
       firmware: packet.firmware,
-      epochNs: chooseEpochNs(packet, endNs, receivedNs),
+      ...placement,
+      endDeviceNs,
       receivedNs,
     };
     const record = await this.#inTurn(() => this.#sink.openStream(request));
     if (isRejected(record)) return record;
     const session = new Session(key, packet.deviceId, packet.bootId, packet.subject, record);
     session.lastUsedMs = performance.now();
+    session.notices = noticesOf(packet, placement, record, receivedNs);
     this.#sessions.set(key, session);
     return session;
   }

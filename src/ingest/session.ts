@@ -13,6 +13,8 @@ export type Repeat = 'same' | 'other' | 'unknown' | 'unverified';
 /** Hashes of older packets, asked of the sink; NaN where the sink knows none. */
 export type Recalled = Readonly<{ firstSeq: number; hashes: Float64Array }>;
 
+const none: readonly string[] = [];
+
 export class Session {
   readonly key: string;
   readonly streamId: StreamId;
@@ -25,6 +27,8 @@ export class Session {
   readonly subjectText: string;
   /** Unix ns of device time 0. */
   readonly epochNs: bigint;
+  /** The recording states when it was made: any time of the calendar is right. */
+  readonly isStated: boolean;
   /** By ChannelNo; append-only. */
   readonly channels: ChannelConfig[];
   /** Numbers that are durable or on their way there. */
@@ -34,10 +38,13 @@ export class Session {
   headDeviceNs = -1n;
   /** When a packet last came, ms of a monotonic clock. */
   lastUsedMs = 0;
+  /** Sentences for whoever sends, which the next reply takes. */
+  notices: readonly string[] = none;
   /** Dropped from memory: whoever still holds it must open the stream again. */
   closed = false;
-  /** When the clock fit last took a pair, ms of a monotonic clock. */
-  lastClockMs = -Infinity;
+  /** When the clock fit last took a pair, and was last noted, Unix ns. */
+  lastPairNs = 0n;
+  lastFitNs = 0n;
   /** Accepted packets on their way to durability; their commits know which. */
   unsettledCount = 0;
   /** Highest number that is durable; 0 when none is. */
@@ -58,6 +65,7 @@ export class Session {
     this.projectId = record.projectId;
     this.subjectId = record.subjectId;
     this.epochNs = record.epochNs;
+    this.isStated = record.timeSource === 'stated';
     this.channels = [...record.channels];
     this.seqs = SeqSet.from(record.seqRanges);
     this.durableHigh = Math.max(0, this.seqs.high);
@@ -75,6 +83,13 @@ export class Session {
       }
     }
     return -1;
+  }
+
+  /** Each notice is told once. */
+  takeNotices(): readonly string[] {
+    const { notices } = this;
+    this.notices = none;
+    return notices;
   }
 
   /** Enters an admitted packet. Call revert() when the sink does not take it. */

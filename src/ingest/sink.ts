@@ -2,7 +2,7 @@
 import type { Rejected } from '../errors.ts';
 import type { Caller } from '../http/route.ts';
 import type { Event, Measurement } from '../proto/packet-codec.ts';
-import type { ChannelConfig, OrgId, ProjectId, SampleRun, StreamId, SubjectId } from '../signal.ts';
+import type { ChannelConfig, ClockFit, OrgId, ProjectId, SampleRun, StreamId, SubjectId, TimeSource } from '../signal.ts';
 import type { SeqRange } from './seq-set.ts';
 import type { Session } from './session.ts';
 
@@ -17,6 +17,10 @@ export type StreamRequest = Readonly<{
   firmware: string;
   /** What `epochNs` shall be if the stream does not exist yet: Unix ns of device time 0. */
   epochNs: bigint;
+  /** How epochNs is known. */
+  timeSource: TimeSource;
+  /** Device time of the end of the first packet. */
+  endDeviceNs: bigint;
   /** Unix ns. */
   receivedNs: bigint;
 }>;
@@ -29,6 +33,10 @@ export type StreamRecord = Readonly<{
   subjectId: SubjectId;
   /** Fixed when the stream was created. time = epochNs + device time. */
   epochNs: bigint;
+  /** How it was known then; null: of an earlier release. */
+  timeSource: TimeSource | null;
+  /** What retention will delete of a recording that begins like this one; empty: nothing soon. */
+  expiring: readonly Readonly<{ what: string; days: number }>[];
   /** By ChannelNo. */
   channels: readonly ChannelConfig[];
   /** Sequence numbers that are durable. */
@@ -72,6 +80,9 @@ export interface PacketSink {
   /** Hashes of the durable packets firstSeq .. firstSeq + count - 1 of a stream; NaN where none is known: no such packet, or longer ago than they
    *  are kept. Rejects with PipelineError unavailable when the database is away. */
   packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array>;
+
+  /** How the clock of a stream runs, about once a minute. */
+  noteClock(streamId: StreamId, fit: ClockFit): void;
 
   /** A request waits until what was taken is durable: the group commit need not wait for more company. */
   hurry(): void;

@@ -25,7 +25,7 @@ const GONE_MS = 2000;
 const LEAP_MS = 2000;
 const LEAP_PACKETS = 3;
 /** A stream whose clock is further from ours is not live: it is being imported, or its clock is wrong. */
-const OFF_MS_MAX = 15 * 60_000;
+export const OFF_MS_MAX = 15 * 60_000;
 /** Older by our clock: history, unless the distance has been steady (within STEADY_MS) for STEADY_FOR_MS. */
 const FRESH_MS = 60_000;
 const STEADY_MS = 5000;

@@ -132,6 +132,7 @@ describe('reply codec', () => {
       serverTimeNs: 1_790_000_000_123_456_789n,
       settled: 12,
       window: 256,
+      notices: ['its clock is slow', 'and not kept'],
     };
     const bytes = encodeReply(reply);
     expect(decodeReply(bytes)).toEqual(reply);
@@ -139,6 +140,7 @@ describe('reply codec', () => {
     expect(reference.accepted).toBe(3);
     expect(reference.highSeq.toString()).toBe(String(2 ** 40));
     expect(reference.rejected[0]?.code).toBe('packet_clock');
+    expect(reference.notices).toEqual(reply.notices);
     expect(() => decodeReply(bytes.subarray(0, 7))).toThrow(WireFault);
   });
 });

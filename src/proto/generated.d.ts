@@ -62,6 +62,9 @@ export namespace biosignal {
             /** Packet events. */
             events: biosignal.v1.Event.$Properties[];
 
+            /** Packet recordedUnixNs. */
+            recordedUnixNs?: (Long|null);
+
             /**
              * Encodes the specified Packet message. Does not implicitly {@link biosignal.v1.Packet.verify|verify} messages.
              * @param message Packet message or plain object to encode
@@ -145,6 +148,9 @@ export namespace biosignal {
 
                 /** Packet events */
                 events?: (biosignal.v1.Event.$Properties[]|null);
+
+                /** Packet recordedUnixNs */
+                recordedUnixNs?: (Long|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -753,6 +759,9 @@ export namespace biosignal {
             /** IngestReply unverified. */
             unverified: number;
 
+            /** IngestReply notices. */
+            notices: string[];
+
             /**
              * Encodes the specified IngestReply message. Does not implicitly {@link biosignal.v1.IngestReply.verify|verify} messages.
              * @param message IngestReply message or plain object to encode
@@ -824,6 +833,9 @@ export namespace biosignal {
 
                 /** IngestReply unverified */
                 unverified?: (number|null);
+
+                /** IngestReply notices */
+                notices?: (string[]|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -66,6 +66,7 @@ const packet: fc.Arbitrary<Packet> = fc.record({
     { maxLength: 3 },
   ),
   events: fc.array(fc.record({ code: text(32).filter((s) => s !== ''), tOffsetNs: offset, text: text(256) }), { maxLength: 3 }),
+  recordedUnixNs: fc.option(fc.bigInt({ min: -(1n << 63n), max: (1n << 63n) - 1n }), { nil: undefined }),
 });
 
 const long = (value: { toString(): string }): bigint => BigInt(value.toString());
@@ -80,6 +81,7 @@ function fromReference(p: biosignal.v1.Packet): Packet {
     t0DeviceNs: long(p.t0DeviceNs),
     t0UnixNs: long(p.t0UnixNs),
     sentUnixNs: long(p.sentUnixNs),
+    recordedUnixNs: p.recordedUnixNs === null || p.recordedUnixNs === undefined ? undefined : long(p.recordedUnixNs),
     subject: p.subject,
     firmware: p.firmware,
     blocks: p.blocks.map((b) => {
@@ -246,6 +248,7 @@ describe('packet codec', () => {
       { sentUnixNs: 0n },
       { sentUnixNs: 7n, t0UnixNs: 0n },
       { firmware: '' },
+      { recordedUnixNs: -1n },
       { t0UnixNs: 9n, firmware: 'longer than before' },
     ]) {
       expect(hashOf({ ...usual, ...same })).toBe(hash);

@@ -31,6 +31,8 @@ export type Packet = Readonly<{
   blocks: readonly Block[];
   measurements: readonly Measurement[];
   events: readonly Event[];
+  /** True time at t0DeviceNs, Unix ns, of a recording that states when it was made; undefined: the wall clocks say it, or nobody. */
+  recordedUnixNs?: bigint | undefined;
 }>;
 
 /** A packet as it came. */
@@ -142,6 +144,7 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
   const blocks: Block[] = [];
   let measurements = noMeasurements as Measurement[];
   let events = noEvents as Event[];
+  let recordedUnixNs: bigint | undefined;
   let samplesLeft = limits.samplesMax;
   let seen = 0;
   let contentFrom = -1; // begin of consecutive blocks, measurements and events
@@ -157,7 +160,7 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
       hashBytes(contentFrom, at);
       contentFrom = -1;
     }
-    if (field < 10) {
+    if (field < 10 || field === 13) {
       if ((seen & (1 << field)) !== 0) fault(at, `field ${field} given twice`);
       seen |= 1 << field;
     }
@@ -207,8 +210,11 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
         if (events === noEvents) events = [];
         events.push(readEvent(readEnd(end)));
         break;
+      case 0x69:
+        recordedUnixNs = BigInt.asIntN(64, readFixed64(end));
+        break;
       default:
-        skip(tag, end, at, 12);
+        skip(tag, end, at, 13);
     }
   }
   if (contentFrom >= 0) hashBytes(contentFrom, end);
@@ -230,6 +236,7 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
     blocks,
     measurements,
     events,
+    recordedUnixNs,
     contentHash: endHash(),
   };
 }
@@ -788,6 +795,7 @@ export function encodePacket(packet: Packet, encoding: SampleEncoding = 'deltas'
     if (item.text !== '') w.text(0x1a, item.text);
     w.close(at);
   }
+  if (packet.recordedUnixNs !== undefined) w.fixed64(0x69, BigInt.asUintN(64, packet.recordedUnixNs));
   return w.take();
 }
 

@@ -24,6 +24,8 @@ export type IngestReply = Readonly<{
   settled: number;
   /** Sockets only: unsettled messages that the service takes. */
   window: number;
+  /** Sentences for a person: where a stream that was opened lies in time, when that is not where its packets say. */
+  notices: readonly string[];
 }>;
 
 const writer = new WireWriter(4096);
@@ -45,6 +47,7 @@ export function encodeReply(reply: IngestReply): Uint8Array<ArrayBuffer> {
   if (reply.settled !== 0) w.uint(0x30, reply.settled);
   if (reply.window !== 0) w.uint(0x38, reply.window);
   if (reply.unverified !== 0) w.uint(0x40, reply.unverified);
+  for (const notice of reply.notices) w.text(0x4a, notice);
   return w.take();
 }
 
@@ -59,6 +62,7 @@ export function decodeReply(bytes: Uint8Array): IngestReply {
   let serverTimeNs = 0n;
   let settled = 0;
   let window = 0;
+  const notices: string[] = [];
   for (let tag = r.tag(); tag !== 0; tag = r.tag()) {
     switch (tag) {
       case 0x08:
@@ -85,11 +89,14 @@ export function decodeReply(bytes: Uint8Array): IngestReply {
       case 0x40:
         unverified = r.uint();
         break;
+      case 0x4a:
+        notices.push(r.text());
+        break;
       default:
         r.skip(tag);
     }
   }
-  return { accepted, duplicates, unverified, rejected: rejectedItems, highSeq, serverTimeNs, settled, window };
+  return { accepted, duplicates, unverified, rejected: rejectedItems, highSeq, serverTimeNs, settled, window, notices };
 }
 
 function readRejection(r: WireReader): Rejection {

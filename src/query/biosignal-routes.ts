@@ -199,7 +199,7 @@ export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
              b.feature, b.channel_kind,
              b.code is not null and exists (
                select from measurement m
-               where m.time > now() - make_interval(secs => $2::integer) and m.biosignal_id = b.id and m.project_id = $1
+               where m.time > now() - make_interval(secs => $2::integer) and m.time < now() + interval '1 hour' and m.biosignal_id = b.id and m.project_id = $1
                  and m.stream_id = any($3::integer[])
              ) as reported
            from biosignal b left join project_biosignal pb on pb.biosignal_id = b.id and pb.project_id = $1

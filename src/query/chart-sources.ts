@@ -22,7 +22,7 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
          select array_agg(id) as ids, array_agg(greatest(0, extract(epoch from
            least(coalesce(ended_at, last_sample_at, 'infinity'), $4::timestamptz) - greatest(to_timestamp(epoch_ns / 1e9::float8), $3::timestamptz)))::float8) as seconds
          from stream where organization_id = $1 and xuser_id = $2
-         and started_at < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day')
+         and coalesce(recorded_from, '-infinity') < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day')
        select own.ids, own.seconds, (
          select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code) order by (substring(m.code from '_v(\\d+)$'))::int desc, m.id desc)
          from method m

@@ -152,7 +152,7 @@ async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal 
       subjectId,
     ]);
     for (const stream of streams.rows) {
-      let fromNs: bigint | null = 0n;
+      let fromNs: bigint | null = -FOREVER_NS;
       while (fromNs !== null) {
         const page = await readSamples(client, { streamId: stream.id, channels: null, fromNs, toNs: FOREVER_NS, rowsMax: SAMPLE_ROWS });
         for (const { code, rateNanoHz, t0Ns, gain, baseline, unit, lead, samples, qmask } of page.segments) {

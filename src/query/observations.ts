@@ -206,7 +206,7 @@ function* windows(filter: ObservationFilter, source: Source): Generator<[from: s
 
 type Source = Readonly<{
   streams: readonly Readonly<{ id: number; uuid: string; device: string }>[];
-  /** When the first stream began and the last one ended, ms, to a day. */
+  /** When the first of what they recorded was taken, and the last, ms, to a day. */
   oldestMs: number;
   newestMs: number;
   methodId: number;
@@ -227,11 +227,11 @@ async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Pro
     prepared(
       `with own as (
          select array_agg(s.id) as ids, array_agg(s.uuid) as uuids, array_agg(d.external_id) as devices,
-           date_part('epoch', min(s.started_at)) * 1000 as oldest_ms,
+           date_part('epoch', min(coalesce(s.recorded_from, to_timestamp(s.epoch_ns / 1e9::float8)))) * 1000 as oldest_ms,
            date_part('epoch', max(coalesce(s.ended_at, s.last_sample_at, s.started_at)) + interval '1 day') * 1000 as newest_ms
          from stream s join device d on d.id = s.device_id
          where s.xuser_id = $1 and ($2::text is null or d.external_id = $2)
-           and s.started_at < $6::timestamptz + interval '1 day'
+           and coalesce(s.recorded_from, '-infinity') < $6::timestamptz + interval '1 day'
            and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $5::timestamptz - interval '1 day')
        select own.*, m.id as method_id, m.code as method_code
        from own cross join lateral (

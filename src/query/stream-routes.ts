@@ -7,7 +7,7 @@ import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { channelKinds } from '../signal.ts';
+import { channelKinds, timeSources } from '../signal.ts';
 import { FLOWING_SEC } from './biosignal-routes.ts';
 
 const ChannelSchema = exactly({
@@ -29,32 +29,52 @@ export const StreamSchema = exactly({
     description:
       'Unix ns of the zero of the device clock of this recording: sample k of a channel lies at epoch_ns + k / rate. Exceeds 2^53.',
   }),
-  recorded_from: nullable(Type.String({ format: 'date-time', description: 'Second of the first stored sample.' })),
+  recorded_from: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'Time of the first sample, measurement or event; saved every 2 s. null: nothing was recorded yet.',
+    }),
+  ),
+  time_source: nullable(
+    oneOf(timeSources, {
+      description:
+        'How its time is known. stated: by the recording itself (an import); device: by the clock of the device; age: by how long ago the device ' +
+        'says its packets were taken, its clock being wrong; arrival: its first packet is taken to have ended when it came. null: of an earlier release.',
+    }),
+  ),
   started_at: Type.String({
     format: 'date-time',
-    description: 'When the service first heard of it; of an import: begin of the recording.',
+    description: 'When its first packet arrived, which may be long after recorded_from: of an import, or of a device that was offline.',
   }),
-  last_sample_at: nullable(Timestamp),
+  last_sample_at: nullable(
+    Type.String({ format: 'date-time', description: 'End of the newest sample, measurement or event; saved every 2 s.' }),
+  ),
   ended_at: nullable(Timestamp),
   is_flowing: Type.Boolean(),
   clock: exactly(
     {
-      offset_ns: nullable(Type.Integer()),
-      skew_ppm: nullable(Type.Number()),
+      offset_ns: nullable(
+        Type.Integer({
+          description: 'Unix ns minus device ns, of the newest packets on their fastest way. What it is above epoch_ns, samples come late.',
+        }),
+      ),
+      skew_ppm: nullable(Type.Number({ description: 'Parts per million; positive: the device is slow.' })),
       rms_ns: nullable(Type.Number()),
       pairs: Type.Integer(),
     },
-    { description: 'Robust linear fit of the device clock against the receiver; null until enough pairs were seen.' },
+    {
+      description:
+        'Robust linear fit of the device clock against the receiver, every minute; null for the first five minutes, and of stored data.',
+    },
   ),
   channels: Type.Array(ChannelSchema),
 });
 
-/** Each channel's first row by the key: no scan. */
-const recordedFrom = `(select min((select b.time from sample_block b where b.stream_id = s.id and b.channel_no = c.channel_no order by b.time limit 1))
-  from stream_channel c where c.stream_id = s.id)`;
+/** What lists are sorted by; an index has it. A stream whose first packet came a moment ago may not have its own time yet. */
+const sortedBy = 'coalesce(s.recorded_from, s.started_at)';
 const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device_id, encode(s.boot_id, 'hex') as boot_id, s.firmware, s.epoch_ns,
-  to_json(${recordedFrom}) #>> '{}' as recorded_from,
-  to_json(s.started_at) #>> '{}' as started_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
+  to_json(s.recorded_from) #>> '{}' as recorded_from,
+  s.time_source, to_json(s.started_at) #>> '{}' as started_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
   to_json(s.ended_at) #>> '{}' as ended_at,
   (coalesce(s.last_packet_at > now() - make_interval(secs => ${FLOWING_SEC}), false) or s.id = any($1::integer[])) as is_flowing,
   jsonb_build_object('offset_ns', s.clock_offset_ns, 'skew_ppm', s.clock_skew_ppm, 'rms_ns', s.clock_rms_ns, 'pairs', s.clock_pairs) as clock,
@@ -64,7 +84,7 @@ const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device
     from stream_channel c where c.stream_id = s.id
   ), '[]'::jsonb) as channels`;
 
-type StreamRow = Readonly<{ id: string; started_at: string }>;
+type StreamRow = Readonly<{ id: string; recorded_from: string | null; started_at: string }>;
 
 export type StreamDeps = Readonly<{ db: Db; cursors: Cursors; flowingStreams?: () => readonly number[] }>;
 
@@ -85,8 +105,7 @@ export function streamRoutes(deps: StreamDeps): readonly Route[] {
       operationId: 'listStreams',
       tag: 'Streams',
       summary: 'List the recordings of a user',
-      description:
-        'Those that began before `until` and were not over at `since`; the newest first. An import begins with its first sample.',
+      description: 'Those with something recorded before `until` and at or after `since`, whenever it arrived; the last to begin first.',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       query,
       responses: { 200: { description: 'Streams.', schema: Type.Array(StreamSchema), headers: ['Link'] } },
@@ -112,16 +131,16 @@ export function streamRoutes(deps: StreamDeps): readonly Route[] {
           `select ${columns} from stream s join device d on d.id = s.device_id
            where s.organization_id = $2 and s.xuser_id = $3
              and ($4::timestamptz is null or coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $4)
-             and ($5::timestamptz is null or s.started_at < $5 or (s.epoch_ns < extract(epoch from $5) * 1e9 and ${recordedFrom} < $5))
-             and ($6::timestamptz is null or (s.started_at, s.uuid) < ($6::timestamptz, $7::uuid))
-           order by s.started_at desc, s.uuid desc limit $8`,
+             and ($5::timestamptz is null or coalesce(s.recorded_from, to_timestamp(s.epoch_ns / 1e9::float8)) < $5)
+             and ($6::timestamptz is null or (${sortedBy}, s.uuid) < ($6::timestamptz, $7::uuid))
+           order by ${sortedBy} desc, s.uuid desc limit $8`,
           [flowing(), subject.orgId, subject.id, since ?? null, until ?? null, beforeTime, beforeId, limit + 1],
         );
         const page = rows.slice(0, limit);
         const last = page.at(-1);
         const more = rows.length > limit && last !== undefined;
         const headers: Record<string, string> = more
-          ? { link: nextLink('/api/v1/streams', given, cursors.seal(scope, [last.started_at, last.id])) }
+          ? { link: nextLink('/api/v1/streams', given, cursors.seal(scope, [last.recorded_from ?? last.started_at, last.id])) }
           : {};
         return { status: 200, json: page, headers };
       },

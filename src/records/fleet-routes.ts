@@ -24,7 +24,12 @@ const DeviceSchema = exactly({
   is_flowing: Type.Boolean(),
   last_packet_at: nullable(Timestamp),
   last_sample_at: nullable(Timestamp),
-  lag_ms: nullable(Type.Number({ description: 'Receive time of the newest packet minus time of its newest sample; saved every 2 s.' })),
+  lag_ms: nullable(
+    Type.Number({
+      description:
+        'Receive time of the newest packet minus time of its newest sample; saved every 2 s. null: it is no live recording, but an import or more than a day old when it arrived.',
+    }),
+  ),
   packets: Type.Integer({ description: 'Stored of the newest recording.' }),
   lost_packets: Type.Integer({ description: 'Sequence numbers missing between its first and its newest.' }),
   battery_percent: nullable(Type.Number()),
@@ -96,7 +101,8 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
              x.id as xuser_id, x.external_id, s.uuid as stream_id,
              (coalesce(s.last_packet_at > now() - make_interval(secs => $3::integer), false) or coalesce(s.id = any($4::integer[]), false)) as is_flowing,
              to_json(s.last_packet_at) #>> '{}' as last_packet_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
-             (extract(epoch from s.last_packet_at - s.last_sample_at) * 1000)::double precision as lag_ms,
+             case when s.time_source is distinct from 'stated' and s.last_packet_at - s.last_sample_at < interval '1 day'
+               then (extract(epoch from s.last_packet_at - s.last_sample_at) * 1000)::double precision end as lag_ms,
              coalesce(p.received, 0)::bigint as packets, coalesce(p.span - p.received, 0)::bigint as lost_packets,
              b.value as battery_percent, to_json(b.time) #>> '{}' as battery_at,
              jsonb_build_object('skew_ppm', s.clock_skew_ppm, 'rms_ms', s.clock_rms_ns / 1e6, 'pairs', coalesce(s.clock_pairs, 0)) as clock,
@@ -110,6 +116,7 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
            left join lateral (
              select m.value, m.time from measurement m
              where m.xuser_id = x.id and m.device_id = d.id and m.time > now() - make_interval(days => $6::integer)
+               and m.time < now() + interval '1 hour'
                and m.biosignal_id = (select id from biosignal where code = $5 and project_id is null)
              order by m.time desc limit 1) b on true
            where d.organization_id = $1 and ($2::uuid is null or coalesce(s.project_id, d.project_id) = $2)
@@ -156,7 +163,7 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
                sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect
              from recent r join feature_1h f on f.stream_id = r.id join method m on m.id = f.method_id
              where m.kind = 'feature' and m.name in ('hr_ecg', 'hr_ppg') and m.cadence_hz is not null
-               and f.bucket >= date_trunc('hour', now()) - make_interval(hours => $3::integer - 1)
+               and f.bucket >= date_trunc('hour', now()) - make_interval(hours => $3::integer - 1) and f.bucket <= now()
              group by 1, 2, 3, 4
            )
            select x.id as xuser_id, x.external_id, h.feature,

@@ -63,14 +63,14 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   }
 }
 
-/** The files of the folder in order of their numbers. Numbers may be left out: branches that are written at the same time reserve some each. */
+/** The files of the folder in order, each number once; numbers may be left out. */
 async function readMigrations(folder: URL): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => /^\d{6}-[a-z0-9-]+\.sql$/.test(name)).sort();
   const migrations: Migration[] = [];
   for (const name of names) {
     const text = await readFile(new URL(name, folder), 'utf8');
     const id = Number(name.slice(0, 6));
-    if (id === migrations.at(-1)?.id) throw new PipelineError('internal', `${name}: another file has this number`);
+    if (id <= (migrations.at(-1)?.id ?? 0)) throw new PipelineError('internal', `${name}: number ${id} is taken`);
     migrations.push({ id, name, text, checksum: createHash('sha256').update(text).digest('hex'), kinds: requiredKinds(name, text) });
   }
   return migrations;
@@ -154,8 +154,9 @@ async function readLedger(client: pg.Client): Promise<Map<number, Readonly<{ nam
 }
 
 function refuseUnknown(migrations: readonly Migration[], done: ReadonlyMap<number, Readonly<{ name: string; checksum: string }>>): void {
+  const known = new Map(migrations.map((migration) => [migration.id, migration]));
   for (const [id, row] of done) {
-    const migration = migrations.find((one) => one.id === id);
+    const migration = known.get(id);
     if (migration === undefined) {
       throw new PipelineError('conflict', `the database is newer than this code: it has ${row.name}; start the release that wrote it`);
     }

@@ -32,13 +32,16 @@ export async function resumePoints(
   );
   return rows.map((row, i) => {
     const { epochNs } = streams[i]!;
-    const doneNs = [row.feature_ns, row.beat_ns].reduce<bigint>((newest, ns) => (ns !== null && ns > newest ? ns : newest), 0n);
-    if (row.codecs.length === 0 && doneNs === 0n) return null;
+    const doneNs = [row.feature_ns, row.beat_ns].reduce(
+      (newest, ns) => (newest === null || (ns !== null && ns > newest) ? ns : newest),
+      null,
+    );
+    if (row.codecs.length === 0 && doneNs === null) return null;
     // By the samples themselves: a row may have holes.
     const toNs = row.codecs
       .map((codec, c) => gridTimeNs(Math.max(...runsOf(codec).map((run) => run.k0 + run.samples.length)), Number(row.rates[c])))
       .reduce((newest, ns) => (ns > newest ? ns : newest), 0n);
-    const rowsToNs = doneNs - epochNs;
+    const rowsToNs = doneNs === null ? 0n : doneNs - epochNs;
     const fromNs = rowsToNs - AGAIN_NS;
     return { fromNs: fromNs > 0n ? fromNs : 0n, toNs, rowsToNs: rowsToNs > 0n ? rowsToNs : 0n };
   });

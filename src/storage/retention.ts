@@ -30,6 +30,18 @@ export async function readProjectRetention(db: Db, projectId: string): Promise<P
   return row === undefined ? keepEverything : { samplesDays: row.samples_days, featuresDays: row.features_days, beatsDays: row.beats_days };
 }
 
+/** What of a project's recordings is deleted when it is old enough, by whichever rule is shorter, the project's or the service's. */
+export async function readExpiring(db: Db, projectId: string): Promise<readonly Readonly<{ what: string; days: number }>[]> {
+  const { rows } = await db.query<{ relation: keyof typeof spoken; days: number }>(
+    `select kept.relation, round(least(kept.days, extract(epoch from r.keep) / 86400)::numeric, 1)::float8 as days
+     from (values ${relations.map(([relation, column]) => `('${relation}', (select ${column} from project_retention where project_id = $1))`).join(', ')})
+       as kept (relation, days) left join retention r using (relation)
+     where kept.days is not null or r.keep is not null`,
+    [projectId],
+  );
+  return rows.map(({ relation, days }) => ({ what: spoken[relation], days }));
+}
+
 /** Sets all three; takes effect with the next look of the maintenance (BIO_RETENTION_PERIOD_SEC). The project must be the caller's.
  *  @throws the database's 23514 when a number of days is out of range */
 export async function writeProjectRetention(db: Db, projectId: string, retention: ProjectRetention): Promise<void> {
@@ -47,6 +59,7 @@ const relations = [
   ['feature', 'features_days'],
   ['beat', 'beats_days'],
 ] as const;
+const spoken = { sample_block: 'samples', feature: 'values', beat: 'beats' } as const;
 
 /** Streams of one delete: 20 streams x 4 channels x 3,600 s = 288,000 rows at most. */
 const STREAMS_PER_DELETE = 20;

@@ -1,7 +1,7 @@
 /** The statements that settle whom devices record and open their streams: for many devices at once. */
 import type pg from 'pg';
 import { rejected, type Rejected } from '../errors.ts';
-import type { ChannelConfig, ChannelKind, OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
+import type { ChannelConfig, ChannelKind, OrgId, ProjectId, StreamId, SubjectId, TimeSource } from '../signal.ts';
 
 export type SubjectRequest = Readonly<{
   orgId: OrgId;
@@ -27,6 +27,8 @@ export type StreamOpening = Readonly<{
   firmware: string;
   /** What `epochNs` shall be if the stream is new: Unix ns of device time 0. */
   epochNs: bigint;
+  /** How it is known. */
+  timeSource?: TimeSource;
   /** Unix ns. */
   receivedNs: bigint;
 }>;
@@ -38,13 +40,15 @@ export type StreamRow = {
   project_id: string;
   xuser_id: string;
   epoch_ns: bigint;
+  time_source: TimeSource | null;
   seqs: string;
   /** The calibration of the device's profile when the stream was created. */
   spo2_offset: number | null;
   spo2_slope: number | null;
 };
 
-export const streamColumns = 's.id, s.uuid, s.organization_id, s.project_id, s.xuser_id, s.epoch_ns, s.seqs, s.spo2_offset, s.spo2_slope';
+export const streamColumns =
+  's.id, s.uuid, s.organization_id, s.project_id, s.xuser_id, s.epoch_ns, s.time_source, s.seqs, s.spo2_offset, s.spo2_slope';
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const EXTERNAL_ID_MAX = 255;
 
@@ -152,10 +156,11 @@ export async function findOrCreateStreams(
   const deviceIds = new Map(devices.rows.map((row) => [`${row.organization_id} ${row.external_id}`, row.id]));
   const ids = requests.map((request) => deviceIds.get(`${request.orgId} ${request.deviceId}`)!);
   const inserted = await pool.query<StreamRow & { key: string }>(
-    `insert into stream as s (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, firmware, started_at, spo2_offset, spo2_slope)
-     select a.org, a.project, a.device, a.xuser, decode(a.boot, 'hex'), a.epoch_ns, a.firmware, a.started_at, profile.spo2_offset, profile.spo2_slope
-     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::int8[], $7::text[], $8::timestamptz[])
-       as a (org, project, device, xuser, boot, epoch_ns, firmware, started_at)
+    `insert into stream as s (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, time_source, firmware, started_at, spo2_offset, spo2_slope)
+     select a.org, a.project, a.device, a.xuser, decode(a.boot, 'hex'), a.epoch_ns, a.time_source, a.firmware, a.started_at,
+       profile.spo2_offset, profile.spo2_slope
+     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::int8[], $7::text[], $8::text[], $9::timestamptz[])
+       as a (org, project, device, xuser, boot, epoch_ns, time_source, firmware, started_at)
      left join device on device.id = a.device left join device_profile profile on profile.id = device.profile_id
      order by a.device, a.boot
      on conflict (device_id, boot_id) do nothing
@@ -167,6 +172,7 @@ export async function findOrCreateStreams(
       requests.map((request) => request.subjectId),
       requests.map((request) => request.bootId),
       requests.map((request) => request.epochNs.toString()),
+      requests.map((request) => request.timeSource ?? null),
       requests.map((request) => request.firmware),
       requests.map((request) => dateOf(request.receivedNs)),
     ],

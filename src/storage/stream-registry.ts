@@ -1,6 +1,6 @@
 /** Streams as the database knows them: found or created, their channels, their durable sequence numbers, and what a checkpoint saves. */
 import { rejected, type Rejected } from '../errors.ts';
-import type { ChannelConfig, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId } from '../signal.ts';
+import type { ChannelConfig, ClockFit, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId, TimeSource } from '../signal.ts';
 import type pg from 'pg';
 import type { Database } from './database.ts';
 import { Coalesce } from './coalesce.ts';
@@ -20,6 +20,8 @@ export type OpenedStream = Readonly<{
   subjectId: SubjectId;
   /** Fixed when the stream was created. time = epochNs + device time. */
   epochNs: bigint;
+  /** How it was known when the stream was created; null: of an earlier release. */
+  timeSource: TimeSource | null;
   /** By ChannelNo. */
   channels: readonly ChannelConfig[];
   /** Of the device's profile when the stream was created; it stays. null: none. */
@@ -33,11 +35,16 @@ export type OpenedStream = Readonly<{
 /** A stream of a row of packet_log, with what its packets say of themselves. */
 export type FoundStream = OpenedStream & Readonly<{ deviceId: string; bootId: string }>;
 
-/** The robust linear fit of a device clock against the receiver's. */
-export type ClockFit = Readonly<{ offsetNs: bigint; skewPpm: number; rmsNs: number; pairCount: number }>;
-
 /** What of a stream changed since the last checkpoint. */
-type Dirty = { seqs: SeqRanges; lastPacketNs: bigint; lastSampleNs: bigint; clock: ClockFit | null; changed: boolean };
+type Dirty = {
+  seqs: SeqRanges;
+  lastPacketNs: bigint;
+  /** Of what was recorded, [first, last) Unix ns; null: nothing yet. */
+  firstNs: bigint | null;
+  lastNs: bigint | null;
+  clock: ClockFit | null;
+  changed: boolean;
+};
 
 type NewChannels = Readonly<{ streamId: StreamId; firstNo: number; channels: readonly ChannelConfig[] }>;
 
@@ -162,12 +169,20 @@ export class StreamRegistry {
     dirty.changed = true;
   }
 
-  /** The newest sample and the clock of a stream, saved with the next checkpoint. */
-  noteProgress(streamId: StreamId, lastSampleNs: bigint, clock: ClockFit | null = null): void {
+  /** More was recorded, [firstNs, lastNs) Unix ns: saved with the next checkpoint. */
+  noteRecorded(streamId: StreamId, firstNs: bigint, lastNs: bigint): void {
     const dirty = this.#open.get(streamId);
     if (dirty === undefined) return;
-    if (lastSampleNs > dirty.lastSampleNs) dirty.lastSampleNs = lastSampleNs;
-    dirty.clock = clock ?? dirty.clock;
+    if (dirty.firstNs === null || firstNs < dirty.firstNs) dirty.firstNs = firstNs;
+    if (dirty.lastNs === null || lastNs > dirty.lastNs) dirty.lastNs = lastNs;
+    dirty.changed = true;
+  }
+
+  /** How the clock of a stream runs, saved with the next checkpoint. */
+  noteClock(streamId: StreamId, clock: ClockFit): void {
+    const dirty = this.#open.get(streamId);
+    if (dirty === undefined) return;
+    dirty.clock = clock;
     dirty.changed = true;
   }
 
@@ -182,7 +197,8 @@ export class StreamRegistry {
     const ids: number[] = [];
     const seqs: string[] = [];
     const packetTimes: (Date | null)[] = [];
-    const sampleTimes: (Date | null)[] = [];
+    const firstTimes: (Date | null)[] = [];
+    const lastTimes: (Date | null)[] = [];
     const offsets: (string | null)[] = [];
     const skews: (number | null)[] = [];
     const rms: (number | null)[] = [];
@@ -195,7 +211,8 @@ export class StreamRegistry {
       ids.push(streamId);
       seqs.push(dirty.seqs.toString());
       packetTimes.push(dirty.lastPacketNs === 0n ? null : dateOf(dirty.lastPacketNs));
-      sampleTimes.push(dirty.lastSampleNs === 0n ? null : dateOf(dirty.lastSampleNs));
+      firstTimes.push(dirty.firstNs === null ? null : dateOf(dirty.firstNs));
+      lastTimes.push(dirty.lastNs === null ? null : dateOf(dirty.lastNs));
       offsets.push(dirty.clock?.offsetNs.toString() ?? null);
       skews.push(dirty.clock?.skewPpm ?? null);
       rms.push(dirty.clock?.rmsNs ?? null);
@@ -204,7 +221,7 @@ export class StreamRegistry {
     const undo = (from = 0, to = taken.length): void => {
       for (const dirty of taken.slice(from, to)) dirty.changed = true;
     };
-    return { columns: [ids, seqs, packetTimes, sampleTimes, offsets, skews, rms, pairs], count: ids.length, undo };
+    return { columns: [ids, seqs, packetTimes, firstTimes, lastTimes, offsets, skews, rms, pairs], count: ids.length, undo };
   }
 
   #opened(row: StreamRow, existed: boolean, channels: readonly ChannelConfig[]): OpenedStream {
@@ -223,6 +240,7 @@ export class StreamRegistry {
       projectId: row.project_id as ProjectId,
       subjectId: row.xuser_id as SubjectId,
       epochNs: row.epoch_ns,
+      timeSource: row.time_source,
       channels,
       spo2: row.spo2_offset === null || row.spo2_slope === null ? null : { offset: row.spo2_offset, slope: row.spo2_slope },
       seqRanges: dirty.seqs.ranges(),
@@ -264,19 +282,21 @@ const updateStreams = `
   update stream s set
     seqs = s.seqs + d.seqs,
     last_packet_at = greatest(s.last_packet_at, d.last_packet_at),
+    recorded_from = least(s.recorded_from, d.recorded_from),
     last_sample_at = greatest(s.last_sample_at, d.last_sample_at),
     clock_offset_ns = coalesce(d.offset_ns, s.clock_offset_ns),
     clock_skew_ppm = coalesce(d.skew_ppm, s.clock_skew_ppm),
     clock_rms_ns = coalesce(d.rms_ns, s.clock_rms_ns),
     clock_pairs = coalesce(d.pairs, s.clock_pairs)
-  from unnest($1::int[], $2::int8multirange[], $3::timestamptz[], $4::timestamptz[], $5::int8[], $6::float8[], $7::float8[], $8::int[])
-    as d (id, seqs, last_packet_at, last_sample_at, offset_ns, skew_ppm, rms_ns, pairs)
+  from unnest($1::int[], $2::int8multirange[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::int8[], $7::float8[], $8::float8[], $9::int[])
+    as d (id, seqs, last_packet_at, recorded_from, last_sample_at, offset_ns, skew_ppm, rms_ns, pairs)
   where s.id = d.id`;
 
 function newDirty(): Dirty {
-  return { seqs: new SeqRanges(), lastPacketNs: 0n, lastSampleNs: 0n, clock: null, changed: false };
+  return { seqs: new SeqRanges(), lastPacketNs: 0n, firstNs: null, lastNs: null, clock: null, changed: false };
 }
 
+/** The millisecond at or before it. */
 function dateOf(ns: bigint): Date {
-  return new Date(Number(ns / 1_000_000n));
+  return new Date(Number((ns - (((ns % 1_000_000n) + 1_000_000n) % 1_000_000n)) / 1_000_000n));
 }

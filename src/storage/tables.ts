@@ -156,6 +156,8 @@ export interface Tables {
     clock_skew_ppm: Null<number>;
     clock_rms_ns: Null<number>;
     clock_pairs: Generated<number>;
+    time_source: string | null;
+    recorded_from: StampNull;
     started_at: StampNow;
     last_packet_at: StampNull;
     last_sample_at: StampNull;
