@@ -437,9 +437,9 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/episodes';
     params: {};
-    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; kind?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; limit?: number | undefined; cursor?: string | undefined };
+    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; kind?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number }[];
+    answer: readonly { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number }[];
   };
   /** Create an episode */
   createEpisode: {
@@ -448,7 +448,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { subject_id: string; stream_id?: string; kind: string; title?: string; status?: 'open' | 'closed' | 'cancelled'; severity?: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at?: string | null; summary?: Readonly<Record<string, unknown>> };
-    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
   };
   /** Read an episode with its artifacts */
   getEpisode: {
@@ -457,16 +457,16 @@ export type Operations = {
     params: { id: string };
     query: {};
     body: undefined;
-    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
   };
-  /** Change or close an episode */
+  /** Change, close or open an episode */
   updateEpisode: {
     method: 'PATCH';
     path: '/api/v1/episodes/{id}';
     params: { id: string };
     query: {};
     body: { title?: string; status?: 'open' | 'closed' | 'cancelled'; severity?: 'none' | 'low' | 'medium' | 'high'; ended_at?: string | null; summary?: Readonly<Record<string, unknown>> };
-    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
   };
   /** Add an artifact to an episode */
   addArtifact: {
@@ -475,7 +475,7 @@ export type Operations = {
     params: { id: string };
     query: {};
     body: { kind: string; title?: string; starts_at?: string; ends_at?: string; stream_id?: string; channel_code?: string; media_type?: 'application/json' | 'text/plain' | 'text/csv' | 'image/svg+xml' | 'image/png' | 'application/pdf' | 'application/zip'; content?: unknown; data_base64?: string };
-    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
   };
   /** Fetch the data of an artifact */
   getArtifact: {
@@ -485,6 +485,15 @@ export type Operations = {
     query: {};
     body: undefined;
     answer: unknown;
+  };
+  /** Acknowledge an episode */
+  acknowledgeEpisode: {
+    method: 'POST';
+    path: '/api/v1/episodes/{id}/acknowledgement';
+    params: { id: string };
+    query: {};
+    body: { note?: string };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
   };
   /** Erase a user and everything that was recorded of them */
   eraseUser: {
@@ -502,7 +511,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null }[];
+    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null }[];
   };
   /** Register a webhook */
   createWebhook: {
@@ -510,8 +519,8 @@ export type Operations = {
     path: '/api/v1/webhooks';
     params: {};
     query: {};
-    body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
-    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; secret: string };
+    body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; secret: string };
   };
   /** Remove a webhook */
   deleteWebhook: {
@@ -788,9 +797,9 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/fleet/episodes';
     params: {};
-    query: { project_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; limit?: number | undefined };
+    query: { project_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { id: string; xuser_id: string; external_id: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; artifact_count: number }[];
+    answer: readonly { id: string; xuser_id: string; external_id: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; acknowledged_at: string | null; acknowledged_by_name: string | null; artifact_count: number }[];
   };
   /** Count what needs attention */
   getFleetCounts: {

@@ -61,6 +61,7 @@ export const operations = {
   createEpisode: ['POST', '/api/v1/episodes'],
   getEpisode: ['GET', '/api/v1/episodes/{id}'],
   updateEpisode: ['PATCH', '/api/v1/episodes/{id}'],
+  acknowledgeEpisode: ['POST', '/api/v1/episodes/{id}/acknowledgement'],
   addArtifact: ['POST', '/api/v1/episodes/{id}/artifacts'],
   listMoods: ['GET', '/api/v1/moods'],
   createMood: ['POST', '/api/v1/moods'],

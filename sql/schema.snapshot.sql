@@ -135,6 +135,14 @@ table episode
   created_by text not null default ''::text
   created_at timestamp with time zone not null default now()
   updated_at timestamp with time zone not null default now()
+table episode_acknowledgement
+  id uuid not null default gen_random_uuid()
+  episode_id uuid not null
+  acknowledged_by text not null
+  name text not null default ''::text
+  note text not null default ''::text
+  created_at timestamp with time zone not null default now()
+  ended_at timestamp with time zone
 table episode_event
   code text not null
   title text not null
@@ -595,12 +603,16 @@ device_profile: device_profile_organization_id_fkey FOREIGN KEY (organization_id
 device_profile: device_profile_pkey PRIMARY KEY (id)
 device_profile: device_profile_spo2_check CHECK (((spo2_offset IS NULL) = (spo2_slope IS NULL)))
 episode: episode_ended_at_check CHECK ((ended_at >= started_at))
+episode: episode_open_check CHECK (((status <> 'open'::text) OR (ended_at IS NULL)))
 episode: episode_pkey PRIMARY KEY (id)
 episode: episode_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
 episode: episode_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode: episode_status_check CHECK ((status = ANY (ARRAY['open'::text, 'closed'::text, 'cancelled'::text])))
 episode: episode_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE SET NULL
 episode: episode_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+episode_acknowledgement: episode_acknowledgement_episode_id_fkey FOREIGN KEY (episode_id) REFERENCES episode(id) ON DELETE CASCADE
+episode_acknowledgement: episode_acknowledgement_note_check CHECK ((length(note) <= 1000))
+episode_acknowledgement: episode_acknowledgement_pkey PRIMARY KEY (id)
 episode_event: episode_event_pkey PRIMARY KEY (code)
 episode_event: episode_event_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode_event: episode_event_strip_check CHECK ((((before_sec >= 0) AND (before_sec <= 30)) AND ((after_sec >= 1) AND (after_sec <= 30))))
@@ -739,6 +751,8 @@ CREATE INDEX audit_log_organization_id_time_idx ON public.audit_log USING btree 
 CREATE INDEX audit_log_subject_idx ON public.audit_log USING btree (organization_id, subject_id, id) WHERE (subject_id IS NOT NULL)
 CREATE INDEX consent_xuser_id_purpose_idx ON public.consent USING btree (xuser_id, purpose, id)
 CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
+CREATE UNIQUE INDEX episode_acknowledgement_current_key ON public.episode_acknowledgement USING btree (episode_id) WHERE (ended_at IS NULL)
+CREATE INDEX episode_acknowledgement_episode_id_idx ON public.episode_acknowledgement USING btree (episode_id, created_at)
 CREATE INDEX episode_open_idx ON public.episode USING btree (organization_id, started_at) WHERE (status = 'open'::text)
 CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
 CREATE INDEX goal_xuser_id_idx ON public.goal USING btree (xuser_id)
@@ -1757,6 +1771,9 @@ device_profile: device_profile_own for ALL to biosignal_api using (((organizatio
 device_profile: device_profile_service for ALL to biosignal_ingest, biosignal_worker using (true)
 episode: episode_own for ALL to biosignal_api using ((organization_id = current_organization()))
 episode: episode_service for ALL to biosignal_ingest, biosignal_worker using (true)
+episode_acknowledgement: episode_acknowledgement_own for ALL to biosignal_api using ((EXISTS ( SELECT
+   FROM episode e
+  WHERE ((e.id = episode_acknowledgement.episode_id) AND (e.organization_id = current_organization())))))
 goal: goal_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_service for ALL to biosignal_ingest, biosignal_worker using (true)
@@ -1836,6 +1853,7 @@ public.device_event: insert, select to biosignal_worker
 public.device_profile: delete, insert, select, update to biosignal_api
 public.device_profile: select to biosignal_ingest
 public.episode: delete, insert, select, update to biosignal_api
+public.episode_acknowledgement: delete, insert, select, update to biosignal_api
 public.feature: delete, insert, select, update to biosignal_worker
 public.goal: delete, insert, select, update to biosignal_api
 public.idempotency: delete, insert, select, update to biosignal_api

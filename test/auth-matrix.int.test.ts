@@ -128,6 +128,7 @@ function samples(): Readonly<Record<string, Sample>> {
     createEpisode: { family: 'write', body: { subject_id: ids.subject, kind: 'event', started_at: since }, record: true },
     getEpisode: { family: 'read', record: true },
     updateEpisode: { family: 'write', body: {}, record: true },
+    acknowledgeEpisode: { family: 'write', body: {}, record: true },
     addArtifact: { family: 'write', body: { kind: 'note' }, record: true },
     getArtifact: { family: 'read', record: true },
     getHealth: { family: 'public' },

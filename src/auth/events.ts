@@ -2,7 +2,14 @@
  *  Their data name what they are about: subject_id, episode_id, artifact_id; xuser_id for the user record itself. */
 import type { Db } from './api-keys.ts';
 
-export const webhookEvents = ['episode.created', 'episode.updated', 'artifact.created', 'xuser.updated', 'xuser.erased'] as const;
+export const webhookEvents = [
+  'episode.created',
+  'episode.updated',
+  'episode.acknowledged',
+  'artifact.created',
+  'xuser.updated',
+  'xuser.erased',
+] as const;
 export type WebhookEvent = (typeof webhookEvents)[number];
 
 /** Queues an event for every webhook that wants it. Call it in the transaction of the change, or an error between the two loses it.

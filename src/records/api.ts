@@ -2,6 +2,7 @@
 import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
+import { acknowledgementRoutes } from './acknowledgement-routes.ts';
 import { episodeRoutes } from './episode-routes.ts';
 import { eraseRoutes } from './erase-routes.ts';
 import type { EraseDeps } from './erase-routes.ts';
@@ -33,6 +34,7 @@ export function recordsApi(
   const owner = deps.owner ?? deps.db;
   return [
     ...episodeRoutes(deps),
+    ...acknowledgementRoutes(deps),
     ...eraseRoutes({ ...deps, db: owner }),
     ...webhookRoutes(deps),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
