@@ -504,6 +504,33 @@ export type Operations = {
     body: { confirm_external_id: string };
     answer: { xuser_id: string; erased_at: string; stores: readonly { store: string; deleted: number; remaining: number }[]; devices_shared: number; packet_log_until: string };
   };
+  /** Send a ping now and say what was answered */
+  testWebhook: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/test';
+    params: { webhookId: string };
+    query: {};
+    body: {};
+    answer: { message_id: string; delivered: boolean; status: number | null; duration_ms: number; error: string | null };
+  };
+  /** Give a webhook a new secret; the old one signs too for an overlap */
+  rotateWebhookSecret: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/rotate-secret';
+    params: { webhookId: string };
+    query: {};
+    body: { overlap_sec?: number };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null; secret: string };
+  };
+  /** Call a webhook again that was given up */
+  resumeWebhook: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/resume';
+    params: { webhookId: string };
+    query: {};
+    body: {};
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null };
+  };
   /** List webhooks */
   listWebhooks: {
     method: 'GET';
@@ -511,7 +538,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null }[];
+    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null }[];
   };
   /** Register a webhook */
   createWebhook: {
@@ -520,7 +547,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
-    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; secret: string };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null; secret: string };
   };
   /** Remove a webhook */
   deleteWebhook: {

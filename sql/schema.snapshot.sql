@@ -535,6 +535,9 @@ table webhook
   created_at timestamp with time zone not null default now()
   disabled_at timestamp with time zone
   gone_at timestamp with time zone
+  previous_secret bytea
+  previous_secret_expires_at timestamp with time zone
+  gone_reason text
 table webhook_delivery
   id uuid not null default gen_random_uuid()
   webhook_id uuid not null
@@ -729,6 +732,7 @@ task_schedule: task_schedule_weekdays_check CHECK (((weekdays <@ ARRAY[(1)::smal
 task_schedule: task_schedule_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 webhook: webhook_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 webhook: webhook_pkey PRIMARY KEY (id)
+webhook: webhook_previous_secret_check CHECK (((previous_secret IS NULL) = (previous_secret_expires_at IS NULL)))
 webhook: webhook_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
 webhook: webhook_secret_check CHECK ((octet_length(secret) >= 32))
 webhook_delivery: webhook_delivery_pkey PRIMARY KEY (id)

@@ -14,7 +14,8 @@ import { responseRoutes } from './response-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { taskScheduleRoutes } from './task-schedule-routes.ts';
-import type { WebhookNetworks } from './webhook-networks.ts';
+import { webhookCareRoutes } from './webhook-care-routes.ts';
+import { WebhookNetworks } from './webhook-networks.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
 /** @param deps owner: for what no caller's organization may do by itself: erasing, and the secret of journals. Default: db */
@@ -36,6 +37,7 @@ export function recordsApi(
     ...episodeRoutes(deps),
     ...acknowledgementRoutes(deps),
     ...eraseRoutes({ ...deps, db: owner }),
+    ...webhookCareRoutes({ db: deps.db, networks: deps.networks ?? new WebhookNetworks() }),
     ...webhookRoutes(deps),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),
