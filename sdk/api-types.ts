@@ -727,7 +727,7 @@ export type Operations = {
     params: {};
     query: { subject_id?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null }[];
+    answer: readonly { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null; questionnaire: string | null; response_id: string | null }[];
   };
   /** Give somebody a task */
   createTask: {
@@ -736,7 +736,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { subject_id: string; title: string; description?: string; due?: string | null };
-    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null };
+    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null; questionnaire: string | null; response_id: string | null };
   };
   /** Mark a task */
   setTaskStatus: {
@@ -745,7 +745,7 @@ export type Operations = {
     params: { taskId: string };
     query: {};
     body: { status: 'due' | 'done' | 'skipped'; time?: string };
-    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null };
+    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null; questionnaire: string | null; response_id: string | null };
   };
   /** List what recurs for a person */
   listTaskSchedules: {
@@ -754,7 +754,7 @@ export type Operations = {
     params: {};
     query: { subject_id?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; ended_at: string | null }[];
+    answer: readonly { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; questionnaire: string | null; ended_at: string | null }[];
   };
   /** Give somebody a task that recurs */
   createTaskSchedule: {
@@ -762,8 +762,8 @@ export type Operations = {
     path: '/api/v1/task-schedules';
     params: {};
     query: {};
-    body: { subject_id: string; title: string; description?: string; every: 'day' | 'week'; every_n?: number; weekdays?: readonly number[]; times: readonly string[]; starts_on?: string; ends_on?: string | null };
-    answer: { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; ended_at: string | null };
+    body: { subject_id: string; title: string; description?: string; every: 'day' | 'week'; every_n?: number; weekdays?: readonly number[]; times: readonly string[]; starts_on?: string; ends_on?: string | null; questionnaire?: string };
+    answer: { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; questionnaire: string | null; ended_at: string | null };
   };
   /** Let a task recur no longer */
   endTaskSchedule: {
@@ -773,6 +773,15 @@ export type Operations = {
     query: {};
     body: undefined;
     answer: null;
+  };
+  /** How a person keeps to what recurs */
+  getAdherence: {
+    method: 'GET';
+    path: '/api/v1/adherence';
+    params: {};
+    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined };
+    body: undefined;
+    answer: { subject_id: string; since: string; until: string; schedules: readonly { schedule_id: string; title: string; questionnaire: string | null; ended_at: string | null; done: number; skipped: number; missed: number; due: number; adherence: number | null }[] };
   };
   /** List the goals of a person, with progress */
   listGoals: {

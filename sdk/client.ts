@@ -89,6 +89,7 @@ export const operations = {
   listTaskSchedules: ['GET', '/api/v1/task-schedules'],
   createTaskSchedule: ['POST', '/api/v1/task-schedules'],
   endTaskSchedule: ['DELETE', '/api/v1/task-schedules/{scheduleId}'],
+  getAdherence: ['GET', '/api/v1/adherence'],
   listGoals: ['GET', '/api/v1/goals'],
   createGoal: ['POST', '/api/v1/goals'],
   endGoal: ['DELETE', '/api/v1/goals/{goalId}'],

@@ -508,6 +508,9 @@ table task
   status_at timestamp with time zone
   created_at timestamp with time zone not null default now()
   schedule_id uuid
+  slot timestamp without time zone
+  questionnaire text
+  response_id uuid
 table task_schedule
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -524,6 +527,8 @@ table task_schedule
   created_by text not null default ''::text
   created_at timestamp with time zone not null default now()
   ended_at timestamp with time zone
+  questionnaire text
+  made_until date
 table webhook
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -720,8 +725,9 @@ stream_channel: stream_channel_pkey PRIMARY KEY (stream_id, channel_no)
 stream_channel: stream_channel_rate_check CHECK ((rate_nhz > 0))
 stream_channel: stream_channel_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE CASCADE
 task: task_pkey PRIMARY KEY (id)
+task: task_response_id_fkey FOREIGN KEY (response_id) REFERENCES questionnaire_response(id) ON DELETE SET NULL
 task: task_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES task_schedule(id) ON DELETE CASCADE
-task: task_status_check CHECK ((status = ANY (ARRAY['due'::text, 'done'::text, 'skipped'::text])))
+task: task_status_check CHECK ((status = ANY (ARRAY['due'::text, 'done'::text, 'skipped'::text, 'missed'::text])))
 task: task_title_check CHECK (((title <> ''::text) AND (length(title) <= 200)))
 task: task_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 task_schedule: task_schedule_every_check CHECK (((every = ANY (ARRAY['day'::text, 'week'::text])) AND ((every_n >= 1) AND (every_n <= 365))))
@@ -776,7 +782,9 @@ CREATE INDEX set_aside_organization_id_id_idx ON public.set_aside USING btree (o
 CREATE INDEX set_aside_xuser_id_idx ON public.set_aside USING btree (xuser_id)
 CREATE INDEX stream_project_id_started_at_idx ON public.stream USING btree (project_id, started_at)
 CREATE INDEX stream_xuser_id_started_at_idx ON public.stream USING btree (xuser_id, started_at)
-CREATE UNIQUE INDEX task_schedule_id_due_key ON public.task USING btree (schedule_id, due)
+CREATE INDEX task_occurrence_due_idx ON public.task USING btree (due) WHERE ((status = 'due'::text) AND (schedule_id IS NOT NULL))
+CREATE INDEX task_response_id_idx ON public.task USING btree (response_id) WHERE (response_id IS NOT NULL)
+CREATE UNIQUE INDEX task_schedule_id_slot_key ON public.task USING btree (schedule_id, slot)
 CREATE INDEX task_schedule_xuser_id_idx ON public.task_schedule USING btree (xuser_id)
 CREATE INDEX task_xuser_id_due_idx ON public.task USING btree (xuser_id, due)
 CREATE INDEX webhook_delivery_due_idx ON public.webhook_delivery USING btree (webhook_id, next_attempt_at) WHERE (status = 'pending'::text)

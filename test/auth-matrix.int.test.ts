@@ -155,6 +155,7 @@ function samples(): Readonly<Record<string, Sample>> {
     listTaskSchedules: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
     createTaskSchedule: { family: 'write', body: { subject_id: ids.subject, title: 'Walk', every: 'day', times: ['08:00'] }, record: true },
     endTaskSchedule: { family: 'write', record: true },
+    getAdherence: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
     listGoals: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
     createGoal: { family: 'write', body: { subject_id: ids.subject, biosignal_id: 60, target: 8000 }, record: true },
     endGoal: { family: 'write', record: true },

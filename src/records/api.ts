@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { acknowledgementRoutes } from './acknowledgement-routes.ts';
+import { adherenceRoutes } from './adherence-routes.ts';
 import { episodeRoutes } from './episode-routes.ts';
 import { eraseRoutes } from './erase-routes.ts';
 import type { EraseDeps } from './erase-routes.ts';
@@ -44,6 +45,7 @@ export function recordsApi(
     ...responseRoutes(deps),
     ...taskRoutes(deps),
     ...taskScheduleRoutes(deps),
+    ...adherenceRoutes(deps),
     ...goalRoutes(deps),
     ...fleetRoutes(deps),
   ];
