@@ -411,8 +411,8 @@ export type Operations = {
     path: '/api/v1/measurements';
     params: {};
     query: {};
-    body: { subject_id: string; measurements: readonly { biosignal_id: number; value: number; time: string; quality?: number; method_code?: string }[] };
-    answer: { created: number; duplicates: number; subject_id: string };
+    body: { subject_id: string; measurements: readonly { biosignal_id: number; value: number; unit?: string; time: string; quality?: number; method_code?: string }[] };
+    answer: { created: number; duplicates: number; subject_id: string; implausible: readonly number[]; converted: readonly { index: number; given_value: number; given_unit: string; value: number; unit: string }[] };
   };
   /** Read several series as columns of a chart */
   queryChart: {

@@ -78,6 +78,11 @@ table biosignal
   channel_kind text
   code text
   created_at timestamp with time zone not null default now()
+  possible_min double precision
+  possible_max double precision
+  plausible_min double precision
+  plausible_max double precision
+  range_source text not null default ''::text
 table consent
   id bigint not null identity always
   organization_id uuid not null
@@ -268,6 +273,8 @@ table measurement (RANGE ("time"))
   method_code text not null default 'measured:device_v1'::text
   device_id uuid
   stream_id integer
+  given_value double precision
+  given_unit text
 table method
   id smallint not null identity always
   kind text not null
@@ -529,6 +536,12 @@ table task_schedule
   ended_at timestamp with time zone
   questionnaire text
   made_until date
+table unit_conversion
+  given text not null
+  unit text not null
+  code text not null default ''::text
+  factor double precision not null
+  shift double precision not null default 0
 table webhook
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -736,6 +749,7 @@ task_schedule: task_schedule_times_check CHECK (((cardinality(times) >= 1) AND (
 task_schedule: task_schedule_title_check CHECK (((title <> ''::text) AND (length(title) <= 200)))
 task_schedule: task_schedule_weekdays_check CHECK (((weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND ((every = 'day'::text) OR (cardinality(weekdays) > 0))))
 task_schedule: task_schedule_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+unit_conversion: unit_conversion_pkey PRIMARY KEY (given, unit, code)
 webhook: webhook_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 webhook: webhook_pkey PRIMARY KEY (id)
 webhook: webhook_previous_secret_check CHECK (((previous_secret IS NULL) = (previous_secret_expires_at IS NULL)))
@@ -916,7 +930,9 @@ api.measurement
     qmask,
     method_code,
     device_id,
-    stream_id
+    stream_id,
+    given_value,
+    given_unit
    FROM measurement
   WHERE organization_id = current_organization();
 api.sample_block
@@ -1911,6 +1927,9 @@ public.stream_channel: insert, select to biosignal_ingest
 public.stream_channel: select to biosignal_worker
 public.task: delete, insert, select, update to biosignal_api
 public.task_schedule: delete, insert, select, update to biosignal_api
+public.unit_conversion: select to biosignal_api
+public.unit_conversion: select to biosignal_ingest
+public.unit_conversion: select to biosignal_worker
 public.webhook: delete, insert, select, update to biosignal_api
 public.webhook_delivery: delete, insert, select, update to biosignal_api
 public.xuser: delete, insert, select, update to biosignal_api
