@@ -32,11 +32,22 @@ const summaries: Readonly<Record<WebhookEvent | 'ping', string>> = {
 
 /** Payload of each message that a webhook gets, for the description of the API. */
 export const webhookMessages: Readonly<Record<string, Readonly<{ summary: string; schema: TSchema }>>> = Object.fromEntries(
-  Object.entries({ ...eventData, ping: exactly({ webhook_id: Uuid }) }).map(([type, data]) => [
+  Object.entries({ ...eventData, ping: exactly({ webhook_id: Uuid }) }).map(([type, { properties }]) => [
     type,
-    { summary: summaries[type as keyof typeof summaries], schema: exactly({ type: oneOf([type]), timestamp: Timestamp, data }) },
+    {
+      summary: summaries[type as keyof typeof summaries],
+      schema: exactly({ type: oneOf([type]), timestamp: Timestamp, data: sentData(properties) }),
+    },
   ]),
 );
+
+/** Ids are always there; the rest is left out while a person has not agreed to sharing where the project asks for it. */
+function sentData(properties: Readonly<Record<string, TSchema>>): TSchema {
+  const members = Object.entries(properties).map(([name, schema]) => [name, name.endsWith('_id') ? schema : Type.Optional(schema)]);
+  return exactly(Object.fromEntries(members) as Record<string, TSchema>, {
+    description: 'Only the ids while the person has not agreed to sharing and the project asks for it.',
+  });
+}
 
 /** Queues an event for every webhook that wants it. Call it in the transaction of the change, or an error between the two loses it.
  *  The lock makes a removal of the webhook wait, so that it also ends what is queued just now. */
