@@ -411,8 +411,8 @@ export type Operations = {
     path: '/api/v1/measurements';
     params: {};
     query: {};
-    body: { subject_id: string; measurements: readonly { biosignal_id: number; value: number; time: string; quality?: number; method_code?: string }[] };
-    answer: { created: number; duplicates: number; subject_id: string };
+    body: { subject_id: string; measurements: readonly { biosignal_id: number; value: number; unit?: string; time: string; quality?: number; method_code?: string }[] };
+    answer: { created: number; duplicates: number; subject_id: string; implausible: readonly number[]; converted: readonly { index: number; given_value: number; given_unit: string; value: number; unit: string }[] };
   };
   /** Read several series as columns of a chart */
   queryChart: {
@@ -437,9 +437,9 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/episodes';
     params: {};
-    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; kind?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; limit?: number | undefined; cursor?: string | undefined };
+    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; kind?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number }[];
+    answer: readonly { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number }[];
   };
   /** Create an episode */
   createEpisode: {
@@ -448,7 +448,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { subject_id: string; stream_id?: string; kind: string; title?: string; status?: 'open' | 'closed' | 'cancelled'; severity?: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at?: string | null; summary?: Readonly<Record<string, unknown>> };
-    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
   };
   /** Read an episode with its artifacts */
   getEpisode: {
@@ -457,16 +457,16 @@ export type Operations = {
     params: { id: string };
     query: {};
     body: undefined;
-    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
   };
-  /** Change or close an episode */
+  /** Change, close or open an episode */
   updateEpisode: {
     method: 'PATCH';
     path: '/api/v1/episodes/{id}';
     params: { id: string };
     query: {};
     body: { title?: string; status?: 'open' | 'closed' | 'cancelled'; severity?: 'none' | 'low' | 'medium' | 'high'; ended_at?: string | null; summary?: Readonly<Record<string, unknown>> };
-    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
   };
   /** Add an artifact to an episode */
   addArtifact: {
@@ -475,7 +475,7 @@ export type Operations = {
     params: { id: string };
     query: {};
     body: { kind: string; title?: string; starts_at?: string; ends_at?: string; stream_id?: string; channel_code?: string; media_type?: 'application/json' | 'text/plain' | 'text/csv' | 'image/svg+xml' | 'image/png' | 'application/pdf' | 'application/zip'; content?: unknown; data_base64?: string };
-    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[] };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
   };
   /** Fetch the data of an artifact */
   getArtifact: {
@@ -486,6 +486,15 @@ export type Operations = {
     body: undefined;
     answer: unknown;
   };
+  /** Acknowledge an episode */
+  acknowledgeEpisode: {
+    method: 'POST';
+    path: '/api/v1/episodes/{id}/acknowledgement';
+    params: { id: string };
+    query: {};
+    body: { note?: string };
+    answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
+  };
   /** Erase a user and everything that was recorded of them */
   eraseUser: {
     method: 'POST';
@@ -495,6 +504,33 @@ export type Operations = {
     body: { confirm_external_id: string };
     answer: { xuser_id: string; erased_at: string; stores: readonly { store: string; deleted: number; remaining: number }[]; devices_shared: number; packet_log_until: string };
   };
+  /** Send a ping now and say what was answered */
+  testWebhook: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/test';
+    params: { webhookId: string };
+    query: {};
+    body: {};
+    answer: { message_id: string; delivered: boolean; status: number | null; duration_ms: number; error: string | null };
+  };
+  /** Give a webhook a new secret; the old one signs too for an overlap */
+  rotateWebhookSecret: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/rotate-secret';
+    params: { webhookId: string };
+    query: {};
+    body: { overlap_sec?: number };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null; secret: string };
+  };
+  /** Call a webhook again that was given up */
+  resumeWebhook: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/resume';
+    params: { webhookId: string };
+    query: {};
+    body: {};
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null };
+  };
   /** List webhooks */
   listWebhooks: {
     method: 'GET';
@@ -502,7 +538,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null }[];
+    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null }[];
   };
   /** Register a webhook */
   createWebhook: {
@@ -510,8 +546,8 @@ export type Operations = {
     path: '/api/v1/webhooks';
     params: {};
     query: {};
-    body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
-    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; secret: string };
+    body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null; secret: string };
   };
   /** Remove a webhook */
   deleteWebhook: {
@@ -691,7 +727,7 @@ export type Operations = {
     params: {};
     query: { subject_id?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null }[];
+    answer: readonly { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null; questionnaire: string | null; response_id: string | null }[];
   };
   /** Give somebody a task */
   createTask: {
@@ -700,7 +736,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { subject_id: string; title: string; description?: string; due?: string | null };
-    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null };
+    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null; questionnaire: string | null; response_id: string | null };
   };
   /** Mark a task */
   setTaskStatus: {
@@ -709,7 +745,7 @@ export type Operations = {
     params: { taskId: string };
     query: {};
     body: { status: 'due' | 'done' | 'skipped'; time?: string };
-    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null };
+    answer: { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null; questionnaire: string | null; response_id: string | null };
   };
   /** List what recurs for a person */
   listTaskSchedules: {
@@ -718,7 +754,7 @@ export type Operations = {
     params: {};
     query: { subject_id?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; ended_at: string | null }[];
+    answer: readonly { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; questionnaire: string | null; ended_at: string | null }[];
   };
   /** Give somebody a task that recurs */
   createTaskSchedule: {
@@ -726,8 +762,8 @@ export type Operations = {
     path: '/api/v1/task-schedules';
     params: {};
     query: {};
-    body: { subject_id: string; title: string; description?: string; every: 'day' | 'week'; every_n?: number; weekdays?: readonly number[]; times: readonly string[]; starts_on?: string; ends_on?: string | null };
-    answer: { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; ended_at: string | null };
+    body: { subject_id: string; title: string; description?: string; every: 'day' | 'week'; every_n?: number; weekdays?: readonly number[]; times: readonly string[]; starts_on?: string; ends_on?: string | null; questionnaire?: string };
+    answer: { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; questionnaire: string | null; ended_at: string | null };
   };
   /** Let a task recur no longer */
   endTaskSchedule: {
@@ -737,6 +773,15 @@ export type Operations = {
     query: {};
     body: undefined;
     answer: null;
+  };
+  /** How a person keeps to what recurs */
+  getAdherence: {
+    method: 'GET';
+    path: '/api/v1/adherence';
+    params: {};
+    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined };
+    body: undefined;
+    answer: { subject_id: string; since: string; until: string; schedules: readonly { schedule_id: string; title: string; questionnaire: string | null; ended_at: string | null; done: number; skipped: number; missed: number; due: number; adherence: number | null }[] };
   };
   /** List the goals of a person, with progress */
   listGoals: {
@@ -788,9 +833,9 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/fleet/episodes';
     params: {};
-    query: { project_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; limit?: number | undefined };
+    query: { project_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { id: string; xuser_id: string; external_id: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; artifact_count: number }[];
+    answer: readonly { id: string; xuser_id: string; external_id: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; acknowledged_at: string | null; acknowledged_by_name: string | null; artifact_count: number }[];
   };
   /** Count what needs attention */
   getFleetCounts: {

@@ -11,9 +11,9 @@ export type OperationAt<M extends Method, P extends string> = {
   [O in Operation]: Operations[O] extends { method: M; path: P } ? O : never;
 }[Operation];
 
-/** A part of a request: left out when there is nothing to say, optional when nothing of it is needed. */
+/** A part of a request: left out or empty when there is nothing to say, optional when nothing of it is needed. */
 type Part<Name extends string, T> = [keyof T] extends [never]
-  ? { [N in Name]?: undefined }
+  ? { [N in Name]?: Readonly<Record<string, never>> }
   : Partial<T> extends T
     ? { [N in Name]?: T }
     : { [N in Name]: T };

@@ -78,6 +78,11 @@ table biosignal
   channel_kind text
   code text
   created_at timestamp with time zone not null default now()
+  possible_min double precision
+  possible_max double precision
+  plausible_min double precision
+  plausible_max double precision
+  range_source text not null default ''::text
 table consent
   id bigint not null identity always
   organization_id uuid not null
@@ -135,6 +140,14 @@ table episode
   created_by text not null default ''::text
   created_at timestamp with time zone not null default now()
   updated_at timestamp with time zone not null default now()
+table episode_acknowledgement
+  id uuid not null default gen_random_uuid()
+  episode_id uuid not null
+  acknowledged_by text not null
+  name text not null default ''::text
+  note text not null default ''::text
+  created_at timestamp with time zone not null default now()
+  ended_at timestamp with time zone
 table episode_event
   code text not null
   title text not null
@@ -260,6 +273,8 @@ table measurement (RANGE ("time"))
   method_code text not null default 'measured:device_v1'::text
   device_id uuid
   stream_id integer
+  given_value double precision
+  given_unit text
 table method
   id smallint not null identity always
   kind text not null
@@ -502,6 +517,9 @@ table task
   status_at timestamp with time zone
   created_at timestamp with time zone not null default now()
   schedule_id uuid
+  slot timestamp without time zone
+  questionnaire text
+  response_id uuid
 table task_schedule
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -518,6 +536,14 @@ table task_schedule
   created_by text not null default ''::text
   created_at timestamp with time zone not null default now()
   ended_at timestamp with time zone
+  questionnaire text
+  made_until date
+table unit_conversion
+  given text not null
+  unit text not null
+  code text not null default ''::text
+  factor double precision not null
+  shift double precision not null default 0
 table webhook
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
@@ -529,6 +555,9 @@ table webhook
   created_at timestamp with time zone not null default now()
   disabled_at timestamp with time zone
   gone_at timestamp with time zone
+  previous_secret bytea
+  previous_secret_expires_at timestamp with time zone
+  gone_reason text
 table webhook_delivery
   id uuid not null default gen_random_uuid()
   webhook_id uuid not null
@@ -597,12 +626,16 @@ device_profile: device_profile_organization_id_fkey FOREIGN KEY (organization_id
 device_profile: device_profile_pkey PRIMARY KEY (id)
 device_profile: device_profile_spo2_check CHECK (((spo2_offset IS NULL) = (spo2_slope IS NULL)))
 episode: episode_ended_at_check CHECK ((ended_at >= started_at))
+episode: episode_open_check CHECK (((status <> 'open'::text) OR (ended_at IS NULL)))
 episode: episode_pkey PRIMARY KEY (id)
 episode: episode_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
 episode: episode_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode: episode_status_check CHECK ((status = ANY (ARRAY['open'::text, 'closed'::text, 'cancelled'::text])))
 episode: episode_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE SET NULL
 episode: episode_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+episode_acknowledgement: episode_acknowledgement_episode_id_fkey FOREIGN KEY (episode_id) REFERENCES episode(id) ON DELETE CASCADE
+episode_acknowledgement: episode_acknowledgement_note_check CHECK ((length(note) <= 1000))
+episode_acknowledgement: episode_acknowledgement_pkey PRIMARY KEY (id)
 episode_event: episode_event_pkey PRIMARY KEY (code)
 episode_event: episode_event_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode_event: episode_event_strip_check CHECK ((((before_sec >= 0) AND (before_sec <= 30)) AND ((after_sec >= 1) AND (after_sec <= 30))))
@@ -708,8 +741,9 @@ stream_channel: stream_channel_pkey PRIMARY KEY (stream_id, channel_no)
 stream_channel: stream_channel_rate_check CHECK ((rate_nhz > 0))
 stream_channel: stream_channel_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE CASCADE
 task: task_pkey PRIMARY KEY (id)
+task: task_response_id_fkey FOREIGN KEY (response_id) REFERENCES questionnaire_response(id) ON DELETE SET NULL
 task: task_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES task_schedule(id) ON DELETE CASCADE
-task: task_status_check CHECK ((status = ANY (ARRAY['due'::text, 'done'::text, 'skipped'::text])))
+task: task_status_check CHECK ((status = ANY (ARRAY['due'::text, 'done'::text, 'skipped'::text, 'missed'::text])))
 task: task_title_check CHECK (((title <> ''::text) AND (length(title) <= 200)))
 task: task_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 task_schedule: task_schedule_every_check CHECK (((every = ANY (ARRAY['day'::text, 'week'::text])) AND ((every_n >= 1) AND (every_n <= 365))))
@@ -718,8 +752,10 @@ task_schedule: task_schedule_times_check CHECK (((cardinality(times) >= 1) AND (
 task_schedule: task_schedule_title_check CHECK (((title <> ''::text) AND (length(title) <= 200)))
 task_schedule: task_schedule_weekdays_check CHECK (((weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND ((every = 'day'::text) OR (cardinality(weekdays) > 0))))
 task_schedule: task_schedule_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+unit_conversion: unit_conversion_pkey PRIMARY KEY (given, unit, code)
 webhook: webhook_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 webhook: webhook_pkey PRIMARY KEY (id)
+webhook: webhook_previous_secret_check CHECK (((previous_secret IS NULL) = (previous_secret_expires_at IS NULL)))
 webhook: webhook_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
 webhook: webhook_secret_check CHECK ((octet_length(secret) >= 32))
 webhook_delivery: webhook_delivery_pkey PRIMARY KEY (id)
@@ -742,6 +778,8 @@ CREATE INDEX audit_log_organization_id_time_idx ON public.audit_log USING btree 
 CREATE INDEX audit_log_subject_idx ON public.audit_log USING btree (organization_id, subject_id, id) WHERE (subject_id IS NOT NULL)
 CREATE INDEX consent_xuser_id_purpose_idx ON public.consent USING btree (xuser_id, purpose, id)
 CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
+CREATE UNIQUE INDEX episode_acknowledgement_current_key ON public.episode_acknowledgement USING btree (episode_id) WHERE (ended_at IS NULL)
+CREATE INDEX episode_acknowledgement_episode_id_idx ON public.episode_acknowledgement USING btree (episode_id, created_at)
 CREATE INDEX episode_open_idx ON public.episode USING btree (organization_id, started_at) WHERE (status = 'open'::text)
 CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
 CREATE INDEX goal_xuser_id_idx ON public.goal USING btree (xuser_id)
@@ -761,7 +799,9 @@ CREATE INDEX set_aside_organization_id_id_idx ON public.set_aside USING btree (o
 CREATE INDEX set_aside_xuser_id_idx ON public.set_aside USING btree (xuser_id)
 CREATE INDEX stream_project_id_started_at_idx ON public.stream USING btree (project_id, started_at)
 CREATE INDEX stream_xuser_id_recorded_idx ON public.stream USING btree (xuser_id, COALESCE(recorded_from, started_at))
-CREATE UNIQUE INDEX task_schedule_id_due_key ON public.task USING btree (schedule_id, due)
+CREATE INDEX task_occurrence_due_idx ON public.task USING btree (due) WHERE ((status = 'due'::text) AND (schedule_id IS NOT NULL))
+CREATE INDEX task_response_id_idx ON public.task USING btree (response_id) WHERE (response_id IS NOT NULL)
+CREATE UNIQUE INDEX task_schedule_id_slot_key ON public.task USING btree (schedule_id, slot)
 CREATE INDEX task_schedule_xuser_id_idx ON public.task_schedule USING btree (xuser_id)
 CREATE INDEX task_xuser_id_due_idx ON public.task USING btree (xuser_id, due)
 CREATE INDEX webhook_delivery_due_idx ON public.webhook_delivery USING btree (webhook_id, next_attempt_at) WHERE (status = 'pending'::text)
@@ -893,7 +933,9 @@ api.measurement
     qmask,
     method_code,
     device_id,
-    stream_id
+    stream_id,
+    given_value,
+    given_unit
    FROM measurement
   WHERE organization_id = current_organization();
 api.sample_block
@@ -1760,6 +1802,9 @@ device_profile: device_profile_own for ALL to biosignal_api using (((organizatio
 device_profile: device_profile_service for ALL to biosignal_ingest, biosignal_worker using (true)
 episode: episode_own for ALL to biosignal_api using ((organization_id = current_organization()))
 episode: episode_service for ALL to biosignal_ingest, biosignal_worker using (true)
+episode_acknowledgement: episode_acknowledgement_own for ALL to biosignal_api using ((EXISTS ( SELECT
+   FROM episode e
+  WHERE ((e.id = episode_acknowledgement.episode_id) AND (e.organization_id = current_organization())))))
 goal: goal_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_service for ALL to biosignal_ingest, biosignal_worker using (true)
@@ -1840,6 +1885,7 @@ public.device_event: insert, select to biosignal_worker
 public.device_profile: delete, insert, select, update to biosignal_api
 public.device_profile: select to biosignal_ingest
 public.episode: delete, insert, select, update to biosignal_api
+public.episode_acknowledgement: delete, insert, select, update to biosignal_api
 public.feature: delete, insert, select, update to biosignal_worker
 public.goal: delete, insert, select, update to biosignal_api
 public.idempotency: delete, insert, select, update to biosignal_api
@@ -1886,6 +1932,9 @@ public.stream_channel: insert, select to biosignal_ingest
 public.stream_channel: select to biosignal_worker
 public.task: delete, insert, select, update to biosignal_api
 public.task_schedule: delete, insert, select, update to biosignal_api
+public.unit_conversion: select to biosignal_api
+public.unit_conversion: select to biosignal_ingest
+public.unit_conversion: select to biosignal_worker
 public.webhook: delete, insert, select, update to biosignal_api
 public.webhook_delivery: delete, insert, select, update to biosignal_api
 public.xuser: delete, insert, select, update to biosignal_api

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
 import { apiTags, authApi } from './auth/api.ts';
+import { webhookMessages } from './auth/events.ts';
 import { Auth } from './auth/auth.ts';
 import { conflictAudit } from './auth/conflict-audit.ts';
 import { idempotencyStore } from './auth/idempotency.ts';
@@ -261,7 +262,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
     await standby?.stop();
     const http: HttpServer = await startHttp({
       config: standby === null ? config : { ...config, port: standby.port },
-      routes: [...apiRoutes, ...docsRoutes(apiRoutes, sockets, { version, tags: apiTags })],
+      routes: [...apiRoutes, ...docsRoutes(apiRoutes, sockets, { version, tags: apiTags, webhooks: webhookMessages })],
       sockets,
       statics: [docsAssets(), redirects({ '/api-docs/': '/api-docs' }), ...webMounts(options.webDir)],
       authenticate: auth.authenticate,

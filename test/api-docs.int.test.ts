@@ -14,7 +14,8 @@ import { chromiumPath, launchChromium } from './helpers/chromium.ts';
 
 let http: HttpServer;
 let base = '';
-let description: { paths: Record<string, Record<string, { operationId: string; responses: Record<string, unknown> }>> };
+type Paths = Record<string, Record<string, { operationId: string; responses: Record<string, unknown> }>>;
+let description: { paths: Paths; webhooks: Paths };
 beforeAll(async () => {
   const silent = (): void => undefined;
   http = await startHttp({
@@ -90,7 +91,9 @@ describe('/api-docs', () => {
           return route.abort();
         });
         await page.goto(`${base}/api-docs`);
-        const count = Object.values(description.paths).flatMap((item) => Object.keys(item)).length;
+        const count = [description.paths, description.webhooks].flatMap((part) =>
+          Object.values(part).flatMap((item) => Object.keys(item)),
+        ).length;
         await page
           .locator('.opblock')
           .nth(count - 1)

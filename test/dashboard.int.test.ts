@@ -99,11 +99,19 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.getByRole('button', { name: 'Add webhook' }).click();
     const secret = (await page.locator('.secret code').textContent()) ?? '';
     expect(Buffer.from(secret, 'base64')).toHaveLength(32);
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByRole('status').filter({ hasText: 'test not delivered' }).waitFor();
+    await page.getByRole('button', { name: /^New secret/ }).click();
+    await page.getByRole('button', { name: 'New secret', exact: true }).click();
+    await page.getByText('two secrets sign until').waitFor();
+    expect(await page.locator('.secret code').textContent()).not.toBe(secret);
     await page.getByRole('link', { name: 'Projects' }).click();
     await page.getByLabel('Samples, days').fill('30');
     await page.getByLabel('Sharing').check();
     await page.getByLabel('Sharing').uncheck();
+    const saved = page.waitForResponse((response) => response.request().method() === 'PUT');
     await page.getByRole('button', { name: 'Save retention and consent' }).click();
+    await saved; // a page that is left takes its requests along
     await page.reload();
     await expect.poll(() => page.getByLabel('Samples, days').inputValue()).toBe('30');
     expect(await page.evaluate((text) => document.documentElement.outerHTML.includes(text), secret)).toBe(false);

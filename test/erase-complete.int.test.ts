@@ -129,6 +129,7 @@ async function fill(): Promise<void> {
   };
   const episode = await ok(key, 'POST', '/api/v1/episodes', body);
   await ok(key, 'POST', `/api/v1/episodes/${episode.id}/artifacts`, { kind: 'note', title: `${MARK} artifact`, content: { x: MARK } });
+  await ok(key, 'POST', `/api/v1/episodes/${episode.id}/acknowledgement`, { note: `${MARK} seen` });
   const data = Buffer.from(`${MARK} bytes`).toString('base64');
   await ok(key, 'POST', `/api/v1/episodes/${episode.id}/artifacts`, { kind: 'file', media_type: 'text/plain', data_base64: data });
 }
@@ -147,7 +148,8 @@ async function expectWholeExport(): Promise<void> {
   const of = (all: readonly string[], table: string) => all.map((line) => JSON.parse(line) as Line).filter((line) => line.table === table);
   expect(of(own, 'journal_entry')).toMatchObject([{ row: { text: `${MARK} dear diary` } }]);
   expect(new Set(of(own, 'device').map(({ row }) => row.external_id))).toEqual(new Set(['shared-patch', OWN_DEVICE]));
-  for (const table of ['goal', 'task_schedule', 'questionnaire_draft']) expect(of(own, table), table).toHaveLength(1);
+  for (const table of ['goal', 'task_schedule', 'questionnaire_draft', 'episode_acknowledgement'])
+    expect(of(own, table), table).toHaveLength(1);
   expect(of(await lines(run.org.apiKey.key), 'journal_entry')).toMatchObject([{ row: { text: null } }]);
   expect((await run.send('GET', path, { as: other.xuser_token })).status).toBe(404);
 }

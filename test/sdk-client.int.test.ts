@@ -12,7 +12,7 @@ import type { XuserSchema } from '../src/auth/xuser-routes.ts';
 import type { BiosignalSchema } from '../src/query/biosignal-routes.ts';
 import type { ObservationSchema } from '../src/query/observation-routes.ts';
 import type { StreamSchema } from '../src/query/stream-routes.ts';
-import type { EpisodeSchema } from '../src/records/episode-routes.ts';
+import type { EpisodeSchema } from '../src/records/episode-detail.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { allRoutes } from './helpers/all-routes.ts';
 import { startApi } from './helpers/api.ts';

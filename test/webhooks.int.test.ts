@@ -1,17 +1,24 @@
 /** Webhooks of the running service against receivers on real sockets: one that is slow or gone, addresses that may not be called. */
+import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ecgPacket } from '../bench/lib/packets.ts';
+import { webhookEvents } from '../src/auth/events.ts';
 import { readConfig } from '../src/config.ts';
 import { until } from './helpers/database.ts';
 import { packetOf } from './helpers/packets.ts';
 import { runService } from './helpers/running-service.ts';
 import type { RunningService } from './helpers/running-service.ts';
 
-type Event = { type: string; data: Record<string, unknown> };
+type Event = { type: string; timestamp: string; data: Record<string, unknown> };
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type Delivery = { id: string; event: string; status: string; attempts: number; last_status: number | null; last_error: string | null };
-type Hook = { id: string; gone_at: string | null };
+type Hook = { id: string; secret: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null };
+type Tested = { delivered: boolean; status: number | null; duration_ms: number; error: string | null; message_id: string };
 
 let run: RunningService;
 let person: { xuser_id: string };
@@ -29,17 +36,19 @@ afterAll(async () => {
 /** @param answer what the receiver does with a request; default: 204 at once */
 async function receiver(answer: (response: ServerResponse) => void = (response) => void response.writeHead(204).end()) {
   const events: Event[] = [];
+  const requests: { headers: Headers; body: string }[] = [];
   const server = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
     request.on('end', () => {
       events.push(JSON.parse(body) as Event);
+      requests.push({ headers: request.headers, body });
       answer(response);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push(server);
-  return { events, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+  return { events, requests, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
 }
 async function register(url: string, events: readonly string[]): Promise<string> {
   const { status, body, text } = await run.send<Hook>('POST', '/api/v1/webhooks', { body: { url, events } });
@@ -150,27 +159,149 @@ it('what is due to a webhook ends when it is removed', async () => {
   expect(await deliveriesOfRemoved(id)).toEqual([{ status: 'failed', last_error: 'the webhook was removed' }]);
 });
 
-it('every event names what it is about in the same way; a change of a user is told, one that changes nothing is not', async () => {
+/** As docs/integrator.md has it: any of the signatures of the header may be the one. */
+function isGenuine(secret: string, { headers, body }: { headers: Headers; body: string }): boolean {
+  const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`;
+  const expected = `v1,${createHmac('sha256', Buffer.from(secret, 'base64')).update(signed).digest('base64')}`;
+  return String(headers['webhook-signature']).split(' ').includes(expected);
+}
+
+const tested = (id: string) => run.send<Tested>('POST', `/api/v1/webhooks/${id}/test`, { body: {} });
+
+describe('a test', () => {
+  it('sends one signed ping now and says what was answered, or why it was not delivered', async () => {
+    const good = await receiver();
+    const { body: hook } = await run.send<Hook>('POST', '/api/v1/webhooks', { body: { url: good.url, events: ['episode.created'] } });
+    const answer = await tested(hook.id);
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.body).toMatchObject({ delivered: true, status: 204, error: null });
+    expect(answer.body.duration_ms).toBeGreaterThanOrEqual(0);
+    expect(good.events).toMatchObject([{ type: 'ping', data: { webhook_id: hook.id } }]);
+    expect(good.requests[0]!.headers['webhook-id']).toBe(answer.body.message_id);
+    expect(isGenuine(hook.secret, good.requests[0]!)).toBe(true);
+    expect(await deliveries(hook.id)).toEqual([]);
+    await remove(hook.id);
+    expect((await tested(hook.id)).status).toBe(404);
+
+    const failing = await receiver((response) => void response.writeHead(503).end());
+    const failingId = await register(failing.url, ['*']);
+    expect((await tested(failingId)).body).toMatchObject({ delivered: false, status: 503, error: 'HTTP 503' });
+    await remove(failingId);
+    const closed = await receiver();
+    const closedId = await register(closed.url, ['*']);
+    await new Promise((resolve) => servers.at(-1)!.close(resolve));
+    expect((await tested(closedId)).body).toMatchObject({
+      delivered: false,
+      status: null,
+      error: expect.stringContaining('ECONNREFUSED') as string,
+    });
+    await remove(closedId);
+
+    const { body: log } = await run.send<{ target_id: string; detail: object }[]>('GET', '/api/v1/audit-log?action=webhook.tested');
+    expect(log.map(({ target_id: id, detail }) => ({ id, ...detail }))).toMatchObject([
+      { id: closedId, delivered: false },
+      { id: failingId, status: 503 },
+      { id: hook.id, status: 204 },
+    ]);
+  });
+});
+
+describe('a new secret', () => {
+  it('signs at once, beside the one before until the overlap is over', async () => {
+    const good = await receiver();
+    const { body: hook } = await run.send<Hook>('POST', '/api/v1/webhooks', { body: { url: good.url, events: ['episode.created'] } });
+    const rotate = (body: object) => run.send<Hook>('POST', `/api/v1/webhooks/${hook.id}/rotate-secret`, { body });
+    const told = async (): Promise<{ headers: Headers; body: string }> => {
+      const before = good.requests.length;
+      await episode('told');
+      await until(() => good.requests.length > before);
+      return good.requests.at(-1)!;
+    };
+    const first = await rotate({});
+    expect(first.status, first.text).toBe(201);
+    expect(first.body.secret).not.toBe(hook.secret);
+    expect(Date.parse(first.body.previous_secret_expires_at ?? '')).toBeGreaterThan(Date.now() + 23 * 3_600_000);
+    const both = await told();
+    expect(String(both.headers['webhook-signature'])).toMatch(/^v1,\S+ v1,\S+$/);
+    expect([hook.secret, first.body.secret].map((secret) => isGenuine(secret, both))).toEqual([true, true]);
+
+    const second = await rotate({ overlap_sec: 0 });
+    expect(second.body.previous_secret_expires_at).toBeNull();
+    const alone = await told();
+    expect([hook.secret, first.body.secret, second.body.secret].map((secret) => isGenuine(secret, alone))).toEqual([false, false, true]);
+    const { body: log } = await run.send<{ target_id: string }[]>('GET', '/api/v1/audit-log?action=webhook.secret_rotated');
+    expect(log.filter(({ target_id: id }) => id === hook.id)).toHaveLength(2);
+    const listed = (await run.send<Hook[]>('GET', '/api/v1/webhooks')).body.find(({ id }) => id === hook.id);
+    expect(listed).not.toHaveProperty('secret');
+    await remove(hook.id);
+  });
+});
+
+it('an address that was given up says why, and is called again when somebody wants it', async () => {
+  let status = 410;
+  const back = await receiver((response) => void response.writeHead(status).end());
+  const id = await register(back.url, ['episode.created']);
+  const hookNow = async (): Promise<Hook> => (await run.send<Hook[]>('GET', '/api/v1/webhooks')).body.find((hook) => hook.id === id)!;
+  await episode('given_up');
+  await until(async () => (await hookNow()).gone_at !== null);
+  expect((await hookNow()).gone_reason).toBe('the address answered 410 Gone');
+  status = 204;
+  const resumed = await run.send<Hook>('POST', `/api/v1/webhooks/${id}/resume`, { body: {} });
+  expect(resumed.body, resumed.text).toMatchObject({ id, gone_at: null, gone_reason: null });
+  await episode('back_again');
+  await until(() => back.events.length === 2);
+  const [failed] = (await deliveries(id)).filter((delivery) => delivery.status === 'failed');
+  expect((await run.send('POST', `/api/v1/webhooks/${id}/deliveries/${failed!.id}/replay`, { body: {} })).status).toBe(202);
+  await until(() => back.events.length === 3);
+  await remove(id);
+});
+
+it('every event is as the description of the API says, and names what it is about in the same way', async () => {
   const all = await receiver();
   const id = await register(all.url, ['*']);
   const made = await episode('named');
   await run.send('PATCH', `/api/v1/episodes/${made}`, { body: { title: 'Named' } });
+  await run.send('POST', `/api/v1/episodes/${made}/acknowledgement`, { body: { note: 'seen' } });
   await run.send('POST', `/api/v1/episodes/${made}/artifacts`, { body: { kind: 'note', content: { text: 'x' } } });
   const { xuser_id: changed } = await run.token('changed');
   const path = `/api/v1/xusers/${changed}`;
   expect((await run.send('PATCH', path, { body: { display_name: 'Ada' } })).status).toBe(200);
-  expect((await run.send('PATCH', path, { body: { display_name: 'Ada' } })).status).toBe(200);
+  expect((await run.send('PATCH', path, { body: { display_name: 'Ada' } })).status).toBe(200); // changes nothing, tells nothing
   const resolve = { external_id: 'changed', project_key: run.org.projectKey, time_zone: 'Europe/Berlin' };
   for (let i = 0; i < 2; i++) expect((await run.send('POST', '/api/v1/xusers', { body: resolve })).status).toBe(200);
-  await until(async () => all.events.length >= 5 && (await deliveries(id)).every(({ status }) => status === 'delivered'));
+  const { xuser_id: gone } = await run.token('erased');
+  expect((await run.send('POST', `/api/v1/xusers/${gone}/erase`, { body: { confirm_external_id: 'erased' } })).status).toBe(200);
+  const [packet] = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 1, deviceId: 'button' });
+  const pressed = { ...packet!, subject: person.xuser_id, events: [{ tOffsetNs: 0, code: 'button', text: '' }] };
+  expect((await run.ingest(pressed)).status).toBe(202);
+  expect((await run.send('POST', `/api/v1/webhooks/${id}/test`, { body: {} })).status).toBe(200);
+  await until(async () => all.events.length >= 9 && (await deliveries(id)).every(({ status }) => status === 'delivered'));
+
   const about = { episode_id: made, subject_id: person.xuser_id };
-  expect(all.events.map(({ type, data }) => ({ type, data })).toSorted((a, b) => a.type.localeCompare(b.type))).toMatchObject([
+  const byType = (a: Event, b: Event): number => a.type.localeCompare(b.type);
+  expect(all.events.filter(({ data }) => data['kind'] !== 'button').toSorted(byType)).toMatchObject([
     { type: 'artifact.created', data: { ...about, artifact_id: expect.any(String) as string } },
+    { type: 'episode.acknowledged', data: about },
     { type: 'episode.created', data: about },
     { type: 'episode.updated', data: about },
+    { type: 'ping', data: { webhook_id: id } },
+    { type: 'xuser.erased', data: { xuser_id: gone } },
     { type: 'xuser.updated', data: { xuser_id: changed } },
     { type: 'xuser.updated', data: { xuser_id: changed } },
   ]);
+
+  type Described = { post: { requestBody: { content: { 'application/json': { schema: TSchema } } } } };
+  const { body: api } = await run.send<{ webhooks: Record<string, Described> }>('GET', '/api-docs/openapi.json', { as: '' });
+  const schemas = new Map(
+    Object.entries(api.webhooks).map(([name, { post }]) => [name, post.requestBody.content['application/json'].schema]),
+  );
+  expect([...schemas.keys()].toSorted()).toEqual(['ping', ...webhookEvents].toSorted());
+  expect(new Set(all.events.map(({ type }) => type))).toEqual(new Set(schemas.keys()));
+  for (const event of all.events) {
+    const wrong = Compile(schemas.get(event.type)!).Errors(event)[1];
+    expect(wrong, JSON.stringify(event)).toEqual([]);
+    expect(Compile(schemas.get(event.type)!).Check({ ...event, data: {} }), event.type).toBe(false);
+  }
   await remove(id);
 });
 
@@ -186,6 +317,20 @@ it('a look at the database that fails is reported, and the next one goes on', as
   }
   await episode('later');
   await until(() => later.events.length === 1);
+  await remove(id);
+});
+
+// After the others: it uses up what may be tested.
+it('a test is not sent to what may not be called, nor more often than a few times a minute', async () => {
+  const good = await receiver();
+  const id = await register(good.url, ['*']);
+  await run.database.pool.query(`update webhook set url = 'http://10.255.255.1/hook' where id = $1`, [id]);
+  expect((await tested(id)).body).toMatchObject({ delivered: false, error: expect.stringContaining('public internet') as string });
+  const answers = [];
+  for (let i = 0; i < 12; i++) answers.push(await tested(id));
+  const refused = answers.filter(({ status }) => status === 429);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0);
   await remove(id);
 });
 

@@ -4,7 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { formValues, Page } from '../page.ts';
 import { badge, emptyState, projectName, projectSelect, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
-import type { BodyOf } from '../../sdk/request.ts';
+import type { Answer, BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
 import type { Delivery, Project, Webhook } from '../service.ts';
 import { ShownOnce } from '../shown-once.ts';
@@ -12,10 +12,12 @@ import { ShownOnce } from '../shown-once.ts';
 const events = [
   ['episode.created', 'an episode began, or a safety answer was given'],
   ['episode.updated', 'an episode ended, was closed or was reopened'],
+  ['episode.acknowledged', 'an episode was acknowledged'],
   ['artifact.created', 'a strip or a document was added to an episode'],
   ['xuser.updated', 'a user was changed or disabled'],
   ['xuser.erased', 'a user and all their data were erased'],
 ] as const;
+type Tested = Answer<'testWebhook'>;
 const tones: Readonly<Record<Delivery['status'], Tone>> = { delivered: 'good', pending: 'warn', failed: 'bad' };
 
 export class WebhooksPage extends Page {
@@ -26,6 +28,8 @@ export class WebhooksPage extends Page {
   readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
   #open: string | null = null;
   #deliveries: readonly Delivery[] = [];
+  /** What the newest test found, by webhook. */
+  readonly #tested = new Map<string, Tested | null>();
 
   protected override async load(): Promise<void> {
     [this.#hooks, this.#projects] = await Promise.all([call('GET', '/api/v1/webhooks'), call('GET', '/api/v1/projects')]);
@@ -57,7 +61,20 @@ export class WebhooksPage extends Page {
         {
           name: 'Since',
           cell: (hook) =>
-            html`${this.time(hook.created_at)} ${hook.gone_at === null ? nothing : badge('bad', 'answered 410: switched off')}`,
+            html`${this.time(hook.created_at)}
+            ${
+              hook.gone_at === null
+                ? nothing
+                : html`<div>
+                    ${badge('bad', 'switched off')} <span class="muted">${this.time(hook.gone_at)}: ${hook.gone_reason}</span>
+                  </div>`
+            }
+            ${
+              hook.previous_secret_expires_at === null
+                ? nothing
+                : html`<div class="muted">two secrets sign until ${this.time(hook.previous_secret_expires_at)}</div>`
+            }
+            ${this.#result(hook.id)}`,
         },
         {
           name: 'Actions',
@@ -66,6 +83,25 @@ export class WebhooksPage extends Page {
             html`<button type="button" aria-expanded=${this.#open === hook.id ? 'true' : 'false'} @click=${() => this.#show(hook.id)}>
                 Deliveries<span class="vh"> of ${hook.url}</span>
               </button>
+              <button type="button" ?disabled=${this.#tested.get(hook.id) === null} @click=${() => void this.#test(hook.id)}>
+                Send a test<span class="vh"> to ${hook.url}</span>
+              </button>
+              ${
+                hook.gone_at === null
+                  ? nothing
+                  : html`<button
+                      type="button"
+                      @click=${() => void this.change(() => call('POST', '/api/v1/webhooks/{webhookId}/resume', { params: { webhookId: hook.id }, body: {} }))}
+                    >
+                      Switch on<span class="vh"> ${hook.url}</span>
+                    </button>`
+              }
+              ${this.askButton(hook.url, {
+                title: 'Make a new secret?',
+                text: html`For a day the old secret of <code>${hook.url}</code> signs too.`,
+                word: 'New secret',
+                act: () => this.#rotate(hook),
+              })}
               ${this.askButton(hook.url, {
                 title: 'Remove this webhook?',
                 text: html`Nothing more is sent to <code>${hook.url}</code>.`,
@@ -80,6 +116,33 @@ export class WebhooksPage extends Page {
       ],
       this.#hooks,
     );
+  }
+
+  async #test(id: string): Promise<void> {
+    this.#tested.set(id, null);
+    this.context.redraw();
+    const done = await this.run(async () => {
+      this.#tested.set(id, await call('POST', '/api/v1/webhooks/{webhookId}/test', { params: { webhookId: id }, body: {} }));
+    });
+    if (!done) this.#tested.delete(id);
+    this.context.redraw();
+  }
+
+  #result(id: string): TemplateResult | typeof nothing {
+    const tested = this.#tested.get(id);
+    if (tested === undefined) return nothing;
+    if (tested === null) return html`<div role="status" class="muted">Sending a test …</div>`;
+    const { delivered, status, duration_ms: ms, error } = tested;
+    return html`<div role="status">
+      ${delivered ? badge('good', 'test delivered') : badge('bad', 'test not delivered')}
+      <span class="muted">${delivered ? `HTTP ${status}` : error}, ${ms} ms</span>
+    </div>`;
+  }
+
+  async #rotate(hook: Webhook): Promise<void> {
+    const { secret } = await call('POST', '/api/v1/webhooks/{webhookId}/rotate-secret', { params: { webhookId: hook.id }, body: {} });
+    const text = 'Copy it now, and give it to your server within a day: until then the old secret signs too. It is shown this once.';
+    this.#fresh.show({ title: `New secret of ${hook.url}`, text, secret });
   }
 
   #show(id: string): void {
@@ -114,7 +177,7 @@ export class WebhooksPage extends Page {
                   cell: (item) =>
                     html`<button
                       type="button"
-                      @click=${() => void this.change(() => call('POST', '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay', { params: { webhookId: hook.id, deliveryId: item.id } }))}
+                      @click=${() => void this.change(() => call('POST', '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay', { params: { webhookId: hook.id, deliveryId: item.id }, body: {} }))}
                     >
                       Send again
                     </button>`,

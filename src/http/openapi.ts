@@ -8,7 +8,12 @@ import { ProblemSchema } from './schemas.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-export type ApiInfo = Readonly<{ version: string; tags: Readonly<Record<string, string>> }>;
+export type ApiInfo = Readonly<{
+  version: string;
+  tags: Readonly<Record<string, string>>;
+  /** Messages that the service itself sends to an integrator's address, by type. */
+  webhooks?: Readonly<Record<string, Readonly<{ summary: string; schema: TSchema }>>>;
+}>;
 
 /** Codes that a route can answer besides its own: what the layer itself refuses. */
 export function errorsOf(route: Route): readonly ErrorCode[] {
@@ -61,6 +66,9 @@ export function openApi(routes: readonly Route[], sockets: readonly SocketRoute[
     tags: [...used].toSorted().map((name) => ({ name, description: info.tags[name] ?? name })),
     security: [{ orgKey: [] }, { userToken: [] }],
     paths,
+    webhooks: Object.fromEntries(
+      Object.entries(info.webhooks ?? {}).map(([type, message]) => [type, { post: webhookMessage(type, message) }]),
+    ),
     components: {
       securitySchemes: {
         orgKey: { type: 'http', scheme: 'bearer', description: 'Organization key, org_live_… or org_test_…; server-side only.' },
@@ -96,6 +104,21 @@ function operation(route: Route): Json {
       : {}),
     ...(route.body === undefined ? {} : { requestBody: requestBody(route) }),
     responses: { ...successes(route), ...problems(errorsOf(route)) },
+  };
+}
+
+function webhookMessage(type: string, { summary, schema }: Readonly<{ summary: string; schema: TSchema }>): Json {
+  return {
+    operationId: `on ${type}`.replaceAll(/[ .](\w)/g, (_match, letter: string) => letter.toUpperCase()),
+    tags: ['Webhooks'],
+    summary,
+    description: 'Signed in webhook-signature; see the registration of a webhook.',
+    security: [],
+    requestBody: { required: true, content: { 'application/json': { schema } } },
+    responses: {
+      '2XX': { description: 'Taken.' },
+      '4XX': { description: 'Tried again; 410 Gone: the webhook is called no more.' },
+    },
   };
 }
 

@@ -36,6 +36,10 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
     sql: `select to_jsonb(a) - 'data' || jsonb_build_object('data_base64', encode(a.data, 'base64')) as row
           from artifact a join episode e on e.id = a.episode_id where e.xuser_id = $1`,
   },
+  {
+    table: 'episode_acknowledgement',
+    sql: `select to_jsonb(k) as row from episode_acknowledgement k join episode e on e.id = k.episode_id where e.xuser_id = $1`,
+  },
   { table: 'mood', sql: 'select to_jsonb(m) as row from mood m where m.xuser_id = $1' },
   { table: 'questionnaire_response', sql: 'select to_jsonb(q) as row from questionnaire_response q where q.xuser_id = $1' },
   { table: 'questionnaire_draft', sql: 'select to_jsonb(d) as row from questionnaire_draft d where d.xuser_id = $1' },

@@ -7,10 +7,12 @@ import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, LimitQuery, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
+import { measuredValues } from './measured-values.ts';
+import type { MeasurementInput } from './measured-values.ts';
 import { findBiosignal, readObservations } from './observations.ts';
-import type { Observation, ObservationRow } from './observations.ts';
+import type { BiosignalRow, Observation, ObservationRow } from './observations.ts';
 
 export const ObservationSchema = exactly({
   id: Type.String(),
@@ -118,7 +120,11 @@ export function observationRoutes(deps: ObservationDeps): readonly Route[] {
       operationId: 'createMeasurements',
       tag: 'Observations',
       summary: 'Store measurements that did not come in packets',
-      description: 'Sent again, the same measurement (user, biosignal, time, value, method) is stored once.',
+      description:
+        'Sent again, the same measurement (user, biosignal, time, value, method) is stored once. A value in another unit is converted where ' +
+        "that can be done exactly ([degF], [lb_av], kPa, mmol/L of glucose …) and kept as it was sent, too; `unit` absent: the biosignal's. " +
+        'What is impossible, in an unknown unit or of the future is refused, all of it or nothing; what is possible but implausible is ' +
+        'stored with the quality 1 (suspect).',
       access: { key: 'write', operator: 'editor' },
       body: exactly({
         subject_id: Type.String({ minLength: 1, maxLength: 255 }),
@@ -126,6 +132,7 @@ export function observationRoutes(deps: ObservationDeps): readonly Route[] {
           exactly({
             biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
             value: Type.Number(),
+            unit: Type.Optional(OneLine(32, { minLength: 1, description: 'UCUM; what it is given in.' })),
             time: Timestamp,
             quality: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
             method_code: Type.Optional(Type.String({ pattern: '^(measured|reported|imported):[a-z0-9_]{1,64}$' })),
@@ -137,49 +144,70 @@ export function observationRoutes(deps: ObservationDeps): readonly Route[] {
       responses: {
         201: {
           description: 'How many were new.',
-          schema: exactly({ created: Type.Integer(), duplicates: Type.Integer(), subject_id: Uuid }),
+          schema: exactly({
+            created: Type.Integer(),
+            duplicates: Type.Integer(),
+            subject_id: Uuid,
+            implausible: Type.Array(Type.Integer({ description: 'Positions in the request.' }), { description: 'Stored as suspect.' }),
+            converted: Type.Array(
+              exactly({
+                index: Type.Integer(),
+                given_value: Type.Number(),
+                given_unit: Type.String(),
+                value: Type.Number(),
+                unit: Type.String(),
+              }),
+            ),
+          }),
         },
       },
       errors: ['not_found'],
       handler: async ({ caller, body }) => {
         const input = body as { subject_id: string; measurements: readonly MeasurementInput[] };
         const subject = await ownSubject(db, caller, input.subject_id, 'recording');
-        const units = new Map<number, string>();
+        const biosignals = new Map<number, BiosignalRow>();
         for (const id of new Set(input.measurements.map((item) => item.biosignal_id))) {
           const biosignal = await findBiosignal(db, subject.projectId, id);
           if (biosignal === null || biosignal.feature !== null || biosignal.channel_kind !== null) {
             throw new PipelineError('not_found', `There is no biosignal ${id} in this project that takes measurements.`);
           }
-          units.set(id, biosignal.unit);
+          biosignals.set(id, biosignal);
         }
-        await ensurePartitions(db, input.measurements);
+        const measured = await measuredValues(db, input.measurements, biosignals);
+        await ensurePartitions(db, measured);
         const { rowCount } = await db.query(
-          `insert into measurement (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code)
-           select t, (extract(epoch from t) * 1000000)::bigint * 1000, id, $1, $2, $3, biosignal_id, value, unit, qmask, method_code
-           from unnest($4::timestamptz[], $5::uuid[], $6::integer[], $7::float8[], $8::text[], $9::smallint[], $10::text[])
-             as input (t, id, biosignal_id, value, unit, qmask, method_code)
+          `insert into measurement
+             (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
+           select t, (extract(epoch from t) * 1000000)::bigint * 1000, id, $1, $2, $3, biosignal_id, value, unit, qmask, method_code, given_value, given_unit
+           from unnest($4::timestamptz[], $5::uuid[], $6::integer[], $7::float8[], $8::text[], $9::smallint[], $10::text[], $11::float8[], $12::text[])
+             as input (t, id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
            on conflict do nothing`,
           [
             subject.orgId,
             subject.projectId,
             subject.id,
-            input.measurements.map((item) => item.time),
-            input.measurements.map((item) => measurementId(subject.id, item)),
-            input.measurements.map((item) => item.biosignal_id),
-            input.measurements.map((item) => item.value),
-            input.measurements.map((item) => units.get(item.biosignal_id) ?? ''),
-            input.measurements.map((item) => item.quality ?? 0),
-            input.measurements.map((item) => item.method_code ?? 'imported:api_v1'),
+            measured.map((item) => item.time),
+            measured.map((item) => measurementId(subject.id, item)),
+            measured.map((item) => item.biosignal_id),
+            measured.map((item) => item.value),
+            measured.map((item) => item.unit),
+            measured.map((item) => item.quality),
+            measured.map((item) => item.method_code ?? 'imported:api_v1'),
+            measured.map((item) => item.given?.value ?? null),
+            measured.map((item) => item.given?.unit ?? null),
           ],
         );
         const created = rowCount ?? 0;
-        return { status: 201, json: { created, duplicates: input.measurements.length - created, subject_id: subject.id } };
+        const implausible = measured.flatMap((item, i) => (item.implausible ? [i] : []));
+        const converted = measured.flatMap(({ given, value, unit }, index) =>
+          given === null ? [] : [{ index, given_value: given.value, given_unit: given.unit, value, unit }],
+        );
+        const duplicates = measured.length - created;
+        return { status: 201, json: { created, duplicates, subject_id: subject.id, implausible, converted } };
       },
     },
   ];
 }
-
-type MeasurementInput = Readonly<{ biosignal_id: number; value: number; time: string; quality?: number; method_code?: string }>;
 
 /** Only plain PostgreSQL has partitions that must be made before rows go in; there the function exists. */
 async function ensurePartitions(db: Db, measurements: readonly MeasurementInput[]): Promise<void> {

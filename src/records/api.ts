@@ -2,6 +2,8 @@
 import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
+import { acknowledgementRoutes } from './acknowledgement-routes.ts';
+import { adherenceRoutes } from './adherence-routes.ts';
 import { episodeRoutes } from './episode-routes.ts';
 import { eraseRoutes } from './erase-routes.ts';
 import type { EraseDeps } from './erase-routes.ts';
@@ -13,7 +15,8 @@ import { responseRoutes } from './response-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { taskScheduleRoutes } from './task-schedule-routes.ts';
-import type { WebhookNetworks } from './webhook-networks.ts';
+import { webhookCareRoutes } from './webhook-care-routes.ts';
+import { WebhookNetworks } from './webhook-networks.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
 /** @param deps owner: for what no caller's organization may do by itself: erasing, and the secret of journals. Default: db */
@@ -33,13 +36,16 @@ export function recordsApi(
   const owner = deps.owner ?? deps.db;
   return [
     ...episodeRoutes(deps),
+    ...acknowledgementRoutes(deps),
     ...eraseRoutes({ ...deps, db: owner }),
+    ...webhookCareRoutes({ db: deps.db, networks: deps.networks ?? new WebhookNetworks() }),
     ...webhookRoutes(deps),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),
     ...responseRoutes(deps),
     ...taskRoutes(deps),
     ...taskScheduleRoutes(deps),
+    ...adherenceRoutes(deps),
     ...goalRoutes(deps),
     ...fleetRoutes(deps),
   ];

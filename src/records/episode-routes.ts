@@ -3,31 +3,31 @@ import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../auth/answer-once.ts';
+import { audit } from '../auth/audit.ts';
 import { emitEvent } from '../auth/events.ts';
-import type { Db } from '../auth/api-keys.ts';
-import { orgOf, ownStream, ownSubject, ownSubjectOf, projectOf } from '../auth/ownership.ts';
+import { ownStream, ownSubject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { callerKey } from '../http/request.ts';
 import { checkIfMatch } from '../http/precondition.ts';
-import type { Caller, Reply, Route } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { transaction } from '../storage/transaction.ts';
+import { EpisodeDetailSchema, episodeReader, EpisodeSchema, tagged, tagOf } from './episode-detail.ts';
 import {
   episodeSeverities,
   episodeStatuses,
   findArtifactData,
-  findEpisode,
   insertArtifact,
   insertEpisode,
   insertStrip,
-  listArtifacts,
   listEpisodes,
+  stateAtStart,
   STRIP_SEC,
   updateEpisode,
 } from './episodes.ts';
-import type { Artifact, Episode, EpisodeChange, EpisodeSeverity, EpisodeStatus } from './episodes.ts';
+import type { EpisodeChange, EpisodeSeverity, EpisodeStatus } from './episodes.ts';
 
 const ARTIFACT_BYTES_MAX = 2 * 1024 * 1024;
 
@@ -37,49 +37,6 @@ const Kind = Type.String({
 });
 const Summary = Type.Record(Type.String(), Type.Unknown(), { description: 'What is known of it: numbers, texts.' });
 const Title = OneLine(200);
-
-const episodeMembers = {
-  id: Uuid,
-  subject_id: Uuid,
-  stream_id: nullable(Uuid),
-  kind: Type.String(),
-  title: Type.String(),
-  status: oneOf(episodeStatuses),
-  severity: oneOf(episodeSeverities),
-  started_at: Timestamp,
-  ended_at: nullable(Timestamp),
-  summary: Type.Record(Type.String(), Type.Unknown()),
-  created_by: Type.String({ description: 'key:<id>, operator:<id>, device:<id>, rule:<name> …' }),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  artifact_count: Type.Integer(),
-};
-export const EpisodeSchema = exactly(episodeMembers);
-const ArtifactSchema = exactly({
-  id: Uuid,
-  kind: Type.String({ description: 'annotation, strip, report, note, file' }),
-  title: Type.String(),
-  starts_at: nullable(Timestamp),
-  ends_at: nullable(Timestamp),
-  stream_id: nullable(Uuid),
-  channel_code: nullable(Type.String()),
-  media_type: Type.String(),
-  content: Type.Unknown(),
-  bytes: Type.Integer({ description: 'Size of its data; 0: it is all in content.' }),
-  href: Type.String({ description: 'Address of its data.' }),
-  renditions: exactly(
-    {
-      svg: Type.Optional(Type.String()),
-      png: Type.Optional(Type.String()),
-      csv: Type.Optional(Type.String()),
-      wfdb: Type.Optional(Type.String()),
-    },
-    { description: 'Of a strip: addresses of its picture and of its samples, drawn from what is stored. Empty for other artifacts.' },
-  ),
-  created_by: Type.String(),
-  created_at: Timestamp,
-});
-export const EpisodeDetailSchema = exactly({ ...episodeMembers, artifacts: Type.Array(ArtifactSchema) });
 
 const EpisodeBody = exactly({
   subject_id: Type.String({ minLength: 1, maxLength: 255 }),
@@ -115,32 +72,16 @@ const ArtifactBody = exactly({
 
 export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): readonly Route[] {
   const { db, cursors } = deps;
+  const { found, detail } = episodeReader(db);
   const query: Record<string, TSchema> = {
     subject_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Required with an organization key.' })),
     since: Type.Optional(Timestamp),
     until: Type.Optional(Timestamp),
     kind: Type.Optional(Kind),
     status: Type.Optional(oneOf(episodeStatuses)),
+    acknowledged: Type.Optional(Type.Boolean()),
     limit: LimitQuery(100, 1000),
     cursor: CursorQuery,
-  };
-  const found = async (caller: Caller, id: string, on: Db = db): Promise<Episode> => {
-    const episode = await findEpisode(on, orgOf(caller), ownSubjectOf(caller), projectOf(caller), id);
-    if (episode === null) throw new PipelineError('not_found', 'There is no such episode.');
-    await ownSubject(on, caller, episode.subject_id); // consent
-    return episode;
-  };
-  const detail = async (caller: Caller, id: string, on: Db = db): Promise<Episode & { artifacts: readonly object[] }> => {
-    const episode = await found(caller, id, on);
-    const artifacts = await listArtifacts(on, id);
-    return {
-      ...episode,
-      artifacts: artifacts.map((artifact) => ({
-        ...artifact,
-        href: `/api/v1/episodes/${id}/artifacts/${artifact.id}`,
-        renditions: renditionsOf(artifact),
-      })),
-    };
   };
   return [
     {
@@ -161,11 +102,13 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
           until?: string;
           kind?: string;
           status?: string;
+          acknowledged?: boolean;
           limit: number;
           cursor?: string;
         };
         const subject = await ownSubject(db, caller, filter.subject_id ?? '');
-        const scope = ['episodes', subject.id, filter.since ?? '', filter.until ?? '', filter.kind ?? '', filter.status ?? ''].join(' ');
+        const { since = '', until = '', kind = '', status = '', acknowledged = '' } = filter;
+        const scope = ['episodes', subject.id, since, until, kind, status, acknowledged].join(' ');
         const key = filter.cursor === undefined ? null : cursors.open(scope, filter.cursor);
         const rows = await listEpisodes(db, {
           orgId: subject.orgId,
@@ -174,6 +117,7 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
           until: filter.until ?? null,
           kind: filter.kind ?? null,
           status: filter.status ?? null,
+          acknowledged: filter.acknowledged ?? null,
           before: key === null ? null : [String(key[0]), String(key[1])],
           limit: filter.limit + 1,
         });
@@ -215,6 +159,7 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
         const stream = input.stream_id === undefined ? null : await ownStream(db, caller, input.stream_id);
         if (stream !== null && stream.subjectId !== subject.id) throw new PipelineError('not_found', 'There is no such stream.');
         checkOrder(input.started_at, input.ended_at ?? null);
+        const { status, ended_at: endedAt } = stateAtStart(input);
         return await answerOnce(db, request, { operationId: 'createEpisode', subjectId: subject.id }, async (client) => {
           const id = await insertEpisode(client, {
             orgId: subject.orgId,
@@ -223,10 +168,10 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
             streamId: stream?.id ?? null,
             kind: input.kind,
             title: input.title ?? '',
-            status: input.status ?? ((input.ended_at ?? null) === null ? 'open' : 'closed'),
+            status,
             severity: input.severity ?? 'none',
             startedAt: input.started_at,
-            endedAt: input.ended_at ?? null,
+            endedAt,
             summary: input.summary ?? {},
             createdBy: callerKey(caller),
           });
@@ -266,7 +211,9 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
       path: '/api/v1/episodes/{id}',
       operationId: 'updateEpisode',
       tag: 'Episodes',
-      summary: 'Change or close an episode',
+      summary: 'Change, close or open an episode',
+      description:
+        'An end closes an open episode; closed without an end, it ends now. Opened again, it has no end and is to be acknowledged again.',
       access: { key: 'write', operator: 'editor' },
       params: { id: Uuid },
       body: EpisodePatch,
@@ -280,8 +227,10 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
         const subject = await ownSubject(db, caller, episode.subject_id);
         return await transaction(db, async (client) => {
           await client.query('select 1 from episode where id = $1 for no key update', [episode.id]);
-          checkIfMatch(request, tagOf(await found(caller, episode.id, client)));
-          await updateEpisode(client, episode.id, change);
+          const before = await found(caller, episode.id, client);
+          checkIfMatch(request, tagOf(before));
+          await updateEpisode(client, before, change);
+          await audit(client, request, { action: 'episode.updated', targetKind: 'episode', targetId: episode.id, detail: stateOf(change) });
           await emitEvent(client, subject, 'episode.updated', { episode_id: episode.id, subject_id: subject.id, kind: episode.kind });
           return tagged(await detail(caller, episode.id, client));
         });
@@ -365,23 +314,9 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
   ];
 }
 
-function tagOf({ updated_at: updatedAt }: Episode): string {
-  return `"${updatedAt}"`;
-}
-
-function tagged(episode: Episode): Reply {
-  return { status: 200, json: episode, headers: { etag: tagOf(episode) } };
-}
-
-const stripFormats = ['svg', 'png', 'csv', 'wfdb'] as const;
-
-function renditionsOf({ kind, stream_id: streamId, starts_at: since, ends_at: until, channel_code: channel }: Artifact): object {
-  if (kind !== 'strip' || streamId === null || since === null || until === null || since === until) return {};
-  const at = (format: string): string => {
-    const query = new URLSearchParams({ since, until, ...(channel === null ? {} : { channel }), format });
-    return `/api/v1/streams/${streamId}/strip?${query.toString()}`;
-  };
-  return Object.fromEntries(stripFormats.map((format) => [format, at(format)]));
+/** For the audit log: what was decided, without texts. */
+function stateOf({ status, severity, ended_at }: EpisodeChange): object {
+  return { ...(status && { status }), ...(severity && { severity }), ...(ended_at !== undefined && { ended_at }) };
 }
 
 function checkOrder(start: string, end: string | null): void {

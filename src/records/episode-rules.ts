@@ -220,9 +220,10 @@ async function record(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeR
         createdBy,
       ],
     );
-    await insertStrip(db as Pool, { episodeId: made.rows[0]?.id ?? '', streamId: stream.id, start, end, by: createdBy });
+    const episodeId = made.rows[0]?.id ?? '';
+    await insertStrip(db as Pool, { episodeId, streamId: stream.id, start, end, by: createdBy });
     await emitEvent(db as Pool, scope, 'episode.created', {
-      episode_id: made.rows[0]?.id,
+      episode_id: episodeId,
       subject_id: stream.xuser_id,
       kind: rule.name,
       severity: rule.severity,

@@ -1,5 +1,7 @@
 /** Episodes: stretches of time that matter (a recording, an exercise, an alert), with what belongs to them. */
 import type { Db } from '../auth/api-keys.ts';
+import { PipelineError } from '../errors.ts';
+import { endAcknowledgement } from './acknowledgements.ts';
 
 export const episodeStatuses = ['open', 'closed', 'cancelled'] as const;
 export const episodeSeverities = ['none', 'low', 'medium', 'high'] as const;
@@ -21,6 +23,10 @@ export type Episode = Readonly<{
   created_by: string;
   created_at: string;
   updated_at: string;
+  acknowledged_at: string | null;
+  acknowledged_by: string | null;
+  acknowledged_by_name: string | null;
+  acknowledgement_note: string | null;
   artifact_count: number;
 }>;
 
@@ -61,6 +67,7 @@ export type EpisodeFilter = Readonly<{
   until: string | null;
   kind: string | null;
   status: string | null;
+  acknowledged: boolean | null;
   /** Start time and id of the last episode of the page before. */
   before: readonly [string, string] | null;
   limit: number;
@@ -70,20 +77,24 @@ const time = (column: string): string => `to_json(${column}) #>> '{}' as ${colum
 
 const columns = `e.id, e.xuser_id as subject_id, s.uuid as stream_id, e.kind, e.title, e.status, e.severity, ${time('e.started_at')},
   ${time('e.ended_at')}, e.summary, e.created_by, ${time('e.created_at')}, ${time('e.updated_at')},
+  to_json(k.created_at) #>> '{}' as acknowledged_at, k.acknowledged_by, nullif(k.name, '') as acknowledged_by_name, k.note as acknowledgement_note,
   (select count(*)::integer from artifact a where a.episode_id = e.id) as artifact_count`;
+const tables = `episode e left join stream s on s.id = e.stream_id
+  left join episode_acknowledgement k on k.episode_id = e.id and k.ended_at is null`;
 
 /** Episodes of one user that overlap [since, until), the latest start first. */
 export async function listEpisodes(db: Db, filter: EpisodeFilter): Promise<readonly Episode[]> {
   const { rows } = await db.query<Episode>(
-    `select ${columns} from episode e left join stream s on s.id = e.stream_id
+    `select ${columns} from ${tables}
      where e.organization_id = $1 and e.xuser_id = $2
        and ($3::timestamptz is null or coalesce(e.ended_at, 'infinity') >= $3)
        and ($4::timestamptz is null or e.started_at < $4)
        and ($5::text is null or e.kind = $5)
        and ($6::text is null or e.status = $6)
-       and ($7::timestamptz is null or (e.started_at, e.id) < ($7::timestamptz, $8::uuid))
+       and ($7::boolean is null or (k.id is not null) = $7)
+       and ($8::timestamptz is null or (e.started_at, e.id) < ($8::timestamptz, $9::uuid))
      order by e.started_at desc, e.id desc
-     limit $9`,
+     limit $10`,
     [
       filter.orgId,
       filter.subjectId,
@@ -91,6 +102,7 @@ export async function listEpisodes(db: Db, filter: EpisodeFilter): Promise<reado
       filter.until,
       filter.kind,
       filter.status,
+      filter.acknowledged,
       filter.before?.[0] ?? null,
       filter.before?.[1] ?? null,
       filter.limit,
@@ -108,7 +120,7 @@ export async function findEpisode(
   id: string,
 ): Promise<Episode | null> {
   const { rows } = await db.query<Episode>(
-    `select ${columns} from episode e left join stream s on s.id = e.stream_id
+    `select ${columns} from ${tables}
      where e.id = $1 and e.organization_id = $2 and ($3::uuid is null or e.xuser_id = $3) and ($4::uuid is null or e.project_id = $4)`,
     [id, orgId, subjectId, projectId],
   );
@@ -156,27 +168,63 @@ export type EpisodeChange = Readonly<{
   summary?: object;
 }>;
 
-/** Changes what is given. A closed episode without an end ends now. */
-export async function updateEpisode(db: Db, id: string, change: EpisodeChange): Promise<void> {
+/** What an episode is after a change: an end closes an open one, closing ends it now, opening it again takes its end away.
+ *  @throws PipelineError validation_failed: open with an end, or closed without one */
+function stateAfter(
+  episode: Pick<Episode, 'status' | 'started_at' | 'ended_at'>,
+  change: Pick<EpisodeChange, 'status' | 'ended_at'>,
+): Pick<Episode, 'status' | 'ended_at'> {
+  const given = change.ended_at ?? null;
+  const status = change.status ?? (given !== null && episode.status === 'open' ? 'closed' : episode.status);
+  if (status === 'open') {
+    if (given !== null) throw badEnd('an open episode has no end; leave it out, or close the episode');
+    return { status, ended_at: null };
+  }
+  if (status === 'closed') {
+    if (change.ended_at === null) throw badEnd('a closed episode has an end; leave it out to end it now, or open the episode');
+    const nowMs = Math.max(Date.now(), Date.parse(episode.started_at));
+    return { status, ended_at: given ?? episode.ended_at ?? new Date(nowMs).toISOString() };
+  }
+  return { status, ended_at: change.ended_at === undefined ? episode.ended_at : given };
+}
+
+/** What a new episode is: closed when it has an end, open when nothing is said. */
+export function stateAtStart(
+  input: Readonly<{ status?: EpisodeStatus; started_at: string; ended_at?: string | null }>,
+): Pick<Episode, 'status' | 'ended_at'> {
+  const { ended_at: endedAt, ...rest } = input;
+  return stateAfter(
+    { status: 'open', started_at: input.started_at, ended_at: null },
+    endedAt == null ? rest : { ...rest, ended_at: endedAt },
+  );
+}
+
+function badEnd(detail: string): PipelineError {
+  return new PipelineError('validation_failed', `/ended_at: ${detail}`, { errors: [{ pointer: '/ended_at', code: 'status', detail }] });
+}
+
+/** Changes what is given. Call it on a row that is locked; one that is opened again is to be acknowledged again. */
+export async function updateEpisode(db: Db, episode: Episode, change: EpisodeChange): Promise<void> {
+  const { status, ended_at: endedAt } = stateAfter(episode, change);
   await db.query(
     `update episode set
        title = coalesce($2, title),
-       status = coalesce($3, status),
+       status = $3,
        severity = coalesce($4, severity),
-       ended_at = case when $5 then $6::timestamptz when $3 = 'closed' and ended_at is null then greatest(now(), started_at) else ended_at end,
-       summary = coalesce($7::jsonb, summary),
+       ended_at = $5::timestamptz,
+       summary = coalesce($6::jsonb, summary),
        updated_at = now()
      where id = $1`,
     [
-      id,
+      episode.id,
       change.title ?? null,
-      change.status ?? null,
+      status,
       change.severity ?? null,
-      change.ended_at !== undefined,
-      change.ended_at ?? null,
+      endedAt,
       change.summary === undefined ? null : JSON.stringify(change.summary),
     ],
   );
+  if (status === 'open' && episode.status !== 'open') await endAcknowledgement(db, episode.id);
 }
 
 export type ArtifactInput = Readonly<{

@@ -66,6 +66,8 @@ const EpisodeSchema = exactly({
   severity: oneOf(episodeSeverities),
   started_at: Timestamp,
   ended_at: nullable(Timestamp),
+  acknowledged_at: nullable(Timestamp),
+  acknowledged_by_name: nullable(Type.String()),
   artifact_count: Type.Integer(),
 });
 
@@ -186,19 +188,31 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
       summary: 'List the newest episodes of all users',
       description: 'Without those of people who have not agreed to sharing where their project asks for it.',
       access: { key: 'read', operator: 'viewer' },
-      query: { project_id: ProjectQuery, status: Type.Optional(oneOf(episodeStatuses)), limit: LimitQuery(100, 1000) },
+      query: {
+        project_id: ProjectQuery,
+        status: Type.Optional(oneOf(episodeStatuses)),
+        acknowledged: Type.Optional(Type.Boolean()),
+        limit: LimitQuery(100, 1000),
+      },
       responses: { 200: { description: 'Episodes, the latest start first.', schema: Type.Array(EpisodeSchema) } },
       errors: ['not_found'],
       handler: async ({ caller, query }) => {
-        const { project_id: wanted, status, limit } = query as { project_id?: string; status?: string; limit: number };
+        const {
+          project_id: wanted,
+          status,
+          acknowledged,
+          limit,
+        } = query as { project_id?: string; status?: string; acknowledged?: boolean; limit: number };
         const { rows } = await db.query(
           `select e.id, x.id as xuser_id, x.external_id, e.kind, e.title, e.status, e.severity, to_json(e.started_at) #>> '{}' as started_at,
-             to_json(e.ended_at) #>> '{}' as ended_at, (select count(*)::integer from artifact a where a.episode_id = e.id) as artifact_count
+             to_json(e.ended_at) #>> '{}' as ended_at, to_json(k.created_at) #>> '{}' as acknowledged_at,
+             nullif(k.name, '') as acknowledged_by_name, (select count(*)::integer from artifact a where a.episode_id = e.id) as artifact_count
            from episode e join xuser x on x.id = e.xuser_id
+             left join episode_acknowledgement k on k.episode_id = e.id and k.ended_at is null
            where e.organization_id = $1 and ($2::uuid is null or e.project_id = $2) and ($3::text is null or e.status = $3)
-             and not 'sharing' = any(missing_consents(x.id))
-           order by e.started_at desc, e.id limit $4`,
-          [orgOf(caller), await projectIdOf(caller, wanted), status ?? null, limit],
+             and ($4::boolean is null or (k.id is not null) = $4) and not 'sharing' = any(missing_consents(x.id))
+           order by e.started_at desc, e.id limit $5`,
+          [orgOf(caller), await projectIdOf(caller, wanted), status ?? null, acknowledged ?? null, limit],
         );
         return { status: 200, json: rows };
       },

@@ -6,6 +6,7 @@ import { emitEvent } from '../auth/events.ts';
 import type { Subject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { insertEpisode } from './episodes.ts';
+import { completeByResponse } from './occurrences.ts';
 import type { ResponseItem } from './questionnaire.ts';
 import type { QuestionnaireVersion } from './questionnaire-store.ts';
 import type { Verdict } from './scoring.ts';
@@ -34,6 +35,7 @@ export async function keepResponse(db: Db, subject: Subject, response: KeptRespo
   for (const { code, value } of verdict.observations) {
     await storeSelfMeasurement(db, subject, { id, code, value, time: authored, methodCode, ofProduct: questionnaire.builtIn });
   }
+  if (amends === null) await completeByResponse(db, { subjectId: subject.id, questionnaire: questionnaire.code, responseId: id, authored });
   await applySafety(db, subject, response, id);
   return id;
 }

@@ -6,8 +6,8 @@ import { isUuid, ownSubject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { makeOccurrences, refuseDoneByHand } from './occurrences.ts';
 import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
-import { makeOccurrences } from './task-schedule-routes.ts';
 
 const statuses = ['due', 'done', 'skipped'] as const;
 type Status = (typeof statuses)[number];
@@ -27,8 +27,10 @@ const TaskSchema = exactly({
   status: oneOf(statuses),
   status_at: nullable(Timestamp),
   schedule_id: nullable(Uuid),
+  questionnaire: nullable(Type.String({ description: 'Done by answering it.' })),
+  response_id: nullable(Type.String({ format: 'uuid', description: 'The answer that completed it.' })),
 });
-const columns = `id, title, description, to_json(due) #>> '{}' as due, status, to_json(status_at) #>> '{}' as status_at, schedule_id`;
+const columns = `id, title, description, to_json(due) #>> '{}' as due, status, to_json(status_at) #>> '{}' as status_at, schedule_id, questionnaire, response_id`;
 
 export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
@@ -51,7 +53,7 @@ export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
         await makeOccurrences(db, subject);
         const { rows } = await db.query(
           `select ${columns} from task
-           where xuser_id = $1 and case
+           where xuser_id = $1 and status <> 'missed' and case
              when status <> 'due' then task.status_at > now() - make_interval(days => $2::integer)
              else schedule_id is null
                or task.due between now() - make_interval(hours => $4::integer) and now() + make_interval(hours => $5::integer) end
@@ -110,9 +112,16 @@ export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
         const subject = await ownSubject(db, request.caller, '', 'recording');
         if (!isUuid(taskId)) throw new PipelineError('not_found', 'There is no such task.');
         return await answerOnce(db, request, { operationId: 'setTaskStatus', subjectId: subject.id }, async (client) => {
+          const asked = await client.query<{ questionnaire: string | null }>(
+            'select questionnaire from task where id = $1 and xuser_id = $2',
+            [taskId, subject.id],
+          );
+          const questionnaire = asked.rows[0]?.questionnaire ?? null;
+          if (questionnaire !== null && input.status === 'done') refuseDoneByHand(questionnaire);
+          // That it was missed is no mark of the person: one that arrives later counts.
           await client.query(
-            `update task set status = $3, status_at = $4::timestamptz
-             where id = $1 and xuser_id = $2 and (task.status_at is null or task.status_at <= $4::timestamptz)`,
+            `update task set status = $3, status_at = $4::timestamptz, response_id = null
+             where id = $1 and xuser_id = $2 and (task.status = 'missed' or task.status_at is null or task.status_at <= $4::timestamptz)`,
             [taskId, subject.id, input.status, input.time ?? new Date().toISOString()],
           );
           const { rows } = await client.query(`select ${columns} from task where id = $1 and xuser_id = $2`, [taskId, subject.id]);

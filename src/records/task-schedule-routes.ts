@@ -3,11 +3,13 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../auth/answer-once.ts';
 import { isUuid, orgOf, ownSubject, projectOf } from '../auth/ownership.ts';
-import type { Subject } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import type { SubjectId } from '../signal.ts';
+import { makeOccurrences } from './occurrences.ts';
+import { findQuestionnaire } from './questionnaire-store.ts';
 import { ownRead, SubjectQuery } from './self-report-routes.ts';
 
 const LocalDate = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', format: 'date' });
@@ -30,29 +32,11 @@ const ScheduleSchema = exactly({
   title: Type.String(),
   description: Type.String(),
   ...rule,
+  questionnaire: nullable(Type.String({ description: 'Its answers complete the occurrences.' })),
   ended_at: nullable(Timestamp),
 });
 const columns = `id, xuser_id as subject_id, title, description, every, every_n, weekdays, array(select to_char(t, 'HH24:MI') from unnest(times) t) as times,
-  to_char(starts_on, 'YYYY-MM-DD') as starts_on, to_char(ends_on, 'YYYY-MM-DD') as ends_on, to_json(ended_at) #>> '{}' as ended_at`;
-
-/** Occurrences are made for the days from yesterday to tomorrow, in the person's time zone. */
-export async function makeOccurrences(db: Pool, subject: Subject): Promise<void> {
-  await db.query(
-    `insert into task (organization_id, project_id, xuser_id, title, description, due, schedule_id)
-     select s.organization_id, s.project_id, s.xuser_id, s.title, s.description, (d.day + t.at) at time zone $2, s.id
-     from task_schedule s
-     cross join lateral (
-       select generate_series((now() at time zone $2)::date - 1, (now() at time zone $2)::date + 1, interval '1 day')::date as day) d
-     cross join lateral unnest(s.times) as t (at)
-     where s.xuser_id = $1 and s.ended_at is null and d.day >= s.starts_on and (s.ends_on is null or d.day <= s.ends_on)
-       and case s.every
-         when 'day' then (d.day - s.starts_on) % s.every_n = 0
-         else extract(isodow from d.day)::smallint = any(s.weekdays)
-           and ((d.day - date_trunc('week', s.starts_on)::date) / 7) % s.every_n = 0 end
-     on conflict (schedule_id, due) do nothing`,
-    [subject.id, subject.timeZone],
-  );
-}
+  to_char(starts_on, 'YYYY-MM-DD') as starts_on, to_char(ends_on, 'YYYY-MM-DD') as ends_on, questionnaire, to_json(ended_at) #>> '{}' as ended_at`;
 
 export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
@@ -82,7 +66,9 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
       operationId: 'createTaskSchedule',
       tag: 'Self-reports',
       summary: 'Give somebody a task that recurs',
-      description: 'Its occurrences are tasks of their own, each due, done or skipped; they appear in the list a day ahead.',
+      description:
+        "Its occurrences are tasks of their own, on the person's clocks, from now on; they appear in the list a day ahead. One that is not done " +
+        'within a day is missed (GET /api/v1/adherence). With a questionnaire, an answer within a day of an occurrence completes the nearest.',
       access: { key: 'write', operator: 'editor' },
       body: exactly({
         subject_id: Type.String({ minLength: 1, maxLength: 255 }),
@@ -94,6 +80,9 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
         times: rule.times,
         starts_on: Type.Optional(LocalDate),
         ends_on: Type.Optional(rule.ends_on),
+        questionnaire: Type.Optional(
+          Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$', description: 'Code of a questionnaire, e.g. phq-9' }),
+        ),
       }),
       idempotent: true,
       responses: { 201: { description: 'The schedule.', schema: ScheduleSchema } },
@@ -110,6 +99,7 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
           times: readonly string[];
           starts_on?: string;
           ends_on?: string | null;
+          questionnaire?: string;
         };
         const weekdays = input.weekdays ?? [];
         if (input.every === 'week' && weekdays.length === 0) {
@@ -118,10 +108,14 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
           });
         }
         const subject = await ownSubject(db, caller, input.subject_id);
+        const { questionnaire = null } = input;
+        if (questionnaire !== null && (await findQuestionnaire(db, subject.projectId, questionnaire, null)) === null) {
+          throw new PipelineError('not_found', 'There is no such questionnaire.');
+        }
         return await answerOnce(db, request, { operationId: 'createTaskSchedule', subjectId: subject.id }, async (client) => {
           const { rows } = await client.query(
-            `insert into task_schedule (organization_id, project_id, xuser_id, title, description, every, every_n, weekdays, times, starts_on, ends_on, created_by)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], coalesce($10::date, (now() at time zone $13)::date), $11, $12) returning ${columns}`,
+            `insert into task_schedule (organization_id, project_id, xuser_id, title, description, every, every_n, weekdays, times, starts_on, ends_on, created_by, questionnaire)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], coalesce($10::date, (now() at time zone $13)::date), $11, $12, $14) returning ${columns}`,
             [
               subject.orgId,
               subject.projectId,
@@ -136,6 +130,7 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
               input.ends_on ?? null,
               callerKey(caller),
               subject.timeZone,
+              questionnaire,
             ],
           );
           return { status: 201, json: rows[0] };
@@ -155,16 +150,22 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
       errors: ['not_found'],
       handler: async ({ caller, params }) => {
         const id = params['scheduleId'] ?? '';
-        const { rowCount } = isUuid(id)
-          ? await db.query(
-              `with ended as (
-                 update task_schedule set ended_at = now()
-                 where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and ended_at is null returning id
-               ), gone as (delete from task where schedule_id in (select id from ended) and status = 'due' and due > now())
-               select id from ended`,
-              [id, orgOf(caller), projectOf(caller)],
+        const own = [id, orgOf(caller), projectOf(caller)];
+        const { rows } = isUuid(id)
+          ? await db.query<{ xuser_id: SubjectId }>(
+              `select xuser_id from task_schedule
+               where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and ended_at is null`,
+              own,
             )
-          : { rowCount: 0 };
+          : { rows: [] };
+        if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such schedule.');
+        await makeOccurrences(db, { id: rows[0].xuser_id }); // what was missed up to now stays on record
+        const { rowCount } = await db.query(
+          `with ended as (update task_schedule set ended_at = now() where id = $1 and ended_at is null returning id),
+             gone as (delete from task where schedule_id in (select id from ended) and status = 'due' and due > now())
+           select id from ended`,
+          [id],
+        );
         if (rowCount === 0) throw new PipelineError('not_found', 'There is no such schedule.');
         return { status: 204 };
       },

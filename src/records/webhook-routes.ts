@@ -1,7 +1,8 @@
-/** Webhooks: register, list, remove; look at deliveries and replay them. */
+/** Webhooks: register, list, remove; look at deliveries and replay them. What is done to one that exists: webhook-care-routes.ts. */
 import { randomBytes } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import type { Db } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
 import { webhookEvents } from '../auth/events.ts';
 import { orgOf, ownProject, projectOf } from '../auth/ownership.ts';
@@ -12,16 +13,19 @@ import { transaction } from '../storage/transaction.ts';
 import { endDeliveries } from './webhooks.ts';
 import { WebhookNetworks } from './webhook-networks.ts';
 
-const webhookMembers = {
+export const webhookMembers = {
   id: Uuid,
   project_id: nullable(Uuid),
   url: Type.String(),
   events: Type.Array(oneOf([...webhookEvents, '*'])),
   description: Type.String(),
   created_at: Timestamp,
-  gone_at: nullable(Timestamp),
+  gone_at: nullable(Type.String({ format: 'date-time', description: 'Called no more since then.' })),
+  gone_reason: nullable(Type.String()),
+  previous_secret_expires_at: nullable(Type.String({ format: 'date-time', description: 'Until then the secret before signs, too.' })),
 };
-const WebhookSchema = exactly(webhookMembers);
+export const WebhookSchema = exactly(webhookMembers);
+export const SecretSchema = exactly({ ...webhookMembers, secret: Type.String({ description: 'base64; shown this once.' }) });
 const DeliverySchema = exactly({
   id: Uuid,
   event: Type.String(),
@@ -33,24 +37,28 @@ const DeliverySchema = exactly({
   created_at: Timestamp,
   delivered_at: nullable(Timestamp),
 });
-const admin: Access = { key: 'admin', operator: 'admin' };
-const columns = `id, project_id, url, events, description, to_json(created_at) #>> '{}' as created_at,
-  to_json(gone_at) #>> '{}' as gone_at`;
+export const admin: Access = { key: 'admin', operator: 'admin' };
+export const columns = `id, project_id, url, events, description, to_json(created_at) #>> '{}' as created_at,
+  to_json(gone_at) #>> '{}' as gone_at, gone_reason,
+  to_json(case when previous_secret_expires_at > now() then previous_secret_expires_at end) #>> '{}' as previous_secret_expires_at`;
 const deliveryColumns = `d.id, d.event, d.status, d.attempts, to_json(d.next_attempt_at) #>> '{}' as next_attempt_at, d.last_status, d.last_error,
   to_json(d.created_at) #>> '{}' as created_at, to_json(d.delivered_at) #>> '{}' as delivered_at`;
+
+/** @throws PipelineError not_found: it is of others, or removed */
+export async function ownWebhook(db: Db, caller: Caller, id: string): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    'select id from webhook where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and disabled_at is null',
+    [id, orgOf(caller), projectOf(caller)],
+  );
+  const row = rows[0];
+  if (row === undefined) throw new PipelineError('not_found', 'There is no such webhook.');
+  return row.id;
+}
 
 /** @param deps networks: which addresses may be called; default: the public internet */
 export function webhookRoutes(deps: Readonly<{ db: Pool; networks?: WebhookNetworks }>): readonly Route[] {
   const { db, networks = new WebhookNetworks() } = deps;
-  const owned = async (caller: Caller, id: string): Promise<string> => {
-    const { rows } = await db.query<{ id: string }>(
-      'select id from webhook where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and disabled_at is null',
-      [id, orgOf(caller), projectOf(caller)],
-    );
-    const row = rows[0];
-    if (row === undefined) throw new PipelineError('not_found', 'There is no such webhook.');
-    return row.id;
-  };
+  const owned = (caller: Caller, id: string): Promise<string> => ownWebhook(db, caller, id);
   return [
     {
       method: 'GET',
@@ -77,7 +85,8 @@ export function webhookRoutes(deps: Readonly<{ db: Pool; networks?: WebhookNetwo
       summary: 'Register a webhook',
       description:
         'Deliveries carry webhook-id, webhook-timestamp and webhook-signature: v1,base64(HMAC-SHA-256(secret, "id.timestamp.body")). Answer ' +
-        '2xx within 10 s; anything else is tried again for about a day and a half, but for 410 Gone, which ends the webhook (gone_at). Only public ' +
+        '2xx within 10 s; anything else is tried again for about a day and a half, but for 410 Gone, which ends the webhook (gone_at). While a ' +
+        'secret is being changed there are two signatures with a space between them; one that fits is enough. Only public ' +
         'https addresses are called, and those of networks that the operator of the service has named; any other address is refused here.',
       access: admin,
       body: exactly({
@@ -89,7 +98,7 @@ export function webhookRoutes(deps: Readonly<{ db: Pool; networks?: WebhookNetwo
       responses: {
         201: {
           description: 'The webhook, with its secret.',
-          schema: exactly({ ...webhookMembers, secret: Type.String({ description: 'base64; shown this once.' }) }),
+          schema: SecretSchema,
         },
       },
       errors: ['not_found'],

@@ -1,21 +1,17 @@
 /** Webhooks: what happened, told to an address of the integrator, signed and retried.
  *  A delivery is `pending` from the change that caused it until its address answered 2xx (`delivered`) or the last attempt failed, the
- *  address answered 410 or the webhook was removed (`failed`); a replay makes it pending again. Signatures follow Standard Webhooks:
- *  v1,base64(HMAC-SHA-256(secret, id.timestamp.body)).
+ *  address answered 410 or the webhook was removed (`failed`); a replay makes it pending again.
  *
  *  An address that answers slowly, or not at all, holds up its own deliveries and no others: each has a few connections of its own, and one
  *  as long as it is slow. */
-import { createHmac } from 'node:crypto';
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import type { Pool } from 'pg';
 import { WebhookNetworks } from './webhook-networks.ts';
+import { sendMessage } from './webhook-request.ts';
+import type { Outcome } from './webhook-request.ts';
 
 /** Waits before attempts 2, 3 …, seconds: about a day and a half in all. */
 export const retrySec = [5, 60, 600, 3600, 4 * 3600, 10 * 3600, 20 * 3600] as const;
 const POLL_MS = 1000;
-/** From the start of a request to the status of its answer. */
-const TIMEOUT_MS = 10_000;
 /** An orderly stop waits this long for requests under way; those that it cuts are sent again by the next start, ms. */
 const STOP_TIMEOUT_MS = 3000;
 /** Requests at once, of one node: in all, to the webhooks of one organization, to one webhook, and to one that is slow. */
@@ -26,10 +22,6 @@ const SLOW_IN_FLIGHT_MAX = 1;
 /** A webhook whose newest answer took longer is slow, ms. */
 const SLOW_MS = 2000;
 const GONE = 410;
-
-export function signatureOf(secret: Uint8Array, id: string, timestampSec: number, body: string): string {
-  return `v1,${createHmac('sha256', secret).update(`${id}.${timestampSec}.${body}`).digest('base64')}`;
-}
 
 export type DelivererOptions = Readonly<{
   pool: Pool;
@@ -51,8 +43,16 @@ export function startWebhookDeliverer(options: DelivererOptions): () => Promise<
   };
 }
 
-type Due = Readonly<{ id: string; webhookId: string; orgId: string; url: string; secret: Buffer; body: string; attempts: number }>;
-type Outcome = Readonly<{ status: number | null; error: string | null }>;
+type Due = Readonly<{
+  id: string;
+  webhookId: string;
+  orgId: string;
+  url: string;
+  secret: Buffer;
+  previousSecret: Buffer | null;
+  body: string;
+  attempts: number;
+}>;
 
 /** It looks when the clock says so and when a request has ended after a look that left something waiting; one look at a time. */
 class Deliverer {
@@ -123,10 +123,8 @@ class Deliverer {
 
   async #deliver(due: Due): Promise<void> {
     const startMs = performance.now();
-    const outcome = await post(due, this.#networks, this.#cut.signal).catch((error: unknown): Outcome => ({
-      status: null,
-      error: error instanceof Error ? error.message : 'failed',
-    }));
+    const message = { ...due, secrets: [due.secret, due.previousSecret] };
+    const outcome = await sendMessage(message, this.#networks, this.#cut.signal);
     if (performance.now() - startMs > SLOW_MS) this.#slow.add(due.webhookId);
     else this.#slow.delete(due.webhookId);
     await noteOutcome(this.#options.pool, due, outcome);
@@ -138,6 +136,9 @@ const ORGANIZATION = 'organization ';
 function limitOf(key: string): number {
   return key.startsWith(ORGANIZATION) ? ORGANIZATION_IN_FLIGHT_MAX : WEBHOOK_IN_FLIGHT_MAX;
 }
+
+/** Of a webhook w: the secret that signs beside the present one until its overlap is over. */
+export const previousSecret = 'case when w.previous_secret_expires_at > now() then w.previous_secret end';
 
 /** Takes due deliveries, the oldest of each webhook before the second of any, and pushes their next attempt beyond the timeout, so that no
  *  other node takes them. @param room by webhook, and by organization: how many it may get, when that is less than usual */
@@ -164,7 +165,7 @@ async function takeDue(pool: Pool, countMax: number, room: ReadonlyMap<string, n
      update webhook_delivery d set attempts = d.attempts + 1, next_attempt_at = now() + interval '1 minute'
      from chosen, webhook w
      where d.id = chosen.id and w.id = d.webhook_id and d.status = 'pending' and d.next_attempt_at <= now()
-     returning d.id, d.webhook_id as "webhookId", w.organization_id as "orgId", w.url, w.secret, d.attempts,
+     returning d.id, d.webhook_id as "webhookId", w.organization_id as "orgId", w.url, w.secret, ${previousSecret} as "previousSecret", d.attempts,
        (case when 'sharing' = any(missing_consents((d.payload #>> '{data,subject_id}')::uuid)) then ${withIdsOnly} else d.payload end)::text as body`,
     [countMax, [...room.keys()], [...room.values()]],
   );
@@ -192,8 +193,9 @@ async function noteOutcome(pool: Pool, due: Due, { status, error }: Outcome): Pr
 
 /** The address wants no more: what is still due ends too. */
 async function endWebhook(pool: Pool, webhookId: string): Promise<void> {
-  await pool.query('update webhook set gone_at = coalesce(gone_at, now()) where id = $1', [webhookId]);
-  await endDeliveries(pool, webhookId, 'the address answered 410 Gone');
+  const reason = 'the address answered 410 Gone';
+  await pool.query('update webhook set gone_at = now(), gone_reason = $2 where id = $1 and gone_at is null', [webhookId, reason]);
+  await endDeliveries(pool, webhookId, reason);
 }
 
 /** Ends what is due to a webhook. */
@@ -202,36 +204,4 @@ export async function endDeliveries(db: Pick<Pool, 'query'>, webhookId: string, 
     webhookId,
     reason,
   ]);
-}
-
-/** One attempt. Redirects are not followed: they are a way around the address check. */
-function post(due: Due, networks: WebhookNetworks, cut: AbortSignal): Promise<Outcome> {
-  const url = new URL(due.url);
-  const secure = url.protocol === 'https:';
-  const refused = networks.refusalOfLiteral(url);
-  if (refused !== null) return Promise.resolve({ status: null, error: `the address ${refused}` });
-  const timestampSec = Math.floor(Date.now() / 1000);
-  return new Promise((resolve, reject) => {
-    const request = (secure ? httpsRequest : httpRequest)(url, {
-      method: 'POST',
-      agent: false, // a connection for each: an idle one of before might lead elsewhere by now
-      // Checked at the connection itself: a name that resolves differently the second time gains nothing.
-      lookup: networks.lookupFor(secure),
-      signal: AbortSignal.any([cut, AbortSignal.timeout(TIMEOUT_MS)]),
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': 'biosignal-webhook',
-        'webhook-id': due.id,
-        'webhook-timestamp': String(timestampSec),
-        'webhook-signature': signatureOf(due.secret, due.id, timestampSec, due.body),
-      },
-    });
-    request.on('error', reject);
-    request.on('response', (response) => {
-      response.destroy(); // what it says does not matter
-      const status = response.statusCode ?? 0;
-      resolve({ status, error: status >= 200 && status < 300 ? null : `HTTP ${status}` });
-    });
-    request.end(due.body);
-  });
 }

@@ -411,16 +411,27 @@ export class CopyWriter {
       [rows.map((row) => row.subjectId), rows.map((row) => row.code), rows.map((row) => row.unit)],
     );
     await client.query(
-      `insert into measurement (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, device_id, stream_id)
-       select timestamptz 'epoch' + m.us * interval '1 microsecond', m.ts_ns, m.id, x.organization_id, x.project_id, x.id, b.id, m.value,
-         case when m.unit = '' then b.unit else m.unit end, m.qmask, s.device_id, s.id
+      `insert into measurement
+         (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, device_id, stream_id, given_value, given_unit)
+       select timestamptz 'epoch' + m.us * interval '1 microsecond', m.ts_ns, m.id, x.organization_id, x.project_id, x.id, b.id, v.value, v.unit,
+         -- Acknowledged, so it is kept: what cannot be is bad, what is unlikely suspect. Of another unit nothing is known.
+         greatest(m.qmask, case
+           when v.unit <> b.unit then 0
+           when v.value not between coalesce(b.possible_min, '-infinity') and coalesce(b.possible_max, 'infinity') then 2
+           when v.value not between coalesce(b.plausible_min, '-infinity') and coalesce(b.plausible_max, 'infinity') then 1
+           else 0 end),
+         s.device_id, s.id, case when c.given is not null then m.value end, c.given
        from unnest($1::int8[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::float8[], $7::text[], $8::smallint[], $9::int[])
          as m (us, ts_ns, id, xuser_id, code, value, unit, qmask, stream_id)
        join xuser x on x.id = m.xuser_id
        join stream s on s.id = m.stream_id
        cross join lateral (
-         select b.id, b.unit from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id)
+         select b.* from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id)
          order by b.project_id nulls last limit 1) b
+       left join unit_conversion c on c.given = m.unit and c.unit = b.unit and c.code in ('', b.code)
+       cross join lateral (
+         select case when c.given is null then m.value else m.value * c.factor + c.shift end as value,
+           case when m.unit = '' or c.given is not null then b.unit else m.unit end as unit) v
        on conflict do nothing`,
       [
         rows.map((row) => microseconds(row.tsNs)),

@@ -226,6 +226,15 @@ export interface Tables {
     created_at: StampNow;
     updated_at: StampNow;
   };
+  episode_acknowledgement: {
+    id: Id;
+    episode_id: string;
+    acknowledged_by: string;
+    name: Generated<string>;
+    note: Generated<string>;
+    created_at: StampNow;
+    ended_at: StampNull;
+  };
   artifact: {
     id: Id;
     episode_id: string;

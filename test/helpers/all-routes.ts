@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { apiTags, authApi } from '../../src/auth/api.ts';
+import { webhookMessages } from '../../src/auth/events.ts';
 import { routesByOrganization } from '../../src/auth/organization-routes.ts';
 import { readConfig } from '../../src/config.ts';
 import { Cursors } from '../../src/http/cursor.ts';
@@ -51,5 +52,5 @@ export function allRoutes(
       metricsToken: 'metrics-token',
     }),
   ];
-  return [...routes, ...docsRoutes(routes, [describedSocket], { version: '0', tags: apiTags })];
+  return [...routes, ...docsRoutes(routes, [describedSocket], { version: '0', tags: apiTags, webhooks: webhookMessages })];
 }

@@ -1,0 +1,100 @@
+/** What may be stored as a measurement: in the unit of its biosignal, or one that converts to it; not of the future; and of a size that can be.
+ *  What is possible but implausible is taken with the flag suspect. Ranges and conversions are the catalog's (000053-plausible-measurements.sql). */
+import type { Db } from '../auth/api-keys.ts';
+import { PipelineError } from '../errors.ts';
+import type { FieldError } from '../errors.ts';
+import type { BiosignalRow } from './observations.ts';
+
+/** Clocks of senders may run ahead by this, ms. */
+const AHEAD_MS = 5 * 60_000;
+const SUSPECT = 1;
+/** Converted values are rounded to this many digits: 98.6 [degF] is 37 Cel. */
+const DIGITS = 12;
+
+export type MeasurementInput = Readonly<{
+  biosignal_id: number;
+  value: number;
+  unit?: string;
+  time: string;
+  quality?: number;
+  method_code?: string;
+}>;
+/** In the biosignal's unit. given: as it was sent, where the unit was another one. */
+export type MeasuredValue = MeasurementInput &
+  Readonly<{ unit: string; quality: number; implausible: boolean; given: Readonly<{ value: number; unit: string }> | null }>;
+
+type Range = readonly [min: number | null, max: number | null];
+type Rules = Readonly<{
+  unit: string;
+  possible: Range;
+  plausible: Range;
+  conversions: ReadonlyMap<string, readonly [factor: number, shift: number]>;
+}>;
+
+/** @param biosignals of all ids that the inputs name  @throws PipelineError validation_failed: nothing is stored then */
+export async function measuredValues(
+  db: Db,
+  inputs: readonly MeasurementInput[],
+  biosignals: ReadonlyMap<number, BiosignalRow>,
+): Promise<readonly MeasuredValue[]> {
+  const rules = new Map<number, Rules>();
+  for (const [id, { unit }] of biosignals) rules.set(id, await rulesOf(db, id, unit));
+  const errors: FieldError[] = [];
+  const values = inputs.map((input, i) => measuredValue(input, rules.get(input.biosignal_id)!, `/measurements/${i}`, errors));
+  const [first] = errors;
+  if (first !== undefined)
+    throw new PipelineError('validation_failed', `${first.pointer}: ${first.detail}`, { errors: errors.slice(0, 20) });
+  return values;
+}
+
+function measuredValue(input: MeasurementInput, rules: Rules, at: string, errors: FieldError[]): MeasuredValue {
+  const { unit = rules.unit } = input;
+  const conversion = unit === rules.unit ? ([1, 0] as const) : rules.conversions.get(unit);
+  if (conversion === undefined) {
+    const known = [rules.unit, ...rules.conversions.keys()].join(', ');
+    errors.push({ pointer: `${at}/unit`, code: 'unit', detail: `${unit} does not convert to the biosignal's unit; it takes ${known}` });
+  }
+  if (Date.parse(input.time) > Date.now() + AHEAD_MS) {
+    errors.push({ pointer: `${at}/time`, code: 'future', detail: 'lies in the future; nothing was measured then yet' });
+  }
+  const [factor, shift] = conversion ?? [1, 0];
+  const same = factor === 1 && shift === 0;
+  const value = same ? input.value : Number((input.value * factor + shift).toPrecision(DIGITS));
+  if (conversion !== undefined && !within(value, rules.possible)) {
+    const detail = `${value} ${rules.unit} is not possible; it takes ${textOf(rules.possible)} ${rules.unit}`;
+    errors.push({ pointer: `${at}/value`, code: 'range', detail });
+  }
+  const implausible = !within(value, rules.plausible);
+  return {
+    ...input,
+    value,
+    unit: rules.unit,
+    quality: Math.max(input.quality ?? 0, implausible ? SUSPECT : 0),
+    implausible,
+    given: unit === rules.unit ? null : { value: input.value, unit },
+  };
+}
+
+function within(value: number, [min, max]: Range): boolean {
+  return (min === null || value >= min) && (max === null || value <= max);
+}
+
+function textOf([min, max]: Range): string {
+  return `${min ?? 'any'} to ${max ?? 'any'}`;
+}
+
+async function rulesOf(db: Db, biosignalId: number, unit: string): Promise<Rules> {
+  const { rows } = await db.query<{
+    possible: Range;
+    plausible: Range;
+    conversions: Record<string, readonly [number, number]> | null;
+  }>(
+    `select array[b.possible_min, b.possible_max] as possible, array[b.plausible_min, b.plausible_max] as plausible,
+       (select jsonb_object_agg(c.given, jsonb_build_array(c.factor, c.shift)) from unit_conversion c
+        where c.unit = b.unit and c.code in ('', b.code)) as conversions
+     from biosignal b where b.id = $1`,
+    [biosignalId],
+  );
+  const { possible = [null, null], plausible = [null, null], conversions = null } = rows[0] ?? {};
+  return { unit, possible, plausible, conversions: new Map(Object.entries(conversions ?? {})) };
+}

@@ -1,0 +1,106 @@
+/** Occurrences of tasks that recur. They follow from their schedule, whether anybody looks or not: made a day ahead, on the person's clocks,
+ *  each once; one that was not done for a day is missed. A changed time zone moves what is still to come, and doubles nothing: an occurrence
+ *  is known by its place on the person's clocks (slot). */
+import type { Pool } from 'pg';
+import type { Db } from '../auth/api-keys.ts';
+import { PipelineError } from '../errors.ts';
+import type { Subject } from '../auth/ownership.ts';
+
+/** An occurrence that is not done is missed after this, h. */
+export const MISSED_AFTER_HOURS = 24;
+/** How often occurrences of everybody are made, ms. */
+const PERIOD_MS = 60_000;
+/** Schedules of one statement. */
+const SCHEDULES_MAX = 500;
+
+/** A schedule s of a person x in a project p. */
+const zone = 'coalesce(x.time_zone, p.time_zone)';
+
+/** @param subjectId null: of everybody  @returns how many schedules had something to make */
+async function make(db: Db, subjectId: string | null): Promise<number> {
+  const { rowCount } = await db.query(
+    `with behind as (
+       select s.*, ${zone} as zone, (now() at time zone ${zone})::date + 1 as until
+       from task_schedule s join xuser x on x.id = s.xuser_id join project p on p.id = s.project_id
+       where s.ended_at is null and x.disabled_at is null and ($1::uuid is null or s.xuser_id = $1)
+         and (s.made_until is null or s.made_until < (now() at time zone ${zone})::date + 1)
+       order by s.id limit ${SCHEDULES_MAX} for update of s
+     ), made as (
+       insert into task (organization_id, project_id, xuser_id, title, description, due, slot, schedule_id, questionnaire)
+       select s.organization_id, s.project_id, s.xuser_id, s.title, s.description, (d.day + t.at) at time zone s.zone, d.day + t.at, s.id, s.questionnaire
+       from behind s
+       cross join lateral (select generate_series(
+         greatest(s.starts_on, coalesce(s.made_until + 1, (s.created_at at time zone s.zone)::date)), least(s.until, s.ends_on), interval '1 day')::date as day) d
+       cross join lateral unnest(s.times) as t (at)
+       where (d.day + t.at) at time zone s.zone >= s.created_at
+         and case s.every
+           when 'day' then (d.day - s.starts_on) % s.every_n = 0
+           else extract(isodow from d.day)::smallint = any(s.weekdays)
+             and ((d.day - date_trunc('week', s.starts_on)::date) / 7) % s.every_n = 0 end
+       on conflict (schedule_id, slot) do nothing
+     )
+     update task_schedule set made_until = behind.until from behind where task_schedule.id = behind.id`,
+    [subjectId],
+  );
+  return rowCount ?? 0;
+}
+
+/** Makes the occurrences of one person up to tomorrow, on their clocks as they are now. */
+export async function makeOccurrences(db: Db, { id }: Pick<Subject, 'id'>): Promise<void> {
+  await make(db, id);
+  await followZones(db, id);
+}
+
+async function followZones(db: Db, subjectId: string | null): Promise<void> {
+  await db.query(
+    `update task t set due = t.slot at time zone ${zone}
+     from xuser x join project p on p.id = x.project_id
+     where x.id = t.xuser_id and t.schedule_id is not null and t.status = 'due' and t.due > now() and ($1::uuid is null or t.xuser_id = $1)
+       and t.due <> t.slot at time zone ${zone}`,
+    [subjectId],
+  );
+}
+
+/** Makes the occurrences of everybody, and records the missed ones. */
+export async function keepOccurrences(pool: Pool): Promise<void> {
+  while ((await make(pool, null)) === SCHEDULES_MAX);
+  await followZones(pool, null);
+  await pool.query(
+    `update task set status = 'missed', status_at = due + make_interval(hours => ${MISSED_AFTER_HOURS})
+     where schedule_id is not null and status = 'due' and due < now() - make_interval(hours => ${MISSED_AFTER_HOURS})`,
+  );
+}
+
+/** Does so now and every PERIOD_MS; several nodes may. @returns how to stop */
+export function startOccurrences(options: Readonly<{ pool: Pool; onError: (error: unknown) => void }>): () => Promise<void> {
+  let running: Promise<void> = Promise.resolve();
+  const look = (): void => void (running = running.then(() => keepOccurrences(options.pool)).catch(options.onError));
+  look();
+  const timer = setInterval(look, PERIOD_MS).unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
+}
+
+/** The answer of a questionnaire completes the person's occurrence that is nearest in time, within a day of it. */
+export async function completeByResponse(
+  db: Db,
+  answer: Readonly<{ subjectId: string; questionnaire: string; responseId: string; authored: string }>,
+): Promise<void> {
+  await db.query(
+    `update task set status = 'done', status_at = $3::timestamptz, response_id = $4
+     where id = (
+       select id from task
+       where xuser_id = $1 and questionnaire = $2 and status in ('due', 'missed')
+         and due between $3::timestamptz - make_interval(hours => ${MISSED_AFTER_HOURS}) and $3::timestamptz + make_interval(hours => ${MISSED_AFTER_HOURS})
+       order by abs(extract(epoch from due - $3::timestamptz)), due limit 1 for update)`,
+    [answer.subjectId, answer.questionnaire, answer.authored, answer.responseId],
+  );
+}
+
+/** @throws PipelineError validation_failed: an occurrence of a questionnaire is done by answering it */
+export function refuseDoneByHand(questionnaire: string): never {
+  const detail = `is done by answering the questionnaire ${questionnaire}`;
+  throw new PipelineError('validation_failed', `/status: ${detail}`, { errors: [{ pointer: '/status', code: 'questionnaire', detail }] });
+}

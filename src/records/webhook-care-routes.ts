@@ -1,0 +1,131 @@
+/** What is done to a webhook that exists: test it, change its secret, call it again after it was given up. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Type } from 'typebox';
+import type { Pool } from 'pg';
+import { audit } from '../auth/audit.ts';
+import { Overlap, overlapOf } from '../auth/key-change.ts';
+import { orgOf } from '../auth/ownership.ts';
+import { PipelineError } from '../errors.ts';
+import { RateLimit } from '../http/rate-limit.ts';
+import type { Route } from '../http/route.ts';
+import { exactly, nullable, Uuid } from '../http/schemas.ts';
+import { transaction } from '../storage/transaction.ts';
+import type { WebhookNetworks } from './webhook-networks.ts';
+import { sendMessage } from './webhook-request.ts';
+import type { Outcome } from './webhook-request.ts';
+import { admin, columns, ownWebhook, SecretSchema, WebhookSchema } from './webhook-routes.ts';
+import { previousSecret } from './webhooks.ts';
+
+/** Tests of one organization: ten at once, then one every six seconds. They are sent at once, past the bounds of deliveries. */
+const TESTS_PER_SEC = 1 / 6;
+const TESTS_BURST_SEC = 60;
+
+const TestSchema = exactly({
+  message_id: Type.String({ format: 'uuid', description: 'The webhook-id of the ping.' }),
+  delivered: Type.Boolean({ description: 'The answer was 2xx.' }),
+  status: nullable(Type.Integer({ description: 'HTTP status of the answer; null: there was none.' })),
+  duration_ms: Type.Integer({ description: 'Until the answer, or until it failed.' }),
+  error: nullable(Type.String({ description: 'Why it was not delivered.' })),
+});
+
+export function webhookCareRoutes({ db, networks }: Readonly<{ db: Pool; networks: WebhookNetworks }>): readonly Route[] {
+  const tests = new RateLimit('webhook-tests', TESTS_PER_SEC, TESTS_BURST_SEC);
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/webhooks/{webhookId}/test',
+      operationId: 'testWebhook',
+      tag: 'Webhooks',
+      summary: 'Send a ping now and say what was answered',
+      description:
+        'One signed message of the type `ping`, whatever events the webhook wants and also when it was given up; it is not tried again and ' +
+        'not among the deliveries. Ten at once, then ten a minute, for each organization.',
+      access: admin,
+      params: { webhookId: Uuid },
+      body: exactly({}),
+      responses: { 200: { description: 'What the receiver said, or why it was not reached.', schema: TestSchema } },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const { caller, params, signal } = request;
+        const id = await ownWebhook(db, caller, params['webhookId'] ?? '');
+        const { allowed, retryAfterSec } = tests.take(orgOf(caller), Date.now());
+        if (!allowed) throw new PipelineError('rate_limited', 'Too many tests of webhooks; wait.', { retryAfterSec });
+        const { messageId, durationMs, status, error } = await ping(db, networks, id, signal);
+        const answer = { delivered: error === null, status, error };
+        await audit(db, request, { action: 'webhook.tested', targetKind: 'webhook', targetId: id, detail: answer });
+        return { status: 200, json: { message_id: messageId, duration_ms: durationMs, ...answer } };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/webhooks/{webhookId}/rotate-secret',
+      operationId: 'rotateWebhookSecret',
+      tag: 'Webhooks',
+      summary: 'Give a webhook a new secret; the old one signs too for an overlap',
+      description:
+        'Until the overlap is over, webhook-signature holds a signature of each secret, the new one first, with a space between them ' +
+        '(Standard Webhooks). A secret that is itself still in an overlap ends at once.',
+      access: admin,
+      params: { webhookId: Uuid },
+      body: Overlap,
+      responses: { 201: { description: 'The webhook, with its new secret.', schema: SecretSchema } },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const id = await ownWebhook(db, request.caller, request.params['webhookId'] ?? '');
+        const [secret, overlapSec] = [randomBytes(32), overlapOf(request.body)];
+        return await transaction(db, async (client) => {
+          const { rows } = await client.query(
+            `update webhook set secret = $2, previous_secret = case when $3 > 0 then secret end,
+               previous_secret_expires_at = case when $3 > 0 then now() + make_interval(secs => $3) end
+             where id = $1 returning ${columns}`,
+            [id, secret, overlapSec],
+          );
+          const detail = { overlap_sec: overlapSec };
+          await audit(client, request, { action: 'webhook.secret_rotated', targetKind: 'webhook', targetId: id, detail });
+          return { status: 201, json: { ...(rows[0] as object), secret: secret.toString('base64') } };
+        });
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/webhooks/{webhookId}/resume',
+      operationId: 'resumeWebhook',
+      tag: 'Webhooks',
+      summary: 'Call a webhook again that was given up',
+      description:
+        'It gets what happens from now on. What ended meanwhile can be replayed, delivery by delivery; what happened meanwhile was not queued.',
+      access: admin,
+      params: { webhookId: Uuid },
+      body: exactly({}),
+      responses: { 200: { description: 'The webhook as it is now.', schema: WebhookSchema } },
+      errors: ['not_found'],
+      handler: async (request) => {
+        const id = await ownWebhook(db, request.caller, request.params['webhookId'] ?? '');
+        return await transaction(db, async (client) => {
+          const { rows } = await client.query(`update webhook set gone_at = null, gone_reason = null where id = $1 returning ${columns}`, [
+            id,
+          ]);
+          await audit(client, request, { action: 'webhook.resumed', targetKind: 'webhook', targetId: id });
+          return { status: 200, json: rows[0] };
+        });
+      },
+    },
+  ];
+}
+
+type Ping = Outcome & Readonly<{ messageId: string; durationMs: number }>;
+
+/** No connection to the database is held while the receiver thinks. */
+async function ping(db: Pool, networks: WebhookNetworks, webhookId: string, signal: AbortSignal): Promise<Ping> {
+  const { rows } = await db.query<{ url: string; secret: Buffer; previous: Buffer | null }>(
+    `select w.url, w.secret, ${previousSecret} as previous from webhook w where w.id = $1`,
+    [webhookId],
+  );
+  const hook = rows[0];
+  if (hook === undefined) throw new PipelineError('not_found', 'There is no such webhook.');
+  const messageId = randomUUID();
+  const body = JSON.stringify({ type: 'ping', timestamp: new Date().toISOString(), data: { webhook_id: webhookId } });
+  const startMs = performance.now();
+  const outcome = await sendMessage({ id: messageId, url: hook.url, secrets: [hook.secret, hook.previous], body }, networks, signal);
+  return { ...outcome, messageId, durationMs: Math.round(performance.now() - startMs) };
+}
