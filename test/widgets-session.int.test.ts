@@ -109,6 +109,63 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     await page.context().close();
   });
 
+  for (const minutes of [56, 61, -61]) {
+    it(`is not misled by a browser whose clock is ${minutes} minutes ahead: one token lasts for its lifetime`, async () => {
+      let given = 0;
+      fixture.on('POST', '/token', () => ({ json: { token: fixtureToken({ jti: `t${++given}` }) } }));
+      const attributes = `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`;
+      fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, body: CARD }) });
+      const page = await (await browser.newContext()).newPage();
+      await page.clock.install({ time: Date.now() + minutes * 60_000 });
+      await page.addInitScript(() => {
+        const seen = globalThis as unknown as { states: string[] };
+        seen.states = [];
+        document.addEventListener('bio:state', (event) => seen.states.push((event as CustomEvent<{ state: string }>).detail.state));
+        document.addEventListener('bio:token:expiring', async () => {
+          const answer = await fetch('/token', { method: 'POST' });
+          document.querySelector('bio-provider')!.setAttribute('xuser-token', ((await answer.json()) as { token: string }).token);
+        });
+      });
+      await page.goto(`${fixture.origin}/page`);
+      await expect.poll(() => cardState(page)).toBe('ready');
+      await page.clock.runFor('05:00');
+      // A token whose end seems near is asked for again once: it may have waited in a cache. The next one is known to be new.
+      const atFirst = given;
+      expect(atFirst).toBeLessThanOrEqual(1);
+      await page.clock.runFor('44:00');
+      expect(given).toBe(atFirst);
+      await page.clock.runFor('10:00');
+      await expect.poll(() => given).toBe(atFirst + 1);
+      expect(await page.evaluate(() => (globalThis as unknown as { states: string[] }).states)).toEqual(['ready']);
+      await page.context().close();
+    });
+  }
+
+  it('asks again for a token that the service refuses before its end, at growing pauses', async () => {
+    let given = 0;
+    fixture.on('POST', '/token', () => ({ json: { token: fixtureToken({ jti: `r${++given}` }) } }));
+    state.mode = 'unauthorized';
+    const attributes = `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`;
+    fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, body: CARD }) });
+    const page = await (await browser.newContext()).newPage();
+    await page.clock.install({ time: Date.now() });
+    await page.addInitScript(() => {
+      document.addEventListener('bio:token:expiring', async () => {
+        const answer = await fetch('/token', { method: 'POST' });
+        document.querySelector('bio-provider')!.setAttribute('xuser-token', ((await answer.json()) as { token: string }).token);
+      });
+    });
+    await page.goto(`${fixture.origin}/page`);
+    await expect.poll(() => given).toBe(1);
+    for (let second = 0; second < 60; second++) await page.clock.runFor(1000);
+    expect(given).toBeGreaterThan(1);
+    expect(given).toBeLessThan(10);
+    state.mode = 'ready';
+    await page.clock.runFor('02:00');
+    await expect.poll(() => cardState(page)).toBe('ready');
+    await page.context().close();
+  });
+
   it('clears what it shows when the new token is for somebody else', async () => {
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
     await expect.poll(() => cardState(page)).toBe('ready');
