@@ -74,11 +74,11 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
   #choose(list: readonly Biosignal[]): { biosignal: Biosignal; label: string }[] {
     const wanted = this.getAttribute('biosignals')?.trim() ?? '';
     if (wanted === '*')
-      return list.filter((item) => item.signal_type === 'scalar').map((biosignal) => ({ biosignal, label: biosignal.name }));
+      return list.filter((item) => item.signal_type === 'scalar').map((biosignal) => ({ biosignal, label: this.named(biosignal.name) }));
     if (wanted !== '') {
       return wanted.split(',').flatMap((item) => {
         const biosignal = findBiosignal(list, item.trim());
-        return biosignal === undefined ? [] : [{ biosignal, label: biosignal.name }];
+        return biosignal === undefined ? [] : [{ biosignal, label: this.named(biosignal.name) }];
       });
     }
     return usual.flatMap(({ codes, label }) => {

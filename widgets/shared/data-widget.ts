@@ -111,6 +111,7 @@ export abstract class DataWidget<T> extends BioElement {
   async #fetch(session: Session, signal: AbortSignal): Promise<void> {
     let state: WidgetState;
     try {
+      await this.language();
       const data = await this.load(session, signal);
       if (signal.aborted) return;
       this.data = data;
@@ -144,7 +145,7 @@ export abstract class DataWidget<T> extends BioElement {
 
   protected override template(): TemplateResult {
     const busy = this.#state === 'loading';
-    return html`<section class="card" part="card" aria-label=${this.heading()} aria-busy=${busy ? 'true' : 'false'}>
+    return html`<section class="card" part="card" lang=${this.locale} aria-label=${this.heading()} aria-busy=${busy ? 'true' : 'false'}>
       <div class="head" part="head">
         <h2 class="title" part="title">${this.heading()}</h2>
         ${this.headEnd()}

@@ -84,7 +84,7 @@ export class BioTrendCard extends DataWidget<Shown> {
     ]);
     const series = all[0];
     if (series === undefined || summarize(series) === null) return null;
-    return { series: convertUnit(series, this.setting('units')), observation };
+    return { series: convertUnit({ ...series, name: this.named(series.name) }, this.setting('units')), observation };
   }
 
   protected override staleSince({ series }: Shown, nowMs: number): number | null {

@@ -100,8 +100,8 @@ export class BioTrendChart extends DataWidget<Shown> {
   protected override heading(): string {
     return (
       this.getAttribute('heading') ??
-      this.data?.series.map((item) => item.name).join(', ') ??
-      this.getAttribute('biosignals')?.replaceAll(',', ', ') ??
+      this.data?.series.map((item) => item.name).join(' · ') ??
+      this.getAttribute('biosignals')?.replaceAll(',', ' · ') ??
       'HR'
     );
   }
@@ -128,7 +128,9 @@ export class BioTrendChart extends DataWidget<Shown> {
     const rangeMs = parseDuration(this.#range) ?? DAY;
     const request = { series: wanted, rangeMs, maxPoints: MAX_POINTS, resolution: this.getAttribute('resolution'), tz: this.timeZone };
     const toMs = Date.now();
-    const series = (await queryChart(session, request, signal)).map((item) => convertUnit(item, this.setting('units')));
+    const series = (await queryChart(session, request, signal)).map((item) =>
+      convertUnit({ ...item, name: this.named(item.name) }, this.setting('units')),
+    );
     return series.some((item) => summarize(item) !== null) ? { series, fromMs: toMs - rangeMs, toMs } : null;
   }
 
