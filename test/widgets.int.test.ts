@@ -215,6 +215,37 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     expect(await load(built.files['bio-core.js']!.integrity)).toBe(false);
   });
 
+  for (const layout of ['block', 'grid', 'flex']) {
+    it(`fits the chart to a container that becomes narrower and wider again: ${layout}`, async () => {
+      state.mode = 'ready';
+      const { page } = await open({}, { body: '<div id="box"><bio-trend-chart biosignals="HR,TEMP" refresh="0"></bio-trend-chart></div>' });
+      await page.evaluate((display) => {
+        const { style } = document.querySelector<HTMLElement>('#box')!;
+        style.display = display;
+        style.flexDirection = 'column';
+      }, layout);
+      const chart = page.locator('bio-trend-chart');
+      await expect.poll(() => chart.locator('canvas').count()).toBe(2);
+      const widths = (): Promise<{ page: number; plot: number; box: number }> =>
+        page.evaluate(() => {
+          const root = document.querySelector('bio-trend-chart')!.shadowRoot!;
+          const canvas = root.querySelector('canvas')!;
+          return {
+            page: document.documentElement.scrollWidth,
+            plot: Math.round(canvas.getBoundingClientRect().width),
+            box: Math.round(root.querySelector('.plot')!.getBoundingClientRect().width),
+          };
+        });
+      for (const width of [390, 1000, 600]) {
+        await page.setViewportSize({ width, height: 900 });
+        await expect.poll(async () => (await widths()).page).toBe(width);
+        await expect.poll(async () => Math.abs((await widths()).plot - (width - 50))).toBeLessThan(20);
+        expect((await widths()).plot).toBe((await widths()).box);
+      }
+      await page.setViewportSize({ width: 1000, height: 900 });
+    });
+  }
+
   it('reads values by keyboard', async () => {
     state.mode = 'ready';
     const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0"></bio-trend-chart>' });

@@ -52,7 +52,7 @@ const css = `${plotCss}
 .c0 { color: var(--_trace); } .c1 { color: var(--_c1); } .c2 { color: var(--_c2); } .c3 { color: var(--_c3); }
 :host { --_c1: light-dark(#a3359b, #e58be0); --_c2: light-dark(#0a5fb4, #7cc4ff); --_c3: light-dark(#8a4b08, #ffb86b); }
 @media (forced-colors: active) { :host { --_c1: CanvasText; --_c2: CanvasText; --_c3: CanvasText; } }
-.plot { inline-size: 100%; block-size: var(--bio-plot-height, 180px); border-radius: 6px; }
+.plot { inline-size: 100%; min-inline-size: 0; overflow: hidden; block-size: var(--bio-plot-height, 180px); border-radius: 6px; }
 .readout { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 16px; }
 .tools { justify-content: space-between; margin-block-start: 8px; }
 .ranges button { padding: 4px 10px; min-block-size: 32px; font-size: .875rem; }
