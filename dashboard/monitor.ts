@@ -154,7 +154,8 @@ export class LiveMonitor {
     const value = this.#latest.get(tile.feature);
     if (value === undefined && !tile.always) return nothing;
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
-    const old = ageMs > tile.staleMs;
+    // Whoever is to blame, without a signal a value is of the past.
+    const old = ageMs > tile.staleMs || this.#state !== 'live';
     const usable = value !== undefined && value.qmask < 2 && Number.isFinite(value.value);
     return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>
       <h2>${tile.label}</h2>

@@ -486,6 +486,48 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.context().close();
   });
 
+  it('tells a lost connection from a silent device: within seconds, with every value grey and its age', async () => {
+    const session = { xuser_token: fixtureToken(), xuser_id: 'u', expires_in: 3600, sdk_key: 'sdk_x' };
+    fixture.on('POST', '/demo/session', { json: session });
+    let sockets = 0;
+    let lost: FixtureSocket | null = null;
+    fixture.onSocket((socket) => {
+      sockets++;
+      const timer = setInterval(() => {
+        if (socket === lost) return;
+        const seq = BigInt(Math.floor(Date.now() / 100));
+        const samples = Array.from({ length: 25 }, (_, i) => fixtureEcg(Number(seq % 1_000_000n) / 10 + i / 250, 72));
+        const channel = { code: 'ecg.ii', kind: 1, unit: 'mV', rateHz: 250, lead: 'II', primary: true, samples };
+        const values = ['hr_ecg', 'hrv_rmssd_60s', 'hrv_sdnn_300s'].map((name) => ({ name, value: 60, qmask: 0 }));
+        socket.send(fixtureFrame(seq * 100_000_000n, [channel], values));
+        if (sockets === 1 && lose) {
+          lost = socket;
+          socket.deafen();
+        }
+      }, 100);
+      return () => clearInterval(timer);
+    });
+    let lose = false;
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(`${fixture.origin}/dashboard/live#demo=s3`);
+    await expect.poll(() => page.locator('.tile:not(.old)').count(), { timeout: 10_000 }).toBe(3);
+    await page.evaluate(() => {
+      const seen = ((globalThis as unknown as { seen: string[] }).seen = []) as string[];
+      document.addEventListener('bio:live-state', (event) => seen.push((event as CustomEvent<{ state: string }>).detail.state));
+    });
+    lose = true;
+    await expect.poll(() => page.locator('.link').textContent(), { timeout: 8000 }).toContain('No connection to the service');
+    expect(await page.locator('bio-live-trace').first().getByText('No connection to the service').count()).toBe(1);
+    expect(await page.locator('.tile:not(.old)').count()).toBe(0);
+    for (const tile of await page.locator('.tile').all()) expect(await tile.innerText()).toMatch(/out of date.*ago/s);
+    // The socket that says nothing is given up, and the next one goes on.
+    await expect.poll(() => page.locator('.tile:not(.old)').count(), { timeout: 20_000 }).toBe(3);
+    expect(sockets).toBe(2);
+    const states = await page.evaluate(() => (globalThis as unknown as { seen: string[] }).seen);
+    expect(states).not.toContain('stale');
+    await page.context().close();
+  });
+
   it('says that there is no signal while no device sends', async () => {
     fixture.onSocket(() => () => {});
     const page = await live();

@@ -21,7 +21,7 @@ const texts: Record<TextKey | EntryTextKey, string> = {
   live: 'Live',
   connecting: 'Verbindet',
   signalLost: 'Kein Signal',
-  notConnected: 'Nicht verbunden',
+  notConnected: 'Keine Verbindung zum Dienst',
   refused: 'Zugriff verweigert',
   delay: '{time} Verzögerung',
   details: 'Einzelheiten',

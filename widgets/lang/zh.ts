@@ -21,7 +21,7 @@ const texts: Record<TextKey | EntryTextKey, string> = {
   live: '实时',
   connecting: '正在连接',
   signalLost: '无信号',
-  notConnected: '未连接',
+  notConnected: '未连接到服务',
   refused: '访问被拒绝',
   delay: '延迟 {time}',
   details: '详情',

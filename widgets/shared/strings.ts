@@ -19,7 +19,7 @@ const shared = {
   live: 'Live',
   connecting: 'Connecting',
   signalLost: 'No signal',
-  notConnected: 'Not connected',
+  notConnected: 'No connection to the service',
   refused: 'Access refused',
   delay: 'delay {time}',
   details: 'Details',
