@@ -370,7 +370,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.3);
     expect(await page.locator('bio-live-trace').getByText('Good').count()).toBe(1);
     expect(opened[0]!.protocols).toMatch(/^bio\.v1, bio\.bearer\.[\w-]+, bio\.sdk\.sdk_x$/);
-    expect([...opened[0]!.url.searchParams.keys()]).toEqual(['subject']);
+    expect([...opened[0]!.url.searchParams.keys()]).toEqual(['subject', 'after']);
     await page.context().close();
   });
 
@@ -483,6 +483,41 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.02);
     await page.evaluate(() => document.querySelector('bio-live-trace')!.remove());
     await expect.poll(() => closed).toBe(1);
+    await page.context().close();
+  });
+
+  it('fills a slow trace at once with what the service still holds, and writes leads as on paper', async () => {
+    const now = BigInt(Math.floor(Date.now() / 100));
+    const channels = (seq: bigint) => [
+      { code: 'eda', kind: 3, unit: 'uS', rateHz: 10, primary: true, samples: [5 + Math.sin(Number(seq) / 40)] },
+      { code: 'ecg.avr', kind: 1, unit: 'mV', rateHz: 50, lead: 'AVR', primary: true, samples: [0, 0.1, 0.9, -0.2, 0] },
+    ];
+    fixture.onSocket((socket) => {
+      // As the service: what was asked for is older than what it holds; it says from where it can begin.
+      if (socket.url.searchParams.get('after') === '0') {
+        socket.tell({ type: 'replay', status: 'too_old', code: 'replay_too_old', oldest_seq: Number(now) - 600 });
+      }
+      let seq = now;
+      let replayed = false;
+      const timer = setInterval(() => {
+        if (!replayed && fixture.texts.includes(JSON.stringify({ type: 'replay', after: Number(now) - 601 }))) {
+          replayed = true;
+          for (let old = now - 600n; old < seq; old++) socket.send(fixtureFrame(old * 100_000_000n, channels(old), [], { replayed: true }));
+        }
+        for (; seq <= BigInt(Math.floor(Date.now() / 100)); seq++) socket.send(fixtureFrame(seq * 100_000_000n, channels(seq)));
+      }, 100);
+      return () => clearInterval(timer);
+    });
+    fixture.texts.length = 0;
+    const body = '<bio-live-trace channel="eda"></bio-live-trace><bio-live-trace channel="ecg"></bio-live-trace>';
+    fixture.on('GET', '/page', {
+      html: widgetPage({ origin: fixture.origin, attributes: `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, body }),
+    });
+    const page = await (await browser.newContext({ viewport: { width: 700, height: 500 } })).newPage();
+    await page.goto(`${fixture.origin}/page`);
+    // 660 px at 2.5 mm/s are 70 s: of them 60 were held.
+    await expect.poll(() => inkedColumns(page), { timeout: 8000 }).toBeGreaterThan(0.75);
+    await page.getByText('ECG aVR').waitFor();
     await page.context().close();
   });
 

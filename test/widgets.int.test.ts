@@ -246,6 +246,23 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     });
   }
 
+  for (const [width, lang] of [
+    [300, 'en'],
+    [320, 'de'],
+    [420, 'en'],
+  ] as const) {
+    it(`keeps the five faces of the mood in one row at ${width} px (${lang})`, async () => {
+      state.mode = 'ready';
+      const { page } = await open({ viewport: { width, height: 700 } }, { lang, body: '<bio-mood></bio-mood>' });
+      const faces = page.locator('bio-mood .scale label');
+      await expect.poll(() => faces.count()).toBe(5);
+      const tops = await faces.evaluateAll((labels) => new Set(labels.map((label) => label.getBoundingClientRect().top)).size);
+      expect(tops).toBe(1);
+      // No word is cut or broken off in the middle.
+      expect(await faces.evaluateAll((labels) => labels.filter((label) => label.scrollWidth > label.clientWidth).length)).toBe(0);
+    });
+  }
+
   it('reads values by keyboard', async () => {
     state.mode = 'ready';
     const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0"></bio-trend-chart>' });

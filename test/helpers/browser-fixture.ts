@@ -13,6 +13,8 @@ export type FixtureAnswer = Readonly<{ status?: number; json?: unknown; html?: s
 export type FixtureSocket = Readonly<{
   send: (bytes: Uint8Array) => void;
   close: (code: number, reason: string) => void;
+  /** Sends a text message. */
+  tell: (message: object) => void;
   /** Answers no ping any more: as a connection that is gone without a word. */
   deafen: () => void;
   url: URL;
@@ -115,6 +117,7 @@ export async function startFixture(folder: string): Promise<Fixture> {
     let deaf = false;
     const stop = openSocket({
       deafen: () => (deaf = true),
+      tell: (message) => socket.write(wsFrame(1, Buffer.from(JSON.stringify(message)))),
       url: new URL(incoming.url ?? '/', 'http://fixture'),
       protocols: incoming.headers['sec-websocket-protocol'] ?? '',
       send: (bytes) => {

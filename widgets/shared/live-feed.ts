@@ -94,7 +94,9 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
     const url = new URL('/ws', options.baseUrl);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     url.searchParams.set('subject', options.subjectId);
-    if (lastSeq !== null && performance.now() - lastFrameMs < REPLAY_MAX_MS) url.searchParams.set('after', String(lastSeq));
+    // A first connect asks for all that is held: a trace of seconds a centimetre would take a minute to fill.
+    const resumes = lastSeq !== null && performance.now() - lastFrameMs < REPLAY_MAX_MS;
+    url.searchParams.set('after', String(resumes ? lastSeq : 0));
     setState('connecting');
     const token = options.token();
     const protocols = ['bio.v1'];
@@ -111,7 +113,11 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
     opened.addEventListener('message', (event) => {
       if (socket !== opened) return;
       heardMs = performance.now();
-      if (typeof event.data === 'string') return;
+      if (typeof event.data === 'string') {
+        const { oldest_seq: oldest } = JSON.parse(event.data) as { oldest_seq?: number | null };
+        if (oldest && !resumes) opened.send(JSON.stringify({ type: 'replay', after: oldest - 1 }));
+        return;
+      }
       let frame: LiveFrame;
       try {
         frame = readFrame(new Uint8Array(event.data as ArrayBuffer));
