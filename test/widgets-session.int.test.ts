@@ -467,9 +467,13 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
       return undefined;
     });
     const refused = await live();
+    const warnings: string[] = [];
+    refused.on('console', (message) => warnings.push(message.text()));
+    await refused.reload();
     await expect.poll(() => refused.locator('bio-live-trace').getByText('Access refused').count()).toBe(1);
     await refused.waitForTimeout(1500);
-    expect(opened).toBe(1);
+    expect(opened).toBe(2); // the page was loaded twice
+    expect(warnings.filter((line) => line.includes('no such subject'))).toHaveLength(1);
     await refused.context().close();
 
     fixture.onSocket((socket) => {

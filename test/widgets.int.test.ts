@@ -183,6 +183,82 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     expect(cells.filter((row) => row[2] === 'Good').every((row) => /^\d+$/.test(row[1]!))).toBe(true);
   });
 
+  describe('tells the author of the page what is wrong', () => {
+    const wrong = [
+      'bio-trend-chart biosignals="HR,NOPE"',
+      'bio-trend-card biosignals="NOPE"',
+      'bio-progress-ring biosignals="NOPE"',
+      'bio-health-metrics biosignals="NOPE"',
+    ];
+    const banana = ['bio-trend-chart', 'bio-trend-card', 'bio-progress-ring', 'bio-health-metrics'].map((tag) => `${tag} range="banana"`);
+
+    async function openOwn(attributes: string, elements: readonly string[]): Promise<{ page: Page; warnings: string[] }> {
+      state.mode = 'ready';
+      fixture.on('GET', '/api/v1/methods', { json: [{ kind: 'feature', name: 'hr_ecg', code: 'derived:hr_ecg_v1' }] });
+      const body = elements.map((element) => `<${element}></${element.split(' ')[0]}>`).join('');
+      fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, body }) });
+      const page = await browser.newPage();
+      const warnings: string[] = [];
+      page.on('console', (message) => {
+        if (message.type() === 'warning') warnings.push(message.text());
+      });
+      await page.clock.install();
+      await page.goto(`${fixture.origin}/page`);
+      return { page, warnings };
+    }
+    const states = (page: Page): Promise<string[]> =>
+      page.evaluate(() => [...document.querySelectorAll<HTMLElement>('bio-provider > *')].map((item) => item.dataset['state'] ?? ''));
+    const token = (): string => `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`;
+
+    it('biosignals that nobody knows: an error, not an empty period; a feature by its name is known', async () => {
+      const { page, warnings } = await openOwn(token(), [...wrong, 'bio-trend-card biosignals="hr_ecg"']);
+      await expect.poll(() => states(page)).toEqual([...wrong.map(() => 'error'), 'ready']);
+      for (const tag of ['bio-trend-chart', 'bio-trend-card', 'bio-progress-ring', 'bio-health-metrics']) {
+        expect(
+          warnings.filter((line) => line.startsWith(`${tag}: `) && line.includes('NOPE')),
+          tag,
+        ).toHaveLength(1);
+      }
+      await page.clock.runFor('05:00');
+      expect(warnings).toHaveLength(4);
+      await page.close();
+    });
+
+    it('a range that is none: an error, not another range', async () => {
+      const { page, warnings } = await openOwn(token(), banana);
+      await expect.poll(() => states(page)).toEqual(banana.map(() => 'error'));
+      expect(warnings.filter((line) => /range="banana".*24h/.test(line))).toHaveLength(4);
+      await page.close();
+    });
+
+    it('a refusal of the service: its own sentence, once', async () => {
+      const detail = 'The origin https://clinic.example is not registered: PUT /api/v1/projects/{id}/origins.';
+      fixture.on('POST', '/api/v1/charts/query', { status: 403, json: { status: 403, code: 'origin_forbidden', detail, request_id: 'r' } });
+      const { page, warnings } = await openOwn(token(), ['bio-trend-card biosignals="HR"']);
+      await expect.poll(() => states(page)).toEqual(['error']);
+      await page.clock.runFor('05:00');
+      expect(warnings).toEqual([`bio-trend-card: ${detail} (origin_forbidden)`]);
+      await page.close();
+      serveWidgetAnswers(fixture, state);
+    });
+
+    it('a missing token, and a missing provider: no skeletons for ever', async () => {
+      const { page, warnings } = await openOwn('', ['bio-trend-card', 'bio-mood']);
+      await page.evaluate(() => document.querySelector('main')!.append(document.createElement('bio-trend-chart')));
+      await page.clock.runFor('00:15');
+      await expect.poll(() => states(page)).toEqual(['error', 'error']);
+      expect(await page.locator('main > bio-trend-chart').getAttribute('data-state')).toBe('error');
+      expect(await page.locator('.skeleton').count()).toBe(0);
+      expect(warnings).toEqual([
+        expect.stringMatching(/bio-provider.*xuser-token/),
+        expect.stringMatching(/bio-trend-chart.*inside a bio-provider/),
+      ]);
+      await page.evaluate((value) => document.querySelector('bio-provider')!.setAttribute('xuser-token', value), fixtureToken());
+      await expect.poll(() => states(page)).toEqual(['ready', 'ready']);
+      await page.close();
+    });
+  });
+
   it('shows the goal that the person was set, and its progress', async () => {
     state.mode = 'ready';
     const goal = { id: 'g1', biosignal_id: 2, name: 'Steps', unit: '{steps}', title: 'Walk more', target: 8000, value: 2000 };

@@ -92,8 +92,9 @@ export class BioLiveTrace extends BioElement {
     if (session !== null) {
       this.#leave = session.live({
         frame: (frame, nowMs) => this.#take(frame, nowMs),
-        state: (state) => {
+        state: (state, detail) => {
           this.#state = state;
+          if (state === 'refused') console.warn(`bio-live-trace: ${detail}`);
           if (state !== 'live') this.requestUpdate();
           this.emit('bio:live-state', { state });
         },

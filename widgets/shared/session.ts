@@ -232,7 +232,8 @@ export class Session {
         onState: toAll,
       });
     } catch (error) {
-      toAll(error instanceof ServiceError && error.status !== 0 ? 'refused' : 'offline', '');
+      const refused = error instanceof ServiceError && error.status !== 0;
+      toAll(refused ? 'refused' : 'offline', refused ? error.message : '');
     }
   }
 

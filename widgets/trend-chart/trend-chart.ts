@@ -36,7 +36,7 @@ import type { TemplateResult } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
 import { queryChart, summarize } from '../shared/data.ts';
 import type { Series } from '../shared/data.ts';
-import { convertUnit, formatTime, formatValue, parseDuration, unitLabel } from '../shared/format.ts';
+import { convertUnit, formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
 import { parseReference } from '../shared/reference-range.ts';
 import type { Session } from '../shared/session.ts';
@@ -60,7 +60,6 @@ const css = `${plotCss}
 bio-live-trace { --bio-trace-height: 140px; }
 `;
 
-const DAY = 864e5;
 const ranges = ['1h', '24h', '7d', '30d'] as const;
 const MAX_POINTS = 400;
 /** Rows of the table: the newest ones; the chart shows all. */
@@ -125,7 +124,7 @@ export class BioTrendChart extends DataWidget<Shown> {
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
-    const rangeMs = parseDuration(this.#range) ?? DAY;
+    const rangeMs = this.duration('range', this.#range, this.#range);
     const request = { series: wanted, rangeMs, maxPoints: MAX_POINTS, resolution: this.getAttribute('resolution'), tz: this.timeZone };
     const toMs = Date.now();
     const series = (await queryChart(session, request, signal)).map((item) =>
@@ -136,7 +135,7 @@ export class BioTrendChart extends DataWidget<Shown> {
 
   protected override staleSince({ series, toMs }: Shown): number | null {
     const newest = Math.max(...series.map((item) => summarize(item)?.latestMs ?? 0));
-    const limitMs = parseDuration(this.getAttribute('stale-after') ?? '') ?? 600_000;
+    const limitMs = this.duration('stale-after', '10m');
     return toMs - newest - series[0]!.stepMs > limitMs ? newest : null;
   }
 
