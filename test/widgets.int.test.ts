@@ -259,6 +259,56 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     });
   });
 
+  for (const [lang, locale, clock] of [
+    ['en-US', 'en-US', /^\d{1,2}:\d\d(:\d\d)? [AP]M$/],
+    ['en', 'en-GB', /^\d\d:\d\d(:\d\d)?$/],
+    ['', 'de-DE', /^\d\d:\d\d(:\d\d)?$/],
+  ] as const) {
+    it(`writes times in one form, axis and text, with seconds where they matter: page ${lang || 'without language'}, browser ${locale}`, async () => {
+      state.mode = 'ready';
+      const nowMs = Math.floor(Date.now() / 10_000) * 10_000;
+      const data = Array.from({ length: 60 }, (_, i) => [nowMs - (60 - i) * 10_000, 70 + (i % 7)]);
+      fixture.on('POST', '/api/v1/charts/query', { json: { values: [{}], data, qmask: data.map(() => [0]) } });
+      const attributes = `sdk-key="sdk_test" xuser-token="${fixtureToken()}"`;
+      const body = '<bio-trend-chart biosignals="HR" range="10m" refresh="0"></bio-trend-chart>';
+      fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, body, lang }).replace(' lang=""', '') });
+      const page = await (await browser.newContext({ locale, viewport: { width: 900, height: 900 } })).newPage();
+      await page.addInitScript(() => {
+        const written = ((globalThis as unknown as { written: string[] }).written = []) as string[];
+        const { fillText } = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+          written.push(text);
+          fillText.call(this, text, ...rest);
+        };
+      });
+      await page.goto(`${fixture.origin}/page`);
+      const chart = page.locator('bio-trend-chart');
+      await expect.poll(() => chart.locator('canvas').count()).toBe(1);
+      const written = await page.evaluate(() => (globalThis as unknown as { written: string[] }).written);
+      const times = written.filter((text) => text.includes(':')).map((text) => text.replaceAll('\u202f', ' '));
+      expect(times.length).toBeGreaterThan(3);
+      for (const time of times) expect(time).toMatch(clock);
+
+      expect(await chart.locator('.readout').count()).toBe(1);
+      await chart.locator('.tools button').click();
+      expect(await chart.locator('.readout').count()).toBe(0); // nothing to point at
+      const cells = (await chart.locator('tbody tr td:first-child').allTextContents()).map((text) => text.replaceAll('\u202f', ' '));
+      expect(new Set(cells).size).toBe(cells.length);
+      for (const cell of cells) expect(cell.replace(/^.*?(, | )(?=\d{1,2}:)/, '')).toMatch(clock);
+      // The box ends with a row: none is cut in half.
+      const cut = await chart.locator('.scroll').evaluate((box) => {
+        const bottom = box.getBoundingClientRect().top + box.clientTop + box.clientHeight;
+        return [...box.querySelectorAll('tr')].some((row) => {
+          const edge = row.getBoundingClientRect();
+          return edge.top < bottom - 2 && edge.bottom > bottom + 2;
+        });
+      });
+      expect(cut).toBe(false);
+      await page.context().close();
+      serveWidgetAnswers(fixture, state);
+    });
+  }
+
   it('shows the goal that the person was set, and its progress', async () => {
     state.mode = 'ready';
     const goal = { id: 'g1', biosignal_id: 2, name: 'Steps', unit: '{steps}', title: 'Walk more', target: 8000, value: 2000 };

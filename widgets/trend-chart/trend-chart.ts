@@ -199,7 +199,7 @@ export class BioTrendChart extends DataWidget<Shown> {
               )}
             </div>`
       }
-      <p class="readout" aria-live="polite">${this.#readout(data)}</p>
+      ${this.#asTable ? nothing : html`<p class="readout" aria-live="polite">${this.#readout(data)}</p>`}
       <div class="row tools">
         <span class="muted">${formatTime(locale, data.fromMs, this.timeZone)} – ${formatTime(locale, data.toMs, this.timeZone)}</span>
         <button
@@ -256,11 +256,16 @@ export class BioTrendChart extends DataWidget<Shown> {
     const row = this.#cursor;
     const timeMs = row === null ? undefined : data.series[0]?.timesMs[row];
     if (row === null || timeMs === undefined) return html`<span class="muted">${this.text('readHint')}</span>`;
-    return html`<span>${formatTime(this.locale, timeMs, this.timeZone)}</span> ${data.series.map((item) => {
+    return html`<span>${this.#time(data, timeMs)}</span> ${data.series.map((item) => {
         const value = item.values[row] ?? null;
         const shown = value === null ? this.text('noValue') : `${formatValue(this.locale, value, item.unit)} ${unitLabel(item.unit)}`;
         return html`<span>${item.name}: <b>${shown}</b> ${this.#mark(item, row)}</span>`;
       })}`;
+  }
+
+  /** With seconds where steps are shorter than a minute. */
+  #time(data: Shown, timeMs: number): string {
+    return formatTime(this.locale, timeMs, this.timeZone, data.series[0]!.stepMs < 60_000 ? 'seconds' : 'full');
   }
 
   /** Nothing where nothing was measured. */
@@ -302,7 +307,7 @@ export class BioTrendChart extends DataWidget<Shown> {
           ${rows.map(
             ({ timeMs, i }) =>
               html`<tr>
-                <td>${formatTime(locale, timeMs, this.timeZone)}</td>
+                <td>${this.#time(data, timeMs)}</td>
                 ${data.series.map((item) => {
                   const value = item.values[i] ?? null;
                   return html`<td class="num">${value === null ? '–' : formatValue(locale, value, item.unit)}</td>
