@@ -389,6 +389,33 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     });
   }
 
+  it('prints light and whole: no dark ground, no cut table, no buttons', async () => {
+    state.mode = 'ready';
+    const { page } = await open(
+      { colorScheme: 'dark' },
+      {
+        attributes: `sdk-key="sdk_test" theme="dark" xuser-token="${fixtureToken()}"`,
+        body: '<bio-trend-chart biosignals="HR" refresh="0" theme="dark"></bio-trend-chart>',
+      },
+    );
+    const chart = page.locator('bio-trend-chart');
+    await chart.getByText('Show as table').click();
+    const look = (): Promise<{ ground: string; cut: boolean; buttons: number }> =>
+      chart.evaluate((element) => {
+        const root = element.shadowRoot!;
+        const box = root.querySelector('.scroll')!;
+        return {
+          ground: getComputedStyle(root.querySelector('.card')!).backgroundColor,
+          cut: box.scrollHeight > box.clientHeight + 1,
+          buttons: [...root.querySelectorAll('button')].filter((button) => button.checkVisibility()).length,
+        };
+      });
+    expect(await look()).toMatchObject({ ground: 'rgb(18, 24, 31)', cut: true });
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    expect(await look()).toEqual({ ground: 'rgb(255, 255, 255)', cut: false, buttons: 0 });
+    await page.emulateMedia({ media: 'screen', colorScheme: 'dark' });
+  });
+
   it('reads values by keyboard', async () => {
     state.mode = 'ready';
     const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0"></bio-trend-chart>' });

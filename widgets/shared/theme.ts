@@ -74,6 +74,12 @@ td.num, th.num { text-align: end; }
 .skeleton { background: var(--_sunken); border-radius: 6px; min-block-size: 1.2em; animation: bio-pulse 1.6s ease-in-out infinite alternate; }
 @keyframes bio-pulse { to { opacity: .45; } }
 @media (prefers-reduced-motion: reduce) { *, ::before, ::after { animation: none !important; transition: none !important; scroll-behavior: auto !important; } }
+@media print {
+  :host, :host([theme]) { color-scheme: light !important; }
+  .scroll { max-block-size: none; overflow: visible; }
+  button, form { display: none; }
+  tr, li, .card > * { break-inside: avoid; }
+}
 @media (forced-colors: active) { button.primary, button[aria-pressed=true] { forced-color-adjust: none; background: Highlight; color: HighlightText; } }
 `;
 

@@ -108,7 +108,7 @@ export class BioTrendChart extends DataWidget<Shown> {
   override connectedCallback(): void {
     super.connectedCallback();
     const repaint = (): void => this.#repaint();
-    const queries = [matchMedia('(prefers-color-scheme: dark)'), matchMedia('(forced-colors: active)')];
+    const queries = ['(prefers-color-scheme: dark)', '(forced-colors: active)', 'print'].map((query) => matchMedia(query));
     for (const query of queries) query.addEventListener('change', repaint);
     this.#observer = new ResizeObserver(() => this.requestUpdate());
     this.#observer.observe(this);
