@@ -46,7 +46,7 @@ import { createPlot, plotCss } from './plot.ts';
 
 const css = `${plotCss}
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin-block-end: -6px; }
-.legend li { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: baseline; font-size: .875rem; }
+.legend li { overflow-wrap: anywhere; display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: baseline; font-size: .875rem; }
 .legend .line { inline-size: 26px; block-size: 8px; align-self: center; }
 .legend b { font-size: 1.125rem; }
 .c0 { color: var(--_trace); } .c1 { color: var(--_c1); } .c2 { color: var(--_c2); } .c3 { color: var(--_c3); }
