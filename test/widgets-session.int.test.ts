@@ -121,9 +121,10 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
         const seen = globalThis as unknown as { states: string[] };
         seen.states = [];
         document.addEventListener('bio:state', (event) => seen.states.push((event as CustomEvent<{ state: string }>).detail.state));
-        document.addEventListener('bio:token:expiring', async () => {
-          const answer = await fetch('/token', { method: 'POST' });
-          document.querySelector('bio-provider')!.setAttribute('xuser-token', ((await answer.json()) as { token: string }).token);
+        document.addEventListener('bio:token:expiring', () => {
+          void fetch('/token', { method: 'POST' })
+            .then((answer) => answer.json() as Promise<{ token: string }>)
+            .then(({ token }) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token));
         });
       });
       await page.goto(`${fixture.origin}/page`);
@@ -150,9 +151,10 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     const page = await (await browser.newContext()).newPage();
     await page.clock.install({ time: Date.now() });
     await page.addInitScript(() => {
-      document.addEventListener('bio:token:expiring', async () => {
-        const answer = await fetch('/token', { method: 'POST' });
-        document.querySelector('bio-provider')!.setAttribute('xuser-token', ((await answer.json()) as { token: string }).token);
+      document.addEventListener('bio:token:expiring', () => {
+        void fetch('/token', { method: 'POST' })
+          .then((answer) => answer.json() as Promise<{ token: string }>)
+          .then(({ token }) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token));
       });
     });
     await page.goto(`${fixture.origin}/page`);
