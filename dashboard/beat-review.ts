@@ -55,6 +55,8 @@ export class BeatSource {
     if (found === undefined) return;
     this.channel = found.code;
     const t0Ms = (Number(frame.t0Ns) + found.offsetNs) / 1e6;
+    // What is replayed from before the first frame is read as samples (#readEarlier).
+    if (t0Ms <= (this.#stretches.at(-1)?.t0Ms ?? 0)) return;
     this.#stretches.push({ t0Ms, rateHz: found.rateHz, samples: found.samples, qmask: found.qmask });
     while (this.#stretches.length > 0 && endOf(this.#stretches[0]!) < t0Ms - KEPT_MS) this.#stretches.shift();
   }

@@ -26,7 +26,8 @@ function draw(): void {
         <a href="/dashboard/">Dashboard</a>
       </header>
       ${problem === null ? nothing : html`<p class="problem" role="alert">${problem}</p>`}
-      <main>${monitor.view()}</main>`,
+      <main>${monitor.view()}</main>
+      <footer class="notice">No alarms. Not a medical device.</footer>`,
     app,
   );
 }

@@ -80,9 +80,12 @@ export class LiveMonitor {
   }
 
   #take(frame: LiveFrame, nowMs: number): void {
+    const endMs = Number(frame.t0Ns) / 1e6 + frame.durationMs;
+    // A replayed frame is at most a minute old, whatever this clock says.
+    const atMs = frame.replayed ? nowMs - Math.min(60_000, Math.max(0, Date.now() - endMs)) : nowMs;
     for (const feature of frame.features) {
       const known = this.#latest.get(feature.name);
-      if (known === undefined || feature.timeMs >= known.timeMs) this.#latest.set(feature.name, { ...feature, atMs: nowMs });
+      if (known === undefined || feature.timeMs >= known.timeMs) this.#latest.set(feature.name, { ...feature, atMs });
     }
     for (const channel of frame.channels) {
       if (this.#channels.get(channel.id)?.rateHz !== channel.rateHz) {
@@ -90,8 +93,8 @@ export class LiveMonitor {
         this.#redraw();
       }
     }
-    const endMs = Number(frame.t0Ns) / 1e6 + frame.durationMs;
     this.#beats?.take(frame);
+    if (frame.replayed) return;
     // The service's own measure where it has one, else the wall clocks of both sides.
     const lag = frame.lagMs > 0 ? frame.lagMs : Math.max(0, Date.now() - endMs);
     this.#lagMs = this.#lagMs === 0 ? lag : this.#lagMs * 0.9 + lag * 0.1;
@@ -154,7 +157,8 @@ export class LiveMonitor {
     const value = this.#latest.get(tile.feature);
     if (value === undefined && !tile.always) return nothing;
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
-    const old = ageMs > tile.staleMs;
+    // Whoever is to blame, without a signal a value is of the past.
+    const old = ageMs > tile.staleMs || this.#state !== 'live';
     const usable = value !== undefined && value.qmask < 2 && Number.isFinite(value.value);
     return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>
       <h2>${tile.label}</h2>

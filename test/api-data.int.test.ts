@@ -169,8 +169,8 @@ describe('samples', () => {
     const strip = await api.send('GET', `/api/v1/streams/${row.uuid}/strip?since=${at(0)}&until=${at(2)}`, { as: user.token });
     expect(strip.headers.get('content-security-policy')).toContain('sandbox');
     const svg = await strip.text();
-    expect(svg).toMatch(/^<svg [^>]*viewBox="0 0 200 240"/);
-    expect(svg).toContain('<path d="M0 120L25 30L50 210"/>');
+    // 0, 1, -1 mV at 4 Hz: 10 mm (40 px) a millivolt, 25 px a sample.
+    expect(svg).toContain('<path d="M40 128L65 88L90 168"/>');
     expect(svg).toContain('class="bad"');
     expect((await api.send('GET', `/api/v1/streams/${row.uuid}/strip?since=${at(0)}&until=${at(61)}`)).status).toBe(400);
     expect((await api.send('GET', `/api/v1/streams/${row.uuid}/samples?since=${at(10)}&until=${at(0)}`)).status).toBe(422);

@@ -1,6 +1,7 @@
 /** The API description: generated, valid by an independent linter, and a page that needs nothing from elsewhere. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -99,6 +100,16 @@ describe('/api-docs', () => {
           .nth(count - 1)
           .waitFor({ state: 'attached', timeout: 60_000 });
         expect(await page.locator('.opblock').count()).toBe(count);
+        for (const method of ['get', 'post', 'put', 'patch', 'delete'])
+          await page.locator(`.opblock-${method} .opblock-summary-control`).first().click();
+        await page.locator('.opblock.is-open .responses-table').nth(4).waitFor();
+        await page.evaluate(`${await readFile(join(import.meta.dirname, '../node_modules/axe-core/axe.min.js'), 'utf8')};0`);
+        const pale = await page.evaluate(async () => {
+          type Axe = { run: (node: Document, options: object) => Promise<{ violations: { nodes: { html: string }[] }[] }> };
+          const found = await (globalThis as unknown as { axe: Axe }).axe.run(document, { runOnly: ['color-contrast'] });
+          return found.violations.flatMap(({ nodes }) => nodes.map((node) => node.html));
+        });
+        expect(pale).toEqual([]);
         expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
         const folder = process.env['BIO_TEST_SCREENSHOTS'];
         if (folder !== undefined) await page.screenshot({ path: join(folder, 'api-docs.png') });

@@ -91,7 +91,7 @@ const bytesOf = async (path: string): Promise<{ status: number; type: string; by
 describe('an episode made by the API', () => {
   it('has a strip of its beginning as SVG, PNG, CSV and WFDB, all of the same samples', async () => {
     const { xuser_id: id } = await running.token('by-api');
-    const packets = ecgOf('api-1', id, 30, () => 0.8);
+    const packets = ecgOf('api-1', id, 90, () => 0.8);
     await send(packets);
     const streams = await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`);
     const body = { subject_id: 'by-api', stream_id: streams.body[0]?.id, kind: 'exercise', started_at: at(5), ended_at: at(25) };
@@ -106,16 +106,45 @@ describe('an episode made by the API', () => {
     const rows = csv.trimEnd().split('\n').slice(1);
     expect(rows.map((row) => Math.round(Number(row.split(',')[2]) * 200))).toEqual(expected);
 
-    const svg = await bytesOf(renditions['svg']!);
+    // Beats are marked as soon as the service has found them.
+    let svg = await bytesOf(renditions['svg']!);
+    await until(async () => (svg = await bytesOf(renditions['svg']!)).bytes.includes('class="mark'), 30_000);
     expect(svg.type).toBe('image/svg+xml');
-    expect(svg.bytes.toString()).toMatch(/<path d="M0 [\d.]+L0\.4 [\d.]+/);
+    const drawing = svg.bytes.toString();
+    // 10 s of 25 mm after 10 mm for the calibration pulse, and printed at that size.
+    expect(drawing).toMatch(/<path d="M40 [\d.]+L40\.4 [\d.]+/);
+    expect(drawing).toMatch(/viewBox="0 0 1040 \d+" width="260mm"/);
+    for (const words of [
+      'by-api',
+      'ECG',
+      '(ecg.ii)',
+      '25 mm/s',
+      '10 mm/mV',
+      '10 s',
+      /2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} GMT/,
+      'derived:r_peaks',
+    ]) {
+      expect(drawing).toMatch(words);
+    }
+    // 1 mV is 10 mm, in the pulse as in the trace.
+    const pulse = /<path d="M4 ([\d.]+)L10 \1L10 ([\d.]+)L30 \2L30 \1L36 \1"/.exec(drawing);
+    expect(Number(pulse?.[1]) - Number(pulse?.[2])).toBe(40);
+    const heights = [...drawing.matchAll(/<path d="M40 [^"]+"/g)].flatMap(([path]) =>
+      [...path.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map((at) => Number(at[1])),
+    );
+    const millivolts = expected.map((value) => value / 200);
+    expect(Math.max(...heights) - Math.min(...heights)).toBeCloseTo(40 * (Math.max(...millivolts) - Math.min(...millivolts)), 0);
 
     const png = await bytesOf(renditions['png']!);
     expect(png.type).toBe('image/png');
     const picture = readPng(png.bytes);
-    expect([picture.width, picture.height]).toEqual([1000, 240]);
-    // Dark pixels stand where the trace is: a beat each 80 px reaches the top.
-    const columns = Array.from({ length: 1000 }, (_, x) => Array.from({ length: 60 }, (__, y) => picture.pixel(x, y + 30)).includes(3));
+    expect([`${picture.width}`, `${picture.height}`]).toEqual(/viewBox="0 0 (\d+) (\d+)"/.exec(drawing)?.slice(1));
+    // Dark pixels stand where the trace is: a beat each 80 px stands out of the rest, each with its mark above.
+    const columnsWith = (color: number, top: number, rows: number): boolean[] =>
+      Array.from({ length: 1000 }, (_, x) => Array.from({ length: rows }, (__, y) => picture.pixel(x + 40, y + top)).includes(color));
+    const columns = columnsWith(3, 100, 30);
+    const marks = columnsWith(5, 50, 8);
+    expect(marks.filter((dark, x) => dark && marks[x - 1] === false).length).toBeGreaterThanOrEqual(12);
     const beats = columns.filter((dark, x) => dark && columns[x - 1] === false).length;
     expect(beats).toBeGreaterThanOrEqual(12);
     expect(beats).toBeLessThanOrEqual(13);
@@ -157,7 +186,7 @@ describe('an episode made by an event of a device', () => {
       { kind: 'button', title: 'Marked by the wearer', severity: 'low', started_at: expect.stringContaining(at(22).slice(0, 19)) },
     ]);
     const png = await bytesOf(found[1]!.artifacts[0]!.renditions['png']!);
-    expect(readPng(png.bytes).width).toBe(3000);
+    expect(readPng(png.bytes).width).toBe(3040);
   });
 });
 

@@ -100,6 +100,10 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     const beats = page.locator('bio-beat-review canvas');
     await expect.poll(() => beats.getAttribute('aria-label'), { timeout: 40_000 }).toMatch(/^[1-9]\d* beats.*; \d+ s behind$/);
     expect(await violations(page)).toEqual([]);
+    // The chart below follows a window that becomes narrower.
+    await expect.poll(() => page.locator('bio-trend-chart canvas').count(), { timeout: 40_000 }).toBeGreaterThan(0);
+    await page.setViewportSize({ width: 800, height: 900 });
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(800);
     expect(errors).toEqual([]);
     await page.context().close();
   }, 120_000);

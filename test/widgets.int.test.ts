@@ -183,6 +183,132 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     expect(cells.filter((row) => row[2] === 'Good').every((row) => /^\d+$/.test(row[1]!))).toBe(true);
   });
 
+  describe('tells the author of the page what is wrong', () => {
+    const wrong = [
+      'bio-trend-chart biosignals="HR,NOPE"',
+      'bio-trend-card biosignals="NOPE"',
+      'bio-progress-ring biosignals="NOPE"',
+      'bio-health-metrics biosignals="NOPE"',
+    ];
+    const banana = ['bio-trend-chart', 'bio-trend-card', 'bio-progress-ring', 'bio-health-metrics'].map((tag) => `${tag} range="banana"`);
+
+    async function openOwn(attributes: string, elements: readonly string[]): Promise<{ page: Page; warnings: string[] }> {
+      state.mode = 'ready';
+      fixture.on('GET', '/api/v1/methods', { json: [{ kind: 'feature', name: 'hr_ecg', code: 'derived:hr_ecg_v1' }] });
+      const body = elements.map((element) => `<${element}></${element.split(' ')[0]}>`).join('');
+      fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, body }) });
+      const page = await browser.newPage();
+      const warnings: string[] = [];
+      page.on('console', (message) => {
+        if (message.type() === 'warning') warnings.push(message.text());
+      });
+      await page.clock.install();
+      await page.goto(`${fixture.origin}/page`);
+      return { page, warnings };
+    }
+    const states = (page: Page): Promise<string[]> =>
+      page.evaluate(() => [...document.querySelectorAll<HTMLElement>('bio-provider > *')].map((item) => item.dataset['state'] ?? ''));
+    const token = (): string => `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`;
+
+    it('biosignals that nobody knows: an error, not an empty period; a feature by its name is known', async () => {
+      const { page, warnings } = await openOwn(token(), [...wrong, 'bio-trend-card biosignals="hr_ecg"']);
+      await expect.poll(() => states(page)).toEqual([...wrong.map(() => 'error'), 'ready']);
+      for (const tag of ['bio-trend-chart', 'bio-trend-card', 'bio-progress-ring', 'bio-health-metrics']) {
+        expect(
+          warnings.filter((line) => line.startsWith(`${tag}: `) && line.includes('NOPE')),
+          tag,
+        ).toHaveLength(1);
+      }
+      await page.clock.runFor('05:00');
+      expect(warnings).toHaveLength(4);
+      await page.close();
+    });
+
+    it('a range that is none: an error, not another range', async () => {
+      const { page, warnings } = await openOwn(token(), banana);
+      await expect.poll(() => states(page)).toEqual(banana.map(() => 'error'));
+      expect(warnings.filter((line) => /range="banana".*24h/.test(line))).toHaveLength(4);
+      await page.close();
+    });
+
+    it('a refusal of the service: its own sentence, once', async () => {
+      const detail = 'The origin https://clinic.example is not registered: PUT /api/v1/projects/{id}/origins.';
+      fixture.on('POST', '/api/v1/charts/query', { status: 403, json: { status: 403, code: 'origin_forbidden', detail, request_id: 'r' } });
+      const { page, warnings } = await openOwn(token(), ['bio-trend-card biosignals="HR"']);
+      await expect.poll(() => states(page)).toEqual(['error']);
+      await page.clock.runFor('05:00');
+      expect(warnings).toEqual([`bio-trend-card: ${detail} (origin_forbidden)`]);
+      await page.close();
+      serveWidgetAnswers(fixture, state);
+    });
+
+    it('a missing token, and a missing provider: no skeletons for ever', async () => {
+      const { page, warnings } = await openOwn('', ['bio-trend-card', 'bio-mood']);
+      await page.evaluate(() => document.querySelector('main')!.append(document.createElement('bio-trend-chart')));
+      await page.clock.runFor('00:15');
+      await expect.poll(() => states(page)).toEqual(['error', 'error']);
+      expect(await page.locator('main > bio-trend-chart').getAttribute('data-state')).toBe('error');
+      expect(await page.locator('.skeleton').count()).toBe(0);
+      expect(warnings).toEqual([
+        expect.stringMatching(/bio-provider.*xuser-token/),
+        expect.stringMatching(/bio-trend-chart.*inside a bio-provider/),
+      ]);
+      await page.evaluate((value) => document.querySelector('bio-provider')!.setAttribute('xuser-token', value), fixtureToken());
+      await expect.poll(() => states(page)).toEqual(['ready', 'ready']);
+      await page.close();
+    });
+  });
+
+  for (const [lang, locale, clock] of [
+    ['en-US', 'en-US', /^\d{1,2}:\d\d(:\d\d)? [AP]M$/],
+    ['en', 'en-GB', /^\d\d:\d\d(:\d\d)?$/],
+    ['', 'de-DE', /^\d\d:\d\d(:\d\d)?$/],
+  ] as const) {
+    it(`writes times in one form, axis and text, with seconds where they matter: page ${lang || 'without language'}, browser ${locale}`, async () => {
+      state.mode = 'ready';
+      const nowMs = Math.floor(Date.now() / 10_000) * 10_000;
+      const data = Array.from({ length: 60 }, (_, i) => [nowMs - (60 - i) * 10_000, 70 + (i % 7)]);
+      fixture.on('POST', '/api/v1/charts/query', { json: { values: [{}], data, qmask: data.map(() => [0]) } });
+      const attributes = `sdk-key="sdk_test" xuser-token="${fixtureToken()}"`;
+      const body = '<bio-trend-chart biosignals="HR" range="10m" refresh="0"></bio-trend-chart>';
+      fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, body, lang }).replace(' lang=""', '') });
+      const page = await (await browser.newContext({ locale, viewport: { width: 900, height: 900 } })).newPage();
+      await page.addInitScript(() => {
+        const written = ((globalThis as unknown as { written: string[] }).written = []) as string[];
+        const { fillText } = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+          written.push(text);
+          fillText.call(this, text, ...rest);
+        };
+      });
+      await page.goto(`${fixture.origin}/page`);
+      const chart = page.locator('bio-trend-chart');
+      await expect.poll(() => chart.locator('canvas').count()).toBe(1);
+      const written = await page.evaluate(() => (globalThis as unknown as { written: string[] }).written);
+      const times = written.filter((text) => text.includes(':')).map((text) => text.replaceAll('\u202f', ' '));
+      expect(times.length).toBeGreaterThan(3);
+      for (const time of times) expect(time).toMatch(clock);
+
+      expect(await chart.locator('.readout').count()).toBe(1);
+      await chart.locator('.tools button').click();
+      expect(await chart.locator('.readout').count()).toBe(0); // nothing to point at
+      const cells = (await chart.locator('tbody tr td:first-child').allTextContents()).map((text) => text.replaceAll('\u202f', ' '));
+      expect(new Set(cells).size).toBe(cells.length);
+      for (const cell of cells) expect(cell.replace(/^.*?(, | )(?=\d{1,2}:)/, '')).toMatch(clock);
+      // The box ends with a row: none is cut in half.
+      const cut = await chart.locator('.scroll').evaluate((box) => {
+        const bottom = box.getBoundingClientRect().top + box.clientTop + box.clientHeight;
+        return [...box.querySelectorAll('tr')].some((row) => {
+          const edge = row.getBoundingClientRect();
+          return edge.top < bottom - 2 && edge.bottom > bottom + 2;
+        });
+      });
+      expect(cut).toBe(false);
+      await page.context().close();
+      serveWidgetAnswers(fixture, state);
+    });
+  }
+
   it('shows the goal that the person was set, and its progress', async () => {
     state.mode = 'ready';
     const goal = { id: 'g1', biosignal_id: 2, name: 'Steps', unit: '{steps}', title: 'Walk more', target: 8000, value: 2000 };
@@ -213,6 +339,81 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     expect(await load(integrity)).toBe(true);
     expect(await load(integrity.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')))).toBe(false);
     expect(await load(built.files['bio-core.js']!.integrity)).toBe(false);
+  });
+
+  for (const layout of ['block', 'grid', 'flex']) {
+    it(`fits the chart to a container that becomes narrower and wider again: ${layout}`, async () => {
+      state.mode = 'ready';
+      const { page } = await open({}, { body: '<div id="box"><bio-trend-chart biosignals="HR,TEMP" refresh="0"></bio-trend-chart></div>' });
+      await page.evaluate((display) => {
+        const { style } = document.querySelector<HTMLElement>('#box')!;
+        style.display = display;
+        style.flexDirection = 'column';
+      }, layout);
+      const chart = page.locator('bio-trend-chart');
+      await expect.poll(() => chart.locator('canvas').count()).toBe(2);
+      const widths = (): Promise<{ page: number; plot: number; box: number }> =>
+        page.evaluate(() => {
+          const root = document.querySelector('bio-trend-chart')!.shadowRoot!;
+          const canvas = root.querySelector('canvas')!;
+          return {
+            page: document.documentElement.scrollWidth,
+            plot: Math.round(canvas.getBoundingClientRect().width),
+            box: Math.round(root.querySelector('.plot')!.getBoundingClientRect().width),
+          };
+        });
+      for (const width of [390, 1000, 600]) {
+        await page.setViewportSize({ width, height: 900 });
+        await expect.poll(async () => (await widths()).page).toBe(width);
+        await expect.poll(async () => Math.abs((await widths()).plot - (width - 50))).toBeLessThan(20);
+        expect((await widths()).plot).toBe((await widths()).box);
+      }
+      await page.setViewportSize({ width: 1000, height: 900 });
+    });
+  }
+
+  for (const [width, lang] of [
+    [300, 'en'],
+    [320, 'de'],
+    [420, 'en'],
+  ] as const) {
+    it(`keeps the five faces of the mood in one row at ${width} px (${lang})`, async () => {
+      state.mode = 'ready';
+      const { page } = await open({ viewport: { width, height: 700 } }, { lang, body: '<bio-mood></bio-mood>' });
+      const faces = page.locator('bio-mood .scale label');
+      await expect.poll(() => faces.count()).toBe(5);
+      const tops = await faces.evaluateAll((labels) => new Set(labels.map((label) => label.getBoundingClientRect().top)).size);
+      expect(tops).toBe(1);
+      // No word is cut or broken off in the middle.
+      expect(await faces.evaluateAll((labels) => labels.filter((label) => label.scrollWidth > label.clientWidth).length)).toBe(0);
+    });
+  }
+
+  it('prints light and whole: no dark ground, no cut table, no buttons', async () => {
+    state.mode = 'ready';
+    const { page } = await open(
+      { colorScheme: 'dark' },
+      {
+        attributes: `sdk-key="sdk_test" theme="dark" xuser-token="${fixtureToken()}"`,
+        body: '<bio-trend-chart biosignals="HR" refresh="0" theme="dark"></bio-trend-chart>',
+      },
+    );
+    const chart = page.locator('bio-trend-chart');
+    await chart.getByText('Show as table').click();
+    const look = (): Promise<{ ground: string; cut: boolean; buttons: number }> =>
+      chart.evaluate((element) => {
+        const root = element.shadowRoot!;
+        const box = root.querySelector('.scroll')!;
+        return {
+          ground: getComputedStyle(root.querySelector('.card')!).backgroundColor,
+          cut: box.scrollHeight > box.clientHeight + 1,
+          buttons: [...root.querySelectorAll('button')].filter((button) => button.checkVisibility()).length,
+        };
+      });
+    expect(await look()).toMatchObject({ ground: 'rgb(18, 24, 31)', cut: true });
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    expect(await look()).toEqual({ ground: 'rgb(255, 255, 255)', cut: false, buttons: 0 });
+    await page.emulateMedia({ media: 'screen', colorScheme: 'dark' });
   });
 
   it('reads values by keyboard', async () => {

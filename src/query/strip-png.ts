@@ -1,6 +1,6 @@
 /** A strip as PNG: drawn into a bitmap of our own and packed with zlib, so that no native image library is needed. */
 import { crc32, deflateSync } from 'node:zlib';
-import { gridLines, HEIGHT_PX, PX_PER_SEC } from './strip.ts';
+import { LINE_PX, PX_PER_MM } from './strip.ts';
 import type { Polyline, Strip } from './strip.ts';
 
 /** Indexes into the palette. */
@@ -10,8 +10,9 @@ const MAJOR = 2;
 const TRACE = 3;
 const BAD = 4;
 const TEXT = 5;
-const palette = [0xffffff, 0xf3c6c6, 0xe29a9a, 0x111111, 0x999999, 0x333333];
-const PIXELS_PER_METRE = Math.round(PX_PER_SEC / 0.025); // 25 mm/s on paper
+const HATCH = 6;
+const palette = [0xffffff, 0xf3c6c6, 0xe29a9a, 0x111111, 0x999999, 0x333333, 0x8a5600];
+const PIXELS_PER_METRE = 1000 * PX_PER_MM;
 
 /** The usual 5x7 dot-matrix letters, space to tilde: five columns each, the lowest bit on top. */
 const font = Buffer.from(
@@ -30,14 +31,30 @@ const font = Buffer.from(
 
 /** @returns the bytes of a PNG file (ISO/IEC 15948), 8-bit palette, as wide and high as the SVG */
 export function stripPng(strip: Strip): Uint8Array {
-  const { widthPx, good, bad, title, legend } = strip;
-  const bitmap = new Bitmap(widthPx, HEIGHT_PX);
-  for (const [i, x] of gridLines(widthPx).entries()) bitmap.column(Math.min(widthPx - 1, Math.round(x)), i % 5 === 0 ? MAJOR : MINOR);
-  for (const line of bad) bitmap.polyline(line, BAD, true);
-  for (const line of good) bitmap.polyline(line, TRACE, false);
-  bitmap.text(4, 6, title, TEXT);
-  bitmap.text(4, HEIGHT_PX - 13, legend, TEXT);
-  return encode(bitmap, title);
+  const { widthPx, heightPx, topPx, bottomPx, header } = strip;
+  const bitmap = new Bitmap(widthPx, heightPx);
+  for (const [everyMm, color] of [
+    [1, MINOR],
+    [5, MAJOR],
+  ] as const) {
+    const every = everyMm * PX_PER_MM;
+    for (let x = 0; x < widthPx; x += every) bitmap.fill(x, topPx, 1, bottomPx - topPx, color);
+    for (let y = topPx; y <= bottomPx; y += every) bitmap.fill(0, y, widthPx, 1, color);
+  }
+  for (const { x, widthPx: length } of strip.blocks) bitmap.fill(Math.round(x), bottomPx - 8, Math.ceil(length), 8, BAD);
+  for (const line of strip.hatches) bitmap.polyline(line, HATCH, false);
+  bitmap.polyline(strip.pulse, TRACE, false);
+  for (const line of strip.bad) bitmap.polyline(line, BAD, true);
+  for (const line of strip.good) bitmap.polyline(line, TRACE, false);
+  for (const { x, letter, doubtful } of strip.marks) {
+    const at = Math.round(x);
+    const color = doubtful ? BAD : TEXT;
+    if (letter === '') for (let row = 0; row < 6; row++) bitmap.fill(at - 3 + (row >> 1), topPx + 3 + row, 7 - 2 * (row >> 1), 1, color);
+    else bitmap.text(at - 2, topPx + 3, letter, color);
+  }
+  for (const [i, line] of header.entries()) bitmap.text(4, 6 + i * LINE_PX, line, TEXT);
+  bitmap.text(4, heightPx - LINE_PX, strip.footer, TEXT);
+  return encode(bitmap, header.join(', '));
 }
 
 class Bitmap {
@@ -55,8 +72,8 @@ class Bitmap {
     if (x >= 0 && x < this.width && y >= 0 && y < this.height) this.pixels[y * this.width + x] = color;
   }
 
-  column(x: number, color: number): void {
-    for (let y = 0; y < this.height; y++) this.set(x, y, color);
+  fill(x: number, y: number, width: number, height: number, color: number): void {
+    for (let row = y; row < y + height; row++) for (let column = x; column < x + width; column++) this.set(column, row, color);
   }
 
   /** Lines by Bresenham between the rounded points; `dashed`: three pixels on, three off. */
@@ -88,8 +105,9 @@ class Bitmap {
     }
   }
 
+  /** Letters without their accents: the font has no others. */
   text(x: number, y: number, text: string, color: number): void {
-    for (const [i, letter] of Array.from(text).entries()) {
+    for (const [i, letter] of Array.from(text.normalize('NFD').replaceAll(/\p{M}/gu, '')).entries()) {
       const code = letter.codePointAt(0) ?? 0;
       const glyph = 5 * (code >= 0x20 && code <= 0x7e ? code - 0x20 : 0x3f - 0x20);
       for (let column = 0; column < 5; column++) {

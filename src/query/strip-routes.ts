@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { Db } from '../auth/api-keys.ts';
 import { ownStream } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { prepared } from '../storage/prepared.ts';
 import { callerKey } from '../http/request.ts';
 import type { Reply, Route } from '../http/route.ts';
 import { oneOf, Timestamp, Uuid } from '../http/schemas.ts';
@@ -11,14 +12,19 @@ import { csvOf, nanosOf } from './sample-routes.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples } from './samples.ts';
 import type { SampleSegment } from './samples.ts';
+import { readBeatSeries } from './series.ts';
 import { stripPng } from './strip-png.ts';
 import { stripWfdb } from './strip-wfdb.ts';
 import { layOutStrip, stripSvg } from './strip.ts';
+import type { StripOf } from './strip.ts';
 import type { Turns } from './turns.ts';
 
 const STRIP_SEC_MAX = 60;
 /** Channel seconds: a minute of 64 channels. */
 const ROWS_MAX = 3840;
+/** Beats of one strip: five a second. */
+const BEATS_MAX = 5 * STRIP_SEC_MAX;
+const DETECTORS: Readonly<Record<string, string>> = { ecg: 'derived:r_peaks', ppg: 'derived:pulse_peaks' };
 const formats = ['svg', 'png', 'csv', 'wfdb'] as const;
 type Format = (typeof formats)[number];
 
@@ -32,7 +38,8 @@ export function stripRoutes(deps: Readonly<{ db: Db; turns: Turns; recentSamples
       tag: 'Streams',
       summary: 'Draw a strip, or take it along',
       description:
-        `At most ${STRIP_SEC_MAX} s. svg and png show one channel: 1 s is 100 px, bad samples are grey and dashed, gaps are gaps. csv has rows of ` +
+        `At most ${STRIP_SEC_MAX} s. svg and png show one channel on paper of 1 and 5 mm (4 px a mm): 25 mm/s, 10 mm/mV or the next gain that fits, ` +
+        'a calibration pulse, person, lead, time and method, beats marked; unusable samples are grey and dashed, gaps are gaps. csv has rows of ' +
         'time, channel, value, quality; wfdb is a ZIP of a .hea and a .dat file per sampling rate: both of every channel unless one is named.',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       params: { streamId: Uuid },
@@ -69,17 +76,66 @@ export function stripRoutes(deps: Readonly<{ db: Db; turns: Turns; recentSamples
             ...(recentSamples && { recent: recentSamples }),
           }),
         );
-        return replyOf(given.format, segments, { fromNs, toNs }, given);
+        const picture = given.format === 'svg' || given.format === 'png';
+        const header = picture ? await headerOf(db, stream, given, segments) : NO_HEADER;
+        return replyOf(given.format, segments, { fromNs, toNs }, given, header);
       },
     },
   ];
+}
+
+type Header = Pick<StripOf, 'person' | 'timeZone' | 'channel' | 'beats' | 'method'>;
+/** Of data, which have no header. */
+const NO_HEADER: Header = { person: '', timeZone: 'UTC', channel: '', beats: [], method: '' };
+
+/** What a picture says beside its trace. Beats are of the channel itself, else of another of its kind: leads of one heart. */
+async function headerOf(
+  db: Db,
+  stream: Readonly<{ id: number; subjectId: string }>,
+  given: Readonly<{ since: string; until: string; channel?: string }>,
+  segments: readonly SampleSegment[],
+): Promise<Header> {
+  const channel = given.channel ?? segments[0]?.code ?? '';
+  const [{ rows }, series] = await Promise.all([
+    db.query<{ external_id: string; display_name: string; time_zone: string | null }>(
+      prepared('select external_id, display_name, time_zone from xuser where id = $1', [stream.subjectId]),
+    ),
+    readBeatSeries(db, {
+      streamId: stream.id,
+      channelCode: null,
+      methodCode: null,
+      since: given.since,
+      until: given.until,
+      limit: BEATS_MAX,
+    }),
+  ]);
+  const person = rows[0];
+  const kind = segments.find((segment) => segment.code === channel)?.kind ?? '';
+  // The newest version of a method is the last.
+  const found =
+    series.findLast((item) => item.channelCode === channel) ??
+    series.findLast((item) => item.methodCode.startsWith(DETECTORS[kind] ?? 'none'));
+  const list = <T>(text: string): T[] => JSON.parse(`[${text}]`) as T[];
+  const kinds = list<string>(found?.kinds ?? '');
+  const flags = list<number>(found?.qmask ?? '');
+  const times = found === undefined || found.tsNs === '' ? [] : found.tsNs.split(',');
+  const name = person?.display_name ?? '';
+  const id = person?.external_id ?? stream.subjectId;
+  return {
+    person: name === '' || name === id ? id : `${name} (${id})`,
+    timeZone: person?.time_zone ?? 'UTC',
+    channel,
+    beats: times.map((ts, i) => ({ tsNs: BigInt(ts), kind: kinds[i] ?? 'normal', qmask: flags[i] ?? 0 })),
+    method: found?.methodCode ?? '',
+  };
 }
 
 function replyOf(
   format: Format,
   segments: readonly SampleSegment[],
   range: Readonly<{ fromNs: bigint; toNs: bigint }>,
-  given: Readonly<{ since: string; channel?: string }>,
+  given: Readonly<{ since: string }>,
+  header: Header,
 ): Reply {
   const name = `strip_${given.since.replaceAll(/[^0-9TZ]/g, '')}`;
   const attachment = (extension: string): Record<string, string> => ({
@@ -95,9 +151,9 @@ function replyOf(
     }
     case 'svg':
     case 'png': {
-      const code = given.channel ?? segments[0]?.code ?? '';
-      const own = segments.filter((segment) => segment.code === code);
-      const strip = layOutStrip(own, range.fromNs, Number(range.toNs - range.fromNs) / 1e9, `${code} ${given.since}`);
+      const own = segments.filter((segment) => segment.code === header.channel);
+      const durationSec = Number(range.toNs - range.fromNs) / 1e9;
+      const strip = layOutStrip({ ...header, segments: own, fromNs: range.fromNs, durationSec });
       if (format === 'png') return { status: 200, bytes: stripPng(strip), contentType: 'image/png' };
       const headers = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" };
       return { status: 200, text: stripSvg(strip), contentType: 'image/svg+xml', headers };

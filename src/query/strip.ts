@@ -1,50 +1,178 @@
-/** A strip of a waveform as a picture: what a clinician looks at beside an episode.
- *  1 s is 100 px with a grid of 0.2 s; the height fits the good samples. Gaps are gaps, samples flagged bad are grey and dashed. */
+/** A strip of a waveform as a picture, on the paper of an electrocardiograph: 25 mm/s, 10 mm/mV, a thin line per millimetre and a strong one per
+ *  five, a calibration pulse, who and when above, the beats of the service marked. Gaps are gaps; unusable samples are grey and dashed. */
+import type { ChannelKind } from '../signal.ts';
 import type { SampleSegment } from './samples.ts';
 
-export const PX_PER_SEC = 100;
-export const HEIGHT_PX = 240;
-const MARGIN_PX = 30;
+export const PX_PER_MM = 4;
+const MM_PER_SEC = 25;
+export const PX_PER_SEC = MM_PER_SEC * PX_PER_MM;
+export const LINE_PX = 14;
+/** Three lines of text above the paper, one below. */
+const HEADER_PX = 3 * LINE_PX + 6;
+const FOOTER_PX = LINE_PX + 6;
+/** Room for the calibration pulse, mm; the trace begins after it. */
+const LEFT_MM = 10;
+/** The header's lines fit into this. */
+const WIDTH_MIN_PX = 380;
+/** Above and below the trace, for beat marks and flags, mm. */
+const MARGIN_MM = 5;
+const PAPER_MM_MIN = 40;
+const TRACE_MM_MAX = 80;
+/** Standard, half, quarter …: the first with which the trace fits, as on paper. */
+const GAINS_MM_PER_MV = [10, 5, 2.5, 1, 0.5, 0.2, 0.1] as const;
+/** Height of a signal that is not a voltage. */
+const FITTED_MM = 30;
+const RIBBON_PX = 8;
+const HATCH_PX = 5;
 /** More points than this per pixel column become its minimum and maximum. */
 const POINTS_PER_PX = 2;
+const PER_MILLIVOLT: Readonly<Record<string, number>> = { mV: 1, uV: 1000, V: 0.001 };
 
 /** x, y, x, y … in pixels, rounded to 0.01. */
 export type Polyline = readonly number[];
+export type StripBeat = Readonly<{ tsNs: bigint; kind: string; qmask: number }>;
 export type Strip = Readonly<{
   widthPx: number;
-  title: string;
-  /** What the axes mean, for the foot of the picture. */
-  legend: string;
+  heightPx: number;
+  /** The paper between header and footer. */
+  topPx: number;
+  bottomPx: number;
+  header: readonly string[];
+  footer: string;
   good: readonly Polyline[];
   bad: readonly Polyline[];
+  pulse: Polyline;
+  /** A triangle where the letter is empty. `doubtful`: the beat is flagged. */
+  marks: readonly Readonly<{ x: number; letter: string; doubtful: boolean }>[];
+  /** Below the trace: hatched where samples are suspect, solid where they are unusable. */
+  hatches: readonly Polyline[];
+  blocks: readonly Readonly<{ x: number; widthPx: number }>[];
 }>;
 
-/** @param segments of one channel, ascending  @param fromNs start of the strip, Unix ns  @param durationSec its length */
-export function layOutStrip(segments: readonly SampleSegment[], fromNs: bigint, durationSec: number, title: string): Strip {
+export type StripOf = Readonly<{
+  /** Of one channel, ascending. */
+  segments: readonly SampleSegment[];
+  fromNs: bigint;
+  durationSec: number;
+  /** Who it is, for the header. */
+  person: string;
+  /** IANA name of the zone in which the time is written. */
+  timeZone: string;
+  /** Code of the channel, also where it has no samples. */
+  channel: string;
+  beats: readonly StripBeat[];
+  /** How the beats were found; empty without beats. */
+  method: string;
+}>;
+
+const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'V', artefact: 'x', interpolated: 'i' };
+
+export function layOutStrip(of: StripOf): Strip {
+  const { segments, fromNs, durationSec, beats } = of;
   const [low, high] = extentOf(segments);
-  const y = (value: number): number => MARGIN_PX + ((high - value) / (high - low)) * (HEIGHT_PX - 2 * MARGIN_PX);
+  const unit = segments[0]?.unit ?? '';
+  const scale = scaleOf(unit, high - low);
+  const paperMm = Math.max(PAPER_MM_MIN, 5 * Math.ceil(Math.min(TRACE_MM_MAX, (high - low) * scale.mmPerUnit) / 5 + (2 * MARGIN_MM) / 5));
+  const topPx = HEADER_PX;
+  const bottomPx = topPx + paperMm * PX_PER_MM;
+  const middle = (topPx + bottomPx) / 2;
+  const clamp = (y: number): number => Math.min(bottomPx, Math.max(topPx, y));
+  const y = (value: number): number => clamp(middle - (value - (low + high) / 2) * scale.mmPerUnit * PX_PER_MM);
+  const x = (ns: bigint): number => round(LEFT_MM * PX_PER_MM + (Number(ns - fromNs) / 1e9) * PX_PER_SEC);
   const good: Polyline[] = [];
   const bad: Polyline[] = [];
-  for (const segment of segments) tracesOf(segment, fromNs, y, good, bad);
-  const legend = `${format(low)} to ${format(high)} ${segments[0]?.unit ?? ''}; 1 s = 5 large squares`;
-  return { widthPx: Math.round(durationSec * PX_PER_SEC), title, legend, good, bad };
+  const hatches: Polyline[] = [];
+  const blocks: { x: number; widthPx: number }[] = [];
+  for (const segment of segments) {
+    tracesOf(segment, x(segment.t0Ns), y, good, bad);
+    flagsOf(segment, x(segment.t0Ns), bottomPx, hatches, blocks);
+  }
+  const widthPx = Math.max(WIDTH_MIN_PX, LEFT_MM * PX_PER_MM + Math.round(durationSec * PX_PER_SEC));
+  const fromMs = Number(fromNs / 1_000_000n);
+  return {
+    widthPx,
+    heightPx: bottomPx + FOOTER_PX,
+    topPx,
+    bottomPx,
+    header: [
+      `${of.person}, ${leadOf(segments[0], of.channel)}`,
+      `${clockOf(fromMs, of.timeZone)}, ${format(durationSec)} s`,
+      `${MM_PER_SEC} mm/s, ${scale.label}${of.method === '' ? '' : `, beats: ${of.method}`}`,
+    ],
+    footer: 'V: ectopic, x: artefact; hatched: suspect; dashed: unusable',
+    good,
+    bad,
+    pulse: pulseOf(middle, scale.pulseMm),
+    marks: beats.map((beat) => ({ x: x(beat.tsNs), letter: letters[beat.kind] ?? '?', doubtful: beat.qmask > 0 })),
+    hatches,
+    blocks,
+  };
 }
 
-/** x of the grid lines, every 0.2 s; every fifth is a major one. */
-export function gridLines(widthPx: number): readonly number[] {
-  return Array.from({ length: Math.floor(widthPx / (0.2 * PX_PER_SEC) + 1e-9) + 1 }, (_, i) => round(i * 0.2 * PX_PER_SEC));
+/** Voltages have the gains of paper; anything else is fitted, and its scale named. */
+function scaleOf(unit: string, span: number): Readonly<{ mmPerUnit: number; pulseMm: number; label: string }> {
+  const perMillivolt = PER_MILLIVOLT[unit];
+  if (perMillivolt === undefined) {
+    const mmPerUnit = FITTED_MM / span;
+    return { mmPerUnit, pulseMm: 10, label: `10 mm = ${format(10 / mmPerUnit)} ${unit}`.trim() };
+  }
+  const gain = GAINS_MM_PER_MV.find((mm) => (span / perMillivolt) * mm <= TRACE_MM_MAX) ?? 0.1;
+  return { mmPerUnit: gain / perMillivolt, pulseMm: gain, label: `${gain} mm/mV` };
 }
 
-export function stripSvg({ widthPx: width, title, legend, good, bad }: Strip): string {
-  const grid = gridLines(width)
-    .map((x, i) => `<path d="M${x} 0V${HEIGHT_PX}" class="${i % 5 === 0 ? 'major' : 'minor'}"/>`)
-    .join('');
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${HEIGHT_PX}" width="${width}" height="${HEIGHT_PX}" role="img" aria-label="${escape(title)}">
-<title>${escape(title)}</title>
-<style>path{fill:none;stroke:#111;stroke-width:1.2}.minor{stroke:#f3c6c6;stroke-width:.5}.major{stroke:#e29a9a;stroke-width:.8}.bad{stroke:#999;stroke-dasharray:3 3}text{font:11px sans-serif;fill:#333}</style>
-<rect width="100%" height="100%" fill="#fff"/>${grid}
-${good.map((line) => `<path d="${pathOf(line)}"/>`).join('')}${bad.map((line) => `<path d="${pathOf(line)}" class="bad"/>`).join('')}
-<text x="4" y="14">${escape(title)}</text><text x="4" y="${HEIGHT_PX - 6}">${escape(legend)}</text>
+/** 1 mV (or 10 mm of a fitted scale) for 0.2 s. */
+function pulseOf(middle: number, heightMm: number): Polyline {
+  const top = middle - heightMm * PX_PER_MM;
+  const mm = (n: number): number => n * PX_PER_MM;
+  return [mm(1), middle, mm(2.5), middle, mm(2.5), top, mm(7.5), top, mm(7.5), middle, mm(9), middle];
+}
+
+/** `ECG aVR (ecg.avr)` */
+function leadOf(segment: SampleSegment | undefined, channel: string): string {
+  if (segment === undefined) return channel;
+  const kind: ChannelKind = segment.kind;
+  const lead = segment.lead.replace(/^AV(?=[RLF]$)/i, 'aV');
+  return `${kind === 'other' ? '' : kind.toUpperCase()} ${lead} (${segment.code})`.trim().replaceAll(/ +/g, ' ');
+}
+
+/** `2026-01-05 09:00:00.000 GMT+01:00` */
+function clockOf(timeMs: number, timeZone: string): string {
+  const parts = new Intl.DateTimeFormat('en', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    fractionalSecondDigits: 3,
+    hourCycle: 'h23',
+    timeZoneName: 'longOffset',
+  }).formatToParts(timeMs);
+  const part = (type: string): string => parts.find((item) => item.type === type)?.value ?? '';
+  const time = `${part('hour')}:${part('minute')}:${part('second')}.${part('fractionalSecond')}`;
+  return `${part('year')}-${part('month')}-${part('day')} ${time} ${part('timeZoneName')}`;
+}
+
+export function stripSvg(strip: Strip): string {
+  const { widthPx: width, heightPx: height, topPx, bottomPx, header, footer, good, bad, marks, blocks, hatches } = strip;
+  const paper = `y="${topPx}" width="${width}" height="${bottomPx - topPx}"`;
+  const lines = header.map((line, i) => `<text x="4" y="${(i + 1) * LINE_PX}"${i === 0 ? ' class="who"' : ''}>${escape(line)}</text>`);
+  const beats = marks.map(({ x, letter, doubtful }) => {
+    const look = doubtful ? ' class="doubtful"' : '';
+    return letter === ''
+      ? `<path d="M${x - 3} ${topPx + 3}h6l-3 6z" class="mark${doubtful ? ' doubtful' : ''}"/>`
+      : `<text x="${x}" y="${topPx + 11}" text-anchor="middle"${look}>${letter}</text>`;
+  });
+  // In millimetres: printed at its own size, a second is 25 mm.
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width / PX_PER_MM}mm" height="${height / PX_PER_MM}mm" role="img" aria-label="${escape(header.join(', '))}">
+<title>${escape(header.join(', '))}</title>
+<style>path{fill:none;stroke:#111;stroke-width:1.2}.minor{stroke:#f3c6c6;stroke-width:.5}.major{stroke:#e29a9a;stroke-width:.8}.bad{stroke:#999;stroke-dasharray:3 3}.mark{fill:#111;stroke:none}.doubtful{fill:#999}.hatch{stroke:#8a5600}rect.block{fill:#999}text{font:11px sans-serif;fill:#333}.who{font-weight:700}</style>
+<defs><pattern id="mm" width="${PX_PER_MM}" height="${PX_PER_MM}" y="${topPx}" patternUnits="userSpaceOnUse"><path d="M0 ${PX_PER_MM}V0H${PX_PER_MM}" class="minor"/></pattern><pattern id="mm5" width="${5 * PX_PER_MM}" height="${5 * PX_PER_MM}" y="${topPx}" patternUnits="userSpaceOnUse"><path d="M0 ${5 * PX_PER_MM}V0H${5 * PX_PER_MM}" class="major"/></pattern></defs>
+<rect width="100%" height="100%" fill="#fff"/><rect ${paper} fill="url(#mm)"/><rect ${paper} fill="url(#mm5)"/>
+${blocks.map(({ x, widthPx }) => `<rect x="${x}" y="${bottomPx - RIBBON_PX}" width="${widthPx}" height="${RIBBON_PX}" class="block"/>`).join('')}${hatches.map((line) => `<path d="${pathOf(line)}" class="hatch"/>`).join('')}
+<path d="${pathOf(strip.pulse)}"/>${good.map((line) => `<path d="${pathOf(line)}"/>`).join('')}${bad.map((line) => `<path d="${pathOf(line)}" class="bad"/>`).join('')}
+${beats.join('')}${lines.join('')}<text x="4" y="${height - 6}">${escape(footer)}</text>
 </svg>
 `;
 }
@@ -71,9 +199,8 @@ function extentOf(segments: readonly SampleSegment[]): [number, number] {
   return [low, high];
 }
 
-function tracesOf(segment: SampleSegment, fromNs: bigint, y: (value: number) => number, good: Polyline[], bad: Polyline[]): void {
+function tracesOf(segment: SampleSegment, x0: number, y: (value: number) => number, good: Polyline[], bad: Polyline[]): void {
   const { samples, qmask, gain, baseline, rateNanoHz } = segment;
-  const t0Sec = Number(segment.t0Ns - fromNs) / 1e9;
   const step = PX_PER_SEC / (rateNanoHz / 1e9);
   const stride = Math.max(1, Math.floor(1 / step / POINTS_PER_PX));
   let line: number[] = [];
@@ -94,11 +221,34 @@ function tracesOf(segment: SampleSegment, fromNs: bigint, y: (value: number) => 
       if (value < min) min = value;
       if (value > max) max = value;
     }
-    const x = round(t0Sec * PX_PER_SEC + i * step);
+    const x = round(x0 + i * step);
     line.push(x, round(y((min - baseline) / gain)));
     if (max !== min) line.push(x, round(y((max - baseline) / gain)));
   }
   flush();
+}
+
+/** Stretches of one flag, of at least a pixel. */
+function flagsOf(
+  segment: SampleSegment,
+  x0: number,
+  bottomPx: number,
+  hatches: Polyline[],
+  blocks: { x: number; widthPx: number }[],
+): void {
+  const { qmask, rateNanoHz } = segment;
+  if (qmask === null) return;
+  const step = PX_PER_SEC / (rateNanoHz / 1e9);
+  for (let from = 0, to = 0; from < qmask.length; from = to) {
+    while (to < qmask.length && qmask[to] === qmask[from]) to++;
+    const x = round(x0 + from * step);
+    const widthPx = round(Math.max(1, (to - from) * step));
+    if (qmask[from] === 2) blocks.push({ x, widthPx });
+    if (qmask[from] !== 1) continue;
+    for (let at = Math.ceil(x / HATCH_PX) * HATCH_PX; at < x + widthPx; at += HATCH_PX) {
+      hatches.push([at, bottomPx, at + RIBBON_PX, bottomPx - RIBBON_PX]);
+    }
+  }
 }
 
 function round(value: number): number {

@@ -13,6 +13,10 @@ export type FixtureAnswer = Readonly<{ status?: number; json?: unknown; html?: s
 export type FixtureSocket = Readonly<{
   send: (bytes: Uint8Array) => void;
   close: (code: number, reason: string) => void;
+  /** Sends a text message. */
+  tell: (message: object) => void;
+  /** Answers no ping any more: as a connection that is gone without a word. */
+  deafen: () => void;
   url: URL;
   protocols: string;
 }>;
@@ -23,7 +27,7 @@ export type Fixture = Readonly<{
   /** The newest entry that fits answers. */
   on: (method: string, path: string | RegExp, answer: FixtureAnswer | ((request: FixtureRequest) => FixtureAnswer)) => void;
   onSocket: (open: (socket: FixtureSocket) => (() => void) | undefined) => void;
-  /** Text messages from sockets, in order. */
+  /** Text messages from sockets but pings, in order; pings are answered. */
   texts: string[];
   close: () => Promise<void>;
 }>;
@@ -110,7 +114,10 @@ export async function startFixture(folder: string): Promise<Fixture> {
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: bio.v1\r\n\r\n`,
     );
+    let deaf = false;
     const stop = openSocket({
+      deafen: () => (deaf = true),
+      tell: (message) => socket.write(wsFrame(1, Buffer.from(JSON.stringify(message)))),
       url: new URL(incoming.url ?? '/', 'http://fixture'),
       protocols: incoming.headers['sec-websocket-protocol'] ?? '',
       send: (bytes) => {
@@ -124,7 +131,9 @@ export async function startFixture(folder: string): Promise<Fixture> {
         return;
       }
       const text = readWsText(data);
-      if (text !== null) texts.push(text);
+      if (text === '{"type":"ping"}') {
+        if (!deaf) socket.write(wsFrame(1, Buffer.from('{"type":"pong"}')));
+      } else if (text !== null) texts.push(text);
     });
     socket.on('error', () => socket.destroy());
     socket.on('close', () => stop?.());

@@ -21,7 +21,8 @@ import { define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult } from '../shared/base.ts';
 import { EntryWidget } from '../shared/entry-widget.ts';
 import type { Session } from '../shared/session.ts';
-import { isEnabled, limitOf, missing, optionLabel, responseItems } from './questionnaire.ts';
+import { translated } from '../shared/strings.ts';
+import { isEnabled, limitOf, missing, optionLabel, responseItems, textsOf } from './questionnaire.ts';
 import type { Answer, Item, Questionnaire } from './questionnaire.ts';
 
 const css = `
@@ -51,7 +52,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
   #sending = false;
 
   protected override heading(): string {
-    return this.getAttribute('heading') ?? this.data?.title ?? this.say('checkin');
+    return this.getAttribute('heading') ?? this.#say(this.data?.title) ?? this.say('checkin');
   }
 
   /** A questionnaire that changes under somebody's hands would be worse than an old one. */
@@ -78,7 +79,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
     if (questionnaire === null) return nothing;
     if (this.#result !== null) return this.#showResult(this.#result);
     return html`<form novalidate @submit=${(event: SubmitEvent) => void this.#submit(event, questionnaire)}>
-      ${questionnaire.description === undefined ? nothing : html`<p class="muted">${questionnaire.description}</p>`}
+      ${questionnaire.description === undefined ? nothing : html`<p class="muted">${this.#say(questionnaire.description)}</p>`}
       <div class="q-list">${this.#items(questionnaire.item ?? [])}</div>
       <div class="row"><button class="primary" part="button" ?disabled=${this.#sending}>${this.say('send')}</button></div>
     </form>`;
@@ -89,7 +90,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
   }
 
   #item(item: Item): TemplateResult {
-    const text = `${item.prefix === undefined ? '' : `${item.prefix} `}${item.text ?? ''}`;
+    const text = `${item.prefix === undefined ? '' : `${item.prefix} `}${this.#say(item.text) ?? ''}`;
     if (item.type === 'display') return html`<p>${text}</p>`;
     if (item.type === 'group') {
       return html`<fieldset class="group">
@@ -100,7 +101,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
     const lacks = this.#missing.has(item.linkId);
     const hint = lacks ? html`<p class="missing" id=${`m-${item.linkId}`}>▲ ${this.say('required')}</p>` : nothing;
     const nested = (item.item ?? []).length === 0 ? nothing : this.#items(item.item ?? []);
-    const options = optionsOf(item, this.locale);
+    const options = this.#options(item);
     if (options !== null) {
       return html`<fieldset
           class="question"
@@ -166,6 +167,22 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
         }
       </div>
       ${nested}`;
+  }
+
+  #options(item: Item): { label: string; answer: Answer }[] | null {
+    if (item.type === 'boolean') {
+      return [true, false].map((valueBoolean) => ({ label: this.say(valueBoolean ? 'yes' : 'no'), answer: { valueBoolean } }));
+    }
+    if (item.type !== 'choice') return null;
+    return (item.answerOption ?? []).map((option) => ({ label: this.#say(optionLabel(option)), answer: option }));
+  }
+
+  /** A text of a questionnaire that ships, in the page's language; of any other as it was written: half a translation would be a new instrument.
+   *  What is sent keeps the words of the questionnaire. */
+  #say<T extends string | undefined>(text: T): T {
+    const { locale } = this;
+    const all = textsOf(this.data?.item ?? []).every((item) => translated(locale, item) !== undefined);
+    return text !== undefined && all ? ((translated(locale, text) ?? text) as T) : text;
   }
 
   #has(linkId: string, answer: Answer): boolean {
@@ -237,7 +254,10 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
       ${
         this.hasAttribute('show-score')
           ? result.scores.map(
-              (score) => html`<p>${score.name}: ${this.say('score', { score: score.value })}${score.text ? `, ${score.text}` : ''}</p>`,
+              (score) =>
+                html`<p>
+                  ${this.#say(score.name)}: ${this.say('score', { score: score.value })}${score.text ? `, ${this.#say(score.text)}` : ''}
+                </p>`,
             )
           : nothing
       }
@@ -257,15 +277,6 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
   protected override content(): typeof nothing {
     return nothing;
   }
-}
-
-function optionsOf(item: Item, locale: string): { label: string; answer: Answer }[] | null {
-  if (item.type === 'boolean') {
-    const names = locale.startsWith('de') ? ['Ja', 'Nein'] : locale.startsWith('zh') ? ['是', '否'] : ['Yes', 'No'];
-    return [true, false].map((valueBoolean, i) => ({ label: names[i]!, answer: { valueBoolean } }));
-  }
-  if (item.type !== 'choice') return null;
-  return (item.answerOption ?? []).map((option) => ({ label: optionLabel(option), answer: option }));
 }
 
 define('bio-checkin', BioCheckin);

@@ -120,6 +120,15 @@ export function limitOf(item: Item, end: 'min' | 'max'): number | undefined {
   return extension?.valueInteger ?? extension?.valueDecimal;
 }
 
+/** Every text of these items that a person reads. */
+export function textsOf(items: readonly Item[]): string[] {
+  return items.flatMap((item) => [
+    ...(item.text ? [item.text] : []),
+    ...(item.answerOption ?? []).map(optionLabel),
+    ...textsOf(item.item ?? []),
+  ]);
+}
+
 export function optionLabel(option: Answer): string {
   return (
     option.valueCoding?.display ?? option.valueCoding?.code ?? option.valueString ?? String(option.valueInteger ?? option.valueDate ?? '')

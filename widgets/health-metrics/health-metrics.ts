@@ -22,9 +22,9 @@
  *  @fires bio:state - {state} whenever the state changes */
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { catalog, findBiosignal, latestObservation } from '../shared/data.ts';
+import { catalog, findBiosignal, latestObservation, unknownBiosignal } from '../shared/data.ts';
 import type { Biosignal, Observation } from '../shared/data.ts';
-import { convertUnit, formatAge, formatTime, formatValue, parseDuration, unitLabel } from '../shared/format.ts';
+import { convertUnit, formatAge, formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
 import type { Session } from '../shared/session.ts';
 
@@ -60,7 +60,7 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
 
   protected override async load(session: Session, signal: AbortSignal): Promise<readonly Metric[] | null> {
     const list = await catalog(session);
-    const rangeMs = parseDuration(this.getAttribute('range') ?? '') ?? 864e5;
+    const rangeMs = this.duration('range', '24h');
     const found = this.#choose(list).slice(0, METRICS_MAX);
     const metrics = await Promise.all(
       found.map(async (item): Promise<Metric> => ({
@@ -74,11 +74,12 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
   #choose(list: readonly Biosignal[]): { biosignal: Biosignal; label: string }[] {
     const wanted = this.getAttribute('biosignals')?.trim() ?? '';
     if (wanted === '*')
-      return list.filter((item) => item.signal_type === 'scalar').map((biosignal) => ({ biosignal, label: biosignal.name }));
+      return list.filter((item) => item.signal_type === 'scalar').map((biosignal) => ({ biosignal, label: this.named(biosignal.name) }));
     if (wanted !== '') {
-      return wanted.split(',').flatMap((item) => {
+      return wanted.split(',').map((item) => {
         const biosignal = findBiosignal(list, item.trim());
-        return biosignal === undefined ? [] : [{ biosignal, label: biosignal.name }];
+        if (biosignal === undefined) throw unknownBiosignal(item.trim());
+        return { biosignal, label: this.named(biosignal.name) };
       });
     }
     return usual.flatMap(({ codes, label }) => {

@@ -7,7 +7,7 @@
  *  @attr {string} theme - light or dark
  *  @csspart label - name, unit and scale
  *  @csspart trace - the box of the canvases
- *  @cssprop --bio-trace-height - height of the trace; default 220px
+ *  @cssprop --bio-trace-height - height of the trace; default 160px
  *  @cssprop --bio-color-trace
  *  @fires bio:live-state - {state}: connecting, live, stale, offline, refused */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
@@ -35,7 +35,7 @@ const QUALITY_SAMPLES_MIN = 4;
 const css = `
 .bar { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; justify-content: space-between; margin-block-end: 4px; font-size: .8125rem; }
 .bar .lead { font-weight: 650; font-size: .9375rem; }
-.box { position: relative; block-size: var(--bio-trace-height, 220px); background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; overflow: hidden; direction: ltr; }
+.box { position: relative; block-size: var(--bio-trace-height, 160px); background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; overflow: hidden; direction: ltr; }
 canvas { position: absolute; inset: 0; inline-size: 100%; block-size: 100%; }
 .veil { position: absolute; inset: 0; display: grid; place-items: center; background: color-mix(in srgb, var(--_surface) 72%, transparent); font-weight: 600; }
 `;
@@ -49,6 +49,7 @@ export class BioLiveTrace extends BioElement {
   #channel: LiveChannel | null = null;
   #state: LiveState = 'connecting';
   #flag = 2;
+  #replayed = false;
   #leave: (() => void) | null = null;
   #session: Session | null = null;
   #frameRequest = 0;
@@ -91,8 +92,9 @@ export class BioLiveTrace extends BioElement {
     if (session !== null) {
       this.#leave = session.live({
         frame: (frame, nowMs) => this.#take(frame, nowMs),
-        state: (state) => {
+        state: (state, detail) => {
           this.#state = state;
+          if (state === 'refused') console.warn(`bio-live-trace: ${detail}`);
           if (state !== 'live') this.requestUpdate();
           this.emit('bio:live-state', { state });
         },
@@ -119,7 +121,11 @@ export class BioLiveTrace extends BioElement {
   #take(frame: LiveFrame, nowMs: number): void {
     const wanted = this.getAttribute('channel') ?? 'ecg';
     const t0Ms = Number(frame.t0Ns) / 1e6;
-    if (!frame.replayed) this.#clock.observe(t0Ms + frame.durationMs, nowMs);
+    if (!frame.replayed) {
+      this.#clock.observe(t0Ms + frame.durationMs, nowMs);
+      if (this.#replayed) this.#trace?.setRing(this.#ring); // what came late is drawn too
+    }
+    this.#replayed = frame.replayed;
     const channel = frame.channels.find((item) => (this.#channel === null ? matches(item, wanted) : item.id === this.#channel.id));
     if (channel === undefined || channel.rateHz <= 0) return;
     if (this.#ring === null || this.#ring.rateHz !== channel.rateHz) {
@@ -236,7 +242,8 @@ function matches(channel: LiveChannel, wanted: string): boolean {
 
 function channelName(channel: LiveChannel): string {
   const kind = channel.kind === 'other' ? channel.code : channel.kind.toUpperCase();
-  return channel.lead === '' ? kind : `${kind} ${channel.lead}`;
+  // Augmented leads are written aVR, aVL, aVF.
+  return `${kind} ${channel.lead.replace(/^AV(?=[RLF]$)/i, 'aV')}`.trim();
 }
 
 define('bio-live-trace', BioLiveTrace);

@@ -23,8 +23,8 @@ import { formatTime } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 
 const css = `
-.scale { display: grid; grid-template-columns: repeat(auto-fit, minmax(4.75rem, 1fr)); gap: 6px; }
-.scale label { display: grid; justify-items: center; gap: 4px; padding: 8px 2px; border: 1px solid var(--_line); border-radius: 8px; cursor: pointer; font-size: .75rem; text-align: center; position: relative; hyphens: auto; overflow-wrap: anywhere; }
+.scale { display: grid; grid-template-columns: repeat(5, minmax(0, 1fr)); gap: 2px; }
+.scale label { display: grid; justify-items: center; gap: 4px; padding: 8px 0; border: 1px solid var(--_line); border-radius: 8px; cursor: pointer; font-size: .75rem; text-align: center; position: relative; }
 .scale input { position: absolute; inset: 0; opacity: 0; margin: 0; cursor: pointer; }
 .scale label:has(:checked) { border-color: var(--_accent); box-shadow: inset 0 0 0 2px var(--_accent); font-weight: 600; }
 .scale label:has(:focus-visible) { outline: 3px solid var(--_accent); outline-offset: 2px; }
@@ -35,6 +35,7 @@ form { display: grid; gap: 12px; }
 .recent li { display: grid; grid-template-columns: 24px 1fr auto; gap: 2px 10px; align-items: center; padding: 6px 0; border-block-start: 1px solid var(--_line); font-size: .875rem; }
 .recent .face { inline-size: 24px; block-size: 24px; }
 .recent p { grid-column: 2 / -1; overflow-wrap: anywhere; white-space: pre-wrap; }
+@container (max-width: 400px) { .scale label { font-size: .6875rem; letter-spacing: -.03em; } }
 @media (forced-colors: active) { .scale label:has(:checked) { outline: 3px solid Highlight; } }
 `;
 

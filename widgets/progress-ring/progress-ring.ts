@@ -28,7 +28,7 @@ import { svg } from 'lit-html';
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
 import { catalog, findBiosignal, queryChart } from '../shared/data.ts';
-import { formatValue, parseDuration, unitLabel } from '../shared/format.ts';
+import { formatValue, unitLabel } from '../shared/format.ts';
 import type { Aggregate } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
 
@@ -71,17 +71,18 @@ export class BioProgressRing extends DataWidget<Progress> {
       const id = findBiosignal(await catalog(session), wanted)?.id;
       const goals = await session.get('/api/v1/goals', { signal });
       const set = goals.find((item) => item.biosignal_id === id);
-      if (set !== undefined) return this.#note({ value: set.value ?? 0, unit: set.unit, name: set.title || set.name, goal: set.target });
+      if (set !== undefined)
+        return this.#note({ value: set.value ?? 0, unit: set.unit, name: set.title || this.named(set.name), goal: set.target });
     }
     const range = this.getAttribute('range') ?? 'today';
-    const rangeMs = range === 'today' ? sinceMidnightMs(this.timeZone, Date.now()) : (parseDuration(range) ?? 864e5);
+    const rangeMs = range === 'today' ? sinceMidnightMs(this.timeZone, Date.now()) : this.duration('range', range);
     const agg = (this.getAttribute('agg') ?? 'sum') as Aggregate;
     const [series] = await queryChart(session, { series: [wanted], rangeMs, maxPoints: 500, tz: this.timeZone, agg }, signal);
     const values = series?.values.filter((value) => value !== null) ?? [];
     if (series === undefined || values.length === 0) return null;
     const sum = values.reduce((total, value) => total + value, 0);
     const value = agg === 'max' ? Math.max(...values) : agg === 'mean' ? sum / values.length : sum;
-    return this.#note({ value, unit: series.unit, name: series.name });
+    return this.#note({ value, unit: series.unit, name: this.named(series.name) });
   }
 
   #note(progress: Progress): Progress {

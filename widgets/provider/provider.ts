@@ -17,7 +17,7 @@
  *  @attr {string} theme - light or dark; default: as the page
  *  @prop {string} xuserToken - the token, without an attribute that others could read (write only)
  *  @prop {object} operator - {subjectId, projectId}: for the service's own dashboard, where a cookie says who asks (write only)
- *  @fires bio:token:expiring - on the document, 5 minutes before the token expires, once for each token */
+ *  @fires bio:token:expiring - on the document, 5 minutes before the token expires or when the service refuses it, once for each token */
 import { CONNECT, PROVIDER_READY, define } from '../shared/base.ts';
 import type { Connect, ProviderLink } from '../shared/base.ts';
 import { ElementBase } from '../shared/html-element.ts';
@@ -25,6 +25,9 @@ import { Session } from '../shared/session.ts';
 import type { Credentials } from '../shared/session.ts';
 
 const WARN_BEFORE_MS = 5 * 60_000;
+/** The page is not asked for tokens faster than this, ms: each try in a row waits twice as long as the one before. */
+const PAUSE_MIN_MS = 1000;
+const PAUSE_MAX_MS = 60_000;
 /** Timers do not run while a machine sleeps: the wall clock is read this often, and when the page is shown again. */
 const CHECK_EVERY_MS = 10_000;
 
@@ -37,7 +40,8 @@ export class BioProvider extends ElementBase {
   #operator: Readonly<{ subjectId: string; projectId: string }> | null = null;
   #signature = '';
   #queued = false;
-  #warned = false;
+  #announcedMs = -Infinity;
+  #pauseMs = PAUSE_MIN_MS;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
@@ -112,14 +116,17 @@ export class BioProvider extends ElementBase {
     if (same && credentials?.mode !== 'token') {
       // nothing of the credentials changed
     } else if (same && this.#session?.renew(token) === true) {
-      this.#arm();
+      this.#check();
     } else {
       this.#end();
       this.#signature = signature;
       if (credentials !== null) {
         this.#session = new Session(baseUrl, credentials);
-        this.#unsubscribe = this.#session.subscribe(() => this.#publish());
-        this.#arm();
+        this.#unsubscribe = this.#session.subscribe(() => {
+          this.#publish();
+          this.#check();
+        });
+        this.#check();
       }
     }
     this.#publish();
@@ -132,32 +139,37 @@ export class BioProvider extends ElementBase {
     this.#session = null;
   }
 
-  #arm(): void {
-    this.#warned = false;
-    this.#check();
-  }
-
-  /** Warns once for each token; marks the session ended when the token is past its time. */
+  /** Announces the end of each token once, also when the service refuses it earlier; marks the session ended when its lifetime is over. */
   #check = (): void => {
     clearTimeout(this.#timer);
     const session = this.#session;
-    const expiresAtMs = session?.expiresAtMs ?? null;
-    if (session === null || expiresAtMs === null) return;
-    const lifetimeMs = session.lifetimeMs ?? Infinity;
-    // A token that lives five minutes or less is announced at half its life; at once would make the page renew without end.
-    const warnAtMs = expiresAtMs - (lifetimeMs > WARN_BEFORE_MS ? WARN_BEFORE_MS : lifetimeMs / 2);
-    const nowMs = Date.now();
-    if (nowMs >= warnAtMs && !this.#warned) {
-      this.#warned = true;
-      document.dispatchEvent(new CustomEvent('bio:token:expiring'));
-    }
-    if (nowMs >= expiresAtMs) {
-      session.expire();
+    const lifetimeMs = session?.lifetimeMs ?? null;
+    if (session === null || lifetimeMs === null) return;
+    const refused = session.state === 'unauthorized';
+    const { leftMs } = session;
+    if (leftMs <= 0 && !refused) {
+      session.expire(); // comes back here
       return;
     }
-    const next = this.#warned ? expiresAtMs : warnAtMs;
-    this.#timer = setTimeout(this.#check, Math.min(CHECK_EVERY_MS, Math.max(50, next - nowMs)));
+    // A token that lives five minutes or less is announced at half its life; at once would make the page renew without end.
+    const noticeMs = lifetimeMs > WARN_BEFORE_MS ? WARN_BEFORE_MS : lifetimeMs / 2;
+    let nextMs = refused ? 0 : session.leastLeftMs - noticeMs;
+    if (session.announced) nextMs = Infinity;
+    else if (nextMs <= 0) nextMs = this.#announce(session);
+    if (!refused) nextMs = Math.min(nextMs, leftMs);
+    if (nextMs < Infinity) this.#timer = setTimeout(this.#check, Math.min(CHECK_EVERY_MS, Math.max(50, nextMs)));
   };
+
+  /** @returns ms to wait when the last announcement is too near, else Infinity: it has been made */
+  #announce(session: Session): number {
+    const sinceMs = performance.now() - this.#announcedMs;
+    if (sinceMs < this.#pauseMs) return this.#pauseMs - sinceMs;
+    this.#pauseMs = sinceMs > 10 * PAUSE_MAX_MS ? PAUSE_MIN_MS : Math.min(PAUSE_MAX_MS, this.#pauseMs * 2);
+    this.#announcedMs = performance.now();
+    session.announced = true;
+    document.dispatchEvent(new CustomEvent('bio:token:expiring'));
+    return Infinity;
+  }
 
   #link(): ProviderLink {
     return { session: this.#session, problem: this.#session?.state === 'unauthorized' ? 'unauthorized' : 'none', element: this };

@@ -3,7 +3,7 @@
 import { html, nothing, render } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ElementBase } from './html-element.ts';
-import { localeOf, textFor } from './strings.ts';
+import { awaitLanguage, localeOf, spokenLocale, textFor, translated } from './strings.ts';
 import type { TextKey } from './strings.ts';
 import { styleSheet, themeSheet } from './theme.ts';
 import type { Session } from './session.ts';
@@ -27,6 +27,8 @@ export abstract class BioElement extends ElementBase {
   readonly root: ShadowRoot;
   protected link: ProviderLink | null = null;
   #queued = false;
+  /** Its language is here, or could not be had. */
+  #speaks = false;
   #stops: (() => void)[] = [];
 
   constructor() {
@@ -78,6 +80,15 @@ export abstract class BioElement extends ElementBase {
     queueMicrotask(() => {
       this.#queued = false;
       if (!this.isConnected) return;
+      // The first picture waits for its language: texts that change under the reader's eyes are worse.
+      const language = this.language();
+      if (language !== null && !this.#speaks) {
+        void language.then(() => {
+          this.#speaks = true;
+          this.requestUpdate();
+        });
+        return;
+      }
       render(this.template() ?? nothing, this.root, { host: this });
       this.rendered();
     });
@@ -93,8 +104,24 @@ export abstract class BioElement extends ElementBase {
     return this.getAttribute(name) ?? this.link?.element.getAttribute(name) ?? null;
   }
 
-  get locale(): string {
+  get #wantedLocale(): string {
     return localeOf(this.setting('lang') ?? this.closest('[lang]')?.getAttribute('lang') ?? null);
+  }
+
+  get locale(): string {
+    return spokenLocale(this.#wantedLocale);
+  }
+
+  /** Settles when the widget's language is here or cannot be had; null when there is nothing to wait for. */
+  protected language(): Promise<void> | null {
+    const session = this.link?.session;
+    return session ? awaitLanguage(this.#wantedLocale, session.baseUrl) : null;
+  }
+
+  /** A name of the service's catalog as the page's language has it. */
+  protected named(name: string): string {
+    // A number stays with its unit: no line ends in "60" and the next begins with "s".
+    return (translated(this.locale, name) ?? name).replace(/(\d) /g, '$1\u00a0');
   }
 
   /** IANA time zone; undefined means the browser's. */

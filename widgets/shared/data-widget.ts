@@ -12,6 +12,18 @@ import { ServiceError } from './session.ts';
 import type { Session } from './session.ts';
 
 const REFRESH_MIN_MS = 2000;
+/** A page that has given no token by then is said to have forgotten it. */
+const PAGE_MS = 10_000;
+const WARNINGS_MAX = 100;
+
+const warned = new Set<string>();
+
+/** For the author of the page: what is wrong, once. */
+function warnOnce(message: string): void {
+  if (warned.has(message) || warned.size >= WARNINGS_MAX) return;
+  warned.add(message);
+  console.warn(message);
+}
 
 export abstract class DataWidget<T> extends BioElement {
   protected data: T | null = null;
@@ -48,6 +60,14 @@ export abstract class DataWidget<T> extends BioElement {
     return Math.max(REFRESH_MIN_MS, parseDuration(wanted ?? '') ?? 60_000);
   }
 
+  /** A duration from an attribute, ms.
+   *  @throws ServiceError when it is none: another one in its place would be a lie */
+  protected duration(name: string, fallback: string, given = this.getAttribute(name) ?? fallback): number {
+    const ms = parseDuration(given);
+    if (ms === null) throw new ServiceError(-1, 'page', `${name}="${given}" is no duration; write 15m, 24h, 7d or PT1H`);
+    return ms;
+  }
+
   get state(): WidgetState {
     return this.#state;
   }
@@ -58,11 +78,19 @@ export abstract class DataWidget<T> extends BioElement {
       if (document.visibilityState === 'visible' && Date.now() - this.#loadedAtMs > this.refreshMs()) this.reload();
     };
     const online = (): void => this.reload();
+    const waiting = setTimeout(() => {
+      if (this.#session !== null || this.#state !== 'loading') return;
+      warnOnce(
+        this.link === null ? `${this.localName} must be inside a bio-provider` : 'bio-provider has no xuser-token: widgets wait for it',
+      );
+      this.#enter('error');
+    }, PAGE_MS);
     document.addEventListener('visibilitychange', wake);
     globalThis.addEventListener('online', online);
     this.during(() => {
       document.removeEventListener('visibilitychange', wake);
       globalThis.removeEventListener('online', online);
+      clearTimeout(waiting);
       clearTimeout(this.#timer);
       this.#loading?.abort();
       this.#loading = null;
@@ -111,6 +139,7 @@ export abstract class DataWidget<T> extends BioElement {
   async #fetch(session: Session, signal: AbortSignal): Promise<void> {
     let state: WidgetState;
     try {
+      await this.language();
       const data = await this.load(session, signal);
       if (signal.aborted) return;
       this.data = data;
@@ -120,6 +149,8 @@ export abstract class DataWidget<T> extends BioElement {
     } catch (error) {
       if (signal.aborted) return;
       this.#error = error instanceof ServiceError ? error : new ServiceError(-1, 'page', 'The answer could not be read.');
+      if (this.#error.status !== 0)
+        warnOnce(`${this.localName}: ${this.#error.message}${this.#error.status < 0 ? '' : ` (${this.#error.code})`}`);
       state = this.#error.status === 401 ? 'unauthorized' : this.#error.status === 0 ? 'offline' : 'error';
       if (state === 'unauthorized') this.data = null;
     }
@@ -144,7 +175,7 @@ export abstract class DataWidget<T> extends BioElement {
 
   protected override template(): TemplateResult {
     const busy = this.#state === 'loading';
-    return html`<section class="card" part="card" aria-label=${this.heading()} aria-busy=${busy ? 'true' : 'false'}>
+    return html`<section class="card" part="card" lang=${this.locale} aria-label=${this.heading()} aria-busy=${busy ? 'true' : 'false'}>
       <div class="head" part="head">
         <h2 class="title" part="title">${this.heading()}</h2>
         ${this.headEnd()}
@@ -195,7 +226,7 @@ export abstract class DataWidget<T> extends BioElement {
       case 'error':
         return html`<div class="note err" part="note">
           <span
-            >${this.text('error')}${
+            >${this.text(this.#session === null ? 'noProvider' : 'error')}${
               this.#error?.requestId ? html` <span class="muted">${this.text('reference', { id: this.#error.requestId })}</span>` : nothing
             }</span
           >${retry}

@@ -1,5 +1,6 @@
 /** What widgets ask the service for: the catalog (once per session), chart series, the newest observation. */
 import type { Answer, BodyOf } from '../../sdk/request.ts';
+import { ServiceError } from './session.ts';
 import type { Session } from './session.ts';
 
 export type Biosignal = Answer<'listBiosignals'>[number];
@@ -55,6 +56,12 @@ export type ChartRequest = Readonly<{
 export async function queryChart(session: Session, request: ChartRequest, signal?: AbortSignal): Promise<Series[]> {
   const [list, { subjectId }] = await Promise.all([catalog(session), session.identity()]);
   const columns = request.series.map((wanted) => ({ wanted, biosignal: findBiosignal(list, wanted) }));
+  const features = columns.filter(({ biosignal }) => biosignal === undefined).map(({ wanted }) => wanted);
+  if (features.length > 0) {
+    const methods = await session.get('/api/v1/methods', { signal });
+    const unknown = features.find((wanted) => !methods.some(({ name }) => name === wanted));
+    if (unknown !== undefined) throw unknownBiosignal(unknown);
+  }
   const toMs = Date.now();
   const body: Body = {
     subject_id: subjectId,
@@ -85,6 +92,15 @@ export async function queryChart(session: Session, request: ChartRequest, signal
     }),
     flags: rows.map((_, i) => answer.qmask?.[i]?.[column] ?? 0),
   }));
+}
+
+/** What is asked for is neither a biosignal of the project nor a feature: a mistake in the page, and not an empty period. */
+export function unknownBiosignal(wanted: string): ServiceError {
+  return new ServiceError(
+    -1,
+    'page',
+    `biosignals="${wanted}" is no abbreviation, LOINC code, id or name of the project's biosignals, and no feature`,
+  );
 }
 
 /** The newest observation of the last `withinMs` that is good (the API's default: quality_max 0), or null. */

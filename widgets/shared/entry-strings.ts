@@ -1,7 +1,5 @@
 /** The sentences of the widgets in which people enter something; apart, so that bio-core.js does not carry them. */
-import type { Texts } from './strings.ts';
-
-const en = {
+export const entryTexts = {
   save: 'Save',
   saved: 'Saved',
   savedOffline: 'Saved on this device; it will be sent when the connection is back',
@@ -34,78 +32,8 @@ const en = {
   skip: 'Skip',
   skipped: 'Skipped',
   undo: 'Undo',
+  yes: 'Yes',
+  no: 'No',
 } as const;
 
-export type EntryTextKey = keyof typeof en;
-
-const de: Record<EntryTextKey, string> = {
-  save: 'Speichern',
-  saved: 'Gespeichert',
-  savedOffline: 'Auf diesem Gerät gespeichert; wird gesendet, sobald die Verbindung wieder da ist',
-  waiting: '{count} noch nicht gesendet',
-  notSent: '{count} konnten nicht gesendet werden',
-  send: 'Senden',
-  mood: 'Wie fühlen Sie sich?',
-  mood1: 'Sehr schlecht',
-  mood2: 'Schlecht',
-  mood3: 'Neutral',
-  mood4: 'Gut',
-  mood5: 'Sehr gut',
-  moodNote: 'Möchten Sie etwas ergänzen? (freiwillig)',
-  recent: 'Zuletzt',
-  journal: 'Tagebuch',
-  journalPrompt: 'Schreiben Sie über Ihren Tag',
-  journalEmpty: 'Noch keine Einträge',
-  tooLong: 'Höchstens {max} Zeichen',
-  checkin: 'Befragung',
-  required: 'Bitte beantworten Sie diese Frage',
-  checkinDone: 'Danke. Ihre Antworten sind gesendet',
-  checkinSafety: 'Wenn Sie in Gefahr sind oder daran denken, sich etwas anzutun, rufen Sie jetzt den örtlichen Notruf',
-  score: 'Ergebnis {score}',
-  startOver: 'Erneut beantworten',
-  tasks: 'Aufgaben',
-  tasksEmpty: 'Nichts zu tun',
-  due: 'Fällig {time}',
-  overdue: 'Überfällig seit {time}',
-  done: 'Erledigt',
-  skip: 'Auslassen',
-  skipped: 'Ausgelassen',
-  undo: 'Rückgängig',
-};
-
-const zh: Record<EntryTextKey, string> = {
-  save: '保存',
-  saved: '已保存',
-  savedOffline: '已保存在本设备上,恢复连接后将自动发送',
-  waiting: '{count} 条待发送',
-  notSent: '{count} 条无法发送',
-  send: '提交',
-  mood: '您现在感觉如何?',
-  mood1: '很差',
-  mood2: '较差',
-  mood3: '一般',
-  mood4: '较好',
-  mood5: '很好',
-  moodNote: '想补充什么吗?(可选)',
-  recent: '最近',
-  journal: '日记',
-  journalPrompt: '写下您的一天',
-  journalEmpty: '还没有记录',
-  tooLong: '最多 {max} 个字符',
-  checkin: '问卷',
-  required: '请回答此问题',
-  checkinDone: '谢谢,您的回答已提交',
-  checkinSafety: '如果您处于危险之中或有伤害自己的想法,请立即拨打当地急救电话',
-  score: '得分 {score}',
-  startOver: '重新填写',
-  tasks: '任务',
-  tasksEmpty: '没有待办任务',
-  due: '截止 {time}',
-  overdue: '自 {time} 起逾期',
-  done: '完成',
-  skip: '跳过',
-  skipped: '已跳过',
-  undo: '撤销',
-};
-
-export const entryTexts: Texts<EntryTextKey> = { en, de, zh };
+export type EntryTextKey = keyof typeof entryTexts;

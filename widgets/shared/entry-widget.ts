@@ -72,7 +72,13 @@ export abstract class EntryWidget<T> extends DataWidget<T> {
     const signedIn = this.link?.session !== null && this.link?.session !== undefined && this.state !== 'unauthorized';
     const waiting = this.#outbox?.waiting ?? [];
     const failed = waiting.filter((entry) => entry.failed).length;
-    return html`<section class="card" part="card" aria-label=${this.heading()} aria-busy=${this.state === 'loading' ? 'true' : 'false'}>
+    return html`<section
+      class="card"
+      part="card"
+      lang=${this.locale}
+      aria-label=${this.heading()}
+      aria-busy=${this.state === 'loading' ? 'true' : 'false'}
+    >
       <div class="head" part="head">
         <h2 class="title" part="title">${this.heading()}</h2>
         ${this.headEnd()}

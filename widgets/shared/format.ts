@@ -37,9 +37,18 @@ export function formatValue(locale: string, value: number, unit: string): string
   return new Intl.NumberFormat(locale, { minimumFractionDigits: unit[0] === '{' ? 0 : exact, maximumFractionDigits: exact }).format(value);
 }
 
-export function formatTime(locale: string, timeMs: number, timeZone: string | undefined, style: 'time' | 'date' | 'full' = 'full'): string {
+export function formatTime(
+  locale: string,
+  timeMs: number,
+  timeZone: string | undefined,
+  style: 'time' | 'date' | 'full' | 'seconds' = 'full',
+): string {
   const options: Intl.DateTimeFormatOptions =
-    style === 'time' ? { timeStyle: 'short' } : style === 'date' ? { dateStyle: 'medium' } : { dateStyle: 'medium', timeStyle: 'short' };
+    style === 'time'
+      ? { timeStyle: 'short' }
+      : style === 'date'
+        ? { dateStyle: 'medium' }
+        : { dateStyle: 'medium', timeStyle: style === 'seconds' ? 'medium' : 'short' };
   return new Intl.DateTimeFormat(locale, timeZone === undefined ? options : { ...options, timeZone }).format(timeMs);
 }
 

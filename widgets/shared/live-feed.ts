@@ -1,7 +1,7 @@
 /** One WebSocket to /ws?subject=, kept open.
  *
- *  Modes: `connecting` (socket opening, or waiting to try again), `live` (frames arrive), `stale` (open, but no frame for 3 s: the device is
- *  away), `offline` (the browser has no network, or the socket broke and the next try is pending), `refused` (a close code of 4500 and above:
+ *  Modes: `connecting` (socket opening, or waiting to try again), `live` (frames arrive), `stale` (no frame for 3 s, but the service answers: the
+ *  device is away), `offline` (the service does not answer a ping, or the socket broke and the next try is pending), `refused` (a close code of 4500 and above:
  *  trying again cannot help; a new token starts over), `closed` (by us). A reconnect asks for the frames after the last one seen, so a blink
  *  of the network leaves no gap; after a minute the service no longer holds them and the feed starts fresh. */
 
@@ -57,6 +57,12 @@ export type LiveFeed = Readonly<{
 /** A browser throws at a subprotocol with other characters. */
 const sdkKeyPattern = /^sdk_[0-9A-Za-z]+$/;
 const STALE_MS = 3000;
+/** Nothing heard for this long: the service is asked whether it is there; less often while a device is known to be away. */
+const PING_AFTER_MS = 1000;
+const PING_STALE_MS = 5000;
+/** A service that has not answered by then is not reached; later the socket is given up. */
+const ANSWER_MS = 2000;
+const GIVE_UP_MS = 8000;
 const RETRY_MIN_MS = 400;
 const RETRY_MAX_MS = 10_000;
 const REPLAY_MAX_MS = 55_000;
@@ -69,6 +75,8 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
   let attempt = 0;
   let lastSeq: number | null = null;
   let lastFrameMs = 0;
+  let heardMs = 0;
+  let pingMs = 0;
   let retryTimer: ReturnType<typeof setTimeout> | undefined;
 
   const setState = (next: LiveState, detail = ''): void => {
@@ -86,7 +94,9 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
     const url = new URL('/ws', options.baseUrl);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     url.searchParams.set('subject', options.subjectId);
-    if (lastSeq !== null && performance.now() - lastFrameMs < REPLAY_MAX_MS) url.searchParams.set('after', String(lastSeq));
+    // A first connect asks for all that is held: a trace of seconds a centimetre would take a minute to fill.
+    const resumes = lastSeq !== null && performance.now() - lastFrameMs < REPLAY_MAX_MS;
+    url.searchParams.set('after', String(resumes ? lastSeq : 0));
     setState('connecting');
     const token = options.token();
     const protocols = ['bio.v1'];
@@ -97,11 +107,17 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
     socket = opened;
     // A token that came while the socket was opening: the service has seen the one before it.
     opened.addEventListener('open', () => {
-      lastFrameMs = performance.now();
+      heardMs = lastFrameMs = performance.now();
       if (options.token() !== token) sayToken(opened);
     });
     opened.addEventListener('message', (event) => {
-      if (socket !== opened || typeof event.data === 'string') return;
+      if (socket !== opened) return;
+      heardMs = performance.now();
+      if (typeof event.data === 'string') {
+        const { oldest_seq: oldest } = JSON.parse(event.data) as { oldest_seq?: number | null };
+        if (oldest && !resumes) opened.send(JSON.stringify({ type: 'replay', after: oldest - 1 }));
+        return;
+      }
       let frame: LiveFrame;
       try {
         frame = readFrame(new Uint8Array(event.data as ArrayBuffer));
@@ -110,29 +126,44 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
       }
       attempt = 0;
       lastSeq = frame.seq;
-      lastFrameMs = performance.now();
+      lastFrameMs = heardMs;
       if (!frame.replayed) setState('live');
       options.onFrame(frame, lastFrameMs);
     });
     opened.addEventListener('close', (event) => {
       if (socket !== opened) return;
-      socket = null;
       if (event.code >= 4500 && event.code < 5000) {
         lastSeq = event.code === 4540 ? null : lastSeq;
         if (event.code !== 4540) {
+          socket = null;
           setState('refused', event.reason);
           return;
         }
       }
-      setState('offline', event.reason);
-      const waitMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** attempt++) * (0.7 + 0.6 * Math.random());
-      retryTimer = setTimeout(connect, waitMs);
+      lose(event.reason);
     });
   };
 
+  const lose = (reason: string): void => {
+    socket = null;
+    setState('offline', reason);
+    const waitMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** attempt++) * (0.7 + 0.6 * Math.random());
+    retryTimer = setTimeout(connect, waitMs);
+  };
+
   const watch = setInterval(() => {
-    // Also where no device has sent since the socket opened: that is no slow connection.
-    if (socket?.readyState === WebSocket.OPEN && performance.now() - lastFrameMs > STALE_MS) setState('stale');
+    if (socket?.readyState !== WebSocket.OPEN) return;
+    const nowMs = performance.now();
+    if (pingMs <= heardMs) {
+      // Also where no device has sent since the socket opened: that is no slow connection.
+      if (nowMs - lastFrameMs > STALE_MS) setState('stale');
+      if (nowMs - heardMs < (state === 'stale' ? PING_STALE_MS : PING_AFTER_MS)) return;
+      pingMs = nowMs;
+      socket.send('{"type":"ping"}');
+    } else if (nowMs - pingMs > GIVE_UP_MS) {
+      socket.close();
+      lose('');
+    } else if (nowMs - pingMs > ANSWER_MS) setState('offline');
   }, 500);
   const onOnline = (): void => {
     attempt = 0;

@@ -35,7 +35,7 @@ export type LiveListener = Readonly<{
   state?: (state: LiveState, detail: string) => void;
 }>;
 
-type Claims = Readonly<{ sub: string; proj: string; org: string; expMs: number; iatMs: number }>;
+type Claims = Readonly<{ sub: string; proj: string; expMs: number; lifetimeMs: number }>;
 
 type Options = Readonly<{ signal?: AbortSignal | undefined }>;
 
@@ -43,6 +43,11 @@ export class Session {
   readonly baseUrl: string;
   #credentials: Credentials;
   #claims: Claims | null = null;
+  #receivedMs = performance.now();
+  #receivedWallMs = Date.now();
+  #renewed = false;
+  /** The page has been told that this token ends soon. */
+  announced = false;
   #resolved: Promise<{ subjectId: string; projectId: string }> | null = null;
   #state: SessionState = 'ready';
   #listeners = new Set<() => void>();
@@ -66,14 +71,21 @@ export class Session {
     return this.#state;
   }
 
-  /** Unix ms at which the token ends; null in direct mode. */
-  get expiresAtMs(): number | null {
-    return this.#claims?.expMs ?? null;
+  /** Lifetime of the token in ms; null where there is none to read. */
+  get lifetimeMs(): number | null {
+    return this.#claims?.lifetimeMs ?? null;
   }
 
-  /** Lifetime of the token in ms, for choosing the moment of the warning. */
-  get lifetimeMs(): number | null {
-    return this.#claims === null ? null : this.#claims.expMs - this.#claims.iatMs;
+  /** Lifetime less the time since the token came. The browser's clock may be hours wrong, so `exp` is not held against it; it is only asked for
+   *  the time that passed, because the monotonic one stands still while a machine sleeps. */
+  get leftMs(): number {
+    return (this.lifetimeMs ?? Infinity) - Math.max(performance.now() - this.#receivedMs, Date.now() - this.#receivedWallMs);
+  }
+
+  /** The least that may be left: a first token may have waited in a cache, and the wall clock may be right. A renewed one is new. */
+  get leastLeftMs(): number {
+    const wallMs = (this.#claims?.expMs ?? 0) - Date.now();
+    return this.#renewed || wallMs <= 0 ? this.leftMs : Math.min(wallMs, this.leftMs);
   }
 
   /** The same user with a new token: widgets keep what they show, the open socket is told in band.
@@ -83,8 +95,13 @@ export class Session {
     if (this.#credentials.mode !== 'token' || claims === null) return false;
     const same = this.#claims !== null && claims.sub === this.#claims.sub && claims.proj === this.#claims.proj;
     if (!same) return false;
+    if (token === this.#credentials.token) return true;
     this.#credentials = { ...this.#credentials, token };
     this.#claims = claims;
+    this.#receivedMs = performance.now();
+    this.#receivedWallMs = Date.now();
+    this.#renewed = true;
+    this.announced = false;
     const recovered = this.#state === 'unauthorized';
     this.#state = 'ready';
     this.#feed?.renew();
@@ -215,7 +232,8 @@ export class Session {
         onState: toAll,
       });
     } catch (error) {
-      toAll(error instanceof ServiceError && error.status !== 0 ? 'refused' : 'offline', '');
+      const refused = error instanceof ServiceError && error.status !== 0;
+      toAll(refused ? 'refused' : 'offline', refused ? error.message : '');
     }
   }
 
@@ -251,17 +269,16 @@ export function readClaims(token: string): Claims | null {
     const claims = JSON.parse(new TextDecoder().decode(bytes)) as {
       sub?: unknown;
       proj?: unknown;
-      org?: unknown;
       exp?: unknown;
       iat?: unknown;
     };
     if (typeof claims.sub !== 'string' || typeof claims.exp !== 'number') return null;
+    const expMs = claims.exp * 1000;
     return {
       sub: claims.sub,
       proj: typeof claims.proj === 'string' ? claims.proj : '',
-      org: typeof claims.org === 'string' ? claims.org : '',
-      expMs: claims.exp * 1000,
-      iatMs: typeof claims.iat === 'number' ? claims.iat * 1000 : Date.now(),
+      expMs,
+      lifetimeMs: expMs - (typeof claims.iat === 'number' ? claims.iat * 1000 : Date.now()),
     };
   } catch {
     return null;

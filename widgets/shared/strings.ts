@@ -1,6 +1,7 @@
-/** The sentences that all widgets share, in the languages that ship. A missing language falls back to English, never to a key. */
+/** The sentences that all widgets share, and the languages that ship. English is in the script; another language is fetched from the service when
+ *  a page asks for it. What is not there falls back to English as a whole: text, numbers and dates of a widget are in one language. */
 
-const en = {
+const shared = {
   good: 'Good',
   suspect: 'Suspect',
   bad: 'Unusable',
@@ -18,7 +19,7 @@ const en = {
   live: 'Live',
   connecting: 'Connecting',
   signalLost: 'No signal',
-  notConnected: 'Not connected',
+  notConnected: 'No connection to the service',
   refused: 'Access refused',
   delay: 'delay {time}',
   details: 'Details',
@@ -50,117 +51,30 @@ const en = {
   hoursMinutes: '{hours} h {minutes} min',
 } as const;
 
-export type Texts<Key extends string> = Readonly<Record<string, Readonly<Record<Key, string>>>>;
-export type TextKey = keyof typeof en;
+export type TextKey = keyof typeof shared;
+/** `texts` by key; `phrases` by the English text that the service sends: names of the catalog, questionnaires that ship. */
+export type Language = Readonly<{ texts: Readonly<Record<string, string>>; phrases: Readonly<Record<string, string>> }>;
 
-const de: Record<TextKey, string> = {
-  good: 'Gut',
-  suspect: 'Fraglich',
-  bad: 'Unbrauchbar',
-  loading: 'Wird geladen',
-  empty: 'Keine Daten in diesem Zeitraum',
-  stale: 'Letzte Daten {age}; die Werte können veraltet sein',
-  offline: 'Keine Verbindung. Gezeigt wird der letzte Stand',
-  offlineEmpty: 'Keine Verbindung. Bisher wurde nichts empfangen',
-  error: 'Das konnte nicht geladen werden',
-  unauthorized: 'Ihre Sitzung ist beendet. Bitte melden Sie sich neu an',
-  noProvider: 'Verbindung der Seite wird erwartet',
-  retry: 'Erneut versuchen',
-  reference: 'Kennung {id}',
-  noValue: 'Kein brauchbarer Wert',
-  live: 'Live',
-  connecting: 'Verbindet',
-  signalLost: 'Kein Signal',
-  notConnected: 'Nicht verbunden',
-  refused: 'Zugriff verweigert',
-  delay: '{time} Verzögerung',
-  details: 'Einzelheiten',
-  source: 'Quelle',
-  method: 'Verfahren',
-  measured: 'Gemessen',
-  quality: 'Güte',
-  time: 'Zeit',
-  value: 'Wert',
-  minimum: 'Min.',
-  maximum: 'Max.',
-  mean: 'Mittel',
-  period: 'Zeitraum',
-  readHint: 'Zum Ablesen auf das Diagramm zeigen oder die Pfeiltasten benutzen',
-  showTable: 'Als Tabelle zeigen',
-  showChart: 'Als Diagramm zeigen',
-  chartLabel: '{name}, {range}. {summary}',
-  summary: 'Zuletzt {latest}, Minimum {min}, Maximum {max}',
-  goodShare: '{percent} der Werte sind gut',
-  referenceName: 'Referenz',
-  traceLabel: 'Live-Kurve, {name}',
-  heartRate: 'Herzfrequenz',
-  progress: '{value} von {goal}',
-  progressLabel: 'Fortschritt',
-  metrics: 'Gesundheitswerte',
-  steps: 'Schritte',
-  sleep: 'Schlaf',
-  stress: 'Stress',
-  hoursMinutes: '{hours} Std. {minutes} Min.',
-};
+const LANGUAGES: readonly string[] = ['en', 'de', 'zh'];
+const FETCH_TIMEOUT_MS = 5000;
+/** A language that could not be fetched is tried again after this time. */
+const RETRY_MS = 30_000;
 
-const zh: Record<TextKey, string> = {
-  good: '良好',
-  suspect: '可疑',
-  bad: '不可用',
-  loading: '正在加载',
-  empty: '此时段没有数据',
-  stale: '最近数据:{age};所示数值可能已过时',
-  offline: '没有连接。显示的是最近收到的数据',
-  offlineEmpty: '没有连接。尚未收到任何数据',
-  error: '无法加载',
-  unauthorized: '会话已结束,请重新登录',
-  noProvider: '正在等待页面连接',
-  retry: '重试',
-  reference: '编号 {id}',
-  noValue: '没有可用数值',
-  live: '实时',
-  connecting: '正在连接',
-  signalLost: '无信号',
-  notConnected: '未连接',
-  refused: '访问被拒绝',
-  delay: '延迟 {time}',
-  details: '详情',
-  source: '来源',
-  method: '方法',
-  measured: '测量时间',
-  quality: '质量',
-  time: '时间',
-  value: '数值',
-  minimum: '最小',
-  maximum: '最大',
-  mean: '平均',
-  period: '时段',
-  readHint: '指向图表或使用方向键查看数值',
-  showTable: '以表格显示',
-  showChart: '以图表显示',
-  chartLabel: '{name},{range}。{summary}',
-  summary: '最新 {latest},最小 {min},最大 {max}',
-  goodShare: '{percent} 的数值质量良好',
-  referenceName: '参考范围',
-  traceLabel: '实时波形,{name}',
-  heartRate: '心率',
-  progress: '{value} / {goal}',
-  progressLabel: '进度',
-  metrics: '健康指标',
-  steps: '步数',
-  sleep: '睡眠',
-  stress: '压力',
-  hoursMinutes: '{hours} 小时 {minutes} 分钟',
-};
+const loaded = new Map<string, Language>([['en', { texts: {}, phrases: {} }]]);
+const loading = new Map<string, Promise<void>>();
 
-export const sharedTexts: Texts<TextKey> = { en, de, zh };
+const languageOf = (locale: string): string => locale.split('-')[0]!;
 
-/** A BCP 47 tag that Intl accepts, from an attribute, the page or the browser. */
+/** A BCP 47 tag that Intl accepts, of a language that ships: from an attribute, the page or the browser. Where a page says the language only
+ *  (`en`), the browser's region decides how dates are written (`en-GB`). */
 export function localeOf(wanted: string | null): string {
-  for (const tag of [wanted, globalThis.document?.documentElement.lang, globalThis.navigator?.language]) {
+  const own = globalThis.navigator?.languages ?? [];
+  for (const tag of [wanted, globalThis.document?.documentElement.lang, own[0]]) {
     if (tag === null || tag === undefined || tag === '') continue;
     try {
-      return Intl.getCanonicalLocales(tag)[0] ?? 'en';
+      const known = Intl.getCanonicalLocales(tag)[0]!;
+      const locale = LANGUAGES.includes(languageOf(known)) ? known : 'en';
+      return own.find((item) => item.startsWith(`${locale}-`)) ?? locale;
     } catch {
       continue; // an invalid tag in the page must not break the widget
     }
@@ -168,18 +82,45 @@ export function localeOf(wanted: string | null): string {
   return 'en';
 }
 
+/** The locale itself once its language is here, else English. */
+export function spokenLocale(locale: string): string {
+  return loaded.has(languageOf(locale)) ? locale : localeOf('en');
+}
+
+/** Fetches the language of a locale from the service. Settles at the latest after five seconds; null when it is here.
+ *  @param baseUrl address of the service */
+export function awaitLanguage(locale: string, baseUrl: string): Promise<void> | null {
+  const language = languageOf(locale);
+  if (loaded.has(language)) return null;
+  let known = loading.get(language);
+  if (known === undefined) {
+    known = fetch(new URL(`/cdn/v1/lang/${language}.json`, baseUrl), { credentials: 'omit', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) })
+      .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
+      .then((answer: Language) => void loaded.set(language, answer))
+      .catch(() => void setTimeout(() => loading.delete(language), RETRY_MS));
+    loading.set(language, known);
+  }
+  return known;
+}
+
 /** @param values replace `{name}` in the sentence */
 export function sentenceOf<Key extends string>(
-  texts: Texts<Key>,
+  texts: Readonly<Record<Key, string>>,
   locale: string,
   key: Key,
   values: Readonly<Record<string, string | number>> = {},
 ): string {
-  const sentence = (texts[locale.split('-')[0]!.toLowerCase()] ?? texts['en']!)[key];
+  const sentence = loaded.get(languageOf(locale))?.texts[key] ?? texts[key];
   // What is written from right to left stands apart in a sentence that is not.
   return sentence.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? '').replace(/^.*[\u0590-\u08ff].*$/, '\u2068$&\u2069'));
 }
 
 export function textFor(locale: string, key: TextKey, values: Readonly<Record<string, string | number>> = {}): string {
-  return sentenceOf(sharedTexts, locale, key, values);
+  return sentenceOf(shared, locale, key, values);
+}
+
+/** A text of the service in the language of a locale; undefined where it has no translation. */
+export function translated(locale: string, english: string): string | undefined {
+  const phrases = loaded.get(languageOf(locale))?.phrases ?? {};
+  return Object.hasOwn(phrases, english) ? phrases[english] : undefined; // a name may be "constructor"
 }

@@ -68,12 +68,18 @@ input:not([type=radio], [type=checkbox], [type=range]), select, textarea { inlin
 textarea { min-block-size: 96px; resize: vertical; }
 :focus-visible { outline: 3px solid var(--_accent); outline-offset: 2px; }
 table { border-collapse: collapse; inline-size: 100%; font-size: .875rem; }
-th, td { text-align: start; padding: 6px 8px; border-block-end: 1px solid var(--_line); }
+th, td { text-align: start; padding: 6px 8px; line-height: 20px; border-block-end: 1px solid var(--_line); }
 td.num, th.num { text-align: end; }
-.scroll { overflow: auto; max-block-size: 320px; }
+.scroll { overflow: auto; max-block-size: 331px; } /* ten rows */
 .skeleton { background: var(--_sunken); border-radius: 6px; min-block-size: 1.2em; animation: bio-pulse 1.6s ease-in-out infinite alternate; }
 @keyframes bio-pulse { to { opacity: .45; } }
 @media (prefers-reduced-motion: reduce) { *, ::before, ::after { animation: none !important; transition: none !important; scroll-behavior: auto !important; } }
+@media print {
+  :host, :host([theme]) { color-scheme: light !important; }
+  .scroll { max-block-size: none; overflow: visible; }
+  button, form, .readout { display: none; }
+  tr, li, .card > * { break-inside: avoid; }
+}
 @media (forced-colors: active) { button.primary, button[aria-pressed=true] { forced-color-adjust: none; background: Highlight; color: HighlightText; } }
 `;
 

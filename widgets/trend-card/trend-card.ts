@@ -27,7 +27,7 @@ import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
 import { catalog, findBiosignal, latestObservation, queryChart, summarize } from '../shared/data.ts';
 import type { Observation, Series } from '../shared/data.ts';
-import { convertUnit, formatAge, formatTime, formatValue, parseDuration, unitLabel } from '../shared/format.ts';
+import { convertUnit, formatAge, formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
 import { parseReference } from '../shared/reference-range.ts';
 import type { Session } from '../shared/session.ts';
@@ -71,7 +71,7 @@ export class BioTrendCard extends DataWidget<Shown> {
   }
 
   protected override async load(session: Session, signal: AbortSignal): Promise<Shown | null> {
-    const rangeMs = parseDuration(this.getAttribute('range') ?? '') ?? 864e5;
+    const rangeMs = this.duration('range', '24h');
     const wanted = this.#wanted();
     const biosignal = findBiosignal(await catalog(session), wanted);
     const [all, observation] = await Promise.all([
@@ -84,12 +84,12 @@ export class BioTrendCard extends DataWidget<Shown> {
     ]);
     const series = all[0];
     if (series === undefined || summarize(series) === null) return null;
-    return { series: convertUnit(series, this.setting('units')), observation };
+    return { series: convertUnit({ ...series, name: this.named(series.name) }, this.setting('units')), observation };
   }
 
   protected override staleSince({ series }: Shown, nowMs: number): number | null {
     const newest = summarize(series)?.latestMs ?? 0;
-    const limitMs = parseDuration(this.getAttribute('stale-after') ?? '') ?? 600_000;
+    const limitMs = this.duration('stale-after', '10m');
     return nowMs - newest - series.stepMs > limitMs ? newest : null;
   }
 

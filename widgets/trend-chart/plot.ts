@@ -98,8 +98,9 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
   const { series, colors, locale } = options;
   const rows = withHoles(series);
   const { timesSec, columns, rowOf } = rows;
-  const time = new Intl.DateTimeFormat(locale, zoned({ hour: '2-digit', minute: '2-digit' }, options.timeZone));
-  const seconds = new Intl.DateTimeFormat(locale, zoned({ hour: '2-digit', minute: '2-digit', second: '2-digit' }, options.timeZone));
+  const time = new Intl.DateTimeFormat(locale, zoned({ timeStyle: 'short' }, options.timeZone));
+  const seconds = new Intl.DateTimeFormat(locale, zoned({ timeStyle: 'medium' }, options.timeZone));
+  const hour = new Intl.DateTimeFormat('en', zoned({ hour: 'numeric', hourCycle: 'h23' }, options.timeZone));
   const day = new Intl.DateTimeFormat(locale, zoned({ day: 'numeric', month: 'short' }, options.timeZone));
   const axis = {
     stroke: colors.muted,
@@ -121,14 +122,14 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
       axes: [
         {
           ...axis,
-          space: 70,
+          space: 80,
           size: 30,
           incrs: timeSteps,
           values: (_, splits, _axis, _space, step) =>
             splits.map((split) => {
               if (step >= 86_400) return day.format(split * 1000);
-              const text = (step < 60 ? seconds : time).format(split * 1000);
-              return options.toMs - options.fromMs > 36 * 36e5 && /^(00|24|12):00/.test(text) ? day.format(split * 1000) : text;
+              const midnight = options.toMs - options.fromMs > 36 * 36e5 && Number(hour.format(split * 1000)) === 0;
+              return (midnight ? day : step < 60 ? seconds : time).format(split * 1000);
             }),
         },
         { ...axis, size: 52, space: 28, values: (_, splits) => splits.map((split) => formatNumber(locale, split, 4)) },
@@ -161,7 +162,7 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
 const timeSteps = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000];
 
 function zoned(options: Intl.DateTimeFormatOptions, timeZone: string | undefined): Intl.DateTimeFormatOptions {
-  return timeZone === undefined ? { ...options, hourCycle: 'h23' } : { ...options, hourCycle: 'h23', timeZone };
+  return timeZone === undefined ? options : { ...options, timeZone };
 }
 
 /** At least a tenth of the value from top to bottom, or a still line would look like a storm; the reference range is kept in view when near. */

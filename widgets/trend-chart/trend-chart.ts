@@ -36,7 +36,7 @@ import type { TemplateResult } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
 import { queryChart, summarize } from '../shared/data.ts';
 import type { Series } from '../shared/data.ts';
-import { convertUnit, formatTime, formatValue, parseDuration, unitLabel } from '../shared/format.ts';
+import { convertUnit, formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
 import { parseReference } from '../shared/reference-range.ts';
 import type { Session } from '../shared/session.ts';
@@ -46,13 +46,13 @@ import { createPlot, plotCss } from './plot.ts';
 
 const css = `${plotCss}
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin-block-end: -6px; }
-.legend li { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: baseline; font-size: .875rem; }
+.legend li { overflow-wrap: anywhere; display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: baseline; font-size: .875rem; }
 .legend .line { inline-size: 26px; block-size: 8px; align-self: center; }
 .legend b { font-size: 1.125rem; }
 .c0 { color: var(--_trace); } .c1 { color: var(--_c1); } .c2 { color: var(--_c2); } .c3 { color: var(--_c3); }
 :host { --_c1: light-dark(#a3359b, #e58be0); --_c2: light-dark(#0a5fb4, #7cc4ff); --_c3: light-dark(#8a4b08, #ffb86b); }
 @media (forced-colors: active) { :host { --_c1: CanvasText; --_c2: CanvasText; --_c3: CanvasText; } }
-.plot { inline-size: 100%; block-size: var(--bio-plot-height, 180px); border-radius: 6px; }
+.plot { inline-size: 100%; min-inline-size: 0; overflow: hidden; block-size: var(--bio-plot-height, 180px); border-radius: 6px; }
 .readout { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 16px; }
 .tools { justify-content: space-between; margin-block-start: 8px; }
 .ranges button { padding: 4px 10px; min-block-size: 32px; font-size: .875rem; }
@@ -60,7 +60,6 @@ const css = `${plotCss}
 bio-live-trace { --bio-trace-height: 140px; }
 `;
 
-const DAY = 864e5;
 const ranges = ['1h', '24h', '7d', '30d'] as const;
 const MAX_POINTS = 400;
 /** Rows of the table: the newest ones; the chart shows all. */
@@ -100,8 +99,8 @@ export class BioTrendChart extends DataWidget<Shown> {
   protected override heading(): string {
     return (
       this.getAttribute('heading') ??
-      this.data?.series.map((item) => item.name).join(', ') ??
-      this.getAttribute('biosignals')?.replaceAll(',', ', ') ??
+      this.data?.series.map((item) => item.name).join(' · ') ??
+      this.getAttribute('biosignals')?.replaceAll(',', ' · ') ??
       'HR'
     );
   }
@@ -109,7 +108,7 @@ export class BioTrendChart extends DataWidget<Shown> {
   override connectedCallback(): void {
     super.connectedCallback();
     const repaint = (): void => this.#repaint();
-    const queries = [matchMedia('(prefers-color-scheme: dark)'), matchMedia('(forced-colors: active)')];
+    const queries = ['(prefers-color-scheme: dark)', '(forced-colors: active)', 'print'].map((query) => matchMedia(query));
     for (const query of queries) query.addEventListener('change', repaint);
     this.#observer = new ResizeObserver(() => this.requestUpdate());
     this.#observer.observe(this);
@@ -125,16 +124,18 @@ export class BioTrendChart extends DataWidget<Shown> {
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
-    const rangeMs = parseDuration(this.#range) ?? DAY;
+    const rangeMs = this.duration('range', this.#range, this.#range);
     const request = { series: wanted, rangeMs, maxPoints: MAX_POINTS, resolution: this.getAttribute('resolution'), tz: this.timeZone };
     const toMs = Date.now();
-    const series = (await queryChart(session, request, signal)).map((item) => convertUnit(item, this.setting('units')));
+    const series = (await queryChart(session, request, signal)).map((item) =>
+      convertUnit({ ...item, name: this.named(item.name) }, this.setting('units')),
+    );
     return series.some((item) => summarize(item) !== null) ? { series, fromMs: toMs - rangeMs, toMs } : null;
   }
 
   protected override staleSince({ series, toMs }: Shown): number | null {
     const newest = Math.max(...series.map((item) => summarize(item)?.latestMs ?? 0));
-    const limitMs = parseDuration(this.getAttribute('stale-after') ?? '') ?? 600_000;
+    const limitMs = this.duration('stale-after', '10m');
     return toMs - newest - series[0]!.stepMs > limitMs ? newest : null;
   }
 
@@ -198,7 +199,7 @@ export class BioTrendChart extends DataWidget<Shown> {
               )}
             </div>`
       }
-      <p class="readout" aria-live="polite">${this.#readout(data)}</p>
+      ${this.#asTable ? nothing : html`<p class="readout" aria-live="polite">${this.#readout(data)}</p>`}
       <div class="row tools">
         <span class="muted">${formatTime(locale, data.fromMs, this.timeZone)} – ${formatTime(locale, data.toMs, this.timeZone)}</span>
         <button
@@ -255,11 +256,16 @@ export class BioTrendChart extends DataWidget<Shown> {
     const row = this.#cursor;
     const timeMs = row === null ? undefined : data.series[0]?.timesMs[row];
     if (row === null || timeMs === undefined) return html`<span class="muted">${this.text('readHint')}</span>`;
-    return html`<span>${formatTime(this.locale, timeMs, this.timeZone)}</span> ${data.series.map((item) => {
+    return html`<span>${this.#time(data, timeMs)}</span> ${data.series.map((item) => {
         const value = item.values[row] ?? null;
         const shown = value === null ? this.text('noValue') : `${formatValue(this.locale, value, item.unit)} ${unitLabel(item.unit)}`;
         return html`<span>${item.name}: <b>${shown}</b> ${this.#mark(item, row)}</span>`;
       })}`;
+  }
+
+  /** With seconds where steps are shorter than a minute. */
+  #time(data: Shown, timeMs: number): string {
+    return formatTime(this.locale, timeMs, this.timeZone, data.series[0]!.stepMs < 60_000 ? 'seconds' : 'full');
   }
 
   /** Nothing where nothing was measured. */
@@ -301,7 +307,7 @@ export class BioTrendChart extends DataWidget<Shown> {
           ${rows.map(
             ({ timeMs, i }) =>
               html`<tr>
-                <td>${formatTime(locale, timeMs, this.timeZone)}</td>
+                <td>${this.#time(data, timeMs)}</td>
                 ${data.series.map((item) => {
                   const value = item.values[i] ?? null;
                   return html`<td class="num">${value === null ? '–' : formatValue(locale, value, item.unit)}</td>
