@@ -367,6 +367,12 @@ export class Pipeline implements PacketSink {
     this.#registry.closeStream(streamId);
   }
 
+  /** Whose packets are taken, or who is watched. */
+  openSubjects(): readonly SubjectId[] {
+    const recorded = Array.from(this.ingest.sessions.values(), (session) => session.subjectId);
+    return [...new Set([...recorded, ...this.#hub.subjects()])];
+  }
+
   /** Ends what is live of a user who is being erased: viewers are closed, streams are stored and forgotten. Call it when the user can no
    *  longer be resolved (disabled) and before the rows are deleted; a device's next packet then asks whom it is for, and is refused.
    *  @returns when nothing of the user is on its way to the tables any more */
