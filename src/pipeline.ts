@@ -163,6 +163,8 @@ export class Pipeline implements PacketSink {
   readonly #pool: FeaturePool;
   readonly #hub: Hub;
   readonly #streams = new Map<StreamId, Stream>();
+  /** Streams that are being closed. */
+  readonly #closing = new Map<StreamId, Promise<void>>();
   /** Asked once per stream; a consent that is withdrawn ends the sessions of its person (forgetSubject). */
   readonly #mayRecord: Coalesce<SubjectId, boolean>;
   readonly #resumePoints: Coalesce<Readonly<{ streamId: StreamId; epochNs: bigint }>, ResumePoint | null>;
@@ -300,6 +302,7 @@ export class Pipeline implements PacketSink {
 
   /** Opens a stream here: its features go on after the last ones stored. */
   async #remember(opened: OpenedStream): Promise<Stream> {
+    await this.#closing.get(opened.streamId)?.catch(() => undefined);
     const known = this.#streams.get(opened.streamId);
     if (known !== undefined) return known;
     const { streamId, channels, spo2 } = opened;
@@ -339,8 +342,21 @@ export class Pipeline implements PacketSink {
     return stream;
   }
 
-  async closeStream(session: Session): Promise<void> {
-    const { streamId } = session;
+  async closeStream({ streamId }: Session): Promise<void> {
+    await this.#close(streamId);
+  }
+
+  /** Calls at the same time share one. */
+  #close(streamId: StreamId): Promise<void> {
+    let closing = this.#closing.get(streamId);
+    if (closing === undefined) {
+      closing = this.#closeNow(streamId).finally(() => this.#closing.delete(streamId));
+      this.#closing.set(streamId, closing);
+    }
+    return closing;
+  }
+
+  async #closeNow(streamId: StreamId): Promise<void> {
     await this.#batch?.durable.catch(() => undefined); // its last packets may be in it
     await this.#untilPaid(streamId);
     await this.#pool.closeStream(streamId);
@@ -351,13 +367,21 @@ export class Pipeline implements PacketSink {
     this.#registry.closeStream(streamId);
   }
 
+  /** Whose packets are taken, or who is watched. */
+  openSubjects(): readonly SubjectId[] {
+    const recorded = Array.from(this.ingest.sessions.values(), (session) => session.subjectId);
+    return [...new Set([...recorded, ...this.#hub.subjects()])];
+  }
+
   /** Ends what is live of a user who is being erased: viewers are closed, streams are stored and forgotten. Call it when the user can no
    *  longer be resolved (disabled) and before the rows are deleted; a device's next packet then asks whom it is for, and is refused.
    *  @returns when nothing of the user is on its way to the tables any more */
   async forgetSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): Promise<void> {
     this.#hub.closeSubject(subjectId, code);
     await this.ingest.sessions.drop((session) => session.subjectId === subjectId);
-    await this.#blocks.flush();
+    // Those of the replay whose devices have not come back have no session.
+    const left = [...this.#streams.values()].filter((stream) => stream.subjectId === subjectId);
+    await Promise.all(left.map(({ id }) => this.#close(id)));
   }
 
   // ------------------------------------------------------------------------------------------------ a packet

@@ -289,6 +289,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
       auth,
       pool: database.pool,
       http,
+      openSubjects: () => pipeline.openSubjects(),
       endSubject: (subjectId, code) => pipeline.forgetSubject(subjectId, code),
       endProject: (projectId) => pipeline.ingest.sessions.drop((session) => session.projectId === projectId),
       onError: (err) => logger.warn({ err }, 'consent: what is open could not be ended'),

@@ -1,6 +1,7 @@
 // Derived rows: stored in order, replaced whole, the same when written twice; measurements once per packet.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CopyWriter, type DerivedBeat, type DerivedFeature } from '../src/storage/copy-writer.ts';
+import { putAside, type Letter } from '../src/storage/set-aside.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from './helpers/database.ts';
 import { createTenant, openTestStream, testEpochNs, type TestTenant } from './helpers/recording.ts';
@@ -170,4 +171,39 @@ test('of two who replace one range at the same moment the later one holds, whole
   await database.pool.query('drop trigger wait_for_test on feature; drop function wait_for_test()');
   expect(await stored(stream)).toEqual([[2, 222, 'derived:hr_ecg_v2']]);
   await Promise.all([first.close(), other.close()]);
+});
+
+test('a replaced range loses its old rows also when the first of the new ones is refused', async () => {
+  const stream = await newStream();
+  const writer = new CopyWriter(database, { currentMethods: methods });
+  const of = (features: DerivedFeature[], replaces: { fromNs: bigint; toNs: bigint } | null): Promise<void> =>
+    writer.add({ streamId: stream.streamId, beats: [], features, replaces }, stream.epochNs);
+  await of(
+    [1, 2, 3, 4].map((t) => heartRate(t, t)),
+    null,
+  );
+  await database.pool.query('alter table feature add constraint refused_by_test check (value is distinct from 666)');
+  await of([heartRate(1, 666), heartRate(3, 30)], { fromNs: 0n, toNs: 10n * second });
+  await database.pool.query('alter table feature drop constraint refused_by_test');
+  expect(await stored(stream)).toEqual([[3, 30, 'derived:hr_ecg_v2']]);
+  const letters = await database.pool.query(`select content -> 'features' -> 0 ->> 'value' as value from set_aside where stream_id = $1`, [
+    stream.streamId,
+  ]);
+  expect(letters.rows).toEqual([{ value: '666' }]);
+  await writer.close();
+});
+
+test('what is set aside twice at once is kept once, with what was said last', async () => {
+  const { streamId } = await newStream();
+  const letter: Letter = { kind: 'derived', streamId, reason: 'one', sqlState: null, logPosition: null, content: { n: 1 }, bytes: null };
+  const client = await database.connect();
+  await putAside(client, [letter, { ...letter, content: { n: 2 } }, { ...letter, reason: 'another' }]);
+  await client.end();
+  const { rows } = await database.pool.query(`select content, reason from set_aside where stream_id = $1 order by content ->> 'n'`, [
+    streamId,
+  ]);
+  expect(rows).toEqual([
+    { content: { n: 1 }, reason: 'another' },
+    { content: { n: 2 }, reason: 'one' },
+  ]);
 });

@@ -9,6 +9,8 @@ export type ConsentWatchOptions = Readonly<{
   auth: Auth;
   pool: Pool;
   http: Pick<HttpServer, 'closeSockets'>;
+  /** Whose feeds and recordings are open on this node. */
+  openSubjects: () => readonly SubjectId[];
   /** Ends feeds and recordings of one person. */
   endSubject: (subjectId: SubjectId, code: 'not_found' | 'unavailable') => Promise<void>;
   /** Ends recordings of a project. */
@@ -18,7 +20,7 @@ export type ConsentWatchOptions = Readonly<{
 
 /** @returns how to stop */
 export function watchConsent(options: ConsentWatchOptions): () => void {
-  const { auth, pool, http, endSubject, endProject, onError } = options;
+  const { auth, pool, http, openSubjects, endSubject, endProject, onError } = options;
   const endRules = async (projectId: string): Promise<void> => {
     const { rows } = await pool.query<{ organization_id: string }>(
       `select organization_id from project where id = $1 and consent_required <> '{}'`,
@@ -34,8 +36,19 @@ export function watchConsent(options: ConsentWatchOptions): () => void {
     const { rows } = await pool.query('select 1 from xuser where id = $1 and disabled_at is null', [subjectId]);
     if (rows.length === 0) await endSubject(subjectId as SubjectId, 'not_found');
   };
+  /** What changed while nothing could be heard: all who are open are asked about. */
+  const endMissed = async (): Promise<void> => {
+    const { rows } = await pool.query<{ id: SubjectId; gone: boolean }>(
+      `select asked.id, x.id is null as gone from unnest($1::uuid[]) as asked (id)
+       left join xuser x on x.id = asked.id and x.disabled_at is null
+       where x.id is null or missing_consents(x.id) <> '{}'`,
+      [openSubjects()],
+    );
+    await Promise.all(rows.map(({ id, gone }) => endSubject(id, gone ? 'not_found' : 'unavailable')));
+  };
   return auth.onChange(({ table, id }) => {
-    if (table === 'consent') endSubject(id as SubjectId, 'unavailable').catch(onError);
+    if (table === '') endMissed().catch(onError);
+    else if (table === 'consent') endSubject(id as SubjectId, 'unavailable').catch(onError);
     else if (table === 'xuser') endDisabled(id).catch(onError);
     else if (table === 'project') endRules(id).catch(onError);
   });

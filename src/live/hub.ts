@@ -68,6 +68,11 @@ export class Hub {
     return this.#feeds.size;
   }
 
+  /** Who is being watched. */
+  subjects(): Iterable<SubjectId> {
+    return this.#feeds.keys();
+  }
+
   /** Is anybody watching? Lets the pipeline spare work for nobody. */
   watched(subjectId: SubjectId): boolean {
     return this.#feeds.has(subjectId);

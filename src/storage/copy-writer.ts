@@ -512,10 +512,17 @@ function halvesOf<T>(rows: readonly T[]): readonly [readonly T[], readonly T[]] 
   return [rows.slice(0, middle), rows.slice(middle)];
 }
 
-/** The range is deleted with the first half. @returns nulls when it is one row */
+/** The range is deleted with the first half, and at last by itself: a row that is refused must not leave the old ones beside the new.
+ *  @returns nulls when it is one row, or a range without rows */
 function halvesOfStep(step: Step): readonly [Step, Step] | readonly [null, null] {
   const { beats, features } = step.rows;
-  if (beats.length + features.length < 2) return [null, null];
+  const rowCount = beats.length + features.length;
+  if (rowCount === 1 && step.rows.replaces !== null)
+    return [
+      { ...step, rows: { ...step.rows, beats: [], features: [] } },
+      { ...step, rows: { ...step.rows, replaces: null } },
+    ];
+  if (rowCount < 2) return [null, null];
   const both = beats.length > 0 && features.length > 0;
   const [firstBeats, secondBeats] = both ? [beats, []] : halvesOf(beats);
   const [firstFeatures, secondFeatures] = both ? [[], features] : halvesOf(features);

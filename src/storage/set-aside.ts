@@ -27,6 +27,8 @@ export type Letter = Readonly<{
   bytes: Uint8Array | null;
 }>;
 
+type Written = Readonly<{ letter: Letter; content: string | null; digest: Buffer }>;
+
 /** Days that a letter is kept. */
 export const SET_ASIDE_DAYS = 90;
 const REASON_MAX = 500;
@@ -37,8 +39,15 @@ export function reasonOf(error: unknown): Pick<Letter, 'reason' | 'sqlState'> {
 }
 
 /** Keeps letters, each once. Of a stream that was erased meanwhile nothing is kept. */
-export async function putAside(client: Pick<pg.ClientBase, 'query'>, letters: readonly Letter[]): Promise<void> {
-  const contents = letters.map(({ content }) => (content === null ? null : toJson(content)));
+export async function putAside(client: Pick<pg.ClientBase, 'query'>, all: readonly Letter[]): Promise<void> {
+  // Of those that are the same the last: one statement may not update a row twice (21000).
+  const written = new Map<string, Written>();
+  for (const letter of all) {
+    const content = letter.content === null ? null : toJson(letter.content);
+    const digest = digestOf(letter, content);
+    written.set(digest.toString('base64'), { letter, content, digest });
+  }
+  const letters = Array.from(written.values(), ({ letter }) => letter);
   await client.query(
     `insert into set_aside (kind, organization_id, xuser_id, stream_id, reason, sqlstate, log_position, content, bytes, digest)
      select a.kind, s.organization_id, coalesce(a.xuser_id, s.xuser_id), a.stream_id, a.reason, a.sqlstate, a.log_position, a.content, a.bytes, a.digest
@@ -54,9 +63,9 @@ export async function putAside(client: Pick<pg.ClientBase, 'query'>, letters: re
       letters.map(({ reason }) => withoutRefused(reason).slice(0, REASON_MAX)),
       letters.map(({ sqlState }) => sqlState),
       letters.map(({ logPosition }) => logPosition),
-      contents,
+      Array.from(written.values(), ({ content }) => content),
       letters.map(({ bytes }) => bytes),
-      letters.map((letter, i) => digestOf(letter, contents[i]!)),
+      Array.from(written.values(), ({ digest }) => digest),
     ],
   );
 }
