@@ -137,7 +137,7 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
         {},
         ...series.map((_, i): UPlot.Series => {
           const points = { size: 4, space: 12, fill: colors.series[i % colors.series.length]! };
-          return { stroke: colors.series[i % colors.series.length]!, width: 2, dash: dashes[i % dashes.length]!, spanGaps: false, points };
+          return { stroke: colors.series[i % colors.series.length]!, width: 2, dash: dashes[i % dashes.length]!, paths: linePath, points };
         }),
       ],
       hooks: {
@@ -157,6 +157,22 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
   );
   return plot;
 }
+
+/** A line through the values: null breaks it, undefined does not. */
+const linePath: UPlot.Series.PathBuilder = (plot, column, from, to) => {
+  const stroke = new Path2D();
+  let drawn = false;
+  for (let i = from; i <= to; i++) {
+    const value = plot.data[column]![i];
+    if (value === null) drawn = false;
+    if (value === null || value === undefined) continue;
+    const at = [plot.valToPos(plot.data[0][i]!, 'x', true), plot.valToPos(value, 'y', true)] as const;
+    if (drawn) stroke.lineTo(...at);
+    else stroke.moveTo(...at);
+    drawn = true;
+  }
+  return { stroke, flags: 1 };
+};
 
 const timeSteps = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000];
 
