@@ -17,7 +17,7 @@ import { planChart } from './chart-plan.ts';
 import type { ChartAggregate, ChartQuery, ChartSeries } from './chart.ts';
 import type { ChartDetail } from './chart-detail.ts';
 import { resolutions } from './chart-resolution.ts';
-import { findBiosignal } from './observations.ts';
+import { findBiosignal, isCounted } from './observations.ts';
 import type { RecentSamples } from './samples.ts';
 import { jsonInSlices } from './slices.ts';
 import type { Turns } from './turns.ts';
@@ -262,11 +262,6 @@ async function namedSeries(db: Db, projectId: string, input: SeriesInput, i: num
         ? { kind: 'waveform', channelKind: channelKind as ChannelKind, channelCode: input.channel ?? null }
         : { kind: 'measurement', biosignalId: id, aggregate };
   return { name, unit, biosignalId: id, feature, series };
-}
-
-/** What is counted adds up: the mean of the minutes of a walk says nothing. */
-function isCounted(unit: string): boolean {
-  return unit === '{steps}';
 }
 
 function rangeOf(range: Body['range']): { fromMs: number; toMs: number } {

@@ -123,13 +123,22 @@ async function reported(db: Db, filter: ObservationFilter): Promise<Row[]> {
 /** How many values of a minute are not worse than quality_max. */
 const usable = ['r.good_n', '(r.good_n + r.suspect_n)', 'r.value_n'] as const;
 
-/** Of the values that a minute's flag stands for (f.flag). */
-const minuteValues = `
-  (case f.flag when 0 then r.good_sum / r.good_n
-     when 1 then (coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0)) / (r.good_n + r.suspect_n)
-     else r.sum / r.value_n end)::float8 as value,
+/** What adds up: a minute of it is a sum, as the mean of its pieces says nothing. */
+export function isCounted(unit: string): boolean {
+  return unit === '{steps}';
+}
+
+/** Extremes of the values that a minute's flag (f.flag) stands for, and their mean. */
+const minuteExtremes = `
   case f.flag when 0 then r.good_min when 1 then least(r.good_min, r.suspect_min) else r.min end as min,
   case f.flag when 0 then r.good_max when 1 then greatest(r.good_max, r.suspect_max) else r.max end as max`;
+const minuteMean = `
+  (case f.flag when 0 then r.good_sum / r.good_n
+     when 1 then (coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0)) / (r.good_n + r.suspect_n)
+     else r.sum / r.value_n end)::float8 as value`;
+/** What was walked in a suspect second of a good minute was walked. */
+const minuteSum = `
+  (case f.flag when 2 then r.sum else coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0) end)::float8 as value`;
 
 type Minute = {
   ms: number;
@@ -155,7 +164,7 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
   for (const [from, to] of windows(filter, source)) {
     const { rows } = await db.query<Minute>(
       prepared(
-        `select date_part('epoch', r.bucket) * 1000 as ms, r.stream_id, r.channel_no, ${minuteValues},
+        `select date_part('epoch', r.bucket) * 1000 as ms, r.stream_id, r.channel_no, ${isCounted(filter.biosignal.unit) ? minuteSum : minuteMean}, ${minuteExtremes},
            f.flag as qmask, r.n::int as n, r.value_n::int as value_n, r.good_n::int as good_n
          from feature_1m r join unnest($3::int[], $4::uuid[]) as s (id, uuid) on s.id = r.stream_id
          cross join lateral (select case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as flag) f
