@@ -367,16 +367,16 @@ export type Operations = {
     params: { streamId: string };
     query: { since?: string | undefined; until?: string | undefined; method_code?: string | undefined; cursor?: string | undefined; names?: readonly string[] | undefined; cadence?: number | undefined; quality_max?: number | undefined; ts_unit?: 'ns' | 'ms' | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { name: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; values: readonly number[]; cadence_hz: number; qmask: readonly number[] }[];
+    answer: readonly { name: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; values: readonly number[]; cadence_hz: number; qmask: readonly number[]; unit: string; method_code: string }[];
   };
   /** Read the beats of a stream */
   getBeats: {
     method: 'GET';
     path: '/api/v1/streams/{streamId}/beats';
     params: { streamId: string };
-    query: { since?: string | undefined; until?: string | undefined; method_code?: string | undefined; cursor?: string | undefined; channel?: string | undefined; limit?: number | undefined };
+    query: { since?: string | undefined; until?: string | undefined; method_code?: string | undefined; cursor?: string | undefined; channel?: string | undefined; ts_unit?: 'ns' | 'ms' | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { method_code: string; channel: string; ts_ns: readonly number[]; interval_ms: readonly (number | null)[]; kind: readonly ('normal' | 'ectopic' | 'artefact' | 'interpolated')[]; qmask: readonly number[] }[];
+    answer: readonly { method_code: string; channel: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; interval_ms: readonly (number | null)[]; kind: readonly ('normal' | 'ectopic' | 'artefact' | 'interpolated')[]; accepted: readonly boolean[]; qmask: readonly number[] }[];
   };
   /** Read samples of a stream */
   getSamples: {

@@ -83,8 +83,8 @@ describe('features', () => {
     const response = await api.send('GET', path(), { as: user.token });
     const text = await response.text();
     const [series] = JSON.parse(text) as Series[];
-    expect(Object.keys(series ?? {}).toSorted()).toEqual(['cadence_hz', 'name', 'qmask', 'ts_ns', 'values']);
-    expect(series).toMatchObject({ name: 'hr_ecg', cadence_hz: 1 });
+    expect(Object.keys(series ?? {}).toSorted()).toEqual(['cadence_hz', 'method_code', 'name', 'qmask', 'ts_ns', 'unit', 'values']);
+    expect(series).toMatchObject({ name: 'hr_ecg', cadence_hz: 1, unit: '/min', method_code: 'derived:hr_ecg_v1' });
     expect(series?.values.length).toBe(240);
     expect(series?.qmask.length).toBe(240);
     expect(text).toContain(`"ts_ns":[${BigInt(t0) * 1_000_000n + 7n},`);
@@ -130,8 +130,13 @@ describe('beats', () => {
       ts_ns: [1, 1_000_000_001, 2_000_000_001],
       interval_ms: [null, 1000, 1000],
       kind: ['normal', 'ectopic', 'normal'],
+      accepted: [false, true, true],
       qmask: [0, 0, 0],
     });
+    const [ms] = await api.json<Record<string, unknown[]>[]>('GET', `/api/v1/streams/${stream.uuid}/beats?limit=3&ts_unit=ms`, {
+      as: user.token,
+    });
+    expect([ms!['ts_ms']!.slice(1), ms!['ts_ns']]).toEqual([[1000, 2000], undefined]);
   });
 });
 

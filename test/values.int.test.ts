@@ -10,6 +10,8 @@ import { buildWeb } from '../scripts/build-web.ts';
 import { createOrganization } from '../src/auth/organizations.ts';
 import type { NewOrganization } from '../src/auth/organizations.ts';
 import { runCommand } from '../src/cli/command.ts';
+import type { Command } from '../src/cli/command.ts';
+import { importRecordings } from '../src/cli/import.ts';
 import { simulate } from '../src/cli/simulate.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
@@ -38,27 +40,11 @@ beforeAll(async () => {
   org = await createOrganization(database.pool, 'Values');
   if (chromiumPath !== null) browser = await launchChromium();
   const args = ['--subject', 'ada', '--duration', String(HOURS * 3600), '--speed', 'max', '--activity', 'mixed', '--contact-loss', '6'];
-  const code = await runCommand(simulate, [...args, '--packet-ms', '10000', '--channels', 'ppg.ir,acc.x,acc.y,acc.z', '--json'], {
-    out: () => undefined,
-    err: () => undefined,
-    progress: null,
-    env: { BIO_URL: service.baseUrl, BIO_KEY: org.apiKey.key },
-    cwd: folder,
-    signal: new AbortController().signal,
-  });
-  expect(code).toBe(0);
+  await run(simulate, [...args, '--packet-ms', '10000', '--channels', 'ppg.ir,acc.x,acc.y,acc.z']);
   token = (await send<{ xuser_token: string }>('POST', '/api/v1/sdk/token', { external_id: 'ada', project_key: org.projectKey }))
     .xuser_token;
   streamId = (await send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=ada'))[0]!.id;
-  // Everything that was sent has been computed: no value came for a while.
-  let count = -1;
-  await until(async () => {
-    const { rows } = await database.pool.query<{ n: number }>('select count(*)::integer as n from feature');
-    const settled = rows[0]!.n === count && count > 0;
-    count = rows[0]!.n;
-    await new Promise((done) => setTimeout(done, settled ? 0 : 700));
-    return settled;
-  }, 120_000);
+  await computed();
 }, 180_000);
 afterAll(async () => {
   await browser?.close();
@@ -66,6 +52,31 @@ afterAll(async () => {
   await database?.close();
   await rm(folder, { recursive: true, force: true });
 });
+
+async function run(command: Command, args: readonly string[]): Promise<void> {
+  let complaints = '';
+  const code = await runCommand(command, [...args, '--json'], {
+    out: () => undefined,
+    err: (line) => void (complaints += line),
+    progress: null,
+    env: { BIO_URL: service.baseUrl, BIO_KEY: org.apiKey.key, DATABASE_URL: database.url },
+    cwd: folder,
+    signal: new AbortController().signal,
+  });
+  expect(code, complaints).toBe(0);
+}
+
+/** Everything that was sent has been computed: no value came for a while. */
+async function computed(): Promise<void> {
+  let count = -1;
+  await until(async () => {
+    const { rows } = await database.pool.query<{ n: number }>('select (select count(*) from feature)::integer as n');
+    const settled = rows[0]!.n === count && count > 0;
+    count = rows[0]!.n;
+    await new Promise((done) => setTimeout(done, settled ? 0 : 700));
+    return settled;
+  }, 120_000);
+}
 
 async function send<T>(method: string, path: string, body?: object, as = org.apiKey.key): Promise<T> {
   const answer = await patientFetch(service.baseUrl + path, {
@@ -78,9 +89,9 @@ async function send<T>(method: string, path: string, body?: object, as = org.api
   return JSON.parse(text) as T;
 }
 
-type Series = { name: string; ts_ms: number[]; values: number[]; qmask: number[] };
-const series = (name: string): Promise<Series[]> =>
-  send('GET', `/api/v1/streams/${streamId}/features?names=${name}&ts_unit=ms&limit=100000`);
+type Series = { name: string; ts_ms: number[]; values: number[]; qmask: number[]; unit: string; method_code: string };
+const series = (names: string, stream = streamId): Promise<Series[]> =>
+  send('GET', `/api/v1/streams/${stream}/features?names=${names}&ts_unit=ms&limit=100000`);
 
 type Observation = { value: number; effective_time: string; qmask: number; n: number; good_n: number; min: number; max: number };
 const HR_PPG = 21;
@@ -133,6 +144,69 @@ test('steps of today are one number: of the minutes, of the chart and of a goal,
   const [goal] = await send<{ value: number }[]>('GET', '/api/v1/goals?subject_id=ada');
   expect(goal!.value).toBe(today);
   await fetch(`${service.baseUrl}/api/v1/goals/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${org.apiKey.key}` } });
+});
+
+type Beats = { method_code: string; ts_ms: number[]; interval_ms: (number | null)[]; kind: string[]; accepted: boolean[] };
+
+/** RMSSD, SDNN and the mean of NN intervals as a script would: from the beats of /beats alone, by what their description says. */
+function variability({ ts_ms: at, interval_ms: intervals, accepted }: Beats, fromMs: number, toMs: number): Record<string, number> {
+  const nn: number[] = [];
+  const differences: number[] = [];
+  let before: number | null = null;
+  for (const [i, ms] of at.entries()) {
+    const interval = intervals[i] ?? null;
+    if (ms <= fromMs || ms > toMs) continue;
+    const usable = accepted[i] === true && interval !== null && ms - interval > fromMs + 1e-3;
+    if (usable) {
+      nn.push(interval);
+      if (before !== null) differences.push(interval - before);
+    }
+    before = usable ? interval : null;
+  }
+  const mean = nn.reduce((sum, value) => sum + value, 0) / nn.length;
+  return {
+    rmssd: Math.sqrt(differences.reduce((sum, value) => sum + value * value, 0) / differences.length),
+    sdnn: Math.sqrt(nn.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (nn.length - 1)),
+    mean_nn: mean,
+    pnn50: differences.filter((value) => Math.abs(value) > 50).length / differences.length,
+  };
+}
+
+test('variability of every window, those with ectopic beats included, can be had again from the beats', async () => {
+  const record = join(import.meta.dirname, '../../shared/data/mitdb/119.hea');
+  await run(importRecordings, [record, '--subject', 'mit-119', '--start', '2026-01-05T08:00:00Z']);
+  await computed();
+  const [stream] = await send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=mit-119');
+  const [beats] = await send<Beats[]>('GET', `/api/v1/streams/${stream!.id}/beats?limit=100000&ts_unit=ms`);
+  expect(beats!.kind.filter((kind) => kind === 'ectopic').length).toBeGreaterThan(100);
+  let windows = 0;
+  let corrected = 0;
+  for (const [name, seconds] of [
+    ['hrv_rmssd_60s', 60],
+    ['hrv_rmssd_300s', 300],
+    ['hrv_sdnn_300s', 300],
+    ['hrv_mean_nn_300s', 300],
+    ['hrv_pnn50_300s', 300],
+  ] as const) {
+    const [feature] = await series(name, stream!.id);
+    expect(feature!.method_code).toMatch(`derived:${name}_v`);
+    for (const [i, toMs] of feature!.ts_ms.entries()) {
+      const fromMs = toMs - seconds * 1000;
+      const again = variability(beats!, fromMs, toMs)[name.replace(/^hrv_|_\d+s$/g, '')]!;
+      expect([name, i, again]).toEqual([name, i, expect.closeTo(feature!.values[i]!, 6) as number]);
+      windows += 1;
+      if (beats!.ts_ms.some((ms, k) => ms > fromMs && ms <= toMs && beats!.interval_ms[k] !== null && !beats!.accepted[k])) corrected += 1;
+    }
+  }
+  expect(corrected).toBeGreaterThan(0.3 * windows);
+  expect(windows).toBeGreaterThan(300);
+}, 120_000);
+
+test('a time whose + was not escaped is refused with the way out', async () => {
+  const answer = await fetch(`${service.baseUrl}/api/v1/observations?biosignal_id=20&subject_id=ada&since=2026-01-05T08:00:00+01:00`, {
+    headers: { authorization: `Bearer ${org.apiKey.key}` },
+  });
+  expect([answer.status, await answer.text()]).toEqual([422, expect.stringContaining('write it as %2B')]);
 });
 
 describe.skipIf(chromiumPath === null)('in Chromium', () => {
