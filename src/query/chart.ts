@@ -122,7 +122,7 @@ async function tabulate(
     qmask: [],
     ...(query.detail === true ? { detail: { n: [], goodN: [], expectedN: [], min: [], max: [], totals: [] } } : {}),
   };
-  const expected = dueIn(query, starts);
+  const expected = dueIn(query, query.detail === true ? starts : []);
   const sliceRows = Math.ceil(SLICE_CELLS / columns.length);
   for (const ts of tsMs.slice(0, query.maxPoints)) {
     if (chart.tsMs.length % sliceRows === sliceRows - 1) await breathe();
