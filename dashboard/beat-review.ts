@@ -70,15 +70,15 @@ export class BeatSource {
       this.#begun = true;
       void this.#readEarlier().catch(() => undefined);
     }
-    const query = { since: new Date(Date.now() - KEPT_MS).toISOString(), channel: this.channel, limit: 500 };
+    const query = { since: new Date(Date.now() - KEPT_MS).toISOString(), channel: this.channel, ts_unit: 'ms' as const, limit: 500 };
     const beats: Beat[] = [];
     for (const stream of this.#streams) {
-      for (const { ts_ns: times, interval_ms: intervals, kind, qmask } of await this.#session.get('/api/v1/streams/{streamId}/beats', {
+      for (const { ts_ms: times = [], interval_ms: intervals, kind, qmask } of await this.#session.get('/api/v1/streams/{streamId}/beats', {
         params: { streamId: stream },
         query,
       })) {
         for (const [i, time] of times.entries()) {
-          beats.push({ timeMs: time / 1e6, intervalMs: intervals[i] ?? null, kind: kind[i]!, qmask: qmask[i]! });
+          beats.push({ timeMs: time, intervalMs: intervals[i] ?? null, kind: kind[i]!, qmask: qmask[i]! });
         }
       }
     }

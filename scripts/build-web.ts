@@ -64,6 +64,19 @@ const unusedUplot: readonly (readonly [name: string, body: string, indent?: stri
   ['toggleDOM', '', '\t'],
   ['syncLegend', '', '\t'],
   ['setLegendValues', '', '\t'],
+  ['setLegend', '', '\t'],
+  ['seriesFillTo', 'return 0;'],
+  ['linear', 'return () => null;'], // plot.ts has a path of its own
+  ['mouseLeave', 'mouseLeft1 = mouseTop1 = -10; activeIdxs.fill(null); updateCursor(null, true, true);', '\t'],
+  ['_sync', 'return { plots: [], pub() {}, sub() {}, unsub() {} };'],
+  // No bands of its own: a series is stroked and filled within its clips.
+  ['fillStroke', 'strokeFill(...[...arguments].slice(1));', '\t'],
+  [
+    'strokeFill',
+    'const [stroke, width, dash, cap, fill, strokePath, fillPath, , bounds, gaps] = arguments; setCtxStyle(stroke, width, dash, cap, fill); ctx.save(); ' +
+      'bounds && ctx.clip(bounds); gaps && ctx.clip(gaps); doFill(fill, fillPath); doStroke(stroke, strokePath, width); ctx.restore();',
+    '\t',
+  ],
 ];
 
 /** Widgets read frames and write none. Tree shaking cannot see it: the codec keeps one writer for itself. */

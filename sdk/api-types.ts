@@ -367,16 +367,16 @@ export type Operations = {
     params: { streamId: string };
     query: { since?: string | undefined; until?: string | undefined; method_code?: string | undefined; cursor?: string | undefined; names?: readonly string[] | undefined; cadence?: number | undefined; quality_max?: number | undefined; ts_unit?: 'ns' | 'ms' | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { name: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; values: readonly number[]; cadence_hz: number; qmask: readonly number[] }[];
+    answer: readonly { name: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; values: readonly number[]; cadence_hz: number; qmask: readonly number[]; unit: string; method_code: string }[];
   };
   /** Read the beats of a stream */
   getBeats: {
     method: 'GET';
     path: '/api/v1/streams/{streamId}/beats';
     params: { streamId: string };
-    query: { since?: string | undefined; until?: string | undefined; method_code?: string | undefined; cursor?: string | undefined; channel?: string | undefined; limit?: number | undefined };
+    query: { since?: string | undefined; until?: string | undefined; method_code?: string | undefined; cursor?: string | undefined; channel?: string | undefined; ts_unit?: 'ns' | 'ms' | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { method_code: string; channel: string; ts_ns: readonly number[]; interval_ms: readonly (number | null)[]; kind: readonly ('normal' | 'ectopic' | 'artefact' | 'interpolated')[]; qmask: readonly number[] }[];
+    answer: readonly { method_code: string; channel: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; interval_ms: readonly (number | null)[]; kind: readonly ('normal' | 'ectopic' | 'artefact' | 'interpolated')[]; accepted: readonly boolean[]; qmask: readonly number[] }[];
   };
   /** Read samples of a stream */
   getSamples: {
@@ -403,7 +403,7 @@ export type Operations = {
     params: {};
     query: { biosignal_id: number; subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; device_id?: string | undefined; method_code?: string | undefined; quality_max?: number | undefined; order?: 'asc' | 'desc' | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; biosignal_id: number; loinc_code: string; value: number; unit: string; effective_time: string; device_id: string; method_code: string }[];
+    answer: readonly { id: string; biosignal_id: number; loinc_code: string; value: number; unit: string; effective_time: string; device_id: string; method_code: string; qmask: number; n: number | null; good_n: number | null; expected_n: number | null; min: number | null; max: number | null }[];
   };
   /** Store measurements that did not come in packets */
   createMeasurements: {
@@ -420,8 +420,8 @@ export type Operations = {
     path: '/api/v1/charts/query';
     params: {};
     query: {};
-    body: { subject_id?: string; series: readonly { biosignal_id?: number; feature?: string; agg?: 'mean' | 'min' | 'max' | 'sum' | 'count' | 'first' | 'last'; method_code?: string; channel?: string }[]; range: { from: string; to: string } | { duration: string }; resolution?: '1ms' | '2ms' | '5ms' | '10ms' | '20ms' | '50ms' | '100ms' | '200ms' | '500ms' | '1s' | '2s' | '5s' | '10s' | '15s' | '30s' | '1m' | '2m' | '5m' | '10m' | '15m' | '30m' | '1h' | '2h' | '3h' | '6h' | '12h' | '1d' | '1w' | '1mo'; max_points?: number; tz?: string; quality_max?: number; fill?: 'none' | 'null' | 'previous' };
-    answer: { range: { from: string; to: string }; resolution: '1ms' | '2ms' | '5ms' | '10ms' | '20ms' | '50ms' | '100ms' | '200ms' | '500ms' | '1s' | '2s' | '5s' | '10s' | '15s' | '30s' | '1m' | '2m' | '5m' | '10m' | '15m' | '30m' | '1h' | '2h' | '3h' | '6h' | '12h' | '1d' | '1w' | '1mo'; values: readonly { name: string; unit: string; biosignal_id: number | null; feature: string | null; agg: 'mean' | 'min' | 'max' | 'sum' | 'count' | 'first' | 'last' }[]; data: readonly (readonly (number | null)[])[]; qmask: readonly (readonly (number | null)[])[] };
+    body: { subject_id?: string; series: readonly { biosignal_id?: number; feature?: string; agg?: 'mean' | 'min' | 'max' | 'sum' | 'count' | 'first' | 'last'; method_code?: string; channel?: string }[]; range: { from: string; to: string } | { duration: string }; resolution?: '1ms' | '2ms' | '5ms' | '10ms' | '20ms' | '50ms' | '100ms' | '200ms' | '500ms' | '1s' | '2s' | '5s' | '10s' | '15s' | '30s' | '1m' | '2m' | '5m' | '10m' | '15m' | '30m' | '1h' | '2h' | '3h' | '6h' | '12h' | '1d' | '1w' | '1mo'; max_points?: number; tz?: string; quality_max?: number; fill?: 'none' | 'null' | 'previous'; detail?: boolean };
+    answer: { range: { from: string; to: string }; resolution: '1ms' | '2ms' | '5ms' | '10ms' | '20ms' | '50ms' | '100ms' | '200ms' | '500ms' | '1s' | '2s' | '5s' | '10s' | '15s' | '30s' | '1m' | '2m' | '5m' | '10m' | '15m' | '30m' | '1h' | '2h' | '3h' | '6h' | '12h' | '1d' | '1w' | '1mo'; values: readonly { name: string; unit: string; biosignal_id: number | null; feature: string | null; agg: 'mean' | 'min' | 'max' | 'sum' | 'count' | 'first' | 'last' }[]; data: readonly (readonly (number | null)[])[]; qmask: readonly (readonly (number | null)[])[]; detail?: { n: readonly (readonly (number | null)[])[]; good_n: readonly (readonly (number | null)[])[]; expected_n: readonly (readonly (number | null)[])[]; min: readonly (readonly (number | null)[])[]; max: readonly (readonly (number | null)[])[]; totals: readonly { n: number; good_n: number; expected_n: number | null; qmask: number | null; min: number | null; max: number | null; mean: number | null; first: number | null; last: number | null; sum: number | null }[] } };
   };
   /** Export everything that is held of a user */
   exportUser: {

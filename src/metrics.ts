@@ -26,6 +26,7 @@ class TalliedCounter extends Counter {
   tally(labels: Readonly<Record<string, string>>): Tally {
     const tally = new Tally();
     this.#tallies.push([labels, tally]);
+    this.inc(labels, 0);
     return tally;
   }
 
@@ -69,13 +70,14 @@ export function createMetrics() {
         this.set(process.memoryUsage().heapUsed);
       },
     }),
-    cpuSeconds: new Gauge({
+    cpuSeconds: new Counter({
       name: 'process_cpu_seconds_total',
       help: 'User and system time of all threads, s.',
       registers,
       collect() {
         const { user, system } = process.cpuUsage();
-        this.set((user + system) / 1e6);
+        this.reset();
+        this.inc((user + system) / 1e6);
       },
     }),
     packets: new TalliedCounter({
@@ -84,12 +86,11 @@ export function createMetrics() {
       labelNames: ['outcome'],
       registers,
     }),
-    packetsRejected: new Counter({
-      name: 'bio_packets_rejected_total',
-      help: 'Rejected packets by error code.',
-      labelNames: ['code'],
-      registers,
-    }),
+    packetsRejected: fromZero(
+      new Counter({ name: 'bio_packets_rejected_total', help: 'Rejected packets by error code.', labelNames: ['code'], registers }),
+      'code',
+      packetCodes,
+    ),
     samples: new Counter({ name: 'bio_samples_total', help: 'Admitted samples.', registers }),
     ackSeconds: new Histogram({
       name: 'bio_ack_seconds',
@@ -125,12 +126,11 @@ export function createMetrics() {
     queueBytes,
     features: new Counter({ name: 'bio_features_total', help: 'Feature values stored.', registers }),
     beats: new Counter({ name: 'bio_beats_total', help: 'Beats stored.', registers }),
-    recomputes: new Counter({
-      name: 'bio_recomputes_total',
-      help: 'Ranges recomputed, by reason: late, resume, reprocess, restart.',
-      labelNames: ['reason'],
-      registers,
-    }),
+    recomputes: fromZero(
+      new Counter({ name: 'bio_recomputes_total', help: 'Ranges recomputed, by reason: late, resume.', labelNames: ['reason'], registers }),
+      'reason',
+      ['late', 'resume'],
+    ),
     quarantined: new Counter({ name: 'bio_quarantined_batches_total', help: 'Batches left out after three worker crashes.', registers }),
     setAside: new Counter({
       name: 'bio_set_aside_total',
@@ -150,19 +150,48 @@ export function createMetrics() {
     }),
     requests: registered(registry, new RequestCounter('bio_http_requests_total', 'API requests by operation and status.')),
     requestSeconds: registered(registry, new RequestTimes('bio_http_request_seconds', 'API request duration, s.', seconds)),
-    credentialsRefused: new Counter({
-      name: 'bio_credentials_refused_total',
-      help: 'Refused credentials: by error code, rate_limited for those that were not looked up any more, sign_in for passwords.',
-      labelNames: ['reason'],
-      registers,
-    }),
-    errors: new Counter({
-      name: 'bio_errors_total',
-      help: 'Faults of the service by where they were noticed.',
-      labelNames: ['where'],
-      registers,
-    }),
+    credentialsRefused: fromZero(
+      new Counter({
+        name: 'bio_credentials_refused_total',
+        help: 'Refused credentials: by error code, rate_limited for those that were not looked up any more, sign_in for passwords.',
+        labelNames: ['reason'],
+        registers,
+      }),
+      'reason',
+      ['credential_missing', 'credential_invalid', 'credential_kind', 'token_expired', 'rate_limited', 'sign_in'],
+    ),
+    errors: fromZero(
+      new Counter({
+        name: 'bio_errors_total',
+        help: 'Faults of the service by where they were noticed.',
+        labelNames: ['where'],
+        registers,
+      }),
+      'where',
+      ['ingest', 'pipeline', 'checkpoint', 'maintenance', 'ownership'],
+    ),
   };
+}
+
+/** Codes of a packet that is refused, as errors.ts has them; a code that is not among them is counted, too. */
+const packetCodes = [
+  'packet_malformed',
+  'packet_too_large',
+  'packet_schema_version',
+  'packet_invalid',
+  'packet_clock',
+  'packet_conflict',
+  'channel_limit',
+  'consent_missing',
+  'credential_kind',
+  'not_found',
+  'rate_limited',
+];
+
+/** A series that begins at its first event hides that event from rate() and increase(): the known ones are there from the start. */
+function fromZero<T extends string>(counter: Counter<T>, label: T, values: readonly string[]): Counter<T> {
+  for (const value of values) counter.inc({ [label]: value } as Record<T, string>, 0);
+  return counter;
 }
 
 type Sample = Readonly<{ metricName?: string; labels: Readonly<Record<string, string | number>>; value: number }>;
@@ -184,7 +213,8 @@ class RequestCounter {
 
   inc({ operation, status }: Readonly<{ operation: string; status: number }>): void {
     let counts = this.#counts.get(operation);
-    if (counts === undefined) this.#counts.set(operation, (counts = new Map()));
+    // With the status that alerts ask for: see fromZero.
+    if (counts === undefined) this.#counts.set(operation, (counts = new Map([[500, 0]])));
     counts.set(status, (counts.get(status) ?? 0) + 1);
   }
 

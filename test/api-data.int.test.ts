@@ -83,8 +83,8 @@ describe('features', () => {
     const response = await api.send('GET', path(), { as: user.token });
     const text = await response.text();
     const [series] = JSON.parse(text) as Series[];
-    expect(Object.keys(series ?? {}).toSorted()).toEqual(['cadence_hz', 'name', 'qmask', 'ts_ns', 'values']);
-    expect(series).toMatchObject({ name: 'hr_ecg', cadence_hz: 1 });
+    expect(Object.keys(series ?? {}).toSorted()).toEqual(['cadence_hz', 'method_code', 'name', 'qmask', 'ts_ns', 'unit', 'values']);
+    expect(series).toMatchObject({ name: 'hr_ecg', cadence_hz: 1, unit: '/min', method_code: 'derived:hr_ecg_v1' });
     expect(series?.values.length).toBe(240);
     expect(series?.qmask.length).toBe(240);
     expect(text).toContain(`"ts_ns":[${BigInt(t0) * 1_000_000n + 7n},`);
@@ -130,8 +130,13 @@ describe('beats', () => {
       ts_ns: [1, 1_000_000_001, 2_000_000_001],
       interval_ms: [null, 1000, 1000],
       kind: ['normal', 'ectopic', 'normal'],
+      accepted: [false, true, true],
       qmask: [0, 0, 0],
     });
+    const [ms] = await api.json<Record<string, unknown[]>[]>('GET', `/api/v1/streams/${stream.uuid}/beats?limit=3&ts_unit=ms`, {
+      as: user.token,
+    });
+    expect([ms!['ts_ms']!.slice(1), ms!['ts_ns']]).toEqual([[1000, 2000], undefined]);
   });
 });
 
@@ -184,9 +189,12 @@ describe('observations', () => {
 
   it('of a derived biosignal are the minutes with enough good values, by their mean', async () => {
     const list = await api.json<Record<string, unknown>[]>('GET', path('&order=asc'));
-    expect(Object.keys(list[0] ?? {}).toSorted()).toEqual(
-      ['biosignal_id', 'device_id', 'effective_time', 'id', 'loinc_code', 'method_code', 'unit', 'value'].toSorted(),
+    expect(Object.keys(list[0] ?? {})).toEqual(
+      ['id', 'biosignal_id', 'loinc_code', 'value', 'unit', 'effective_time', 'device_id', 'method_code'].concat(
+        ['qmask', 'n', 'good_n', 'expected_n', 'min', 'max'], // what the value rests on
+      ),
     );
+    expect(list[0]).toMatchObject({ qmask: 0, n: 60, good_n: 60, expected_n: 60, min: 60, max: 60 });
     expect(list.map((item) => item['value'])).toEqual([60, 70]);
     expect(list[0]).toMatchObject({ loinc_code: '8867-4', unit: '/min', device_id: 'patch-1', method_code: 'derived:hr_ecg_v1' });
     const suspect = await api.json<Observation[]>('GET', path('&order=asc&quality_max=1'));
@@ -275,6 +283,21 @@ describe('FHIR', () => {
     });
     expect(bundle.entry?.[1]?.resource).toMatchObject({ status: 'preliminary', component: [{ valueInteger: 1 }, {}, {}] });
     expect((await bundleOf('biosignal_id=20&limit=1')).link.map(({ relation }) => relation)).toEqual(['self', 'next']);
+  });
+
+  it('says of each observation what JSON says: one value and one flag for one id', async () => {
+    type Resource = { id: string; status: string; valueQuantity: { value: number }; component: { valueInteger: number }[] };
+    for (const quality of [0, 1, 2]) {
+      const query = `biosignal_id=20&order=asc&quality_max=${quality}`;
+      const list = await api.json<(Observation & { qmask: number; good_n: number })[]>('GET', `/api/v1/observations?${query}`, {
+        as: user.token,
+      });
+      const { entry = [] } = await bundleOf(query);
+      expect(entry.map(({ resource }) => resource as Resource).map(({ id, status, valueQuantity, component }) => [id, status, valueQuantity.value, component[0]!.valueInteger, component[2]!.valueInteger])).toEqual(
+        list.map(({ id, value, qmask, good_n }) => [id, qmask === 0 ? 'final' : 'preliminary', value, qmask, good_n]),
+      ); // prettier-ignore
+      expect(list.length).toBe([2, 3, 4][quality]);
+    }
   });
 
   it('is refused by both validators when it is broken', async () => {

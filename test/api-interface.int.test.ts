@@ -101,7 +101,8 @@ describe('resources and their fields', () => {
       return series.length > 0;
     }, 30_000);
     for (const item of series) {
-      expect(Object.keys(item).sort()).toEqual(['cadence_hz', 'name', 'qmask', 'ts_ns', 'values']);
+      // The members of the interface, and those that were added.
+      expect(Object.keys(item).sort()).toEqual(['cadence_hz', 'name', 'qmask', 'ts_ns', 'values', 'unit', 'method_code'].sort());
       const [ts, values, flags] = [item['ts_ns'], item['values'], item['qmask']] as [number[], number[], number[]];
       expect([values.length, flags.length]).toEqual([ts.length, ts.length]);
       expect(ts.every((ns) => Number.isInteger(ns))).toBe(true);
@@ -109,7 +110,7 @@ describe('resources and their fields', () => {
     }
   });
 
-  it('an observation has exactly its eight members; method_code is <kind>:<method_name>', async () => {
+  it('an observation has its eight members and what its value rests on; method_code is <kind>:<method_name>', async () => {
     const at = new Date().toISOString();
     const made = await run.send('POST', '/api/v1/measurements', {
       body: { subject_id: 'person-1', measurements: [{ biosignal_id: 61, value: 97, time: at }] },
@@ -122,7 +123,9 @@ describe('resources and their fields', () => {
     expect(status, text).toBe(200);
     expect(body).toHaveLength(1);
     expect(Object.keys(body[0]!).sort()).toEqual(
-      ['id', 'biosignal_id', 'loinc_code', 'value', 'unit', 'effective_time', 'device_id', 'method_code'].sort(),
+      ['id', 'biosignal_id', 'loinc_code', 'value', 'unit', 'effective_time', 'device_id', 'method_code']
+        .concat(['qmask', 'n', 'good_n', 'expected_n', 'min', 'max'])
+        .sort(),
     );
     expect(body[0]).toMatchObject({ biosignal_id: 61, value: 97 });
     expect(body[0]!['effective_time']).toMatch(ISO);

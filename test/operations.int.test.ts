@@ -100,6 +100,26 @@ test('alert rules and dashboard ask for metrics that the service has, and leave 
   expect([...served].filter((name) => !drawn.has(name))).toEqual([]);
 });
 
+test('a fresh service exports every metric that alerts and dashboard ask for, counters from zero on, each of its type', async () => {
+  await (await fetch(new URL('/livez', service.baseUrl))).arrayBuffer();
+  const text = await (await fetch(new URL('/metrics', service.baseUrl))).text();
+  const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const has = (name: string, labels = ''): boolean => series.some((line) => line.startsWith(name) && line.includes(labels));
+  const alerts = readFileSync(new URL('../ops/prometheus/alerts.yml', import.meta.url), 'utf8');
+  const dashboard = readFileSync(new URL('../ops/grafana/biosignal.json', import.meta.url), 'utf8');
+  expect([...metricsIn(alerts), ...metricsIn(dashboard)].filter((name) => !has(name))).toEqual([]);
+  // Series that a rule names by a label.
+  const named = [...alerts.matchAll(/(bio_\w+)\{(\w+="\w+")\}/g)].map(([, name, label]) => [name!, label!] as const);
+  expect(named.length).toBeGreaterThan(1);
+  expect(named.filter(([name, label]) => !has(name, label))).toEqual([]);
+  expect(series.filter((line) => /^bio_(errors|recomputes|packets_rejected)_total/.test(line)).every((line) => line.endsWith(' 0'))).toBe(
+    true,
+  );
+  // A name ending in _total is a counter, and nothing else is.
+  const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name!, type!] as const);
+  expect(types.filter(([name, type]) => name.endsWith('_total') !== (type === 'counter'))).toEqual([]);
+});
+
 test('no secret, identifier or text of a person is in logs, metrics or errors, whatever goes wrong', async () => {
   const project = org.projectId;
   const seen: string[] = [];

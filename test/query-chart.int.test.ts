@@ -126,8 +126,9 @@ test('days, weeks and months in UTC are read from the kept days, the ends of the
           if (aggregate === 'count') expect([from, resolution, whole]).toEqual([from, resolution, inRange.length]);
           if (aggregate === 'sum')
             expect([from, resolution, whole]).toEqual([from, resolution, inRange.reduce((sum, i) => sum + (i % 97), 0)]);
-          if (aggregate === 'first') expect(values[0]).toBe(inRange[0]! % 97);
-          if (aggregate === 'last') expect(values.at(-1)).toBe(inRange.at(-1)! % 97);
+          const good = inRange.filter((i) => i % 11 !== 0); // of a good bucket
+          if (aggregate === 'first') expect(values[0]).toBe(good[0]! % 97);
+          if (aggregate === 'last') expect(values.at(-1)).toBe(good.at(-1)! % 97);
         }
       }
     }
@@ -184,6 +185,76 @@ test('gaps are null, bad values are flagged and not shown, suspect ones only whe
     const chart = await ask([{ kind: 'feature', feature: 'quality', methodCode: null, aggregate }], ...range, { resolution: '2m' });
     expect([aggregate, chart.values[0]![0], chart.values[3]![0]]).toEqual([aggregate, ...values]);
   }
+});
+
+test('a bucket without a good value is the mean of its suspect ones at every resolution', async () => {
+  const begin = sec('2026-02-05T10:00:00Z');
+  await store(Array.from({ length: 600 }, (_, i) => feature('suspect_only', begin + i, 40 + (i % 2), 1)));
+  for (const resolution of ['30s', '1m', '5m', '1h'])
+    for (const aggregate of ['mean', 'sum', 'min', 'max'] as const) {
+      const series = [{ ...mean('suspect_only'), aggregate } as ChartSeries];
+      const chart = await ask(series, '2026-02-05T10:00:00Z', '2026-02-05T10:10:00Z', { resolution, qualityMax: 1 });
+      const n = 600 / chart.values.length;
+      expect([resolution, aggregate, chart.values[0]]).toEqual([
+        resolution,
+        aggregate,
+        [{ mean: 40.5, sum: 40.5 * n, min: 40, max: 41 }[aggregate]],
+      ]);
+    }
+});
+
+test('what the numbers rest on is told per bucket, and of the range the same at every resolution', async () => {
+  const begin = sec('2026-06-01T00:00:00Z');
+  await database.pool.query(
+    `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'resting', 'derived:resting_v1', 1, '/min') on conflict do nothing`,
+  );
+  // Three hours: a value a second but for the second hour, which has 40 % of them; a peak of two seconds among the good ones, higher ones that
+  // are suspect and bad, and a bad first minute.
+  const rows = Array.from({ length: 10_800 }, (_, i) => i)
+    .filter((i) => i < 3600 || i >= 7200 || i % 5 < 2)
+    .map((i) => {
+      const flag = i < 60 ? 2 : i % 10 === 3 ? 1 : i % 10 === 4 ? 2 : 0;
+      const value = i === 5000 || i === 5001 ? 158 : flag === 1 ? 170 : flag === 2 ? 300 : i === 9000 ? 41 : 60 + (i % 7);
+      return { i, value, flag } as const;
+    });
+  await store(rows.map(({ i, value, flag }) => feature('resting', begin + i, value, flag)));
+  const good = rows.filter(({ flag }) => flag === 0).map(({ value }) => value);
+  const to = iso((begin + 10_800) * 1000);
+  const expected = {
+    n: rows.length,
+    goodN: good.length,
+    expectedN: 10_800,
+    flag: 0,
+    min: 41,
+    max: 158,
+    mean: expect.closeTo(good.reduce((sum, value) => sum + value, 0) / good.length, 9) as number,
+    first: good[0],
+    last: good.at(-1),
+  };
+  for (const kept of [false, true]) {
+    if (kept) await refreshRollups(database);
+    for (const qualityMax of [0, 1, 2] as const)
+      for (const resolution of ['30s', '1m', '2m', '30m', '1h', '1d']) {
+        const chart = await ask([mean('resting')], iso(begin * 1000), to, { resolution, qualityMax, detail: true, maxPoints: 2000 });
+        const admitted = rows.filter(({ flag }) => flag <= qualityMax).reduce((sum, { value }) => sum + value, 0);
+        expect([resolution, qualityMax, chart.detail!.totals[0]]).toEqual([resolution, qualityMax, { ...expected, sum: admitted }]);
+      }
+  }
+  const hours = await ask([mean('resting')], iso(begin * 1000), to, { resolution: '1h', detail: true });
+  expect(hours.detail).toMatchObject({
+    expectedN: [[3600], [3600], [3600]],
+    n: [[3600], [1440], [3600]],
+    max: [[66], [158], [66]],
+    min: [[60], [60], [41]],
+  });
+  // A number says the same whatever flags were asked for: where it is good, it is of good values alone.
+  const minutes = (qualityMax: 0 | 1 | 2) => ask([mean('resting')], iso(begin * 1000), to, { resolution: '1m', qualityMax });
+  const [strict, usual, all] = [await minutes(0), await minutes(1), await minutes(2)];
+  expect(usual.values.slice(1)).toEqual(strict.values.slice(1));
+  expect(all.values.slice(1)).toEqual(strict.values.slice(1));
+  expect([strict.values[0], all.values[0], all.qmask[0]]).toEqual([[null], [300], [2]]);
+  expect(hours.detail!.goodN.flat().reduce((sum, n) => sum! + n!, 0)).toBe(good.length);
+  expect((await ask([mean('resting')], iso(begin * 1000), to, { resolution: '1h' })).detail).toBeUndefined();
 });
 
 test('never more points than asked for, and the finest resolution that allows it', () => {
@@ -371,7 +442,49 @@ test('derived observations are the minutes that are good enough', async () => {
     ['2026-02-02T08:00:00.000000Z', 60.5, 0, 'derived:hr_ecg_v1', 'patch-1'],
     ['2026-02-02T08:02:00.000000Z', 70, 0, 'derived:hr_ecg_v1', 'patch-1'],
   ]);
-  expect(await readObservations(database.pool, { ...filter, qualityMax: 2 })).toHaveLength(3);
+  const all = await readObservations(database.pool, { ...filter, qualityMax: 2 });
+  expect(all.map(({ value, qmask, n, good_n, min, max }) => [value, qmask, n, good_n, min, max])).toEqual([
+    [60.5, 0, 60, 60, 60, 61],
+    [80, 2, 60, 20, 80, 80],
+    [70, 0, 60, 40, 70, 70],
+  ]);
+});
+
+test('an observation has one value and one flag, whatever flags are asked for', async () => {
+  const begin = sec('2026-02-04T08:00:00Z');
+  await store([
+    // 50 good ones of 60, the others bad and far away
+    ...Array.from({ length: 60 }, (_, i) => feature('hr_ecg', begin + i, i < 50 ? 60 + (i % 5) : 100, i < 50 ? 0 : 2)),
+    ...Array.from({ length: 60 }, (_, i) =>
+      feature('hr_ecg', begin + 60 + i, i < 25 ? 70 : i < 50 ? 80 : 200, i < 25 ? 0 : i < 50 ? 1 : 2),
+    ),
+  ]);
+  const biosignal = (await findBiosignal(database.pool, tenant.projectId, 20))!;
+  const range = { since: '2026-02-04T00:00:00Z', until: '2026-02-05T00:00:00Z' };
+  const filter = {
+    subjectId: tenant.subjectId,
+    biosignal,
+    ...range,
+    deviceId: null,
+    methodCode: null,
+    order: 'asc',
+    after: null,
+    limit: 10,
+  } as const;
+  const read = async (qualityMax: number) =>
+    (await readObservations(database.pool, { ...filter, qualityMax })).map(({ id, value, qmask, min, max }) => ({
+      id,
+      value,
+      qmask,
+      min,
+      max,
+    }));
+  const [good, usable, all] = [await read(0), await read(1), await read(2)];
+  expect(good).toMatchObject([{ value: 62, qmask: 0, min: 60, max: 64 }]);
+  expect(usable).toMatchObject([good[0]!, { value: 75, qmask: 1, min: 70, max: 80 }]);
+  expect(all).toEqual(usable);
+  const chart = await ask([mean('hr_ecg')], range.since, range.until, { resolution: '1m', qualityMax: 2, fill: 'none', maxPoints: 2000 });
+  expect(chart.values.flat()).toEqual([62, 75]);
 });
 
 test('pages of derived observations are complete over years of gaps, two channels and two streams, in both orders', async () => {

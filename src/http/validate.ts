@@ -108,7 +108,12 @@ export function compileQuery(schemas: Readonly<Record<string, TSchema>>, prepari
           ? values.flatMap((item) => item.split(',')).map((item) => coerce(item, schema.items))
           : coerce(values[0] ?? '', schema);
       const wrong = check(value);
-      if (wrong.length > 0) errors.push(...wrong);
+      // In an address a + is a space: what was meant is plain.
+      if (wrong.length > 0 && schema.format === 'date-time' && values[0]?.includes(' '))
+        errors.push(
+          ...wrong.map((error) => ({ ...error, detail: `${error.detail}; a + in an address reads as a space, write it as %2B` })),
+        );
+      else if (wrong.length > 0) errors.push(...wrong);
       else query[name] = value;
     }
     if (errors.length > 0) throw invalid(errors);
@@ -131,7 +136,7 @@ function refusedIn(value: string, raw: string): string | null {
   }
 }
 
-type SchemaShape = Readonly<{ type?: string; default?: unknown; items?: SchemaShape }>;
+type SchemaShape = Readonly<{ type?: string; format?: string; default?: unknown; items?: SchemaShape }>;
 
 function coerce(text: string, schema: SchemaShape | undefined): unknown {
   switch (schema?.type) {

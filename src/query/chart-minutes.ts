@@ -1,7 +1,8 @@
 /** Buckets of a minute straight from the rollup of minutes: one row of arrays, nothing to add up. */
 import type { Db } from '../auth/api-keys.ts';
 import { prepared } from '../storage/prepared.ts';
-import { cellOf, type ChartAggregate, type ChartQuery, type Column } from './chart.ts';
+import { cellOf, type Column } from './chart-cells.ts';
+import type { ChartAggregate, ChartQuery } from './chart.ts';
 import { timestampAt } from './time-bounds.ts';
 
 /** A number that JSON cannot say (NaN) is a string. */

@@ -15,8 +15,9 @@ import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chartAggregates, readChart } from './chart.ts';
 import { planChart } from './chart-plan.ts';
 import type { ChartAggregate, ChartQuery, ChartSeries } from './chart.ts';
+import type { ChartDetail } from './chart-detail.ts';
 import { resolutions } from './chart-resolution.ts';
-import { findBiosignal } from './observations.ts';
+import { findBiosignal, isCounted } from './observations.ts';
 import type { RecentSamples } from './samples.ts';
 import { jsonInSlices } from './slices.ts';
 import type { Turns } from './turns.ts';
@@ -36,7 +37,10 @@ const ChartBody = exactly({
       biosignal_id: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647 })),
       feature: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
       agg: Type.Optional(
-        oneOf(chartAggregates, { description: 'Default: mean. A waveform has two columns, min and max, whatever is asked for.' }),
+        oneOf(chartAggregates, {
+          description:
+            'Default: mean; sum of what is counted, such as steps. A waveform has two columns, min and max, whatever is asked for.',
+        }),
       ),
       method_code: Type.Optional(Type.String({ maxLength: 128, description: 'Of a feature; absent: the newest with values there.' })),
       channel: Type.Optional(Type.String({ maxLength: 32, description: 'Of a waveform; absent: the first of its kind.' })),
@@ -62,7 +66,49 @@ const ChartBody = exactly({
       description: 'none: only buckets with data; null: every bucket; previous: every bucket, gaps repeat the value before.',
     }),
   ),
+  detail: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Also what the numbers rest on: counts and extremes per bucket, and totals of the range.',
+    }),
+  ),
 });
+const Counts = Type.Array(Type.Array(nullable(Type.Integer())));
+const Extremes = Type.Array(Type.Array(nullable(Type.Number())));
+const DetailSchema = exactly(
+  {
+    n: Counts,
+    good_n: Counts,
+    expected_n: Counts,
+    min: Extremes,
+    max: Extremes,
+    totals: Type.Array(
+      exactly({
+        n: Type.Integer(),
+        good_n: Type.Integer(),
+        expected_n: nullable(Type.Integer()),
+        qmask: nullable(QualityMask),
+        min: nullable(Type.Number()),
+        max: nullable(Type.Number()),
+        mean: nullable(Type.Number()),
+        first: nullable(Type.Number()),
+        last: nullable(Type.Number()),
+        sum: nullable(Type.Number()),
+      }),
+      {
+        description:
+          'Of the whole range, one per column, from its values and not from its buckets: the same at every resolution. min, max, mean: of its ' +
+          'good values; where it has none, of the suspect ones (qmask 1), then of all (qmask 2), as far as quality_max admits them. first, last: ' +
+          'good values. sum: of all that quality_max admits.',
+      },
+    ),
+  },
+  {
+    description:
+      'With detail: true. Rows parallel to qmask. n: values there; good_n: good ones; expected_n: values due in the part of the bucket that lies in the ' +
+      'range and not in the future, null where nobody knows; min, max: of the values that the number is made of.',
+  },
+);
 const ChartSchema = exactly({
   range: exactly({ from: Timestamp, to: Timestamp }),
   resolution: oneOf(resolutionNames),
@@ -79,8 +125,10 @@ const ChartSchema = exactly({
   data: Type.Array(Type.Array(nullable(Type.Number())), { description: 'Rows [ts, v1, v2 …]; ts is the start of the bucket, Unix ms.' }),
   qmask: Type.Array(Type.Array(nullable(QualityMask)), {
     description:
-      'Rows of flags, parallel to data without its first column. null: nothing there; a null value with a flag: too bad to show.',
+      'Rows of flags, parallel to data without its first column. null: nothing there; a null value with a flag: too bad to show. A value flagged ' +
+      '0 is made of good values alone, one flagged 1 of good and suspect ones; sums and counts are of all that quality_max admits.',
   }),
+  detail: Type.Optional(DetailSchema),
 });
 
 type SeriesInput = Readonly<{ biosignal_id?: number; feature?: string; agg?: ChartAggregate; method_code?: string; channel?: string }>;
@@ -93,6 +141,7 @@ type Body = Readonly<{
   tz?: string;
   quality_max?: QualityFlag;
   fill?: 'none' | 'null' | 'previous';
+  detail?: boolean;
 }>;
 /** What a column is called, beside the series that it comes from. */
 type Named = Readonly<{ name: string; unit: string; biosignalId: number | null; feature: string | null; series: ChartSeries }>;
@@ -136,6 +185,7 @@ export function chartRoutes(
           timeZone,
           qualityMax: given.quality_max ?? 1,
           fill: given.fill ?? 'none',
+          detail: given.detail ?? false,
           ...(recentSamples && { recent: recentSamples }),
         };
         const who = callerKey(caller);
@@ -155,33 +205,56 @@ export function chartRoutes(
         });
         const data = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => [chart.tsMs[i], ...(chart.values[i] ?? [])]);
         const qmask = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => chart.qmask[i]);
-        return { status: 200, text: `${head.slice(0, -1)},"data":${data},"qmask":${qmask}}`, contentType: 'application/json' };
+        const detail = chart.detail === undefined ? '' : `,"detail":${await detailJson(chart.detail)}`;
+        return { status: 200, text: `${head.slice(0, -1)},"data":${data},"qmask":${qmask}${detail}}`, contentType: 'application/json' };
       },
     },
   ];
 }
 
+async function detailJson({ n, goodN, expectedN, min, max, totals }: ChartDetail): Promise<string> {
+  const rows = (of: (number | null)[][]): Promise<string> => jsonInSlices(of.length, SLICE_ROWS, (i) => of[i]);
+  const ranges = totals.map((range) => ({
+    n: range.n,
+    good_n: range.goodN,
+    expected_n: range.expectedN,
+    qmask: range.flag,
+    min: range.min,
+    max: range.max,
+    mean: range.mean,
+    first: range.first,
+    last: range.last,
+    sum: range.sum,
+  }));
+  return (
+    `{"n":${await rows(n)},"good_n":${await rows(goodN)},"expected_n":${await rows(expectedN)},` +
+    `"min":${await rows(min)},"max":${await rows(max)},"totals":${writeJson(ranges)}}`
+  );
+}
+
 async function namedSeries(db: Db, projectId: string, input: SeriesInput, i: number): Promise<Named> {
   if ((input.biosignal_id === undefined) === (input.feature === undefined))
     throw wrong(`/series/${i}`, 'takes either biosignal_id or feature');
-  const aggregate = input.agg ?? 'mean';
+  const aggregateOf = (unit: string): ChartAggregate => input.agg ?? (isCounted(unit) ? 'sum' : 'mean');
   const methodCode = input.method_code ?? null;
   if (input.feature !== undefined) {
     const { feature } = input;
     const { rows } = await db.query<{ unit: string }>(
       prepared(`select unit from method where kind = 'feature' and name = $1 order by id desc limit 1`, [feature]),
     );
+    const unit = rows[0]?.unit ?? '';
     return {
       name: feature,
-      unit: rows[0]?.unit ?? '',
+      unit,
       biosignalId: null,
       feature,
-      series: { kind: 'feature', feature, methodCode, aggregate },
+      series: { kind: 'feature', feature, methodCode, aggregate: aggregateOf(unit) },
     };
   }
   const biosignal = await findBiosignal(db, projectId, input.biosignal_id ?? 0);
   if (biosignal === null) throw new PipelineError('not_found', `There is no biosignal ${input.biosignal_id} in this project.`);
   const { id, name, unit, feature, channel_kind: channelKind } = biosignal;
+  const aggregate = aggregateOf(unit);
   const series: ChartSeries =
     feature !== null
       ? { kind: 'feature', feature, methodCode, aggregate }

@@ -4,7 +4,7 @@ import { prepared } from '../storage/prepared.ts';
 import type { ChartQuery, ChartSeries } from './chart.ts';
 import { timestampAfter, timestampAt } from './time-bounds.ts';
 
-type Method = Readonly<{ id: number; name: string; code: string }>;
+type Method = Readonly<{ id: number; name: string; code: string; cadenceHz: number | null }>;
 export type ChartSources = Readonly<{
   streamIds: number[];
   /** Seconds of the range that each stream may have samples in. */
@@ -24,7 +24,7 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
          from stream where organization_id = $1 and xuser_id = $2
          and coalesce(recorded_from, '-infinity') < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day')
        select own.ids, own.seconds, (
-         select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code) order by (substring(m.code from '_v(\\d+)$'))::int desc, m.id desc)
+         select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code, 'cadenceHz', m.cadence_hz) order by (substring(m.code from '_v(\\d+)$'))::int desc, m.id desc)
          from method m
          where m.kind = 'feature' and m.name = any ($5::text[]) and exists (
            select from feature f
@@ -39,7 +39,6 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
 }
 
 /** The newest version with values in the range, or the one that is asked for; null: neither has any. */
-export function methodOf(series: Extract<ChartSeries, { kind: 'feature' }>, methods: readonly Method[]): number | null {
-  const found = methods.find(({ name, code }) => name === series.feature && (series.methodCode === null || series.methodCode === code));
-  return found?.id ?? null;
+export function methodOf(series: Extract<ChartSeries, { kind: 'feature' }>, methods: readonly Method[]): Method | null {
+  return methods.find(({ name, code }) => name === series.feature && (series.methodCode === null || series.methodCode === code)) ?? null;
 }

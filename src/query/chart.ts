@@ -6,6 +6,8 @@ import { fromSamples, planChart, type ChartPlan, type WaveChannel } from './char
 import { lengthMs, type Resolution } from './chart-resolution.ts';
 import { ROW_SEC_MAX } from '../storage/sample-rows.ts';
 import { methodOf } from './chart-sources.ts';
+import { bucketSums, cellOf, flagOf, type BucketRow, type Cell, type Column } from './chart-cells.ts';
+import { expectedIn, pushDetail, totalsOf, type ChartDetail, type Totals } from './chart-detail.ts';
 import { minuteColumn } from './chart-minutes.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples, SampleSegment } from './samples.ts';
@@ -42,6 +44,8 @@ export type ChartQuery = Readonly<{
   qualityMax: QualityFlag;
   /** `null`: every bucket of the range has a row; `none`: only those with a value; `previous`: gaps repeat the value before. */
   fill: 'null' | 'none' | 'previous';
+  /** Also what the numbers rest on. */
+  detail?: boolean;
   /** Acknowledged samples that are not rows yet; absent: rows alone. */
   recent?: RecentSamples;
 }>;
@@ -56,11 +60,9 @@ export type Chart = Readonly<{
   values: (number | null)[][];
   /** Parallel to values. null: nothing there at all; a null value with a flag: there is something, but too bad to show. */
   qmask: (QualityFlag | null)[][];
+  /** With `detail`. */
+  detail?: ChartDetail;
 }>;
-
-type Cell = Readonly<{ value: number | null; flag: QualityFlag }>;
-/** Cells of one column by the start of their bucket, Unix ms. */
-export type Column = Map<number, Cell>;
 
 const MINUTE_MS = 60_000;
 /** Samples decoded, and buckets put into rows, before others have the event loop. */
@@ -70,44 +72,62 @@ const SLICE_CELLS = 10_000;
 /** Reads a chart as it was planned. @param signal aborted when nobody waits for it any more */
 export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, signal?: AbortSignal): Promise<Chart> {
   const { resolution, sources, relation, waves } = plan ?? (await planChart(db, query));
-  const columns: { series: number; what: ChartAggregate }[] = [];
-  const cells: Column[] = [];
+  const columns: ReadColumn[] = [];
   for (const [index, series] of query.series.entries()) {
     if (signal?.aborted === true) throw new PipelineError('bad_request', 'The peer went away.');
     if (series.kind === 'waveform') {
       const [low, high] = await waveColumns(db, query, waves.get(index) ?? [], resolution, sources.secondsOf);
-      columns.push({ series: index, what: 'min' }, { series: index, what: 'max' });
-      cells.push(low, high);
+      columns.push({ series: index, what: 'min', cells: low, cadenceHz: null, ends: null });
+      columns.push({ series: index, what: 'max', cells: high, cadenceHz: null, ends: null });
     } else {
-      columns.push({ series: index, what: series.aggregate });
-      cells.push(
-        await (series.kind === 'feature'
-          ? featureColumn(db, query, series, resolution, relation, sources.streamIds, methodOf(series, sources.methods))
-          : measurementColumn(db, query, series, resolution)),
-      );
+      const method = series.kind === 'feature' ? methodOf(series, sources.methods) : null;
+      const read = (asked: ChartQuery, aggregate: ChartAggregate): Promise<Column> =>
+        series.kind === 'feature'
+          ? featureColumn(db, asked, aggregate, resolution, relation, sources.streamIds, method?.id ?? null)
+          : measurementColumn(db, asked, series.biosignalId, aggregate, resolution);
+      const cells = await read(query, series.aggregate);
+      const ends = query.detail === true ? await endsOf(query, cells, read) : null;
+      columns.push({ series: index, what: series.aggregate, cells, cadenceHz: method?.cadenceHz ?? null, ends });
     }
   }
-  const tsMs =
-    query.fill === 'none'
-      ? [...new Set(cells.flatMap((column) => [...column.keys()]))].sort((a, b) => a - b)
-      : await bucketStarts(db, query, resolution);
-  return tabulate(query, resolution, columns, cells, tsMs);
+  const starts = query.fill !== 'none' || query.detail === true ? await bucketStarts(db, query, resolution) : [];
+  const held = query.fill === 'none' ? [...new Set(columns.flatMap(({ cells }) => [...cells.keys()]))].sort((a, b) => a - b) : starts;
+  return tabulate(query, resolution, columns, held, starts);
 }
 
+type ReadColumn = Readonly<{
+  series: number;
+  what: ChartAggregate;
+  cells: Column;
+  /** How often the method gives a value. */
+  cadenceHz: number | null;
+  /** First and last good value of the range; with `detail`. */
+  ends: Pick<Totals, 'first' | 'last'> | null;
+}>;
+
+/** @param tsMs the rows of the answer  @param starts of all buckets of the range, with `detail` */
 async function tabulate(
   query: ChartQuery,
   resolution: Resolution,
-  columns: Chart['columns'],
-  cells: readonly Column[],
+  columns: readonly ReadColumn[],
   tsMs: readonly number[],
+  starts: readonly number[],
 ): Promise<Chart> {
-  const previous: (Cell | null)[] = cells.map(() => null);
-  const chart: Chart = { resolution: resolution.name, columns, tsMs: [], values: [], qmask: [] };
-  const sliceRows = Math.ceil(SLICE_CELLS / cells.length);
+  const previous: (Cell | null)[] = columns.map(() => null);
+  const chart: Chart = {
+    resolution: resolution.name,
+    columns: columns.map(({ series, what }) => ({ series, what })),
+    tsMs: [],
+    values: [],
+    qmask: [],
+    ...(query.detail === true ? { detail: { n: [], goodN: [], expectedN: [], min: [], max: [], totals: [] } } : {}),
+  };
+  const expected = dueIn(query, query.detail === true ? starts : []);
+  const sliceRows = Math.ceil(SLICE_CELLS / columns.length);
   for (const ts of tsMs.slice(0, query.maxPoints)) {
     if (chart.tsMs.length % sliceRows === sliceRows - 1) await breathe();
-    const row = cells.map((column, i) => {
-      const cell = column.get(ts) ?? null;
+    const row = columns.map(({ cells }, i) => {
+      const cell = cells.get(ts) ?? null;
       if (query.fill !== 'previous') return cell;
       if (cell !== null && cell.value !== null) previous[i] = cell;
       return previous[i] ?? cell;
@@ -115,8 +135,49 @@ async function tabulate(
     chart.tsMs.push(ts);
     chart.values.push(row.map((cell) => cell?.value ?? null));
     chart.qmask.push(row.map((cell) => cell?.flag ?? null));
+    if (chart.detail === undefined) continue;
+    const rows = columns.map(({ cells }) => cells.get(ts)?.row);
+    const due = columns.map(({ cadenceHz }) => expected(cadenceHz, ts));
+    pushDetail(chart.detail, rows, due, query.qualityMax);
   }
+  for (const { cells, cadenceHz, ends } of columns)
+    chart.detail?.totals.push({
+      ...totalsOf(cells, query.qualityMax, expected(cadenceHz, null)),
+      first: ends?.first ?? null,
+      last: ends?.last ?? null,
+    });
   return chart;
+}
+
+/** How many values are due in a bucket of the range; null: in the whole range. */
+function dueIn(
+  { fromNs, toNs }: ChartQuery,
+  starts: readonly number[],
+): (cadenceHz: number | null, bucketMs: number | null) => number | null {
+  const nowMs = Date.now();
+  const [fromMs, toMs] = [Number(fromNs) / 1e6, Number(toNs) / 1e6];
+  const endOf = new Map(starts.map((ms, i) => [ms, starts[i + 1] ?? toMs]));
+  return (cadenceHz, bucketMs) =>
+    bucketMs === null
+      ? expectedIn(cadenceHz, fromMs, toMs, nowMs)
+      : expectedIn(cadenceHz, Math.max(bucketMs, fromMs), Math.min(endOf.get(bucketMs) ?? toMs, toMs), nowMs);
+}
+
+/** The first and the last good value of the range: of the first and the last bucket that has any. */
+async function endsOf(
+  query: ChartQuery,
+  cells: Column,
+  read: (asked: ChartQuery, aggregate: ChartAggregate) => Promise<Column>,
+): Promise<Pick<Totals, 'first' | 'last'>> {
+  const held = [...cells].flatMap(([ms, { row }]) => ((row?.good_n ?? 0) > 0 ? [ms] : [])).sort((a, b) => a - b);
+  const good = async (asked: Partial<ChartQuery>, aggregate: 'first' | 'last', ms: number | undefined): Promise<number | null> =>
+    ms === undefined ? null : ((await read({ ...query, ...asked }, aggregate)).get(ms)?.row?.good ?? null);
+  const second = held[1] === undefined ? query.toNs : BigInt(held[1]) * 1_000_000n;
+  const newest = BigInt(held.at(-1) ?? 0) * 1_000_000n;
+  return {
+    first: await good({ toNs: second }, 'first', held[0]),
+    last: await good({ fromNs: newest > query.fromNs ? newest : query.fromNs }, 'last', held.at(-1)),
+  };
 }
 
 // ---------------------------------------------------------------------------------------------------------------- buckets
@@ -186,15 +247,16 @@ const METHODS_MAX = 1000;
 async function featureColumn(
   db: Db,
   query: ChartQuery,
-  series: Extract<ChartSeries, { kind: 'feature' }>,
+  aggregate: ChartAggregate,
   resolution: Resolution,
   relation: ChartPlan['relation'],
   streamIds: readonly number[],
   methodId: number | null,
 ): Promise<Column> {
   if (methodId === null) return new Map();
-  if (lengthMs(resolution) === MINUTE_MS && !severalInMinute.has(methodId)) {
-    const { column, rowsOfMinute } = await minuteColumn(db, query, series.aggregate, streamIds, methodId);
+  // Minutes as columns have the good and the suspect values, or all of them.
+  if (lengthMs(resolution) === MINUTE_MS && query.qualityMax < 2 && query.detail !== true && !severalInMinute.has(methodId)) {
+    const { column, rowsOfMinute } = await minuteColumn(db, query, aggregate, streamIds, methodId);
     if (rowsOfMinute === 1) return column;
     if (severalInMinute.size >= METHODS_MAX) severalInMinute.clear();
     if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not for a minute in which a device began anew
@@ -202,7 +264,7 @@ async function featureColumn(
   const time = relation === 'feature' ? 'time' : 'bucket';
   const byDays = relation === 'feature_1d';
   // Buckets begin where the range begins: rows before it in the first bucket do not count.
-  const sums = (relation === 'feature' ? rawSums : rollupSums)(series.aggregate, query.qualityMax);
+  const sums = bucketSums(relation === 'feature' ? 'raw' : 'rollup', aggregate, query.qualityMax, query.detail === true);
   const { rows } = await db.query<BucketRow>(
     prepared(
       `select ${bucketOf(resolution, time)} as ms, ${sums}
@@ -212,135 +274,35 @@ async function featureColumn(
       [...bucketBounds(query, resolution), streamIds, methodId, ...(byDays ? wholeDays(query).map(timestampAt) : [])],
     ),
   );
-  return new Map(rows.map((row) => [row.ms, cellOf(row, series.aggregate, query.qualityMax)]));
+  return cellsOf(rows, aggregate, query);
 }
 
-/** Of the aggregates only those that the question needs are there: all of them for 1,440 minutes take three times as long. */
-export type BucketRow = {
-  ms: number;
-  n: number;
-  value_n: number;
-  good_n: number;
-  suspect_n: number;
-  good?: number | null;
-  suspect?: number | null;
-  every?: number | null;
-};
-
-const first = (column: string, by: string, where: string): string => `(array_agg(${column} order by ${by}) filter (where ${where}))[1]`;
-
-/** A sum of exact numbers as float8: one beyond its range is an error of the database otherwise. */
-const finite = (sum: string): string => `least(greatest(${sum}, -${Number.MAX_VALUE}), ${Number.MAX_VALUE})::float8`;
-
-type Sums = 'good' | 'suspect' | 'every';
-/** Those that cellOf looks at, by quality_max: sums of exact numbers are the dear part. */
-const sumsOf: readonly (readonly Sums[])[] = [['good'], ['good', 'suspect'], ['every']];
-
-function onlySums(counts: string, qualityMax: QualityFlag, of: (which: Sums) => string): string {
-  return [counts, ...sumsOf[qualityMax]!.map((which) => `${of(which)} as ${which}`)].join(', ');
-}
-
-/** What a bucket's good, suspect and all values aggregate to, from raw rows. */
-function rawSums(aggregate: ChartAggregate, qualityMax: QualityFlag): string {
-  const counts = `count(*)::float8 as n, count(value)::float8 as value_n, count(value) filter (where qmask = 0)::float8 as good_n, count(value) filter (where qmask = 1)::float8 as suspect_n`;
-  const of = (where: string): string => {
-    switch (aggregate) {
-      case 'mean':
-      case 'sum':
-        return finite(`sum(value::numeric) filter (where ${where})`);
-      case 'min':
-      case 'max':
-        return `${aggregate}(value) filter (where ${where})`;
-      case 'first':
-      case 'last':
-        return first('value', aggregate === 'first' ? 'time' : 'time desc', where);
-      case 'count':
-        return 'null::float8';
-      default:
-        return never(aggregate);
-    }
-  };
-  const sets = { good: 'qmask = 0 and value is not null', suspect: 'qmask = 1 and value is not null', every: 'value is not null' };
-  return onlySums(counts, qualityMax, (which) => of(sets[which]));
-}
-
-/** The same from rows of a rollup, which has no first and last of suspect values alone. */
-function rollupSums(aggregate: ChartAggregate, qualityMax: QualityFlag): string {
-  const counts = 'sum(n)::float8 as n, sum(value_n)::float8 as value_n, sum(good_n)::float8 as good_n, sum(suspect_n)::float8 as suspect_n';
-  switch (aggregate) {
-    case 'mean':
-    case 'sum':
-      return onlySums(counts, qualityMax, (which) => finite(`sum(${which === 'every' ? 'sum' : `${which}_sum`})`));
-    case 'min':
-    case 'max':
-      return onlySums(counts, qualityMax, (which) => `${aggregate}(${which === 'every' ? aggregate : `${which}_${aggregate}`})`);
-    case 'first':
-    case 'last': {
-      const by = aggregate === 'first' ? 'bucket' : 'bucket desc';
-      const column = { good: `good_${aggregate}`, suspect: null, every: aggregate };
-      return onlySums(counts, qualityMax, (which) => {
-        const name = column[which];
-        return name === null ? 'null::float8' : first(name, by, `${name} is not null`);
-      });
-    }
-    case 'count':
-      return counts;
-    default:
-      return never(aggregate);
-  }
-}
-
-/** The value of a bucket from those of its values that may count. Its flag is that of the bucket: 0 when at least half of what should be
- *  there is good, 1 when at least half is good or suspect, else 2. */
-export function cellOf(row: Omit<BucketRow, 'ms'>, aggregate: ChartAggregate, qualityMax: QualityFlag): Cell {
-  const flag: QualityFlag = row.good_n * 2 >= row.n ? 0 : (row.good_n + row.suspect_n) * 2 >= row.n ? 1 : 2;
-  const count = qualityMax === 0 ? row.good_n : qualityMax === 1 ? row.good_n + row.suspect_n : row.value_n;
-  if (aggregate === 'count') return { value: count, flag };
-  const { good = null, suspect = null, every = null } = row;
-  if (count === 0 || flag > qualityMax) return { value: null, flag };
-  if (qualityMax === 0) return { value: aggregate === 'mean' && good !== null ? good / count : good, flag };
-  if (qualityMax === 2) return { value: aggregate === 'mean' && every !== null ? every / count : every, flag };
-  if (good === null || suspect === null) {
-    const value = good ?? suspect;
-    return { value: aggregate === 'mean' && value !== null ? value / count : value, flag };
-  }
-  switch (aggregate) {
-    case 'mean':
-      return { value: (good + suspect) / count, flag };
-    case 'sum':
-      return { value: good + suspect, flag };
-    case 'min':
-      return { value: Math.min(good, suspect), flag };
-    case 'max':
-      return { value: Math.max(good, suspect), flag };
-    case 'first':
-    case 'last':
-      return { value: good, flag };
-    default:
-      return never(aggregate);
-  }
-}
-
-function never(value: never): never {
-  throw new TypeError(String(value));
+function cellsOf(rows: readonly BucketRow[], aggregate: ChartAggregate, { qualityMax, detail }: ChartQuery): Column {
+  return new Map(
+    rows.map((row) => {
+      const cell = cellOf(row, aggregate, qualityMax);
+      return [row.ms, detail === true ? { ...cell, row } : cell];
+    }),
+  );
 }
 
 async function measurementColumn(
   db: Db,
   query: ChartQuery,
-  series: Extract<ChartSeries, { kind: 'measurement' }>,
+  biosignalId: number,
+  aggregate: ChartAggregate,
   resolution: Resolution,
 ): Promise<Column> {
   const { rows } = await db.query<BucketRow>(
     prepared(
-      `select ${bucketOf(resolution, 'time')} as ms, ${rawSums(series.aggregate, query.qualityMax)}
+      `select ${bucketOf(resolution, 'time')} as ms, ${bucketSums('raw', aggregate, query.qualityMax, query.detail === true)}
        from measurement
        where time >= $1::timestamptz and time < $2::timestamptz and xuser_id = $4 and biosignal_id = $5
        group by 1`,
-      [...bucketBounds(query, resolution), query.subjectId, series.biosignalId],
+      [...bucketBounds(query, resolution), query.subjectId, biosignalId],
     ),
   );
-  return new Map(rows.map((row) => [row.ms, cellOf(row, series.aggregate, query.qualityMax)]));
+  return cellsOf(rows, aggregate, query);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- waveforms
@@ -358,29 +320,44 @@ async function waveColumns(
     const buckets = fromSamples(query, channel, lengthMs(resolution))
       ? await decodedBuckets(db, query, channel, lengthMs(resolution), secondsOf.get(channel.stream_id) ?? 0)
       : await storedBuckets(db, query, channel, resolution);
-    for (const { ms, min, max, flag } of buckets) {
+    for (const { ms, min, max, ...counts } of buckets) {
+      const flag = flagOf(counts);
       const values =
         min === null || max === null || flag > query.qualityMax
           ? null
           : [(min - channel.baseline) / channel.gain, (max - channel.baseline) / channel.gain];
-      widen(low, ms, values === null ? null : Math.min(...values), flag, Math.min);
-      widen(high, ms, values === null ? null : Math.max(...values), flag, Math.max);
+      widen(low, { ms, ...counts }, values === null ? null : Math.min(...values), flag, Math.min);
+      widen(high, { ms, ...counts }, values === null ? null : Math.max(...values), flag, Math.max);
     }
   }
   return [low, high];
 }
 
-function widen(column: Column, ms: number, value: number | null, flag: QualityFlag, join: (a: number, b: number) => number): void {
-  const there = column.get(ms);
-  if (there === undefined) column.set(ms, { value, flag });
-  else
-    column.set(ms, {
-      value: there.value === null ? value : value === null ? there.value : join(there.value, value),
-      flag: there.flag > flag ? there.flag : flag,
-    });
+type Counts = Pick<BucketRow, 'n' | 'value_n' | 'good_n' | 'suspect_n'>;
+
+function widen(
+  column: Column,
+  counts: Counts & { ms: number },
+  value: number | null,
+  flag: QualityFlag,
+  join: (a: number, b: number) => number,
+): void {
+  const there = column.get(counts.ms);
+  const joined = there === undefined || there.value === null ? value : value === null ? there.value : join(there.value, value);
+  const before = there?.row ?? { n: 0, value_n: 0, good_n: 0, suspect_n: 0 };
+  const row = {
+    ms: counts.ms,
+    n: before.n + counts.n,
+    value_n: before.value_n + counts.value_n,
+    good_n: before.good_n + counts.good_n,
+    suspect_n: before.suspect_n + counts.suspect_n,
+    good_min: joined,
+    good_max: joined,
+  };
+  column.set(counts.ms, { value: joined, flag: there !== undefined && there.flag > flag ? there.flag : flag, row });
 }
 
-type WaveBucket = { ms: number; min: number | null; max: number | null; flag: QualityFlag };
+type WaveBucket = Counts & { ms: number; min: number | null; max: number | null };
 
 /** From the statistics of the rows: reads no samples. */
 async function storedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, resolution: Resolution): Promise<WaveBucket[]> {
@@ -394,7 +371,7 @@ async function storedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, re
       [...bucketBounds(query, resolution), channel.stream_id, channel.channel_no],
     ),
   );
-  return rows.map(({ ms, min, max, n, suspect_n: suspect, bad_n: bad }) => ({ ms, min, max, flag: flagOf(n, suspect, bad) }));
+  return rows.map(({ ms, min, max, n, suspect_n: suspect, bad_n: bad }) => ({ ms, min, max, ...countsOf(n, suspect, bad) }));
 }
 
 type SampleBuckets = Map<number, { min: number; max: number; n: number; suspect: number; bad: number }>;
@@ -420,7 +397,7 @@ async function decodedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, s
     ms,
     min: min === Infinity ? null : min,
     max: max === -Infinity ? null : max,
-    flag: flagOf(n, suspect, bad),
+    ...countsOf(n, suspect, bad),
   }));
 }
 
@@ -444,7 +421,4 @@ function addSamples(found: SampleBuckets, segment: SampleSegment, stepMs: number
   }
 }
 
-function flagOf(n: number, suspect: number, bad: number): QualityFlag {
-  if ((n - suspect - bad) * 2 >= n) return 0;
-  return (n - bad) * 2 >= n ? 1 : 2;
-}
+const countsOf = (n: number, suspect: number, bad: number): Counts => ({ n, value_n: n, good_n: n - suspect - bad, suspect_n: suspect });

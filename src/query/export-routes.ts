@@ -56,7 +56,7 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
   { table: 'device_event', sql: 'select to_jsonb(d) as row from device_event d join stream s on s.id = d.stream_id where s.xuser_id = $1' },
   {
     table: 'beat',
-    sql: `select to_jsonb(b) || jsonb_build_object('method_code', m.code) as row
+    sql: `select to_jsonb(b) || jsonb_build_object('method_code', m.code, 'accepted', b.interval_ms is not null and b.reason = '') as row
           from beat b join stream s on s.id = b.stream_id join method m on m.id = b.method_id where s.xuser_id = $1`,
   },
   {

@@ -7,7 +7,7 @@ import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
 import { measuredValues } from './measured-values.ts';
 import type { MeasurementInput } from './measured-values.ts';
@@ -23,6 +23,12 @@ export const ObservationSchema = exactly({
   effective_time: Timestamp,
   device_id: Type.String({ description: 'Empty where no device was involved.' }),
   method_code: Type.String({ description: '<kind>:<method_name>; kinds: measured, derived, aggregated, reported, imported' }),
+  qmask: QualityMask,
+  n: nullable(Type.Integer({ description: 'Of a minute: values that it has; null: a single value that was reported.' })),
+  good_n: nullable(Type.Integer({ description: 'How many of them are good.' })),
+  expected_n: nullable(Type.Integer({ description: 'How many a whole minute has.' })),
+  min: nullable(Type.Number({ description: 'Least of the values that value is the mean of.' })),
+  max: nullable(Type.Number({ description: 'Greatest of them.' })),
 });
 
 const SubjectQuery = Type.Optional(
@@ -47,7 +53,8 @@ export function observationRoutes(deps: ObservationDeps): readonly Route[] {
       summary: 'List observations of one biosignal of a user',
       description:
         'since is inclusive, until exclusive. Derived biosignals have one observation per minute in which at least half of the values are ' +
-        'good; quality_max=1 adds minutes of suspect values. With Accept: application/fhir+json a FHIR R4 searchset Bundle.',
+        'good, its value the mean of these; quality_max=1 adds minutes in which at least half is good or suspect (qmask 1, the mean of both), ' +
+        'quality_max=2 bad ones (qmask 2, the mean of all). With Accept: application/fhir+json a FHIR R4 searchset Bundle.',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       query: {
         biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
@@ -230,8 +237,10 @@ function measurementId(subjectId: string, item: MeasurementInput): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }
 
-/** Exactly the members of the interface. */
-function observationOf(row: ObservationRow): Observation {
-  const { id, biosignal_id, loinc_code, value, unit, effective_time, device_id, method_code } = row;
-  return { id, biosignal_id, loinc_code, value, unit, effective_time, device_id, method_code };
+/** The members of the interface, and what the value rests on. */
+type ObservationBody = Observation & Pick<ObservationRow, 'qmask' | 'n' | 'good_n' | 'expected_n' | 'min' | 'max'>;
+
+function observationOf(row: ObservationRow): ObservationBody {
+  const { id, biosignal_id, loinc_code, value, unit, effective_time, device_id, method_code, qmask, n, good_n, expected_n, min, max } = row;
+  return { id, biosignal_id, loinc_code, value, unit, effective_time, device_id, method_code, qmask, n, good_n, expected_n, min, max };
 }

@@ -35,9 +35,14 @@ export type ObservationRow = Observation &
     abbreviation: string;
     signal_type: string;
     qmask: number;
-    /** Of a minute: how many values it has, and how many of them are good. */
+    /** Of a minute: how many values should be there, are, and are good; least and greatest of those that its value is made of. */
+    n: number | null;
     value_n: number | null;
     good_n: number | null;
+    /** How many values the method gives in a minute. */
+    expected_n: number | null;
+    min: number | null;
+    max: number | null;
   }>;
 
 export type ObservationFilter = Readonly<{
@@ -51,7 +56,8 @@ export type ObservationFilter = Readonly<{
   deviceId: string | null;
   /** null: of a derived feature the newest version that has values there. */
   methodCode: string | null;
-  /** 0: means of good values; 1: of good and suspect ones; 2: of all. */
+  /** Worst flag of what is returned. It does not change a value: that of a good minute is of its good values, of a suspect one of its good and
+   *  suspect ones, of a bad one of all. */
   qualityMax: number;
   order: 'asc' | 'desc';
   /** effective_time and id of the last observation of the page before. */
@@ -81,7 +87,7 @@ export async function readObservations(db: Db, filter: ObservationFilter): Promi
   return rows.map((row) => ({ ...row, biosignal_id, name, abbreviation, loinc_code, signal_type }));
 }
 
-type Row = Pick<ObservationRow, 'id' | 'value' | 'unit' | 'effective_time' | 'device_id' | 'method_code' | 'qmask' | 'value_n' | 'good_n'>;
+type Row = Omit<ObservationRow, 'biosignal_id' | 'name' | 'abbreviation' | 'loinc_code' | 'signal_type'>;
 
 const rfc3339 = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
@@ -90,7 +96,7 @@ async function reported(db: Db, filter: ObservationFilter): Promise<Row[]> {
   const { rows } = await db.query<Row>(
     prepared(
       `select m.id::text, m.value, m.unit, ${rfc3339('m.time')} as effective_time, coalesce(d.external_id, '') as device_id, m.method_code, m.qmask,
-       null as value_n, null as good_n
+       null as n, null as value_n, null as good_n, null as expected_n, null as min, null as max
      from measurement m left join device d on d.id = m.device_id
      where m.time >= $1::timestamptz and m.time < $2::timestamptz
        and m.xuser_id = $3 and m.biosignal_id = $4 and m.qmask <= $5
@@ -114,12 +120,25 @@ async function reported(db: Db, filter: ObservationFilter): Promise<Row[]> {
   return rows;
 }
 
-/** Usable values by quality_max. */
-const usable = [
-  { n: 'r.good_n', sum: 'r.good_sum' },
-  { n: '(r.good_n + r.suspect_n)', sum: '(coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0))' },
-  { n: 'r.value_n', sum: 'r.sum' },
-] as const;
+/** How many values of a minute are not worse than quality_max. */
+const usable = ['r.good_n', '(r.good_n + r.suspect_n)', 'r.value_n'] as const;
+
+/** What adds up: a minute of it is a sum, as the mean of its pieces says nothing. */
+export function isCounted(unit: string): boolean {
+  return unit === '{steps}';
+}
+
+/** Extremes of the values that a minute's flag (f.flag) stands for, and their mean. */
+const minuteExtremes = `
+  case f.flag when 0 then r.good_min when 1 then least(r.good_min, r.suspect_min) else r.min end as min,
+  case f.flag when 0 then r.good_max when 1 then greatest(r.good_max, r.suspect_max) else r.max end as max`;
+const minuteMean = `
+  (case f.flag when 0 then r.good_sum / r.good_n
+     when 1 then (coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0)) / (r.good_n + r.suspect_n)
+     else r.sum / r.value_n end)::float8 as value`;
+/** What was walked in a suspect second of a good minute was walked. */
+const minuteSum = `
+  (case f.flag when 2 then r.sum else coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0) end)::float8 as value`;
 
 type Minute = {
   ms: number;
@@ -127,8 +146,11 @@ type Minute = {
   channel_no: number;
   value: number;
   qmask: number;
+  n: number;
   value_n: number;
   good_n: number;
+  min: number;
+  max: number;
 };
 
 /** Minutes in which at least half of the values are usable; their mean. An id says which minute of which stream, method and channel. */
@@ -136,16 +158,16 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
   const source = await sourceOf(db, filter, feature);
   if (source === null) return [];
   const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
-  const { n, sum } = usable[filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2];
+  const n = usable[filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2];
   const [, uuid, method, channel] = /^([0-9a-f-]{36})\.(\d+)\.(-?\d+)\./.exec(filter.after?.[1] ?? '') ?? [];
   const minutes: Minute[] = [];
   for (const [from, to] of windows(filter, source)) {
     const { rows } = await db.query<Minute>(
       prepared(
-        `select date_part('epoch', r.bucket) * 1000 as ms, r.stream_id, r.channel_no, (${sum} / ${n})::float8 as value,
-           case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as qmask,
-           r.value_n::int as value_n, r.good_n::int as good_n
+        `select date_part('epoch', r.bucket) * 1000 as ms, r.stream_id, r.channel_no, ${isCounted(filter.biosignal.unit) ? minuteSum : minuteMean}, ${minuteExtremes},
+           f.flag as qmask, r.n::int as n, r.value_n::int as value_n, r.good_n::int as good_n
          from feature_1m r join unnest($3::int[], $4::uuid[]) as s (id, uuid) on s.id = r.stream_id
+         cross join lateral (select case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as flag) f
          where r.bucket >= $1::timestamptz and r.bucket < $2::timestamptz
            and r.stream_id = any ($3::int[]) and r.method_id = $5 and ${n} > 0 and ${n} * 2 >= r.n
            and ($6::timestamptz is null or (r.bucket, s.uuid, r.method_id, r.channel_no) ${compare} ($6::timestamptz, $7::uuid, $8::smallint, $9::smallint))
@@ -168,7 +190,7 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
     if (minutes.length >= filter.limit) break;
   }
   const streams = new Map(source.streams.map((stream) => [stream.id, stream]));
-  return minutes.map(({ ms, stream_id: id, channel_no: channelNo, value, qmask, value_n, good_n }) => ({
+  return minutes.map(({ ms, stream_id: id, channel_no: channelNo, value, qmask, n, value_n, good_n, min, max }) => ({
     id: `${streams.get(id)!.uuid}.${source.methodId}.${channelNo}.${ms / 1000}`,
     value,
     unit: filter.biosignal.unit,
@@ -176,8 +198,12 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
     device_id: streams.get(id)!.device,
     method_code: source.methodCode,
     qmask,
+    n,
     value_n,
     good_n,
+    expected_n: source.cadenceHz === null ? null : Math.round(60 * source.cadenceHz),
+    min,
+    max,
   }));
 }
 
@@ -211,6 +237,7 @@ type Source = Readonly<{
   newestMs: number;
   methodId: number;
   methodCode: string;
+  cadenceHz: number | null;
 }>;
 
 /** The user's streams that overlap the range, and the method that answers: the newest version that has values there. */
@@ -223,6 +250,7 @@ async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Pro
     newest_ms: number;
     method_id: number;
     method_code: string;
+    cadence_hz: number | null;
   }>(
     prepared(
       `with own as (
@@ -233,9 +261,9 @@ async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Pro
          where s.xuser_id = $1 and ($2::text is null or d.external_id = $2)
            and coalesce(s.recorded_from, '-infinity') < $6::timestamptz + interval '1 day'
            and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $5::timestamptz - interval '1 day')
-       select own.*, m.id as method_id, m.code as method_code
+       select own.*, m.id as method_id, m.code as method_code, m.cadence_hz
        from own cross join lateral (
-         select m.id, m.code from method m
+         select m.id, m.code, m.cadence_hz from method m
          where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4) and exists (
            select from feature f
            where f.time >= $5::timestamptz and f.time < $6::timestamptz
@@ -252,5 +280,6 @@ async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Pro
     newestMs: row.newest_ms,
     methodId: row.method_id,
     methodCode: row.method_code,
+    cadenceHz: row.cadence_hz,
   };
 }

@@ -26,15 +26,23 @@ const FeatureSeriesSchema = Type.Object(
     values: Type.Array(Type.Number()),
     cadence_hz: Type.Number(),
     qmask: Type.Array(QualityMask),
+    unit: Type.String({ description: 'UCUM.' }),
+    method_code: Type.String(),
   },
   { additionalProperties: false },
 );
 const BeatSeriesSchema = exactly({
   method_code: Type.String(),
   channel: Type.String(),
-  ts_ns: Type.Array(NanosInteger),
+  ts_ns: Type.Optional(Type.Array(NanosInteger)),
+  ts_ms: Type.Optional(Type.Array(Type.Number(), { description: 'With ts_unit=ms, instead of ts_ns.' })),
   interval_ms: Type.Array(nullable(Type.Number()), { description: 'To the beat before; null after a gap.' }),
   kind: Type.Array(oneOf(beatKinds)),
+  accepted: Type.Array(Type.Boolean(), {
+    description:
+      'Is the interval an NN interval? Those that are make heart rate variability: in a window (end - length, end] the intervals with both beats inside, and ' +
+      'for differences those whose interval before is accepted and inside, too.',
+  }),
   qmask: Type.Array(QualityMask),
 });
 
@@ -44,6 +52,8 @@ const range: Record<string, TSchema> = {
   method_code: Type.Optional(Type.String({ maxLength: 128, description: 'e.g. derived:hr_ecg_v3; absent: the newest.' })),
   cursor: CursorQuery,
 };
+
+const TimeUnit = Type.Optional(oneOf(['ns', 'ms'], { default: 'ns' }));
 
 export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: Turns }>): readonly Route[] {
   const { db, cursors, turns } = deps;
@@ -66,7 +76,7 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: T
           Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'At most so many values per second and feature, Hz.' }),
         ),
         quality_max: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, default: 2, description: 'Worst flag to return.' })),
-        ts_unit: Type.Optional(oneOf(['ns', 'ms'], { default: 'ns' })),
+        ts_unit: TimeUnit,
         limit: LimitQuery(10_000, 100_000),
       },
       responses: {
@@ -116,11 +126,12 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: T
         if (next !== null) headers['link'] = nextLink(`/api/v1/streams/${stream.uuid}/features`, query, cursors.seal(scope, [next]));
         if (type === PROTOBUF) return { status: 200, bytes: encodeFeatureSeries(series), contentType: PROTOBUF, headers };
         const text: string[] = [];
-        for (const { name, tsNs, values, cadenceHz, qmask } of series) {
+        for (const { name, methodCode, unit, tsNs, values, cadenceHz, qmask } of series) {
           await breathe();
-          const times = given.ts_unit === 'ns' ? `"ts_ns":[${tsNs.join()}]` : `"ts_ms":[${milliseconds(tsNs.join())}]`;
+          const times = timesIn(given.ts_unit, tsNs.join());
           text.push(
-            `{"name":${JSON.stringify(name)},${times},"values":[${values.join()}],"cadence_hz":${cadenceHz},"qmask":[${qmask.join()}]}`,
+            `{"name":${JSON.stringify(name)},${times},"values":[${values.join()}],"cadence_hz":${cadenceHz},"qmask":[${qmask.join()}],` +
+              `"unit":${JSON.stringify(unit)},"method_code":${JSON.stringify(methodCode)}}`,
           );
         }
         return { status: 200, text: `[${text.join(',')}]`, contentType: 'application/json', headers };
@@ -132,14 +143,23 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: T
       operationId: 'getBeats',
       tag: 'Streams',
       summary: 'Read the beats of a stream',
-      description: 'One element per channel and method: times, intervals, what kind of beat it is, and its flag.',
+      description:
+        'One element per channel and method: times, intervals, what kind of beat it is, whether its interval is accepted for variability, and its flag.',
       access: { key: 'read', userToken: 'own', operator: 'viewer' },
       params: { streamId: Uuid },
-      query: { ...range, channel: Type.Optional(Type.String({ maxLength: 32 })), limit: LimitQuery(10_000, 100_000) },
+      query: { ...range, channel: Type.Optional(Type.String({ maxLength: 32 })), ts_unit: TimeUnit, limit: LimitQuery(10_000, 100_000) },
       responses: { 200: { description: 'Beats.', schema: Type.Array(BeatSeriesSchema), headers: ['Link'] } },
       errors: ['not_found', 'cursor_invalid'],
       handler: async ({ caller, params, query, signal }) => {
-        const given = query as { since?: string; until?: string; method_code?: string; cursor?: string; channel?: string; limit: number };
+        const given = query as {
+          since?: string;
+          until?: string;
+          method_code?: string;
+          cursor?: string;
+          channel?: string;
+          ts_unit: 'ns' | 'ms';
+          limit: number;
+        };
         const stream = await ownStream(db, caller, params['streamId'] ?? '');
         const scope = ['beats', stream.uuid, given.channel ?? '', given.method_code ?? ''].join(' ');
         const filter = {
@@ -153,8 +173,8 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: T
         const series = await turns.run(callerKey(caller), given.limit > LARGE_LIMIT, signal, () => readBeatSeries(db, filter));
         const text = series.map(
           (row) =>
-            `{"method_code":${JSON.stringify(row.methodCode)},"channel":${JSON.stringify(row.channelCode)},"ts_ns":[${row.tsNs}],` +
-            `"interval_ms":[${row.intervalMs}],"kind":[${row.kinds}],"qmask":[${row.qmask}]}`,
+            `{"method_code":${JSON.stringify(row.methodCode)},"channel":${JSON.stringify(row.channelCode)},${timesIn(given.ts_unit, row.tsNs)},` +
+            `"interval_ms":[${row.intervalMs}],"kind":[${row.kinds}],"accepted":[${row.accepted}],"qmask":[${row.qmask}]}`,
         );
         const next = earliest(series);
         const headers: Record<string, string> =
@@ -169,6 +189,11 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: T
 function earliest(series: readonly Readonly<{ next: string | null }>[]): string | null {
   const ends = series.flatMap(({ next }) => (next === null ? [] : [next]));
   return ends.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0] ?? null;
+}
+
+/** @param tsNs digits, comma-separated */
+function timesIn(unit: 'ns' | 'ms', tsNs: string): string {
+  return unit === 'ns' ? `"ts_ns":[${tsNs}]` : `"ts_ms":[${milliseconds(tsNs)}]`;
 }
 
 /** Digits of nanoseconds as milliseconds with their fraction, without going through a float that cannot hold them. */

@@ -20,6 +20,8 @@ export type SeriesFilter = Readonly<{
 export type FeatureSeries = Readonly<{
   name: string;
   methodCode: string;
+  /** UCUM. */
+  unit: string;
   cadenceHz: number;
   /** Unix ns, ascending; values and flags are parallel. */
   tsNs: BigInt64Array;
@@ -48,6 +50,7 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
   const { rows } = await db.query<{
     name: string;
     code: string;
+    unit: string;
     cadence_hz: number | null;
     n: number;
     ts: string | null;
@@ -59,7 +62,7 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
       `with channel as (
        select -1::smallint as channel_no union all select channel_no from stream_channel where stream_id = $1
      ), source as (
-       select distinct on (m.name) m.id, m.name, m.code, m.cadence_hz, c.channel_no
+       select distinct on (m.name) m.id, m.name, m.code, m.unit, m.cadence_hz, c.channel_no
        from method m cross join channel c
        where m.kind = 'feature' and ($2::text[] is null or m.name = any($2)) and ($3::text is null or m.code = $3)
          and exists (
@@ -70,7 +73,7 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
          )
        order by m.name, m.id desc, c.channel_no
      )
-     select s.name, s.code, s.cadence_hz, v.*
+     select s.name, s.code, s.unit, s.cadence_hz, v.*
      from source s cross join lateral (
        select count(*)::integer as n, encode(array_send(array_agg(p.ts_ns)), 'base64') as ts, encode(array_send(array_agg(p.value)), 'base64') as val,
          encode(array_send(array_agg(p.qmask::integer::"char")), 'base64') as q, to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
@@ -92,6 +95,7 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
   return rows.map((row) => ({
     name: row.name,
     methodCode: row.code,
+    unit: row.unit,
     cadenceHz: filter.cadenceHz === null ? (row.cadence_hz ?? 0) : Math.min(filter.cadenceHz, row.cadence_hz ?? filter.cadenceHz),
     tsNs: columnOf(row.ts, new BigInt64Array(row.n), 8, (view, at) => view.getBigInt64(at)),
     values: columnOf(row.val, new Float64Array(row.n), 8, (view, at) => view.getFloat64(at)),
@@ -136,6 +140,8 @@ export type BeatSeries = Readonly<{
   tsNs: string;
   intervalMs: string;
   kinds: string;
+  /** JSON: may the interval to the beat before be used? As variability uses it. */
+  accepted: string;
   qmask: string;
   next: string | null;
 }>;
@@ -149,6 +155,7 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
     ts: string | null;
     iv: string | null;
     k: string | null;
+    a: string | null;
     q: string | null;
     last: string | null;
   }>(
@@ -168,10 +175,10 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
      from source s cross join lateral (
        select count(*)::integer as n, string_agg(p.ts_ns::text, ',') as ts,
          string_agg(coalesce(p.interval_ms::text, 'null'), ',') as iv,
-         string_agg(p.kind::text, ',') as k, string_agg(p.qmask::text, ',') as q,
+         string_agg(p.kind::text, ',') as k, string_agg(p.accepted::text, ',') as a, string_agg(p.qmask::text, ',') as q,
          to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
        from (
-         select b.time, b.ts_ns, b.interval_ms, b.kind, b.qmask from beat b
+         select b.time, b.ts_ns, b.interval_ms, b.kind, b.interval_ms is not null and b.reason = '' as accepted, b.qmask from beat b
          where b.stream_id = $1 and b.channel_no = s.channel_no and b.method_id = s.id
            and b.time >= $4::timestamptz and b.time < $5::timestamptz
          order by b.time limit $6
@@ -191,6 +198,7 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
       .split(',')
       .map((kind) => `"${beatKinds[Number(kind)] ?? 'artefact'}"`)
       .join(','),
+    accepted: row.a ?? '',
     qmask: row.q ?? '',
     next: row.n >= filter.limit ? row.last : null,
   }));

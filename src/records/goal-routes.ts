@@ -39,9 +39,11 @@ const progressSql = `
       select sum(m.value) as sum, count(*)::double precision as n, max(m.value) as max from measurement m
       where b.code is not null and m.xuser_id = g.xuser_id and m.biosignal_id = g.biosignal_id and m.time >= p.start and m.time <= now() and m.qmask < 2
       union all
-      select sum(f.sum)::double precision, sum(f.value_n)::double precision, max(f.max) from feature_1m f
+      select sum(coalesce(f.good_sum, 0) + coalesce(f.suspect_sum, 0))::double precision,
+        sum(f.good_n + f.suspect_n)::double precision, max(greatest(f.good_max, f.suspect_max)) from feature_1m f
       where b.feature is not null and f.bucket >= p.start and f.bucket <= now()
         and f.stream_id in (select s.id from stream s where s.xuser_id = g.xuser_id and coalesce(s.last_sample_at, 'infinity') >= p.start)
+        and f.good_n + f.suspect_n > 0
         and f.method_id in (select id from method where kind = 'feature' and name = b.feature)) x) v
   where g.xuser_id = $1 and g.ended_at is null
   order by g.created_at, g.id limit 100`;

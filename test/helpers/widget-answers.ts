@@ -68,11 +68,12 @@ export function serveWidgetAnswers(fixture: Fixture, state: { mode: Mode; word: 
       unit: biosignals[id - 1]?.unit,
       effective_time: time(id),
       device_id: text('band-17'),
+      qmask: 0,
     };
     return answer(() => [{ ...item, method_code: text('derived:hr_ecg_v1') }], [])();
   });
   fixture.on('POST', '/api/v1/charts/query', (request) => {
-    const body = request.body as { range: { from: string; to: string }; max_points: number; series: { biosignal_id?: number }[] };
+    const body = request.body as ChartBody;
     return answer(() => chartAnswer(body, ageMs()), { range: body.range, resolution: 'PT1M', values: [], data: [], qmask: [] })();
   });
   fixture.on(
@@ -115,11 +116,14 @@ export function serveWidgetAnswers(fixture: Fixture, state: { mode: Mode; word: 
   );
 }
 
-/** A course with a gap, a suspect and an unusable stretch. */
-function chartAnswer(
-  body: { range: { from: string; to: string }; max_points: number; series: readonly { biosignal_id?: number }[] },
-  ageMs: number,
-) {
+type ChartBody = {
+  range: { from: string; to: string };
+  max_points: number;
+  series: readonly { biosignal_id?: number; feature?: string }[];
+};
+
+/** A course with a gap, a suspect and an unusable stretch; its buckets hold some values each, less and less of them good. */
+function chartAnswer(body: ChartBody, ageMs: number) {
   const from = Date.parse(body.range.from);
   const to = Date.parse(body.range.to) - ageMs;
   const n = Math.min(body.max_points, 240);
@@ -137,7 +141,36 @@ function chartAnswer(
     rows.push([Math.round(from + (i * (to - from)) / n), ...values.map((value, k) => (held[k] ? value : null))]);
     qmask.push(held.map((is) => (is ? flag : null)));
   }
-  return { range: body.range, resolution: 'PT6M', values: body.series.map(() => ({})), data: rows, qmask };
+  const values = body.series.map(({ biosignal_id }) => ({ agg: biosignal_id === 2 ? 'sum' : 'mean' }));
+  return { range: body.range, resolution: 'PT6M', values, data: rows, qmask, detail: detailOf(rows, qmask) };
+}
+
+/** What the service says of buckets with these means: values up to 10 % around each. */
+export function detailOf(rows: readonly (readonly (number | null)[])[], qmask: readonly (readonly (number | null)[])[]) {
+  const means = rows.map((row) => row.slice(1));
+  const each = (of: (value: number | null, row: number, column: number) => number | null) =>
+    means.map((row, i) => row.map((value, column) => (qmask[i]?.[column] === null ? null : of(value, i, column))));
+  const share = (i: number): number => 1 - (0.5 * i) / means.length;
+  const columns = means[0]?.map((_, column) => means.map((row) => row[column] ?? null).filter((value) => value !== null)) ?? [];
+  return {
+    n: each(() => 360),
+    good_n: each((value, i) => (value === null ? 20 : Math.round(360 * share(i)))),
+    expected_n: each(() => 360),
+    min: each((value) => (value === null ? null : value * 0.9)),
+    max: each((value) => (value === null ? null : value * 1.1)),
+    totals: columns.map((held) => ({
+      n: 360 * held.length,
+      good_n: 270 * held.length,
+      expected_n: 360 * held.length,
+      qmask: held.length === 0 ? null : 0,
+      min: held.length === 0 ? null : Math.min(...held) * 0.9,
+      max: held.length === 0 ? null : Math.max(...held) * 1.1,
+      mean: held.length === 0 ? null : held.reduce((sum, value) => sum + value, 0) / held.length,
+      first: held[0] ?? null,
+      last: held.at(-1) ?? null,
+      sum: held.length === 0 ? null : held.reduce((sum, value) => sum + value, 0),
+    })),
+  };
 }
 
 function questionnaire(text: (plain: string) => string) {

@@ -1,4 +1,4 @@
-/** Newest values of what wearables report: steps, sleep, heart rate, stress, or any other biosignals.
+/** Newest values of what wearables report: steps (of today), sleep, heart rate, stress, or any other biosignals.
  *
  *  @tag bio-health-metrics
  *  @attr {string} biosignals - comma-separated: abbreviations, LOINC codes or ids; `*` for all scalars of the project. Default: steps, sleep, heart
@@ -44,8 +44,6 @@ const usual = [
   { codes: ['HR', '8867-4'], label: 'heartRate' },
   { codes: ['STRESS'], label: 'stress' },
 ] as const;
-/** Observations are asked for without quality_max: good ones only. */
-const ASKED_FLAG = 0;
 const METRICS_MAX = 24;
 
 type Metric = Readonly<{ biosignal: Biosignal; label: string; observation: Observation | null }>;
@@ -65,7 +63,7 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
     const metrics = await Promise.all(
       found.map(async (item): Promise<Metric> => ({
         ...item,
-        observation: await latestObservation(session, item.biosignal, rangeMs, signal),
+        observation: await latestObservation(session, item.biosignal, rangeMs, this.timeZone, signal),
       })),
     );
     return metrics.some((metric) => metric.observation !== null) ? metrics : null;
@@ -104,7 +102,7 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
     const timeMs = Date.parse(observation.effective_time);
     return html`<h3>${label}</h3>
       <p>${this.#value(observation)}</p>
-      <p class="foot">${qualityMark(ASKED_FLAG, locale)} <span class="muted">${formatAge(locale, timeMs, Date.now())}</span></p>
+      <p class="foot">${qualityMark(observation.qmask, locale)} <span class="muted">${formatAge(locale, timeMs, Date.now())}</span></p>
       <details>
         <summary>${this.text('details')}<span class="vh"> ${label}</span></summary>
         <p>${this.text('measured')}: ${formatTime(locale, timeMs, this.timeZone)}</p>

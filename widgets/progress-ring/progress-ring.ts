@@ -1,12 +1,12 @@
 /** How much of a goal is reached, as a ring and in words.
  *
  *  @tag bio-progress-ring
- *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code or id. Default `STEPS`
+ *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code or id. Default `55423-8`: steps, whoever counts them
  *  @attr {number} goal - what a full ring means, in the biosignal's unit. Default: the goal that the person was set for this biosignal
  *    (GET /api/v1/goals), with its period and aggregate; else 10000
  *  @attr {number} value - shows this value and asks the service for nothing
  *  @attr {string} agg - sum, mean or max over the range. Default `sum`
- *  @attr {string} range - `today` (in the time zone `tz`) or a duration. Default `today`
+ *  @attr {string} range - `today` (in the time zone `tz`, else the person's own) or a duration. Default `today`
  *  @attr {string} heading
  *  @attr {string} refresh - how often to fetch, e.g. `30s`; `0` never. Default `60s`
  *  @attr {string} lang
@@ -27,7 +27,7 @@
 import { svg } from 'lit-html';
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { catalog, findBiosignal, queryChart } from '../shared/data.ts';
+import { catalog, findBiosignal, queryChart, todayOf } from '../shared/data.ts';
 import { formatValue, unitLabel } from '../shared/format.ts';
 import type { Aggregate } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
@@ -66,22 +66,24 @@ export class BioProgressRing extends DataWidget<Progress> {
     const fixed = this.getAttribute('value');
     if (fixed !== null)
       return Number.isFinite(Number(fixed)) ? this.#note({ value: Number(fixed), unit: '', name: this.text('progressLabel') }) : null;
-    const wanted = (this.getAttribute('biosignals') ?? 'STEPS').split(',')[0]!.trim();
+    const wanted = (this.getAttribute('biosignals') ?? '55423-8').split(',')[0]!.trim();
+    const biosignal = findBiosignal(await catalog(session), wanted);
     if (!this.hasAttribute('goal')) {
-      const id = findBiosignal(await catalog(session), wanted)?.id;
       const goals = await session.get('/api/v1/goals', { signal });
-      const set = goals.find((item) => item.biosignal_id === id);
+      const set = goals.find((item) => item.biosignal_id === biosignal?.id);
       if (set !== undefined)
         return this.#note({ value: set.value ?? 0, unit: set.unit, name: set.title || this.named(set.name), goal: set.target });
     }
     const range = this.getAttribute('range') ?? 'today';
-    const rangeMs = range === 'today' ? sinceMidnightMs(this.timeZone, Date.now()) : this.duration('range', range);
     const agg = (this.getAttribute('agg') ?? 'sum') as Aggregate;
-    const [series] = await queryChart(session, { series: [wanted], rangeMs, maxPoints: 500, tz: this.timeZone, agg }, signal);
-    const values = series?.values.filter((value) => value !== null) ?? [];
-    if (series === undefined || values.length === 0) return null;
-    const sum = values.reduce((total, value) => total + value, 0);
-    const value = agg === 'max' ? Math.max(...values) : agg === 'mean' ? sum / values.length : sum;
+    if (range === 'today' && biosignal !== undefined) {
+      const today = await todayOf(session, biosignal, this.timeZone, agg, signal);
+      return today === null ? null : this.#note({ ...today, name: this.named(today.name) });
+    }
+    const request = { series: [wanted], rangeMs: this.duration('range', range), maxPoints: 500, tz: this.timeZone, agg };
+    const [series] = await queryChart(session, request, signal);
+    const value = agg === 'max' ? series?.range[2] : agg === 'mean' ? series?.range[1] : series?.sum;
+    if (series === undefined || value === null || value === undefined) return null;
     return this.#note({ value, unit: series.unit, name: this.named(series.name) });
   }
 
@@ -128,14 +130,6 @@ export class BioProgressRing extends DataWidget<Progress> {
       </div>
     </div>`;
   }
-}
-
-/** Milliseconds since the last midnight on the clocks of a zone. */
-function sinceMidnightMs(timeZone: string | undefined, nowMs: number): number {
-  const options: Intl.DateTimeFormatOptions = { hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' };
-  const parts = new Intl.DateTimeFormat('en', timeZone === undefined ? options : { ...options, timeZone }).formatToParts(nowMs);
-  const part = (type: string): number => Number(parts.find((item) => item.type === type)?.value ?? 0);
-  return Math.max(60_000, (part('hour') * 3600 + part('minute') * 60 + part('second')) * 1000);
 }
 
 define('bio-progress-ring', BioProgressRing);

@@ -6,6 +6,8 @@ import type { Session } from './session.ts';
 export type Biosignal = Answer<'listBiosignals'>[number];
 export type Observation = Answer<'listObservations'>[number];
 
+type Newest = Readonly<{ value: number; timeMs: number; flag: number; lengthMs: number }>;
+
 /** One column of a chart. `values[i]` is null where there is nothing usable; `flags[i]` says how far to trust the rest. */
 export type Series = Readonly<{
   name: string;
@@ -14,6 +16,19 @@ export type Series = Readonly<{
   timesMs: readonly number[];
   values: readonly (number | null)[];
   flags: readonly number[];
+  /** Least and greatest value of each bucket. */
+  lows: readonly (number | null)[];
+  highs: readonly (number | null)[];
+  /** How much of what is due in each bucket is good, 0 to 1. */
+  shares: readonly number[];
+  /** Least, mean and greatest value of the whole range, from its values: the same at every zoom. */
+  range: readonly (number | null)[];
+  /** Sum of the values of the whole range. */
+  sum: number | null;
+  /** How many of its values are good, 0 to 1. */
+  goodShare: number;
+  /** See newestOf. */
+  newest?: Newest | null;
   /** Bucket width; a longer silence is a gap. */
   stepMs: number;
 }>;
@@ -49,7 +64,8 @@ export type ChartRequest = Readonly<{
   /** As an attribute says it; the service refuses what it does not know. */
   resolution?: string | null;
   tz?: string | undefined;
-  agg?: Aggregate;
+  agg?: Aggregate | undefined;
+  fill?: 'null';
 }>;
 
 /** Series over the last `rangeMs`, at most `maxPoints` values each. */
@@ -63,35 +79,52 @@ export async function queryChart(session: Session, request: ChartRequest, signal
     if (unknown !== undefined) throw unknownBiosignal(unknown);
   }
   const toMs = Date.now();
-  const body: Body = {
+  // What is undefined is not sent.
+  const body = {
     subject_id: subjectId,
     series: columns.map(({ wanted, biosignal }) => ({
       ...(biosignal === undefined ? { feature: wanted } : { biosignal_id: biosignal.id }),
-      agg: request.agg ?? 'mean',
+      agg: request.agg,
     })),
     range: { from: new Date(toMs - request.rangeMs).toISOString(), to: new Date(toMs).toISOString() },
     max_points: request.maxPoints,
-    ...(request.resolution === null || request.resolution === undefined
-      ? {}
-      : { resolution: request.resolution as NonNullable<Body['resolution']> }),
-    ...(request.tz === undefined ? {} : { tz: request.tz }),
-  };
+    resolution: request.resolution ?? undefined,
+    tz: request.tz,
+    fill: request.fill,
+    detail: true,
+  } as Body;
   const answer = await session.post('/api/v1/charts/query', { body, signal });
   const rows = answer.data;
   const timesMs = rows.map((row) => Number(row[0]));
   const stepMs = medianStep(timesMs);
-  return columns.map(({ wanted, biosignal }, column) => ({
-    name: biosignal?.name ?? answer.values?.[column]?.name ?? wanted,
-    key: wanted,
-    unit: biosignal?.unit ?? answer.values?.[column]?.unit ?? '',
-    timesMs,
-    stepMs,
-    values: rows.map((row, i) => {
-      const value = row[column + 1] ?? null;
-      return value === null || !Number.isFinite(value) || (answer.qmask?.[i]?.[column] ?? 0) >= 2 ? null : value;
-    }),
-    flags: rows.map((_, i) => answer.qmask?.[i]?.[column] ?? 0),
-  }));
+  const { detail } = answer;
+  return columns.map(({ wanted, biosignal }, column) => {
+    const head = answer.values?.[column];
+    const totals = detail?.totals[column];
+    const of = (member: 'n' | 'good_n' | 'expected_n' | 'min' | 'max') => rows.map((_, i) => detail?.[member][i]?.[column] ?? null);
+    // A sum lies beyond every value that it is made of.
+    const summed = head?.agg === 'sum';
+    const flags = rows.map((_, i) => answer.qmask?.[i]?.[column] ?? 0);
+    const [good, n, due] = [of('good_n'), of('n'), of('expected_n')];
+    return {
+      name: biosignal?.name ?? head?.name ?? wanted,
+      key: wanted,
+      unit: biosignal?.unit ?? head?.unit ?? '',
+      timesMs,
+      stepMs,
+      values: rows.map((row, i) => {
+        const value = row[column + 1] ?? null;
+        return value === null || !Number.isFinite(value) || flags[i]! >= 2 ? null : value;
+      }),
+      flags,
+      lows: summed ? [] : of('min'),
+      highs: summed ? [] : of('max'),
+      shares: n.map((there, i) => (good[i] ?? 0) / Math.max(there ?? 0, due[i] ?? 0, 1)),
+      range: [totals?.min, totals?.mean, totals?.max].map((value) => value ?? null),
+      sum: totals?.sum ?? null,
+      goodShare: (totals?.good_n ?? 0) / (totals?.n || 1),
+    };
+  });
 }
 
 /** What is asked for is neither a biosignal of the project nor a feature: a mistake in the page, and not an empty period. */
@@ -103,23 +136,62 @@ export function unknownBiosignal(wanted: string): ServiceError {
   );
 }
 
-/** The newest observation of the last `withinMs` that is good (the API's default: quality_max 0), or null. */
+/** The newest observation of the last `withinMs` that is not bad, or null. What is counted is told as the sum of today, on the clocks of `tz` or
+ *  else of the person: by this biosignal or, where it has none, by another of its LOINC code. */
 export async function latestObservation(
   session: Session,
   biosignal: Biosignal,
   withinMs: number,
+  tz: string | undefined,
   signal?: AbortSignal,
 ): Promise<Observation | null> {
+  const today = isCounted(biosignal) ? await todayOf(session, biosignal, tz, undefined, signal) : { biosignal_id: biosignal.id };
+  if (today === null) return null;
   const { subjectId } = await session.identity();
   const query = {
-    biosignal_id: biosignal.id,
+    biosignal_id: today.biosignal_id,
     subject_id: subjectId,
     since: new Date(Date.now() - withinMs).toISOString(),
+    quality_max: 1,
     order: 'desc',
     limit: 1,
   } as const;
   const [newest] = await session.get('/api/v1/observations', { query, signal });
-  return newest ?? null;
+  return newest === undefined ? null : { ...newest, ...today };
+}
+
+/** Steps add up over a day; the newest minute of them says nothing. */
+export const isCounted = ({ unit }: Readonly<{ unit: string }>): boolean => unit === '{steps}';
+
+type Today = Readonly<{ biosignal_id: number; value: number; unit: string; name: string }>;
+
+/** Sum (or another aggregate) of today. */
+export async function todayOf(
+  session: Session,
+  biosignal: Biosignal,
+  tz: string | undefined,
+  agg: Aggregate | undefined,
+  signal?: AbortSignal,
+): Promise<Today | null> {
+  const others = (await catalog(session)).filter(
+    (item) => isCounted(item) && item.loinc_code === biosignal.loinc_code && item !== biosignal,
+  );
+  const all = [biosignal, ...others];
+  const request = {
+    series: all.map(({ id }) => `${id}`),
+    rangeMs: 2 * 864e5,
+    maxPoints: 4,
+    resolution: '1d',
+    fill: 'null',
+    tz,
+    agg,
+  } as const;
+  const days = await queryChart(session, request, signal);
+  for (const [i, { values, unit, name }] of days.entries()) {
+    const value = values.at(-1) ?? null;
+    if (value !== null) return { biosignal_id: all[i]!.id, value, unit, name };
+  }
+  return null;
 }
 
 /** @param timesMs ascending  @returns the usual distance, ms */
@@ -129,44 +201,11 @@ export function medianStep(timesMs: readonly number[]): number {
   return steps[Math.floor(steps.length / 2)] ?? 60_000;
 }
 
-export type Summary = Readonly<{
-  latest: number;
-  latestMs: number;
-  latestFlag: number;
-  min: number;
-  max: number;
-  mean: number;
-  goodShare: number;
-}>;
-
-/** null when the series holds no usable value. */
-export function summarize(series: Series): Summary | null {
-  let last = -1;
-  let min = Infinity;
-  let max = -Infinity;
-  let sum = 0;
-  let count = 0;
-  let good = 0;
-  let known = 0;
-  for (let i = 0; i < series.values.length; i++) {
-    const value = series.values[i]!;
-    if (value !== null || series.flags[i]! > 0) known++;
-    if (value === null) continue;
-    last = i;
-    min = Math.min(min, value);
-    max = Math.max(max, value);
-    sum += value;
-    count++;
-    if (series.flags[i] === 0) good++;
-  }
-  if (last < 0) return null;
-  return {
-    latest: series.values[last]!,
-    latestMs: series.timesMs[last]!,
-    latestFlag: series.flags[last]!,
-    min,
-    max,
-    mean: sum / count,
-    goodShare: good / known,
-  };
+/** The newest observation; of a feature that is no biosignal the last value of its chart. null: there is none. */
+export function newestOf(series: Series, observation: Observation | null): Newest | null {
+  const { values, timesMs, flags, stepMs } = series;
+  if (observation !== null)
+    return { value: observation.value, timeMs: Date.parse(observation.effective_time), flag: observation.qmask, lengthMs: 60_000 };
+  const last = values.findLastIndex((value) => value !== null);
+  return last < 0 ? null : { value: values[last]!, timeMs: timesMs[last]!, flag: flags[last]!, lengthMs: stepMs };
 }

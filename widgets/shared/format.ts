@@ -23,15 +23,28 @@ export function formatNumber(locale: string, value: number, digits = 3): string 
   return new Intl.NumberFormat(locale, { maximumSignificantDigits: digits }).format(value);
 }
 
+type Numbers = readonly (number | null)[];
+type Measured = Readonly<{
+  unit: string;
+  values: Numbers;
+  lows?: Numbers;
+  highs?: Numbers;
+  range?: Numbers;
+  newest?: Readonly<{ value: number }> | null;
+}>;
+
 /** Temperatures in the units that people of the page use. Other biosignals have one unit everywhere. */
-export function convertUnit<S extends Readonly<{ unit: string; values: readonly (number | null)[] }>>(series: S, units: string | null): S {
+export function convertUnit<S extends Measured>(series: S, units: string | null): S {
   if (units !== 'us' || series.unit !== 'Cel') return series;
-  return { ...series, unit: '[degF]', values: series.values.map((value) => (value === null ? null : value * 1.8 + 32)) };
+  const to = (values: Numbers = []): Numbers => values.map((value) => (value === null ? null : value * 1.8 + 32));
+  const { values, lows, highs, range, newest } = series;
+  const newer = newest && { ...newest, value: to([newest.value])[0] };
+  return { ...series, unit: '[degF]', values: to(values), lows: to(lows), highs: to(highs), range: to(range), newest: newer };
 }
 
 /** Decimals that suit the unit: a heart rate has none, a temperature one. */
-export function formatValue(locale: string, value: number, unit: string): string {
-  if (!Number.isFinite(value)) return '–';
+export function formatValue(locale: string, value: number | null, unit: string): string {
+  if (value === null || !Number.isFinite(value)) return '–';
   const decimals = unit === 'Cel' || unit === '[degF]' ? 1 : Math.abs(value) < 10 ? 1 : 0;
   const exact = unit === '/min' || unit === 'ms' || unit === '{steps}' ? 0 : decimals;
   return new Intl.NumberFormat(locale, { minimumFractionDigits: unit[0] === '{' ? 0 : exact, maximumFractionDigits: exact }).format(value);

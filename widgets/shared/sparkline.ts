@@ -1,4 +1,4 @@
-/** A small line without axes, as SVG. Bad and missing values are gaps; suspect stretches are dashed and of another colour. */
+/** A small line without axes, as SVG, before a band from the least to the greatest value of each bucket. Bad and missing values are gaps; suspect stretches are dashed and of another colour. */
 import { html, nothing, svg } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { Series } from './data.ts';
@@ -11,13 +11,14 @@ export const sparklineCss = `
 .spark { display: block; inline-size: 100%; block-size: 56px; overflow: visible; direction: ltr; }
 .spark path { fill: none; stroke: var(--_trace); stroke-width: 2; vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
 .spark path.suspect { stroke: var(--_suspect); stroke-dasharray: 3 4; }
+.spark .spread { fill: var(--_trace); stroke: none; opacity: .2; }
 .spark .band { fill: var(--_good); opacity: .12; }
 `;
 
 /** @param reference low and high of a reference range, drawn as a band where it lies within the picture */
 export function sparkline(series: Series, reference: Readonly<{ low: number; high: number }> | null): TemplateResult {
-  const { timesMs, values, flags, stepMs } = series;
-  const usable = values.filter((value) => value !== null);
+  const { timesMs, values, flags, stepMs, lows, highs } = series;
+  const usable = [values, lows, highs].flat().filter((value) => value !== null);
   if (usable.length === 0) return html`${nothing}`;
   const min = Math.min(...usable);
   const max = Math.max(...usable);
@@ -30,6 +31,13 @@ export function sparkline(series: Series, reference: Readonly<{ low: number; hig
   let good = '';
   let suspect = '';
   let goodEnd = '';
+  let spread = '';
+  const width1 = Math.max(1, (stepMs / width) * (WIDTH - 2 * PAD));
+  for (const [i, low] of lows.entries()) {
+    const high = highs[i] ?? null;
+    if (low !== null && high !== null && high > low)
+      spread += `M${x(timesMs[i]!).toFixed(1)} ${y(high).toFixed(1)}V${y(low).toFixed(1)}h${width1.toFixed(1)}V${y(high).toFixed(1)}z`;
+  }
   let before: { at: string; timeMs: number; flag: number } | null = null;
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
@@ -52,6 +60,6 @@ export function sparkline(series: Series, reference: Readonly<{ low: number; hig
   const bandEnd = reference === null ? 0 : Math.max(0, Math.min(HEIGHT, y(reference.low)));
   return html`<svg class="spark" part="sparkline" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
     ${reference === null ? nothing : svg`<rect class="band" x="0" width=${WIDTH} y=${bandTop} height=${Math.max(0, bandEnd - bandTop)} />`}
-    ${svg`<path d=${good} /><path class="suspect" d=${suspect} />`}
+    ${svg`<path class="spread" d=${spread} /><path d=${good} /><path class="suspect" d=${suspect} />`}
   </svg>`;
 }

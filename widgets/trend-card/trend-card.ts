@@ -1,4 +1,5 @@
-/** One biosignal at a glance: the latest value, how good and how old it is, and its course.
+/** One biosignal at a glance: the newest observation (of steps: the sum of today), how good and how old it is, the course, and the least, mean and
+ *  greatest value of the range.
  *
  *  @tag bio-trend-card
  *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code, id, or the name of a feature (`hrv_rmssd_60s`). Default `HR`
@@ -25,7 +26,7 @@
  *  @fires bio:state - {state} whenever the state changes */
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { catalog, findBiosignal, latestObservation, queryChart, summarize } from '../shared/data.ts';
+import { catalog, findBiosignal, isCounted, latestObservation, newestOf, queryChart } from '../shared/data.ts';
 import type { Observation, Series } from '../shared/data.ts';
 import { convertUnit, formatAge, formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
@@ -74,53 +75,66 @@ export class BioTrendCard extends DataWidget<Shown> {
     const rangeMs = this.duration('range', '24h');
     const wanted = this.#wanted();
     const biosignal = findBiosignal(await catalog(session), wanted);
-    const [all, observation] = await Promise.all([
-      queryChart(
-        session,
-        { series: [wanted], rangeMs, maxPoints: 240, resolution: this.getAttribute('resolution'), tz: this.timeZone },
-        signal,
-      ),
-      biosignal === undefined ? null : latestObservation(session, biosignal, rangeMs, signal),
-    ]);
-    const series = all[0];
-    if (series === undefined || summarize(series) === null) return null;
-    return { series: convertUnit({ ...series, name: this.named(series.name) }, this.setting('units')), observation };
+    const asked = biosignal === undefined ? null : latestObservation(session, biosignal, rangeMs, this.timeZone, signal);
+    // Of what is counted the course is by whoever counts.
+    const by = biosignal !== undefined && isCounted(biosignal) ? (await asked)?.biosignal_id : undefined;
+    const request = {
+      series: [`${by ?? wanted}`],
+      rangeMs,
+      maxPoints: 240,
+      resolution: this.getAttribute('resolution'),
+      tz: this.timeZone,
+    };
+    const [[found], observation] = await Promise.all([queryChart(session, request, signal), asked]);
+    if (found === undefined) return null;
+    const newest = newestOf(found, observation);
+    if (newest === null && found.range[1] === null) return null;
+    return { series: convertUnit({ ...found, name: this.named(found.name), newest }, this.setting('units')), observation };
   }
 
-  protected override staleSince({ series }: Shown, nowMs: number): number | null {
-    const newest = summarize(series)?.latestMs ?? 0;
+  protected override staleSince({ series: { newest } }: Shown, nowMs: number): number | null {
     const limitMs = this.duration('stale-after', '10m');
-    return nowMs - newest - series.stepMs > limitMs ? newest : null;
+    return newest && nowMs - newest.timeMs - newest.lengthMs > limitMs ? newest.timeMs : null;
   }
 
   protected override content({ series, observation }: Shown) {
-    const summary = summarize(series);
-    if (summary === null) return nothing;
     const { locale } = this;
-    const show = (value: number): string => formatValue(locale, value, series.unit);
+    const { newest } = series;
+    const show = (value: number | null): string => formatValue(locale, value, series.unit);
     const reference = parseReference(this.getAttribute('reference'), series.key);
     return html`<div class="now">
-        <p><span class="value" part="value">${show(summary.latest)}</span><span class="unit">${unitLabel(series.unit)}</span></p>
-        <p class="row">
-          ${qualityMark(summary.latestFlag, locale)}<span class="muted">${formatAge(locale, summary.latestMs, Date.now())}</span>
-        </p>
+        <p><span class="value" part="value">${show(newest?.value ?? null)}</span><span class="unit">${unitLabel(series.unit)}</span></p>
+        ${
+          newest
+            ? html`<p class="row">
+                ${qualityMark(newest.flag, locale)}<span class="muted">${formatAge(locale, newest.timeMs, Date.now())}</span>
+              </p>`
+            : nothing
+        }
       </div>
       ${sparkline(series, reference)}
-      <dl class="stats">
-        <dt>${this.text('minimum')}</dt>
-        <dd>${show(summary.min)}</dd>
-        <dt>${this.text('mean')}</dt>
-        <dd>${show(summary.mean)}</dd>
-        <dt>${this.text('maximum')}</dt>
-        <dd>${show(summary.max)}</dd>
-      </dl>
+      ${
+        isCounted(series)
+          ? nothing
+          : html`<dl class="stats">
+              ${(['minimum', 'mean', 'maximum'] as const).map(
+                (key, i) =>
+                  html`<dt>${this.text(key)}</dt>
+                    <dd>${show(series.range[i]!)}</dd>`,
+              )}
+            </dl>`
+      }
       <details>
         <summary>${this.text('details')}</summary>
         <dl>
-          <dt>${this.text('measured')}</dt>
-          <dd>${formatTime(locale, summary.latestMs, this.timeZone)}</dd>
+          ${
+            newest
+              ? html`<dt>${this.text('measured')}</dt>
+                  <dd>${formatTime(locale, newest.timeMs, this.timeZone)}</dd>`
+              : nothing
+          }
           <dt>${this.text('quality')}</dt>
-          <dd>${this.text('goodShare', { percent: new Intl.NumberFormat(locale, { style: 'percent' }).format(summary.goodShare) })}</dd>
+          <dd>${this.text('goodShare', { percent: new Intl.NumberFormat(locale, { style: 'percent' }).format(series.goodShare) })}</dd>
           ${
             observation === null
               ? nothing

@@ -1,4 +1,5 @@
-/** One uPlot: the series of one unit over time. Bad values are gaps, suspect ones are hollow triangles and a hatched ribbon below the plot. */
+/** One uPlot: the series of one unit over time, each line before a band from the least to the greatest value of its buckets. Bad values are gaps,
+ *  suspect ones are hollow triangles; a ribbon below the plot is as high as what is missing of good values. */
 import UPlot from 'uplot';
 import { medianStep } from '../shared/data.ts';
 import type { Series } from '../shared/data.ts';
@@ -48,7 +49,9 @@ export const plotCss = `
 `;
 
 const dashes: readonly number[][] = [[], [8, 4], [2, 4], [12, 4, 2, 4]];
-const RIBBON_PX = 5;
+const RIBBON_PX = 8;
+/** Below this share of good values a bucket says so. */
+export const WHOLE = 0.99;
 
 export type PlotRows = Readonly<{
   timesSec: number[];
@@ -117,7 +120,15 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
       padding: [10, 18, 0, 0],
       scales: {
         x: { time: false, range: [options.fromMs / 1000, options.toMs / 1000] },
-        y: { range: (_, min, max) => honestRange(min, max, options.reference) },
+        y: {
+          range: (_, min, max) => {
+            const all = series
+              .flatMap(({ lows, highs }) => [lows, highs].flat())
+              .concat(min, max)
+              .filter((value) => value !== null);
+            return all.length === 0 ? [0, 1] : honestRange(Math.min(...all), Math.max(...all), options.reference);
+          },
+        },
       },
       axes: [
         {
@@ -138,11 +149,16 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
         {},
         ...series.map((_, i): UPlot.Series => {
           const points = { size: 4, space: 12, fill: colors.series[i % colors.series.length]! };
-          return { stroke: colors.series[i % colors.series.length]!, width: 2, dash: dashes[i % dashes.length]!, spanGaps: false, points };
+          return { stroke: colors.series[i % colors.series.length]!, width: 2, dash: dashes[i % dashes.length]!, paths: linePath, points };
         }),
       ],
       hooks: {
-        drawAxes: [(self) => drawReference(self, options.reference, colors)],
+        drawAxes: [
+          (self) => {
+            drawReference(self, options.reference, colors);
+            series.forEach((item, i) => drawBand(self, item, colors.series[i % colors.series.length]!));
+          },
+        ],
         draw: [(self) => drawQuality(self, series, rows, colors)],
         setCursor: [
           (self) => {
@@ -159,6 +175,22 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
   return plot;
 }
 
+/** A line through the values: null breaks it, undefined does not. */
+const linePath: UPlot.Series.PathBuilder = (plot, column, from, to) => {
+  const stroke = new Path2D();
+  let drawn = false;
+  for (let i = from; i <= to; i++) {
+    const value = plot.data[column]![i];
+    if (value === null) drawn = false;
+    if (value === null || value === undefined) continue;
+    const at = [plot.valToPos(plot.data[0][i]!, 'x', true), plot.valToPos(value, 'y', true)] as const;
+    if (drawn) stroke.lineTo(...at);
+    else stroke.moveTo(...at);
+    drawn = true;
+  }
+  return { stroke, flags: 1 };
+};
+
 const timeSteps = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000];
 
 function zoned(options: Intl.DateTimeFormatOptions, timeZone: string | undefined): Intl.DateTimeFormatOptions {
@@ -166,8 +198,7 @@ function zoned(options: Intl.DateTimeFormatOptions, timeZone: string | undefined
 }
 
 /** At least a tenth of the value from top to bottom, or a still line would look like a storm; the reference range is kept in view when near. */
-function honestRange(min: number | null, max: number | null, reference: ReferenceRange | null): [number, number] {
-  if (min === null || max === null) return [0, 1];
+function honestRange(min: number, max: number, reference: ReferenceRange | null): [number, number] {
   let low = min;
   let high = max;
   const span = Math.max(high - low, Math.abs(high) * 0.1, 1e-9);
@@ -201,7 +232,29 @@ function drawReference(plot: UPlot, reference: ReferenceRange | null, colors: Pl
   ctx.restore();
 }
 
-/** Triangles on suspect values; below the plot a ribbon: hatched where a bucket is suspect, solid where nothing was usable. */
+/** From the least to the greatest value of each bucket; broken where the line may be. */
+function drawBand({ ctx, valToPos }: UPlot, { timesMs, lows, highs }: Series, color: string): void {
+  const rows = [...timesMs.keys()].filter((i) => (lows[i] ?? highs[i] ?? null) !== null);
+  const nearMs = medianStep(rows.map((i) => timesMs[i]!)) * 1.9;
+  ctx.save();
+  ctx.globalAlpha = 0.2;
+  ctx.fillStyle = ctx.strokeStyle = color;
+  for (let from = 0, to = 0; from < rows.length; from = to) {
+    to = from + 1;
+    while (to < rows.length && timesMs[rows[to]!]! - timesMs[rows[to - 1]!]! <= nearMs) to++;
+    const run = rows.slice(from, to);
+    ctx.beginPath();
+    for (const i of run) ctx.lineTo(valToPos(timesMs[i]! / 1000, 'x', true), valToPos(highs[i]!, 'y', true));
+    for (const i of run.reverse()) ctx.lineTo(valToPos(timesMs[i]! / 1000, 'x', true), valToPos(lows[i]!, 'y', true));
+    ctx.closePath();
+    ctx.fill();
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+/** Triangles on suspect values; below the plot a ribbon: hatched as high as good values are missing, solid where nothing was
+ *  usable. */
 function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: PlotRows, colors: PlotColors): void {
   const { ctx, bbox } = plot;
   const times = plot.data[0];
@@ -218,7 +271,8 @@ function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: 
     const row = rowOf[i]!;
     if (row < 0) continue;
     const worst = Math.max(...series.map((item) => item.flags[row] ?? 0));
-    if (worst === 0) continue;
+    const share = Math.min(...series.map((item) => (item.values[row] === null ? 1 : item.shares[row]!)));
+    if (worst === 0 && share > WHOLE) continue;
     const x = plot.valToPos(times[i]!, 'x', true);
     const end = Math.min(right, plot.valToPos(times[i]! + stepSec, 'x', true));
     const missing = series.every((item) => item.values[row] === null);
@@ -227,7 +281,8 @@ function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: 
       ctx.fillRect(x, top, Math.max(dpr, end - x), RIBBON_PX * dpr);
       continue;
     }
-    hatch(ctx, x, end, top, RIBBON_PX * dpr, dpr, colors.suspect);
+    const height = (1 - share) * RIBBON_PX * dpr;
+    hatch(ctx, x, end, top + RIBBON_PX * dpr - height, height, dpr, colors.suspect);
     if (x - lastTriangle < 10 * dpr) continue;
     for (const item of series) {
       const value = item.values[row];

@@ -34,7 +34,7 @@ import type UPlot from 'uplot';
 import { define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { queryChart, summarize } from '../shared/data.ts';
+import { catalog, findBiosignal, latestObservation, newestOf, queryChart } from '../shared/data.ts';
 import type { Series } from '../shared/data.ts';
 import { convertUnit, formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
@@ -42,7 +42,7 @@ import { parseReference } from '../shared/reference-range.ts';
 import type { Session } from '../shared/session.ts';
 import { tokenColor } from '../shared/theme.ts';
 import '../live-trace/live-trace.ts';
-import { createPlot, plotCss } from './plot.ts';
+import { createPlot, plotCss, WHOLE } from './plot.ts';
 
 const css = `${plotCss}
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin-block-end: -6px; }
@@ -127,16 +127,25 @@ export class BioTrendChart extends DataWidget<Shown> {
     const rangeMs = this.duration('range', this.#range, this.#range);
     const request = { series: wanted, rangeMs, maxPoints: MAX_POINTS, resolution: this.getAttribute('resolution'), tz: this.timeZone };
     const toMs = Date.now();
-    const series = (await queryChart(session, request, signal)).map((item) =>
-      convertUnit({ ...item, name: this.named(item.name) }, this.setting('units')),
-    );
-    return series.some((item) => summarize(item) !== null) ? { series, fromMs: toMs - rangeMs, toMs } : null;
+    const list = await catalog(session);
+    const [found, ...newest] = await Promise.all([
+      queryChart(session, request, signal),
+      ...wanted.map(async (item) => {
+        const biosignal = findBiosignal(list, item);
+        return biosignal === undefined ? null : latestObservation(session, biosignal, rangeMs, this.timeZone, signal);
+      }),
+    ]);
+    const series = found.map((item, i) => {
+      const shown = { ...item, name: this.named(item.name), newest: newestOf(item, newest[i] ?? null) };
+      return convertUnit(shown, this.setting('units'));
+    });
+    return series.some((item) => item.newest !== null || item.range[1] !== null) ? { series, fromMs: toMs - rangeMs, toMs } : null;
   }
 
   protected override staleSince({ series, toMs }: Shown): number | null {
-    const newest = Math.max(...series.map((item) => summarize(item)?.latestMs ?? 0));
+    const [newest] = series.flatMap((item) => item.newest ?? []).sort((a, b) => b.timeMs - a.timeMs);
     const limitMs = this.duration('stale-after', '10m');
-    return toMs - newest - series[0]!.stepMs > limitMs ? newest : null;
+    return newest && toMs - newest.timeMs - newest.lengthMs > limitMs ? newest.timeMs : null;
   }
 
   protected override placeholder() {
@@ -221,20 +230,20 @@ export class BioTrendChart extends DataWidget<Shown> {
   #legend(group: readonly Series[]): TemplateResult {
     return html`<ul class="legend">
       ${group.map((item, place) => {
-        const summary = summarize(item);
+        const { newest } = item;
         return html`<li>
           <svg class="line c${place % 4}" viewBox="0 0 26 8" aria-hidden="true">
             <path d="M0 4H26" stroke="currentColor" stroke-width="2.5" stroke-dasharray=${['none', '8 4', '2 4', '12 4 2 4'][place % 4]!} />
           </svg>
           <span>${item.name}</span>
           ${
-            summary === null
+            !newest
               ? html`<span class="muted">${this.text('noValue')}</span>`
               : html`<span
-                    ><b part="value">${formatValue(this.locale, summary.latest, item.unit)}</b
+                    ><b part="value">${formatValue(this.locale, newest.value, item.unit)}</b
                     ><span class="unit">${unitLabel(item.unit)}</span></span
                   >
-                  ${qualityMark(summary.latestFlag, this.locale)}`
+                  ${qualityMark(newest.flag, this.locale)}`
           }
         </li>`;
       })}
@@ -244,10 +253,11 @@ export class BioTrendChart extends DataWidget<Shown> {
   #summaryText(data: Shown): string {
     return data.series
       .map((item) => {
-        const summary = summarize(item);
-        if (summary === null) return `${item.name}: ${this.text('noValue')}`;
-        const show = (value: number): string => `${formatValue(this.locale, value, item.unit)} ${unitLabel(item.unit)}`;
-        return `${item.name}: ${this.text('summary', { latest: show(summary.latest), min: show(summary.min), max: show(summary.max) })}`;
+        const [min, , max] = item.range;
+        if (!item.newest && min === null) return `${item.name}: ${this.text('noValue')}`;
+        const show = (value: number | null = null): string => `${formatValue(this.locale, value, item.unit)} ${unitLabel(item.unit)}`;
+        const summary = this.text('summary', { latest: show(item.newest?.value), min: show(min), max: show(max) });
+        return `${item.name}: ${summary}, ${this.text('goodShare', { percent: this.#percent(item.goodShare) })}`;
       })
       .join('. ');
   }
@@ -257,9 +267,9 @@ export class BioTrendChart extends DataWidget<Shown> {
     const timeMs = row === null ? undefined : data.series[0]?.timesMs[row];
     if (row === null || timeMs === undefined) return html`<span class="muted">${this.text('readHint')}</span>`;
     return html`<span>${this.#time(data, timeMs)}</span> ${data.series.map((item) => {
-        const value = item.values[row] ?? null;
-        const shown = value === null ? this.text('noValue') : `${formatValue(this.locale, value, item.unit)} ${unitLabel(item.unit)}`;
-        return html`<span>${item.name}: <b>${shown}</b> ${this.#mark(item, row)}</span>`;
+        return html`<span
+          >${item.name}: <b>${this.#value(item, row) ?? this.text('noValue')}</b> ${unitLabel(item.unit)} ${this.#mark(item, row)}</span
+        >`;
       })}`;
   }
 
@@ -268,10 +278,23 @@ export class BioTrendChart extends DataWidget<Shown> {
     return formatTime(this.locale, timeMs, this.timeZone, data.series[0]!.stepMs < 60_000 ? 'seconds' : 'full');
   }
 
-  /** Nothing where nothing was measured. */
+  /** The value of a bucket, and its extremes where they differ; null: none that may be shown. */
+  #value({ values, lows, highs, unit }: Series, row: number): string | null {
+    const value = values[row] ?? null;
+    const [text, low, high] = [value, lows[row], highs[row]].map((number = null) => formatValue(this.locale, number, unit));
+    return value === null ? null : `${text}${low === high ? '' : ` (${low} – ${high})`}`;
+  }
+
+  /** Nothing where nothing was measured; with the share of good values where some of what is due is missing. */
   #mark(item: Series, row: number) {
     const flag = item.flags[row] ?? 0;
-    return item.values[row] === null && flag === 0 ? nothing : qualityMark(flag, this.locale);
+    if (item.values[row] === null && flag === 0) return nothing;
+    const share = item.shares[row]!;
+    return html`${qualityMark(flag, this.locale)}${share < WHOLE ? ` ${this.#percent(share)}` : nothing}`;
+  }
+
+  #percent(share: number): string {
+    return new Intl.NumberFormat(this.locale, { style: 'percent' }).format(share);
   }
 
   #onKey(event: KeyboardEvent, data: Shown): void {
@@ -287,7 +310,6 @@ export class BioTrendChart extends DataWidget<Shown> {
   }
 
   #table(data: Shown) {
-    const { locale } = this;
     const first = data.series[0]!;
     const rows = first.timesMs.map((timeMs, i) => ({ timeMs, i })).slice(-TABLE_ROWS);
     rows.reverse();
@@ -309,8 +331,7 @@ export class BioTrendChart extends DataWidget<Shown> {
               html`<tr>
                 <td>${this.#time(data, timeMs)}</td>
                 ${data.series.map((item) => {
-                  const value = item.values[i] ?? null;
-                  return html`<td class="num">${value === null ? '–' : formatValue(locale, value, item.unit)}</td>
+                  return html`<td class="num">${this.#value(item, i) ?? '–'}</td>
                     <td>${this.#mark(item, i)}</td>`;
                 })}
               </tr>`,
