@@ -448,7 +448,7 @@ describe('reads of personal data', () => {
     reads.observe({ ...exchange, status: 404 });
     await reads.stop();
     const { rows } = await pool.query(`select actor_id, target_id, detail from audit_log where action = 'personal_data.read'`);
-    expect(rows).toEqual([{ actor_id: 'k', target_id: '/x', detail: { operation: 'getStream', count: 5 } }]);
+    expect(rows).toEqual([{ actor_id: 'k', target_id: '/x', detail: { operation: 'getStream', count: 5, since: expect.any(String) } }]);
   });
 });
 
