@@ -82,3 +82,25 @@ describe('a body that arrives after its credential has ended', () => {
     expect(answer.status, answer.text).toBe(201);
   });
 });
+
+describe('a long answer', () => {
+  it('ends where the key of whoever reads it was revoked', async () => {
+    const person = await running.token('exported');
+    const { key, record } = await makeKey();
+    const table = await running.database.connect();
+    await table.query('begin');
+    await table.query('lock table goal in access exclusive mode'); // the export waits here
+    const answer = await fetch(`${running.service.baseUrl}/api/v1/xusers/${person.xuser_id}/export`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(answer.status).toBe(200);
+    const text = answer.text().then(
+      (whole) => whole,
+      () => 'cut off',
+    );
+    await revokeApiKey(running.database.pool, running.org.orgId, record.id);
+    await until(async () => (await running.send('GET', '/api/v1/projects', { as: key })).status === 401);
+    await table.end();
+    expect(await text).toBe('cut off');
+  });
+});
