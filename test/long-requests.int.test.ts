@@ -100,6 +100,7 @@ describe('a long answer', () => {
     );
     await revokeApiKey(running.database.pool, running.org.orgId, record.id);
     await until(async () => (await running.send('GET', '/api/v1/projects', { as: key })).status === 401);
+    await new Promise((resolve) => setTimeout(resolve, 300)); // asked again once in 100 ms
     await table.end();
     expect(await text).toBe('cut off');
   });
