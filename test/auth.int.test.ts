@@ -395,6 +395,21 @@ describe('direct mode', () => {
     expect((await api.send('GET', '/api/v1/own')).status).toBe(401);
     expect((await direct('direct', { 'project-key': 'proj_x' })).status).toBe(401);
   });
+  it('never takes one person for another whose id a header cannot hold', async () => {
+    const ids = ['Zo', 'Zoë', 'ëZo', 'Zo ', '名前', '50%'];
+    const people = new Map<string, string>();
+    for (const external of ids) people.set(external, (await api.token(external)).id);
+    for (const external of ids) {
+      const answer = await direct(`UTF-8''${encodeURIComponent(external)}`);
+      expect(await answer.json(), external).toEqual({ subject: people.get(external) });
+    }
+    for (const sent of ['Zo', 'Zoë', 'ëZo', 'Zo ', 'Z\u00ebo', "UTF-8''%ff"]) {
+      const answer = await direct(sent);
+      expect(answer.status, sent).toBe(400);
+      expect(((await answer.json()) as { code: string }).code).toBe('bad_request');
+    }
+    expect(await (await direct('50%')).json()).toEqual({ subject: people.get('50%') });
+  });
   it('asks for the scope of what is done', async () => {
     const { key } = await createApiKey(api.database.pool, { orgId: api.org.orgId, name: 'i', scopes: ['ingest'] });
     expect((await direct('direct', {}, key)).status).toBe(403);

@@ -222,7 +222,9 @@ describe.skipIf(chromiumPath === null)('direct mode', () => {
       { external_id: 'patient 7', project_key: 'proj_1' },
     ]);
     expect(calls.every((request) => request.headers.authorization === 'Bearer org_test_key')).toBe(true);
-    expect(calls.every((request) => request.headers['project-key'] === 'proj_1' && request.headers['xuser-id'] === 'patient 7')).toBe(true);
+    expect(
+      calls.every((request) => request.headers['project-key'] === 'proj_1' && request.headers['xuser-id'] === "UTF-8''patient%207"),
+    ).toBe(true);
     const chart = calls.find((request) => request.path === '/api/v1/charts/query');
     expect(chart?.body).toMatchObject({ subject_id: 'uuid-7', series: [{ biosignal_id: 1 }] });
     await page.context().close();

@@ -11,6 +11,7 @@ import type { AuthRequest, Authenticate, Caller, OperatorRole, Scope } from '../
 import type { Database } from '../storage/database.ts';
 import { hashKey } from './api-keys.ts';
 import { cookieName, readCookie } from './cookies.ts';
+import { notExact, readExternalId } from './external-id-header.ts';
 import { parseKey } from './key-format.ts';
 import { SESSION_IDLE_SEC } from './operators.ts';
 import { PublicKeyUse } from './public-key-use.ts';
@@ -390,32 +391,34 @@ export class Auth {
   #narrow(caller: KeyCaller, request: AuthRequest): Caller | Promise<Caller> {
     const projectKey = request.header('project-key');
     if (projectKey === '') return caller;
-    const externalId = request.access.direct !== undefined ? request.header('xuser-id') : '';
-    const id = `${caller.keyId}\n${projectKey}\n${externalId}`;
+    const named = request.access.direct !== undefined ? request.header('xuser-id') : '';
+    const id = `${caller.keyId}\n${projectKey}\n${named}`;
     const now = performance.now();
     let known = this.#subjects.get(id);
     if (known === undefined || known.untilMs <= now) {
       if (this.#subjects.size > CACHE_ENTRIES_MAX) this.#subjects.clear();
-      known = { value: this.#directSubject(caller, projectKey, externalId), untilMs: now + CACHE_MS };
+      known = { value: this.#directSubject(caller, projectKey, named), untilMs: now + CACHE_MS };
       known.value.catch(() => this.#subjects.delete(id));
       this.#subjects.set(id, known);
     }
     return known.value.then(({ projectId, subjectId }) => ({ ...caller, projectId, subjectId }));
   }
 
-  async #directSubject(
-    caller: KeyCaller,
-    projectKey: string,
-    externalId: string,
-  ): Promise<{ projectId: string; subjectId: string | null }> {
-    const { rows } = await this.#pool.query<{ id: string; subject_id: string | null }>(
-      `select p.id, x.id as subject_id from project p
+  async #directSubject(caller: KeyCaller, projectKey: string, header: string): Promise<{ projectId: string; subjectId: string | null }> {
+    const { externalId, exact } = readExternalId(header);
+    // `strpos` first: it is cheap, and false of nearly everybody.
+    const { rows } = await this.#pool.query<{ id: string; subject_id: string | null; others: boolean }>(
+      `select p.id, x.id as subject_id,
+         not $5 and $4 <> '' and exists (select 1 from xuser o where o.project_id = p.id and strpos(o.external_id, $4) > 0 and o.external_id <> $4
+           and regexp_replace(o.external_id collate "C", '^[^!-~]+|[^!-~]+$', '', 'g') = $4) as others
+       from project p
        left join xuser x on x.project_id = p.id and x.external_id = $4 and x.disabled_at is null
        where (p.project_key = $1 or p.previous_project_key = $1 and p.previous_key_expires_at > now()) and p.organization_id = $2 and ($3::uuid is null or p.id = $3) and p.archived_at is null`,
-      [projectKey, caller.orgId, caller.projectId, externalId],
+      [projectKey, caller.orgId, caller.projectId, externalId, exact],
     );
     const row = rows[0];
     if (row === undefined) throw new PipelineError('credential_invalid', 'The project key is not of the organization of the key.');
+    if (!exact && row.others) throw notExact();
     if (externalId !== '' && row.subject_id === null) {
       throw new PipelineError('not_found', 'There is no such user; create it with POST /api/v1/xusers.');
     }

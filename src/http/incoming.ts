@@ -50,6 +50,8 @@ export type Shared = Readonly<{
   isStopping: () => boolean;
 }>;
 
+/** A request that takes longer is asked again whether its credential still stands, ms. */
+const ASKED_AGAIN_MS = 100;
 const ANONYMOUS: Caller = { kind: 'anonymous' };
 const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();
@@ -144,12 +146,19 @@ export class Incoming {
     checkParams(row, params);
     const bytes = pending === null ? null : await pending;
     this.#close = false;
+    if (pending !== null && performance.now() - this.#startedMs > ASKED_AGAIN_MS) await this.#askAgain(row.route);
     const body = bytes === null || row.body === null ? bytes : readJson(bytes, row.body);
     return await this.#handle(row.route, this.#context(params, query, body), bytes ?? EMPTY);
   }
 
   /** Who is it, may they, not too often, and from this page? null: answered already, as for a credential in the cache. */
   #authorize(route: Route): Promise<void> | null {
+    const found = this.#whoIs(route);
+    if (!(found instanceof Promise)) return this.#permit(route, found);
+    return found.then((caller) => this.#permit(route, caller) ?? undefined);
+  }
+
+  #whoIs(route: Route): Caller | Promise<Caller> {
     const headers = this.#headers;
     const request = {
       bearer: this.#bearer(),
@@ -157,9 +166,28 @@ export class Incoming {
       method: this.#method,
       access: route.access,
     };
-    const found = this.#shared.gate.check(request, this.#remoteAddress);
-    if (!(found instanceof Promise)) return this.#permit(route, found);
-    return found.then((caller) => this.#permit(route, caller) ?? undefined);
+    return this.#shared.gate.check(request, this.#remoteAddress);
+  }
+
+  /** A body or an answer may take as long as its peer likes: who has lost the right meanwhile has lost it for this request, too.
+   *  @throws PipelineError */
+  async #askAgain(route: Route): Promise<void> {
+    if (route.access.public === true) return;
+    const caller = await this.#whoIs(route);
+    checkAccess(route.access, caller, this.#method);
+  }
+
+  /** A long answer ends where the right to it does. */
+  async *#whileAllowed(route: Route, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
+    let askedMs = performance.now();
+    for await (const chunk of chunks) {
+      const nowMs = performance.now();
+      if (nowMs - askedMs > ASKED_AGAIN_MS) {
+        askedMs = nowMs;
+        await this.#askAgain(route);
+      }
+      yield chunk;
+    }
   }
 
   /** A header that is no bearer is a failure too. */
@@ -274,7 +302,10 @@ export class Incoming {
       remoteAddress: this.#remoteAddress,
       requestId: this.#requestId,
     });
-    if (reply.stream !== undefined) return writeStream(wire, reply.status, out, reply.stream);
+    if (reply.stream !== undefined) {
+      const route = this.#route;
+      return writeStream(wire, reply.status, out, route === null ? reply.stream : this.#whileAllowed(route, reply.stream));
+    }
     let body: Uint8Array | string = bodyOf(reply);
     let { status } = reply;
     if (this.#route?.etag === true && status === 200) {

@@ -157,7 +157,7 @@ export class Session {
     if (credentials.mode === 'token' && credentials.sdkKey !== '') headers['sdk-key'] = credentials.sdkKey;
     if (credentials.mode === 'direct') {
       headers['project-key'] = credentials.projectKey;
-      headers['xuser-id'] = credentials.externalId;
+      headers['xuser-id'] = `UTF-8''${encodeURIComponent(credentials.externalId)}`; // as it is, it may arrive as somebody else's
     }
     let response: Response;
     try {
