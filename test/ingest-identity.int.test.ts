@@ -242,12 +242,12 @@ it('tells a thousand streams apart', { timeout: 60_000 }, async () => {
   }
 });
 
-it('makes a few checkpoints when a thousand streams go idle together', { timeout: 60_000 }, async () => {
+it('makes a few checkpoints when hundreds of streams go idle together', async () => {
   const { pool } = running.database;
   await pool.query(`create sequence checkpoints;
     create function count_checkpoint() returns trigger language plpgsql security definer as $$ begin perform nextval('checkpoints'); return null; end $$;
     create trigger count_checkpoint after update of batch_id on packet_log_checkpoint for each statement execute function count_checkpoint()`);
-  const gateways = Array.from({ length: 50 }, () => Array.from({ length: 20 }, () => device(1)[0]!));
+  const gateways = Array.from({ length: 15 }, () => Array.from({ length: 20 }, () => device(1)[0]!));
   for (const { body } of await Promise.all(gateways.map((packets) => postBatch(packets)))) expect(body.accepted).toBe(20);
   const sending = setInterval(() => void post(device(1)[0]!), 20); // others go on, so there is always something to save
   try {

@@ -80,7 +80,13 @@ export class BioProgressRing extends DataWidget<Progress> {
       const today = await todayOf(session, biosignal, this.timeZone, agg, signal);
       return today === null ? null : this.#note({ ...today, name: this.named(today.name) });
     }
-    const request = { series: [wanted], rangeMs: this.duration('range', range), maxPoints: 500, tz: this.timeZone, agg };
+    const request = {
+      series: [wanted],
+      rangeMs: this.duration('range', range === 'today' ? '24h' : range),
+      maxPoints: 500,
+      tz: this.timeZone,
+      agg,
+    };
     const [series] = await queryChart(session, request, signal);
     const value = agg === 'max' ? series?.range[2] : agg === 'mean' ? series?.range[1] : series?.sum;
     if (series === undefined || value === null || value === undefined) return null;
