@@ -114,7 +114,13 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
       let given = 0;
       fixture.on('POST', '/token', () => ({ json: { token: fixtureToken({ jti: `t${++given}` }) } }));
       const attributes = `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`;
-      fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, body: CARD }) });
+      fixture.on('GET', '/page', {
+        html: widgetPage({
+          origin: fixture.origin,
+          attributes,
+          body: CARD.replace('<bio-trend-card', '<bio-trend-card stale-after="24h"'),
+        }),
+      });
       const page = await (await browser.newContext()).newPage();
       await page.clock.install({ time: Date.now() + minutes * 60_000 });
       await page.addInitScript(() => {
