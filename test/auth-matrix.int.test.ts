@@ -138,6 +138,7 @@ function samples(): Readonly<Record<string, Sample>> {
     getOpenApi: { family: 'public' },
     getErrorCodes: { family: 'public' },
     getDocsScript: { family: 'public' },
+    getDocsStyle: { family: 'public' },
     listMoods: { family: 'widget', query: `subject_id=${ids.subject}`, record: true },
     createMood: { family: 'own', body: { score: 3 } },
     listJournal: { family: 'own', query: `subject_id=${ids.subject}`, record: true },

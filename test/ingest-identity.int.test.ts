@@ -288,7 +288,13 @@ it('writes the conflicts that it saw before it stops', async () => {
     // Written, and then repeated: the second one is not forgotten for want of a third.
     const [first] = packets;
     expect((await stopping.ingest(louder(first!))).status).toBe(409);
-    await stopping.send('GET', '/api/v1/audit-log');
+    const written = `select from audit_log where action = 'packet.conflict'`;
+    await expect
+      .poll(async () => {
+        await stopping.send('GET', '/api/v1/audit-log'); // reading writes what waits
+        return (await stopping.database.pool.query(written)).rows.length;
+      })
+      .toBe(1);
     const slow = await stopping.database.pool.connect();
     await slow.query('begin; lock table audit_log in share row exclusive mode');
     for (const packet of packets) expect((await stopping.ingest(louder(packet))).status).toBe(409);
@@ -297,7 +303,7 @@ it('writes the conflicts that it saw before it stops', async () => {
     await slow.query('commit');
     slow.release();
     await stopped;
-    const { rows } = await stopping.database.pool.query(`select from audit_log where action = 'packet.conflict'`);
+    const { rows } = await stopping.database.pool.query(written);
     expect(rows).toHaveLength(6);
     expect(stopping.faults).toEqual([]);
   } finally {
