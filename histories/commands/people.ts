@@ -14,8 +14,8 @@ export async function runPersonCommand(oracle: Oracle, command: PersonCommand): 
       if (await written(oracle, person, '/api/v1/journal', { text: command.text })) person.journal.push(command.text);
       return;
     case 'answer': {
-      const item = command.points.map((points, i) => ({ linkId: `who5.${i + 1}`, answer: [{ valueCoding: { code: `who5-${points}` } }] }));
-      const body = { resourceType: 'QuestionnaireResponse', questionnaire: 'who5', status: 'completed', item };
+      const item = command.points.map((points, i) => ({ linkId: `who-5.${i + 1}`, answer: [{ valueCoding: { code: `who5-${points}` } }] }));
+      const body = { resourceType: 'QuestionnaireResponse', questionnaire: 'who-5', status: 'completed', item };
       const score = 4 * command.points.reduce((sum, points) => sum + points, 0);
       if (await written(oracle, person, '/api/v1/questionnaire-responses', body)) person.answers.push(score);
       return;

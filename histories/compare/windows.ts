@@ -56,7 +56,7 @@ async function compareSignal(
     const found = await oracle.must<{ value: number; effective_time: string }[]>(
       200,
       'GET',
-      `/api/v1/observations?${subject}biosignal_id=${biosignalId}&order=asc&limit=1000${bounds}`,
+      `/api/v1/observations?${subject}biosignal_id=${biosignalId}&quality_max=1&order=asc&limit=1000${bounds}`,
       { as },
     );
     if (found === null) return;
