@@ -18,6 +18,8 @@ export type Sent = Readonly<{ packet: Packet; bytes: Uint8Array<ArrayBuffer>; ac
 export type Boot = {
   readonly deviceId: string;
   readonly bootId: string;
+  /** What it sent, for messages. */
+  readonly what: string;
   readonly person: Person;
   readonly sent: Sent[];
   /** Unix ns of device time 0, from and to; null before the first answer. */
@@ -177,7 +179,7 @@ export class Oracle {
 
   openBoot(deviceId: string, what: string, person: Person): Boot {
     const bootId = createHash('sha256').update(`${this.org.orgId} ${deviceId} ${what}`).digest('hex').slice(0, 32);
-    const boot: Boot = { deviceId, bootId, person, sent: [], epoch: null, answeredMs: 0 };
+    const boot: Boot = { deviceId, bootId, what, person, sent: [], epoch: null, answeredMs: 0 };
     this.boots.push(boot);
     return boot;
   }

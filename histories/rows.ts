@@ -26,7 +26,7 @@ export async function derivedRows(
 /** What differs, in words; nothing: they are the same. */
 export function differences(got: Rows, wanted: Rows, boots: readonly Boot[]): string[] {
   const none: ReadonlySet<string> = new Set();
-  return boots.flatMap(({ deviceId, bootId }) => {
+  return boots.flatMap(({ deviceId, bootId, what }) => {
     const own = wanted.get(bootId) ?? none;
     const there = got.get(bootId) ?? none;
     const missing = [...own].filter((row) => !there.has(row));
@@ -34,7 +34,7 @@ export function differences(got: Rows, wanted: Rows, boots: readonly Boot[]): st
     if (missing.length + extra.length === 0) return [];
     const first = (rows: readonly string[]): string => rows.slice(0, 3).join('; ');
     return [
-      `${deviceId} ${bootId}: of ${own.size} beats and values of a clean run ${missing.length} are missing (${first(missing)}), ${extra.length} are there beside them (${first(extra)})`,
+      `${deviceId} (${what}) ${bootId}: of ${own.size} beats and values of a clean run ${missing.length} are missing (${first(missing)}), ${extra.length} are there beside them (${first(extra)})`,
     ];
   });
 }

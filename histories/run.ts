@@ -44,8 +44,10 @@ try {
       failedCount++;
       await report(history, outcome);
       if (!options['keep-going']) break;
-      await stage.close(); // nothing of it shall spoil the next one
-      stage = await Stage.start();
+      if (outcome.complaints.some(({ kind }) => kind === 'trouble')) {
+        await stage.close(); // nothing of it shall spoil the next one
+        stage = await Stage.start();
+      }
     }
     if (given !== null) break;
   }

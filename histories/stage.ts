@@ -13,6 +13,8 @@ import type { NewOrganization } from '../src/auth/organizations.ts';
 import { openDatabase } from '../src/storage/database.ts';
 
 const settings = {
+  // Tokens that one instance gave out are good at the next one.
+  BIO_PUBLIC_URL: 'http://histories.test',
   BIO_DEVICE_PACKETS_PER_SEC_MAX: '100000',
   BIO_REQUESTS_PER_SEC_MAX: '100000',
   BIO_KEY_STREAMS_PER_MIN_MAX: '100000',

@@ -77,7 +77,7 @@ async function compareStreams(oracle: Oracle, person: Person): Promise<void> {
     oracle.expect(
       'streams',
       before.every(({ id }) => id !== stream.id),
-      () => `${boot.deviceId} is among the recordings before its begin, ${iso(startMs)}`,
+      () => `${boot.deviceId} (${boot.what}) is among the recordings before its begin, ${iso(startMs)}`,
     );
     await compareRestSamples(oracle, person, boot, stream);
   }

@@ -85,7 +85,7 @@ async function compareRows(oracle: Oracle, boots: readonly Boot[]): Promise<void
 
 function bitsOf(value: number): string {
   const bytes = Buffer.alloc(8);
-  bytes.writeDoubleBE(value);
+  bytes.writeDoubleBE(value === 0 ? 0 : value); // -0 is stored as 0
   return bytes.toString('hex');
 }
 
