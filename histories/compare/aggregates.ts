@@ -13,7 +13,7 @@ export type Value = {
   qmask: number;
 };
 /** What a bucket comes to. */
-type Bucket = { n: number; good: number; suspect: number; sum: number; min: number; max: number };
+export type Bucket = { n: number; good: number; suspect: number; sum: number; min: number; max: number };
 
 export const MINUTE_MS = 60_000;
 const steps = { feature_1m: MINUTE_MS, feature_1h: 60 * MINUTE_MS, feature_1d: 1440 * MINUTE_MS } as const;
@@ -48,7 +48,13 @@ export async function valuesOf(oracle: Oracle, boots: readonly string[]): Promis
   );
 }
 
-export const usable = ({ value, qmask }: Value): boolean => value !== null && qmask <= 1;
+/** What is shown of a bucket when suspect values are let in; null: too few of its values are good or suspect. */
+export function shownOf({ n, good, suspect, sum, max }: Bucket): Readonly<{ mean: number; max: number }> | null {
+  const count = good + suspect;
+  return count > 0 && count * 2 >= n ? { mean: sum / count, max } : null;
+}
+
+const usable = ({ value, qmask }: Value): boolean => value !== null && qmask <= 1;
 
 export function bucketsOf(values: readonly Value[], stepMs: number, keyOf: (value: Value) => string): Map<string, Bucket> {
   const buckets = new Map<string, Bucket>();
@@ -135,14 +141,13 @@ async function compareCharts(oracle: Oracle, person: Person, values: readonly Va
         stepMs,
         ({ feature }) => feature,
       );
-      for (const [key, { n, good, suspect, sum, max }] of buckets) {
+      for (const [key, bucket] of buckets) {
         const [feature, ms] = key.split(' ') as [string, string];
-        const count = good + suspect;
-        const isShown = count > 0 && count * 2 >= n;
+        const shown = shownOf(bucket);
         const cells: readonly (readonly [string, number | undefined])[] = [
-          ['mean', isShown ? sum / count : undefined],
-          ['max', isShown ? max : undefined],
-          ['count', count],
+          ['mean', shown?.mean],
+          ['max', shown?.max],
+          ['count', bucket.good + bucket.suspect],
         ];
         for (const [agg, wanted] of cells) {
           const cell = got.get(`${feature} ${agg} ${ms}`);

@@ -1,6 +1,6 @@
 /** Observations by the time at which they were recorded: around a recording all of its minutes, before and after it none. */
 import type { Oracle, Person } from '../oracle.ts';
-import { bucketsOf, MINUTE_MS, newestMethods, valuesOf } from './aggregates.ts';
+import { bucketsOf, MINUTE_MS, newestMethods, shownOf, valuesOf } from './aggregates.ts';
 import type { Value } from './aggregates.ts';
 import { readerOf } from './recordings.ts';
 
@@ -34,9 +34,12 @@ async function compareSignal(
   feature: string,
   values: readonly Value[],
 ): Promise<void> {
-  const minutes = [...bucketsOf(values, MINUTE_MS, ({ stream, method, channel }) => `${stream} ${method} ${channel}`)]
-    .filter(([, { n, good, suspect }]) => good + suspect > 0 && (good + suspect) * 2 >= n)
-    .map(([key, { sum, good, suspect }]) => ({ ms: Number(key.split(' ')[3]), value: sum / (good + suspect) }));
+  const minutes = [...bucketsOf(values, MINUTE_MS, ({ stream, method, channel }) => `${stream} ${method} ${channel}`)].flatMap(
+    ([key, bucket]) => {
+      const shown = shownOf(bucket);
+      return shown === null ? [] : [{ ms: Number(key.split(' ')[3]), value: shown.mean }];
+    },
+  );
   if (minutes.length === 0) return;
   const { as, subject } = readerOf(oracle, person);
   // Recordings lie apart: one window around each, and around all.
