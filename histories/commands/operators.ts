@@ -8,6 +8,8 @@ type Key = Readonly<{ id: string; key: string }>;
 
 /** A change reaches every node within a second; on a busy machine later. */
 const REACHES_MS = 20_000;
+/** No row came for so long: all are there. */
+const STORED_MS = 4000;
 
 export async function runOperatorCommand(oracle: Oracle, command: OperatorCommand): Promise<void> {
   switch (command.do) {
@@ -31,6 +33,7 @@ export async function runOperatorCommand(oracle: Oracle, command: OperatorComman
       await erase(oracle, await oracle.person(command.person % PERSONS));
       return;
     case 'retention':
+      await untilStored(oracle);
       await configure(oracle, oracle.required, command.days);
       return;
     default: {
@@ -86,6 +89,27 @@ async function untilConsentHolds(oracle: Oracle, person: Person): Promise<void> 
     `reading ${person.externalId} is not answered ${wanted}`,
     async () => (await oracle.ask('GET', path)).status === wanted,
   );
+}
+
+/** Rows that are written after the first sweep, and are more than a week too old, wait for that of the next day. */
+async function untilStored(oracle: Oracle): Promise<void> {
+  const relations = ['sample_block', 'feature', 'beat'].map((relation) => `(select count(*) from ${relation} r where r.stream_id = s.id)`);
+  const count = async (): Promise<string> => {
+    if (oracle.stage.isDisturbed) return String(performance.now());
+    const sql = `select sum(${relations.join(' + ')})::text as n from stream s where s.organization_id = $1`;
+    return (await oracle.stage.sql<{ n: string }>(sql, [oracle.org.orgId]).catch(() => []))[0]?.n ?? '';
+  };
+  let last = await count();
+  let sinceMs = performance.now();
+  for (
+    const deadline = performance.now() + REACHES_MS;
+    performance.now() - sinceMs < STORED_MS && performance.now() < deadline;
+    await sleep(200)
+  ) {
+    const now = await count();
+    if (now !== last) sinceMs = performance.now();
+    last = now;
+  }
 }
 
 async function erase(oracle: Oracle, person: Person): Promise<void> {
