@@ -2,11 +2,11 @@
 import { createRandom } from '../src/cli/simulator/random.ts';
 import type { Random } from '../src/cli/simulator/random.ts';
 import { DEVICES, oddities, PERSONS, refusals } from './commands.ts';
-import type { Command, History, WallClock } from './commands.ts';
+import type { Command, History, Purpose, WallClock } from './commands.ts';
 
 const DAY_SEC = 86_400;
 /** How long ago recordings begin: now, in the morning, weeks ago (synced late), a year ago (imported). */
-const starts = [700, 700, 6 * 3600, 16 * DAY_SEC, 400 * DAY_SEC];
+const starts = [700, 700, 6 * 3600, 16 * DAY_SEC, 400 * DAY_SEC, 400 * DAY_SEC];
 const wallClocks: readonly WallClock[] = [0, 0, 0, 0, -9 * 365 * DAY_SEC, 3 * 365 * DAY_SEC, 47, 'none'];
 const channelSets = [['ecg.ii'], ['ppg.ir', 'acc.x'], ['ecg.ii', 'ppg.ir', 'acc.x'], ['ecg.ii', 'eda', 'temp.skin'], ['ppg.ir', 'ppg.red']];
 const words = [
@@ -57,7 +57,7 @@ const makers: Readonly<Record<'devices' | 'people' | 'operators' | 'world', read
     [2, (r) => ({ do: 'requireConsent', purposes: pick(r, [[], ['recording'], ['sharing'], ['recording', 'sharing']] as const) })],
     [3, (r) => ({ do: 'consent', person: person(r), purpose: pick(r, ['recording', 'sharing']), granted: r.next() < 0.7 })],
     [2, (r) => ({ do: 'erase', person: person(r) })],
-    [2, (r) => ({ do: 'retention', days: pick(r, [null, 30, 300]) })],
+    [3, (r) => ({ do: 'retention', days: pick(r, [null, 10, 30, 300]) })],
   ],
   world: [
     [3, (r) => ({ do: 'killService', afterMs: afterMs(r) })],
@@ -87,6 +87,14 @@ function boot(random: Random): Command {
   };
 }
 
+/** Most people are asked before it is required: else there would be nothing more to see. */
+function asked(random: Random, purposes: readonly Purpose[]): Command[] {
+  const everybody = Array.from({ length: PERSONS }, (_, index) => index);
+  return everybody.flatMap((index) =>
+    random.next() < 0.75 ? purposes.map((purpose): Command => ({ do: 'consent', person: index, purpose, granted: true })) : [],
+  );
+}
+
 /** @param only actors, and names of commands, that take part; empty: all  @param length commands */
 export function generate(seed: number, only: readonly string[] = [], length = 30): History {
   const random = createRandom(seed, 'history');
@@ -104,7 +112,9 @@ export function generate(seed: number, only: readonly string[] = [], length = 30
     let at = random.next() * sum;
     const { actor, make } = taking.find(({ share }) => (at -= share) < 0) ?? taking.at(-1)!;
     if (actor === 'world' && ++worlds > WORLD_MAX && taking.some((one) => one.actor !== 'world')) continue;
-    commands.push(make(random));
+    const command = make(random);
+    if (command.do === 'requireConsent') commands.push(...asked(random, command.purposes));
+    commands.push(command);
   }
   return { seed, commands };
 }

@@ -45,6 +45,7 @@ export async function ask(stage: Stage, method: string, path: string, options: A
       const text = await response.text();
       last = `${response.status} ${text.slice(0, 300)}`;
       if (response.status === 503 || response.status === 429) continue;
+      if (response.status === 409 && lostCount > 0 && text.includes('still being answered')) continue; // the try that was lost
       const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
       const json = isJson ? JSON.parse(text.replaceAll(/"(\w+_ns)":(-?\d+)/g, '"$1":"$2"')) : null;
       return { status: response.status, json, text, headers: response.headers, lostCount };
