@@ -129,8 +129,8 @@ export class Stage {
 
   async close(): Promise<void> {
     for (const service of new Set([...this.#others, this.service])) if (service.running) await service.kill();
-    await this.front.close();
-    await this.back.close();
+    // A proxy waits for connections that somebody opened again meanwhile.
+    await Promise.race([Promise.all([this.front.close(), this.back.close()]), sleep(2000)]);
     await this.postgres.stop();
     rmSync(this.workDir, { recursive: true, force: true });
   }
