@@ -24,7 +24,7 @@ const FRAME_NS = 100_000_000n;
 
 export async function watchLive(oracle: Oracle, recorder: Recorder, boot: Boot, sec: number): Promise<void> {
   const { person } = boot;
-  const before = oracle.stage.disturbanceCount;
+  const before = oracle.stage.isDisturbed ? -1 : oracle.stage.disturbanceCount;
   const credentials = oracle.isMissing(person, 'sharing') || oracle.isConsentSettling ? [person.token] : [person.token, oracle.key];
   const watched = credentials.map((credential) => watch(oracle, person.xuserId, credential));
   for (let ms = 0; ms < READY_MS_MAX && !watched.every(({ isReady, isClosed }) => isReady || isClosed); ms += TICK_MS) await sleep(TICK_MS);
