@@ -13,7 +13,7 @@ export type Value = {
   qmask: number;
 };
 /** What a bucket comes to. */
-export type Bucket = { n: number; good: number; suspect: number; sum: number; min: number; max: number };
+export type Bucket = { n: number; good: number; suspect: number; sum: number; min: number; max: number; goodSum: number; goodMax: number };
 
 export const MINUTE_MS = 60_000;
 const steps = { feature_1m: MINUTE_MS, feature_1h: 60 * MINUTE_MS, feature_1d: 1440 * MINUTE_MS } as const;
@@ -48,10 +48,12 @@ export async function valuesOf(oracle: Oracle, boots: readonly string[]): Promis
   );
 }
 
-/** What is shown of a bucket when suspect values are let in; null: too few of its values are good or suspect. */
-export function shownOf({ n, good, suspect, sum, max }: Bucket): Readonly<{ mean: number; max: number }> | null {
+/** What is shown of a bucket when suspect values are let in: a good one is made of its good values alone, a suspect one of both; null: too few
+ *  of its values are good or suspect. */
+export function shownOf({ n, good, suspect, sum, max, goodSum, goodMax }: Bucket): Readonly<{ mean: number; max: number }> | null {
   const count = good + suspect;
-  return count > 0 && count * 2 >= n ? { mean: sum / count, max } : null;
+  if (count === 0 || count * 2 < n) return null;
+  return good * 2 >= n ? { mean: goodSum / good, max: goodMax } : { mean: sum / count, max };
 }
 
 const usable = ({ value, qmask }: Value): boolean => value !== null && qmask <= 1;
@@ -61,11 +63,15 @@ export function bucketsOf(values: readonly Value[], stepMs: number, keyOf: (valu
   for (const value of values) {
     const key = `${keyOf(value)} ${Math.floor(value.ms / stepMs) * stepMs}`;
     let bucket = buckets.get(key);
-    if (bucket === undefined) buckets.set(key, (bucket = { n: 0, good: 0, suspect: 0, sum: 0, min: Infinity, max: -Infinity }));
+    if (bucket === undefined)
+      buckets.set(key, (bucket = { n: 0, good: 0, suspect: 0, sum: 0, min: Infinity, max: -Infinity, goodSum: 0, goodMax: -Infinity }));
     bucket.n++;
     if (!usable(value)) continue;
-    if (value.qmask === 0) bucket.good++;
-    else bucket.suspect++;
+    if (value.qmask === 0) {
+      bucket.good++;
+      bucket.goodSum += value.value!;
+      bucket.goodMax = Math.max(bucket.goodMax, value.value!);
+    } else bucket.suspect++;
     bucket.sum += value.value!;
     bucket.min = Math.min(bucket.min, value.value!);
     bucket.max = Math.max(bucket.max, value.value!);

@@ -13,7 +13,7 @@ export async function compareWindows(oracle: Oracle): Promise<void> {
     oracle.standing.map(({ bootId }) => bootId),
   );
   const signals = await oracle.stage.sql<{ id: number; feature: string }>(
-    'select id, feature from biosignal where feature is not null and project_id is null order by id',
+    "select id, feature from biosignal where feature is not null and unit <> '{steps}' and project_id is null order by id",
   );
   for (const person of await oracle.people()) {
     if (oracle.boots.some((boot) => boot.person === person && oracle.isExpired(boot))) continue;
