@@ -21,7 +21,7 @@ async function compareErased(oracle: Oracle, { xuserId, externalId, token }: Per
   const { text } = await oracle.ask('GET', '/api/v1/xusers?limit=1000');
   oracle.expect(
     'gone',
-    !text.includes(externalId) && !text.includes(xuserId),
+    !text.includes(`"${externalId}"`) && !text.includes(xuserId),
     () => `${externalId}, who was erased, is in the list of users`,
   );
   const tables = await oracle.stage.sql<{ table: string; column: string }>(
