@@ -170,6 +170,9 @@ test('gaps are null, bad values are flagged and not shown, suspect ones only whe
   expect(good.qmask.flat()).toEqual([0, 0, null, 2, 1, 0, 0]);
   const suspect = await ask([mean('quality')], ...range, { resolution: '1m', qualityMax: 1 });
   expect(suspect.values.flat()).toEqual([100, 101, null, null, 104, 105, 106]);
+  // of several minutes none of whose values are suspect
+  const wide = await ask([mean('quality')], '2026-02-01T10:00:00Z', '2026-02-01T10:02:00Z', { resolution: '2m', qualityMax: 1 });
+  expect(wide.values.flat()).toEqual([100.5]);
   const none = await ask([mean('quality')], ...range, { resolution: '1m', fill: 'none' });
   expect(none.tsMs).toHaveLength(6);
   const previous = await ask([mean('quality')], ...range, { resolution: '1m', fill: 'previous' });

@@ -255,6 +255,30 @@ test('a kill when early rows are stored and the samples that they were made of a
       .toEqual([]);
 });
 
+// Heart rates are given out seconds before the last beats are: they do not say that all is computed.
+test('a kill before the last beats are out, of a device that never comes back', async () => {
+  await cleanRows(gapless);
+  await service.stop();
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'test/helpers/service-child.ts', database.url], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, BIO_DSP_IDLE_FLUSH_MS: '600000' },
+  });
+  const [address] = (await once(child.stdout!.setEncoding('utf8'), 'data')) as [string];
+  const all = recording('never back');
+  const { text } = await postPackets(address.trim(), org.apiKey.key, all);
+  expect(JSON.parse(text)).toMatchObject({ accepted: all.length });
+  const replayed = 'select (select max(batch_id) from packet_log) > (select batch_id from packet_log_checkpoint) as some';
+  await until(async () => {
+    const newestSec = Math.max(0, ...(await rowsOf('never back')).map(secondOf));
+    const { rows } = await database.pool.query<{ some: boolean }>(replayed);
+    return newestSec >= lengthSec - 3 && !rows[0]!.some;
+  }, 60_000);
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  service = await start();
+  await expectClean('never back');
+});
+
 /** What a row is of, without what it says. */
 const keyOf = (row: string): string => row.split(' ').slice(0, 3).join(' ');
 

@@ -63,7 +63,7 @@ async function runClean(ledger: Ledger, folder: string): Promise<Rows> {
     for (const entries of ledger.streams.values()) {
       const accepted = entries.filter(({ answer }) => answer === 'accepted').sort((a, b) => a.key.seq - b.key.seq);
       for (let at = 0; at < accepted.length; at += BATCH_PACKETS)
-        await post(service.url, apiKey.key, ledger.readPackets(accepted.slice(at, at + BATCH_PACKETS)).map(asOldPacket));
+        await postClean(service.url, apiKey.key, ledger.readPackets(accepted.slice(at, at + BATCH_PACKETS)).map(asOldPacket));
     }
     const code = await service.terminate(); // gives out the last beats
     if (code !== 0) throw new Error(`the clean run ended with ${code}:\n${service.log.slice(-2000)}`);
@@ -76,13 +76,13 @@ async function runClean(ledger: Ledger, folder: string): Promise<Rows> {
 }
 
 /** As sent a day after it was recorded: a clock that jumped ahead meanwhile is not ahead of the service's. */
-function asOldPacket(bytes: Uint8Array): Uint8Array {
+export function asOldPacket(bytes: Uint8Array): Uint8Array {
   const packet = decodePacket(bytes, defaultPacketLimits);
   if (isRejected(packet)) throw new Error(`a packet of the ledger: ${packet.detail}`);
   return encodePacket({ ...packet, sentUnixNs: packet.t0UnixNs + DAY_NS });
 }
 
-async function post(url: string, key: string, packets: readonly Uint8Array[]): Promise<void> {
+export async function postClean(url: string, key: string, packets: readonly Uint8Array[]): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(`${url}/ingest/raw-packet`, {
       method: 'POST',

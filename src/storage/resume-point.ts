@@ -47,14 +47,17 @@ export async function resumePoints(
   });
 }
 
-/** Streams whose last values were not computed when the service ended: their newest row is older than their newest sample by more than a
- *  detector looks ahead, or they have none. A device that never comes back would leave them so.
+/** Streams whose last values were not computed when the service ended: their newest value, or the newest beat of one of their detectors, is
+ *  older than their newest sample by more than a detector looks ahead, or they have none. A device that never comes back would leave them
+ *  so. Values alone do not tell: heart rates are given out seconds before the last beats are.
  *  @param sinceHours streams with a packet within this time before the newest of all */
 export async function unfinishedStreams(database: Database, sinceHours: number): Promise<readonly StreamId[]> {
   const { rows } = await database.pool.query<{ id: number }>(
     `select s.id from stream s
      cross join lateral (
-       select greatest((select max(time) from feature where stream_id = s.id), (select max(time) from beat where stream_id = s.id)) as at) done
+       select least(
+         (select max(time) from feature where stream_id = s.id),
+         (select min(newest.at) from (select max(time) as at from beat where stream_id = s.id group by method_id) newest)) as at) done
      where s.last_packet_at > (select max(last_packet_at) from stream) - $1 * interval '1 hour'
        and coalesce(done.at, '-infinity') < s.last_sample_at - interval '3 seconds'`,
     [sinceHours],

@@ -1,0 +1,85 @@
+/** After a history: everything that was acknowledged is there, once, as it was; everything that is computed is what a clean run computes;
+ *  everything that may be seen is seen where and when it belongs; everything that is gone is gone. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LedgerWriter } from '../src/cli/ledger.ts';
+import { runCommand } from '../src/cli/command.ts';
+import type { Console } from '../src/cli/command.ts';
+import { verify } from '../src/cli/verify.ts';
+import type { Clean } from './clean.ts';
+import { compareAggregates } from './compare/aggregates.ts';
+import { compareAudit } from './compare/audit.ts';
+import { compareGone, compareRetention } from './compare/gone.ts';
+import { compareRecordings } from './compare/recordings.ts';
+import { compareReports } from './compare/reports.ts';
+import { compareWindows } from './compare/windows.ts';
+import type { Boot, Oracle } from './oracle.ts';
+import { derivedRows, differences } from './rows.ts';
+import type { Rows } from './rows.ts';
+
+/** Rows may still be on their way: they differ when nothing has changed for so long. */
+const QUIET_MS = 12_000;
+const WAIT_MS_MAX = 180_000;
+
+/** @returns beats and values that were compared */
+export async function judge(oracle: Oracle, clean: Clean): Promise<number> {
+  await oracle.stage.untilServing();
+  const boots = oracle.standing;
+  const wanted = await clean.rowsOf(boots);
+  await compareSamples(oracle, boots);
+  const isSettled = await compareDerived(oracle, boots, wanted);
+  await compareRecordings(oracle);
+  await compareReports(oracle);
+  if (isSettled) {
+    await compareAggregates(oracle);
+    await compareWindows(oracle);
+  }
+  await compareRetention(oracle);
+  await compareGone(oracle);
+  await compareAudit(oracle);
+  return [...wanted.values()].reduce((sum, rows) => sum + rows.size, 0);
+}
+
+/** By `biosignal verify`, from a ledger as a client keeps it. */
+async function compareSamples(oracle: Oracle, boots: readonly Boot[]): Promise<void> {
+  const name = join(oracle.stage.workDir, `ledger-${randomUUID()}`);
+  const ledger = new LedgerWriter(name);
+  for (const { deviceId, bootId, sent } of boots) {
+    for (const { packet, bytes, accepted } of sent) {
+      const key = { deviceId, bootId, seq: packet.seq };
+      ledger.sent(key, bytes);
+      ledger.settled(key, accepted ? 'accepted' : 'refused');
+    }
+  }
+  ledger.close();
+  const out: string[] = [];
+  const console: Console = {
+    out: (line) => void out.push(line),
+    err: (line) => void out.push(line),
+    progress: null,
+    env: { DATABASE_URL: oracle.stage.postgres.url },
+    cwd: oracle.stage.workDir,
+    signal: new AbortController().signal,
+  };
+  const code = await runCommand(verify, [name, '--wait', '60'], console);
+  oracle.expect('samples', code === 0, () => `verify: ${out.join('\n')}`);
+}
+
+/** @returns are they there, the same? */
+async function compareDerived(oracle: Oracle, boots: readonly Boot[], wanted: Rows): Promise<boolean> {
+  let found = '';
+  let sinceMs = performance.now();
+  for (const deadline = performance.now() + WAIT_MS_MAX; performance.now() < deadline; await sleep(300)) {
+    const got = await derivedRows((text, values) => oracle.stage.sql(text, values), boots);
+    const all = differences(got, wanted, boots);
+    if (all.length === 0) return true;
+    if (all.join() !== found) sinceMs = performance.now();
+    found = all.join();
+    if (performance.now() - sinceMs < QUIET_MS) continue;
+    for (const text of all) oracle.complain('derived', text);
+    return false;
+  }
+  oracle.complain('derived', `still changing after ${WAIT_MS_MAX} ms: ${found}`);
+  return false;
+}

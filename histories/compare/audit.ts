@@ -1,0 +1,28 @@
+/** The audit log knows of every act, and of who was looked at; its chain is whole. */
+import type { Oracle } from '../oracle.ts';
+
+type Entry = Readonly<{ action: string; subject_id: string | null; target_id: string; detail: Record<string, unknown> }>;
+
+export async function compareAudit(oracle: Oracle): Promise<void> {
+  const entries = async (query: string): Promise<readonly Entry[]> =>
+    (await oracle.must<Entry[]>(200, 'GET', `/api/v1/audit-log?limit=1000&${query}`)) ?? [];
+  const atLeast = (what: string, got: number, wanted: number): void =>
+    oracle.expect('audit', got >= wanted, () => `${what}: ${got} entries instead of ${wanted}`);
+  const acts = await entries('kind=acts');
+  const count = (pattern: RegExp, targetId?: string): number =>
+    acts.filter(({ action, target_id }) => pattern.test(action) && (targetId === undefined || target_id === targetId)).length;
+  for (const { xuserId, externalId, consentCount } of [...(await oracle.people()), ...oracle.gone]) {
+    atLeast(`consents of ${externalId}`, count(/^consent\./, xuserId), consentCount);
+    if (oracle.gone.some((person) => person.xuserId === xuserId)) atLeast(`erasure of ${externalId}`, count(/^xuser\.erased$/, xuserId), 1);
+  }
+  atLeast('keys', count(/^api_key\./), oracle.keyChanges);
+  atLeast('settings', count(/^project\.configured$/), oracle.settingChanges);
+  for (const person of await oracle.people()) {
+    if (oracle.isMissing(person, 'sharing')) continue;
+    await oracle.must(200, 'GET', `/api/v1/streams?subject_id=${person.xuserId}`);
+    const reads = await entries(`kind=reads&subject_id=${person.xuserId}`);
+    atLeast(`reads of ${person.externalId}`, reads.filter(({ detail }) => detail['operation'] === 'listStreams').length, 1);
+  }
+  const chain = await oracle.must<{ broken_at: number | null }>(200, 'GET', '/api/v1/audit-log/chain');
+  oracle.expect('audit', chain === null || chain.broken_at === null, () => `the chain is broken at ${chain?.broken_at}`);
+}

@@ -1,0 +1,120 @@
+/** Histories from a seed. The same seed gives the same commands on every machine. */
+import { createRandom } from '../src/cli/simulator/random.ts';
+import type { Random } from '../src/cli/simulator/random.ts';
+import { DEVICES, oddities, PERSONS, refusals } from './commands.ts';
+import type { Command, History, Purpose, WallClock } from './commands.ts';
+
+const DAY_SEC = 86_400;
+/** How long ago recordings begin: now, in the morning, weeks ago (synced late), a year ago (imported). */
+const starts = [700, 700, 6 * 3600, 16 * DAY_SEC, 400 * DAY_SEC, 400 * DAY_SEC];
+const wallClocks: readonly WallClock[] = [0, 0, 0, 0, -9 * 365 * DAY_SEC, 3 * 365 * DAY_SEC, 47, 'none'];
+const channelSets = [['ecg.ii'], ['ppg.ir', 'acc.x'], ['ecg.ii', 'ppg.ir', 'acc.x'], ['ecg.ii', 'eda', 'temp.skin'], ['ppg.ir', 'ppg.red']];
+const words = [
+  'good',
+  'tired; slept badly',
+  'Grüße – 你好 – שלום – 🫀',
+  "Robert'); drop table mood;--",
+  'two\nlines\tand a tab',
+  'x'.repeat(999),
+  ' ',
+];
+
+type Maker = (random: Random) => Command;
+
+const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.next() * from.length)]!;
+const whole = (random: Random, min: number, max: number): number => Math.floor(random.between(min, max + 1));
+const device = (random: Random): number => whole(random, 0, DEVICES - 1);
+const person = (random: Random): number => whole(random, 0, PERSONS - 1);
+const via = (random: Random): 'http' | 'socket' => pick(random, ['http', 'socket']);
+const afterMs = (random: Random): number => whole(random, 0, 600);
+
+/** By actor: what they do, and how often beside one another. */
+const makers: Readonly<Record<'devices' | 'people' | 'operators' | 'world', readonly (readonly [weight: number, Maker])[]>> = {
+  devices: [
+    [9, (r) => ({ do: 'send', device: device(r), sec: pick(r, [4, 8, 20, 45, 70]), via: via(r) })],
+    [4, (r) => ({ do: 'record', device: device(r), sec: pick(r, [3, 15, 40]) })],
+    [4, (r) => ({ do: 'upload', device: device(r), order: pick(r, ['in order', 'newest first', 'shuffled']), via: via(r) })],
+    [2, (r) => ({ do: 'skip', device: device(r), sec: pick(r, [0.5, 7, 90, 4000]) })],
+    [4, (r) => ({ do: 'pause', device: device(r), ms: pick(r, [200, 1600, 2500]) })],
+    [2, (r) => ({ do: 'resend', device: device(r), count: whole(r, 1, 80) })],
+    [2, (r) => ({ do: 'contradict', device: device(r), back: whole(r, 0, 90) })],
+    [3, boot],
+    [1, (r) => ({ do: 'addChannel', device: device(r), channel: pick(r, ['ecg.ii', 'ppg.ir', 'eda', 'resp', 'acc.y']) })],
+    [1, (r) => ({ do: 'setClock', device: device(r), wallClock: pick(r, wallClocks) })],
+    [3, (r) => ({ do: 'odd', device: device(r), what: pick(r, oddities) })],
+    [2, (r) => ({ do: 'illegal', device: device(r), what: pick(r, Object.keys(refusals) as (keyof typeof refusals)[]) })],
+    [1, (r) => ({ do: 'live', device: whole(r, 2, DEVICES - 1), sec: pick(r, [1.5, 3]) })],
+  ],
+  people: [
+    [3, (r) => ({ do: 'mood', person: person(r), score: whole(r, 1, 5), note: pick(r, words) })],
+    [2, (r) => ({ do: 'journal', person: person(r), text: pick(r, words) })],
+    [1, (r) => ({ do: 'answer', person: person(r), points: Array.from({ length: 5 }, () => whole(r, 0, 5)) })],
+    [3, (r) => ({ do: 'look', person: person(r) })],
+  ],
+  operators: [
+    [2, () => ({ do: 'rotateKey' })],
+    [2, () => ({ do: 'revokeKey' })],
+    [2, (r) => ({ do: 'requireConsent', purposes: pick(r, [[], ['recording'], ['sharing'], ['recording', 'sharing']] as const) })],
+    [3, (r) => ({ do: 'consent', person: person(r), purpose: pick(r, ['recording', 'sharing']), granted: r.next() < 0.7 })],
+    [2, (r) => ({ do: 'erase', person: person(r) })],
+    [3, (r) => ({ do: 'retention', days: pick(r, [null, 10, 30, 300]) })],
+  ],
+  world: [
+    [3, (r) => ({ do: 'killService', afterMs: afterMs(r) })],
+    [1, (r) => ({ do: 'stopService', afterMs: afterMs(r) })],
+    [2, (r) => ({ do: 'killPostgres', afterMs: afterMs(r) })],
+    [1, (r) => ({ do: 'standby', afterMs: afterMs(r) })],
+    [2, (r) => ({ do: 'cutDevices', afterMs: afterMs(r), ms: whole(r, 50, 800) })],
+    [2, (r) => ({ do: 'cutDatabase', afterMs: afterMs(r), ms: whole(r, 50, 1500) })],
+    [2, (r) => ({ do: 'freezeService', afterMs: afterMs(r), ms: whole(r, 50, 1500) })],
+    [2, (r) => ({ do: 'freezePostgres', afterMs: afterMs(r), ms: whole(r, 50, 1500) })],
+  ],
+};
+export type Actor = keyof typeof makers;
+export const actors = Object.keys(makers) as readonly Actor[];
+const shares: Readonly<Record<Actor, number>> = { devices: 24, people: 5, operators: 4, world: 2 };
+/** A restart costs seconds: so many of those to a history. */
+const WORLD_MAX = 3;
+
+function boot(random: Random): Command {
+  return {
+    do: 'boot',
+    device: device(random),
+    agoSec: pick(random, starts),
+    wallClock: pick(random, wallClocks),
+    driftPpm: pick(random, [0, 0, 40, -300]),
+    channels: pick(random, channelSets),
+  };
+}
+
+/** Most people are asked before it is required: else there would be nothing more to see. */
+function asked(random: Random, purposes: readonly Purpose[]): Command[] {
+  const everybody = Array.from({ length: PERSONS }, (_, index) => index);
+  return everybody.flatMap((index) =>
+    random.next() < 0.75 ? purposes.map((purpose): Command => ({ do: 'consent', person: index, purpose, granted: true })) : [],
+  );
+}
+
+/** @param only actors, and names of commands, that take part; empty: all  @param length commands */
+export function generate(seed: number, only: readonly string[] = [], length = 30): History {
+  const random = createRandom(seed, 'history');
+  const taking = actors.flatMap((actor) => {
+    const all = only.length === 0 || only.includes(actor);
+    const total = makers[actor].reduce((sum, [weight]) => sum + weight, 0);
+    return makers[actor].flatMap(([weight, make]) => {
+      const share = (shares[actor] * weight) / total;
+      return all || only.includes(make(createRandom(seed, 'name')).do) ? [{ actor, share, make }] : [];
+    });
+  });
+  const sum = taking.reduce((total, { share }) => total + share, 0);
+  const commands: Command[] = [];
+  for (let worlds = 0; commands.length < length && sum > 0;) {
+    let at = random.next() * sum;
+    const { actor, make } = taking.find(({ share }) => (at -= share) < 0) ?? taking.at(-1)!;
+    if (actor === 'world' && ++worlds > WORLD_MAX && taking.some((one) => one.actor !== 'world')) continue;
+    const command = make(random);
+    if (command.do === 'requireConsent') commands.push(...asked(random, command.purposes));
+    commands.push(command);
+  }
+  return { seed, commands };
+}

@@ -1,0 +1,81 @@
+/** `npm run histories`: plays random histories against the whole service until the time is over, and holds what it says and stores against
+ *  an oracle. The first one that fails is cut down and printed, so that it can be played again.
+ *
+ *  npm run histories -- [--minutes 10] [--seed S] [--only devices,people,operators,world, or commands] [--length 30] [--count N]
+ *                       [--file HISTORY.json] [--keep-going] [--no-shrink] [--out FOLDER]
+ *  Exit code 1 when one fails. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Clean } from './clean.ts';
+import type { History } from './commands.ts';
+import { generate } from './generate.ts';
+import { play } from './play.ts';
+import type { Outcome } from './play.ts';
+import { shrink } from './shrink.ts';
+import { Stage } from './stage.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
+    only: { type: 'string', default: '' },
+    length: { type: 'string', default: '30' },
+    count: { type: 'string', default: '1000000' },
+    file: { type: 'string' },
+    out: { type: 'string', default: '.cache/histories' },
+    'keep-going': { type: 'boolean', default: false },
+    'no-shrink': { type: 'boolean', default: false },
+  },
+});
+
+const only = options.only === '' ? [] : options.only.split(',');
+const deadlineMs = performance.now() + Number(options.minutes) * 60_000;
+let stage = await Stage.start();
+const clean = await Clean.start();
+let failedCount = 0;
+try {
+  const given = options.file === undefined ? null : (JSON.parse(readFileSync(options.file, 'utf8')) as History);
+  for (let i = 0; i < Number(options.count) && performance.now() < deadlineMs; i++) {
+    const history = given ?? generate(Number(options.seed) + i, only, Number(options.length));
+    const outcome = await play(history, stage, clean);
+    print(history, outcome);
+    if (outcome.complaints.length > 0) {
+      failedCount++;
+      await report(history, outcome);
+      if (!options['keep-going']) break;
+      if (outcome.complaints.some(({ kind }) => kind === 'trouble')) {
+        await stage.close(); // nothing of it shall spoil the next one
+        stage = await Stage.start();
+      }
+    }
+    if (given !== null) break;
+  }
+} finally {
+  await stage.close();
+  await clean.close();
+}
+process.exit(failedCount === 0 ? 0 : 1); // whatever is still open
+
+function print({ seed, commands }: History, { complaints, packets, rows, ms }: Outcome): void {
+  const verdict = complaints.length === 0 ? 'ok' : `FAILED: ${complaints.length} complaints`;
+  console.log(
+    `seed ${seed}: ${commands.length} commands, ${packets} packets, ${rows} beats and values, ${(ms / 1000).toFixed(1)} s  ${verdict}`,
+  );
+}
+
+async function report(history: History, { complaints }: Outcome): Promise<void> {
+  for (const { kind, text } of complaints.slice(0, 12)) console.log(`  ${kind}: ${text.slice(0, 1200)}`);
+  const kinds = new Set(complaints.map(({ kind }) => kind));
+  const fails = async (candidate: History): Promise<boolean> =>
+    (await play(candidate, stage, clean)).complaints.some(({ kind }) => kinds.has(kind));
+  const shortest = options['no-shrink'] ? history : await shrink(history, fails);
+  mkdirSync(options.out, { recursive: true });
+  const path = join(options.out, `history-${history.seed}.json`);
+  writeFileSync(
+    path,
+    `{"seed":${history.seed},"commands":[\n${shortest.commands.map((command) => `  ${JSON.stringify(command)}`).join(',\n')}\n]}\n`,
+  );
+  console.log(readFileSync(path, 'utf8'));
+  console.log(`  again: npm run histories -- --file ${path}`);
+}
