@@ -478,6 +478,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
       return undefined;
     });
     const refused = await live();
+    await expect.poll(() => refused.locator('bio-live-trace').getByText('Access refused').count()).toBe(1);
     const warnings: string[] = [];
     refused.on('console', (message) => warnings.push(message.text()));
     await refused.reload();

@@ -53,11 +53,9 @@ export const doctor: Command = {
     }
     if (config !== null) {
       findings.push(...exposure(config), ...noSecret(config), await disk(config));
-      let listening = config;
-      if (!options.flag('no-database')) {
-        findings.push(...(await databaseFindings(console, config, (port) => (listening = { ...listening, port }))));
-      }
-      findings.push(...(await service(listening)));
+      let ownerPort: number | null = null;
+      if (!options.flag('no-database')) findings.push(...(await databaseFindings(console, config, (port) => (ownerPort = port))));
+      findings.push(...(await service(config, ownerPort)));
     }
     if (json) console.out(JSON.stringify(findings, null, 2));
     else {
@@ -365,14 +363,16 @@ async function setAside(database: Database): Promise<Finding[]> {
   ];
 }
 
-/** What the running service says: its settings may be others than those of this command. */
-async function service(config: Config): Promise<Finding[]> {
+/** What the running service says: its settings may be others than those of this command.
+ *  @param ownerPort where the owner of the packet log listens on this machine: asked where nothing listens on the configured port */
+async function service(config: Config, ownerPort: number | null): Promise<Finding[]> {
   const scheme = config.tlsCert === '' ? 'http' : 'https';
   const base = `${scheme}://127.0.0.1:${config.port}`;
   let response;
   try {
     response = await fetch(`${base}/readyz`, { signal: AbortSignal.timeout(3000) });
   } catch {
+    if (ownerPort !== null && ownerPort !== config.port) return await service({ ...config, port: ownerPort }, null);
     const advice = 'the service is not running, or listens on another port (PORT)';
     return [{ check: 'service', state: 'warning', found: `nothing listens on ${base}`, advice }];
   }
