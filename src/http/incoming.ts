@@ -177,17 +177,27 @@ export class Incoming {
     checkAccess(route.access, caller, this.#method);
   }
 
-  /** A long answer ends where the right to it does. */
-  async *#whileAllowed(route: Route, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
+  /** A long answer ends where the right to it does. No generator: its end would not reach `chunks` before the first one was asked for. */
+  #whileAllowed(route: Route, chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    const all = chunks[Symbol.asyncIterator]();
+    const end = async (): Promise<IteratorResult<Uint8Array, void>> => {
+      await all.return?.();
+      return { done: true, value: undefined };
+    };
     let askedMs = performance.now();
-    for await (const chunk of chunks) {
-      const nowMs = performance.now();
-      if (nowMs - askedMs > ASKED_AGAIN_MS) {
-        askedMs = nowMs;
+    const next = async (): Promise<IteratorResult<Uint8Array, void>> => {
+      const result = (await all.next()) as IteratorResult<Uint8Array, void>;
+      if (result.done === true || performance.now() - askedMs <= ASKED_AGAIN_MS) return result;
+      askedMs = performance.now();
+      try {
         await this.#askAgain(route);
+      } catch (error) {
+        await end();
+        throw error;
       }
-      yield chunk;
-    }
+      return result;
+    };
+    return { [Symbol.asyncIterator]: () => ({ next, return: end }) };
   }
 
   /** A header that is no bearer is a failure too. */
