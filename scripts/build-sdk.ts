@@ -21,7 +21,7 @@ const lib = ['--lib', 'es2024,dom,dom.iterable,esnext.disposable'];
 execFileSync(
   join(root, 'node_modules/.bin/tsc'),
   ['--ignoreConfig', ...options, ...place, ...lib, ...clients.map((name) => join(root, `sdk/${name}.ts`))],
-  { stdio: 'inherit' },
+  { stdio: 'inherit', cwd: root }, // types are looked for from there
 );
 // The compiler leaves these as they are; compilers before 5.0 refuse them.
 for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.d.ts'))) {

@@ -147,11 +147,11 @@ describe('two people with the same page open', () => {
       await page.getByLabel('Title').first().blur();
     }
     await first.getByRole('button', { name: /^Publish version/ }).click();
-    await first.getByText('is asked from now on').waitFor();
+    await first.getByText('is now in use').waitFor();
     await second.getByRole('button', { name: /^Publish version/ }).click();
     await second.getByRole('alert').getByText('Somebody else has changed this').waitFor();
     expect(await second.getByLabel('Title').first().inputValue()).toBe('Of the second');
-    await second.getByRole('button', { name: 'Discard mine and show theirs' }).click();
+    await second.getByRole('button', { name: 'Discard my changes and reload' }).click();
     await expect.poll(() => second.getByLabel('Title').first().inputValue()).toBe('Of the first');
     expect(await second.getByRole('alert').count()).toBe(0);
     expect(errors).toEqual([]);

@@ -79,7 +79,7 @@ describe.skipIf(chromiumPath === null)('languages', () => {
     await expect.poll(() => settled(page)).toBe(true);
     expect(await page.locator('bio-trend-card h2').textContent()).toBe('Herzfrequenz aus EKG');
     const text = await shown(page);
-    expect(text).toMatch(/vor \d+ (Sekunden|Minuten)/);
+    expect(text).toMatch(/vor \d+ (Sekunden|Minuten?)/);
     expect(text).toMatch(/\d\d\.\d\d\.\d{4}, \d\d:\d\d/);
     expect(text).not.toMatch(/Heart rate|ago|\b[AP]M\b/);
     await page.context().close();

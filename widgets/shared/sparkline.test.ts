@@ -4,7 +4,7 @@ import { sparkline } from './sparkline.ts';
 
 /** Heights (0 top … 56 bottom) of the points of the line. */
 function heights(values: readonly number[]): number[] {
-  const series = { values, timesMs: values.map((_, i) => i * 60_000), flags: values.map(() => 0), stepMs: 60_000 };
+  const series = { values, timesMs: values.map((_, i) => i * 60_000), flags: values.map(() => 0), lows: [], highs: [], stepMs: 60_000 };
   const texts: string[] = [];
   const walk = (part: unknown): void => {
     if (typeof part === 'string') texts.push(part);
