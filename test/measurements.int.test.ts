@@ -98,23 +98,26 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     of('spo2', 97, '%', 2e8),
     of('body_temperature', 98.6, '[degF]', 3e8),
     of('body_temperature', 36.5, 'furlong', 4e8),
+    of('body_temperature', 109.4, '[degF]', 5e8),
   ];
   const answer = await run.ingest({ ...packet!, subject: id, t0UnixNs, sentUnixNs: t0UnixNs, measurements });
   expect(answer.status, answer.text).toBe(202);
   const stored = async (): Promise<object[]> =>
     (
       await run.database.pool.query<object>(
-        `select b.code, round(m.value::numeric, 6)::float8 as value, m.unit, m.qmask, m.given_value, m.given_unit
+        `select b.code, m.value, m.unit, m.qmask, m.given_value, m.given_unit
          from measurement m join biosignal b on b.id = m.biosignal_id where m.xuser_id = $1 order by m.time`,
         [id],
       )
     ).rows;
-  await until(async () => (await stored()).length === 5);
+  await until(async () => (await stored()).length === 6);
   expect(await stored()).toEqual([
     { code: 'spo2', value: 250, unit: '%', qmask: 2, given_value: null, given_unit: null },
     { code: 'spo2', value: 45, unit: '%', qmask: 1, given_value: null, given_unit: null },
     { code: 'spo2', value: 97, unit: '%', qmask: 0, given_value: null, given_unit: null },
     { code: 'body_temperature', value: 37, unit: 'Cel', qmask: 0, given_value: 98.6, given_unit: '[degF]' },
     { code: 'body_temperature', value: 36.5, unit: 'furlong', qmask: 0, given_value: null, given_unit: null },
+    // The last plausible one: in binary 5/9 of it is a little more.
+    { code: 'body_temperature', value: 43, unit: 'Cel', qmask: 0, given_value: 109.4, given_unit: '[degF]' },
   ]);
 });
