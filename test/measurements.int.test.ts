@@ -121,3 +121,19 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     { code: 'body_temperature', value: 43, unit: 'Cel', qmask: 0, given_value: 109.4, given_unit: '[degF]' },
   ]);
 });
+
+it.each([
+  [WEIGHT, 72, 'vital-signs'],
+  [SYSTOLIC, 121, 'vital-signs'],
+  [SYSTOLIC + 1, 81, 'vital-signs'],
+  [GLUCOSE, 101, 'laboratory'],
+])('tells biosignal %d in the category of FHIR that it belongs to', async (biosignal, value, category) => {
+  expect((await store({ biosignal_id: biosignal, value })).status).toBe(201);
+  const query = `biosignal_id=${biosignal}&subject_id=${person.xuser_id}&limit=1`;
+  const { body } = await run.send<{ entry: { resource: { category: { coding: { code: string }[] }[] } }[] }>(
+    'GET',
+    `/api/v1/observations?${query}`,
+    { headers: { accept: 'application/fhir+json' } },
+  );
+  expect(body.entry[0]!.resource.category[0]!.coding[0]!.code).toBe(category);
+});
