@@ -137,3 +137,13 @@ it.each([
   );
   expect(body.entry[0]!.resource.category[0]!.coding[0]!.code).toBe(category);
 });
+
+it('refuses what is no number any more in the unit of the biosignal', async () => {
+  const body = { name: 'Load', abbreviation: 'LOAD', unit: '%', signal_type: 'scalar', source_type: 'device', code: 'load' };
+  const own = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });
+  expect(own.status, own.text).toBe(201);
+  expect((await store({ biosignal_id: own.body.id, value: 1e308 })).status).toBe(201);
+  const { status, body: problem, text } = await store<Problem>({ biosignal_id: own.body.id, value: 1e308, unit: '1' });
+  expect(status, text).toBe(422);
+  expect(problem.errors).toMatchObject([{ pointer: '/measurements/0/value', code: 'range' }]);
+});
