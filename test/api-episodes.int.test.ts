@@ -126,6 +126,11 @@ describe('an episode made by the API', () => {
     ]) {
       expect(drawing).toMatch(words);
     }
+    // The person has no time zone of their own: it is the project's.
+    const { pool } = running.database;
+    await pool.query(`update project set time_zone = 'Asia/Kolkata'`);
+    expect((await bytesOf(renditions['svg']!)).bytes.toString()).toContain('GMT+05:30');
+    await pool.query(`update project set time_zone = 'UTC'`);
     // 1 mV is 10 mm, in the pulse as in the trace.
     const pulse = /<path d="M4 ([\d.]+)L10 \1L10 ([\d.]+)L30 \2L30 \1L36 \1"/.exec(drawing);
     expect(Number(pulse?.[1]) - Number(pulse?.[2])).toBe(40);

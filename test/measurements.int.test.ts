@@ -98,23 +98,52 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     of('spo2', 97, '%', 2e8),
     of('body_temperature', 98.6, '[degF]', 3e8),
     of('body_temperature', 36.5, 'furlong', 4e8),
+    of('body_temperature', 109.4, '[degF]', 5e8),
   ];
   const answer = await run.ingest({ ...packet!, subject: id, t0UnixNs, sentUnixNs: t0UnixNs, measurements });
   expect(answer.status, answer.text).toBe(202);
   const stored = async (): Promise<object[]> =>
     (
       await run.database.pool.query<object>(
-        `select b.code, round(m.value::numeric, 6)::float8 as value, m.unit, m.qmask, m.given_value, m.given_unit
+        `select b.code, m.value, m.unit, m.qmask, m.given_value, m.given_unit
          from measurement m join biosignal b on b.id = m.biosignal_id where m.xuser_id = $1 order by m.time`,
         [id],
       )
     ).rows;
-  await until(async () => (await stored()).length === 5);
+  await until(async () => (await stored()).length === 6);
   expect(await stored()).toEqual([
     { code: 'spo2', value: 250, unit: '%', qmask: 2, given_value: null, given_unit: null },
     { code: 'spo2', value: 45, unit: '%', qmask: 1, given_value: null, given_unit: null },
     { code: 'spo2', value: 97, unit: '%', qmask: 0, given_value: null, given_unit: null },
     { code: 'body_temperature', value: 37, unit: 'Cel', qmask: 0, given_value: 98.6, given_unit: '[degF]' },
     { code: 'body_temperature', value: 36.5, unit: 'furlong', qmask: 0, given_value: null, given_unit: null },
+    // The last plausible one: in binary 5/9 of it is a little more.
+    { code: 'body_temperature', value: 43, unit: 'Cel', qmask: 0, given_value: 109.4, given_unit: '[degF]' },
   ]);
+});
+
+it.each([
+  [WEIGHT, 72, 'vital-signs'],
+  [SYSTOLIC, 121, 'vital-signs'],
+  [SYSTOLIC + 1, 81, 'vital-signs'],
+  [GLUCOSE, 101, 'laboratory'],
+])('tells biosignal %d in the category of FHIR that it belongs to', async (biosignal, value, category) => {
+  expect((await store({ biosignal_id: biosignal, value })).status).toBe(201);
+  const query = `biosignal_id=${biosignal}&subject_id=${person.xuser_id}&limit=1`;
+  const { body } = await run.send<{ entry: { resource: { category: { coding: { code: string }[] }[] } }[] }>(
+    'GET',
+    `/api/v1/observations?${query}`,
+    { headers: { accept: 'application/fhir+json' } },
+  );
+  expect(body.entry[0]!.resource.category[0]!.coding[0]!.code).toBe(category);
+});
+
+it('refuses what is no number any more in the unit of the biosignal', async () => {
+  const body = { name: 'Load', abbreviation: 'LOAD', unit: '%', signal_type: 'scalar', source_type: 'device', code: 'load' };
+  const own = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });
+  expect(own.status, own.text).toBe(201);
+  expect((await store({ biosignal_id: own.body.id, value: 1e308 })).status).toBe(201);
+  const { status, body: problem, text } = await store<Problem>({ biosignal_id: own.body.id, value: 1e308, unit: '1' });
+  expect(status, text).toBe(422);
+  expect(problem.errors).toMatchObject([{ pointer: '/measurements/0/value', code: 'range' }]);
 });

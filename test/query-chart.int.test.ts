@@ -301,6 +301,21 @@ test('a waveform is its minimum and maximum per bucket, from samples below a sec
   }
 });
 
+test('what a waveform rests on has its extremes where its samples are suspect, too', async () => {
+  const [k0, n] = [250 * 1200, 250 * 60];
+  const blocks = new BlockWriter(database);
+  const rates = stream.channels.map((c) => c.rateNanoHz);
+  blocks.push(stream.streamId, stream.epochNs, rates, [{ ...testRun(0, k0, n), qmask: new Uint8Array(n).fill(1) }], 1);
+  await blocks.close();
+  const from = Number(testEpochNs / 1_000_000n) + 1_201_877;
+  const wave: ChartSeries = { kind: 'waveform', channelKind: 'ecg', channelCode: null };
+  const { values, detail } = await ask([wave], iso(from), iso(from + 30_000), { maxPoints: 40, qualityMax: 1, detail: true });
+  const lows = values.map(([low]) => low ?? Infinity);
+  expect(Math.min(...lows)).toBeLessThan(Infinity);
+  expect(detail!.totals[0]).toMatchObject({ flag: 1, min: Math.min(...lows), max: Math.max(...lows.filter(Number.isFinite)) });
+  expect(detail!.min.map(([low]) => low)).toEqual(values.map(([low]) => low));
+});
+
 test('buckets shorter than the rows of a slow channel are made of its samples, those that are not rows yet included', async () => {
   const slow = 1; // 130.1 Hz: rows of two seconds
   const rates = stream.channels.map((c) => c.rateNanoHz);

@@ -133,3 +133,30 @@ it('occurrences of a questionnaire are done by answering it', async () => {
   expect((await run.send('GET', `/api/v1/adherence?${query}`, { as: other.xuser_token })).status).toBe(404);
   expect((await run.send('GET', `/api/v1/adherence?${query}&since=2020-01-01T00:00:00Z`)).status).toBe(422);
 });
+
+it('an answer late in the day is that of the morning, and a second one is not that of tomorrow', async () => {
+  const person = await somebody('evening', 'Asia/Tokyo');
+  // Due 13 hours ago and in 11 hours, wherever the clock stands.
+  const inTokyo = (ms: number): string => new Date(Date.now() + ms + 9 * HOUR_MS).toISOString().slice(11, 16);
+  const id = await schedule(person.xuser_id, { times: [inTokyo(-13 * HOUR_MS)], questionnaire: 'pain' });
+  await ago(id, 3);
+  const answer = async (authored: string): Promise<void> => {
+    const item = [{ linkId: 'a', answer: [{ valueInteger: 3 }] }];
+    const body = { resourceType: 'QuestionnaireResponse', questionnaire: 'pain', status: 'completed', authored, item };
+    const { status, text } = await run.send('POST', '/api/v1/questionnaire-responses', { as: person.xuser_token, body });
+    expect(status, text).toBe(201);
+  };
+  const ofDay = async (): Promise<string[]> =>
+    (
+      await run.database.pool.query<{ status: string }>(
+        `select status from task where schedule_id = $1 and due > now() - interval '1 day' and due < now() + interval '1 day' order by due`,
+        [id],
+      )
+    ).rows.map(({ status }) => status);
+  await tasksOf(person.xuser_token);
+  expect(await ofDay()).toEqual(['due', 'due']);
+  await answer(at(-60_000));
+  expect(await ofDay()).toEqual(['done', 'due']);
+  await answer(at(-30_000));
+  expect(await ofDay()).toEqual(['done', 'due']);
+});

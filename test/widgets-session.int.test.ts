@@ -320,6 +320,23 @@ describe.skipIf(chromiumPath === null)('the outbox', () => {
     await page.context().close();
   });
 
+  it('offers no mark for a task that only an answer can do', async () => {
+    fixture.on('GET', '/api/v1/tasks', {
+      json: [
+        { id: 'q1', title: 'PHQ-9', due: null, status: 'due', questionnaire: 'phq-9' },
+        { id: 'q2', title: 'GAD-7', due: null, status: 'done', questionnaire: 'gad-7' },
+        { id: 't2', title: 'Walk', due: null, status: 'due', questionnaire: null },
+      ],
+    });
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, '<bio-task-list></bio-task-list>');
+    const tasks = page.locator('bio-task-list');
+    await tasks.locator('[part=task]').first().waitFor();
+    const labels = async (): Promise<string[]> => (await tasks.getByRole('button').allTextContents()).map((label) => label.trim());
+    await expect.poll(() => labels()).toEqual(['Skip: PHQ-9', 'Done: Walk', 'Skip: Walk']);
+    serveWidgetAnswers(fixture, state);
+    await page.context().close();
+  });
+
   it('says so when the service refuses an entry for good', async () => {
     fixture.on('POST', '/api/v1/journal', { status: 422, json: { status: 422, code: 'validation_failed', title: 'No' } });
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken({ sub: 'other' })}"`, '<bio-journal></bio-journal>');

@@ -351,8 +351,13 @@ function widen(
     value_n: before.value_n + counts.value_n,
     good_n: before.good_n + counts.good_n,
     suspect_n: before.suspect_n + counts.suspect_n,
+    // Samples are not told apart by their flags here: they are those of the number, whatever it is made of.
     good_min: joined,
+    suspect_min: joined,
+    every_min: joined,
     good_max: joined,
+    suspect_max: joined,
+    every_max: joined,
   };
   column.set(counts.ms, { value: joined, flag: there !== undefined && there.flag > flag ? there.flag : flag, row });
 }

@@ -19,13 +19,15 @@ export const BundleSchema = Type.Object(
   { description: 'A FHIR R4 Bundle of Observation resources.' },
 );
 
-const vitalSigns = new Set(['8867-4', '9279-1', '59408-5', '8310-5']);
+const categories = new Map([
+  ...['8867-4', '9279-1', '59408-5', '8310-5', '29463-7', '8480-6', '8462-4'].map((code) => [code, 'vital-signs'] as const),
+  ['2339-0', 'laboratory'],
+  ...['55423-8', '93832-4'].map((code) => [code, 'activity'] as const),
+]);
 
 /** The category that the value belongs to. */
 function categoryOf(row: ObservationRow): string {
-  if (vitalSigns.has(row.loinc_code)) return 'vital-signs';
-  if (row.loinc_code === '55423-8' || row.loinc_code === '93832-4') return 'activity';
-  return row.signal_type === 'score' ? 'survey' : 'procedure';
+  return categories.get(row.loinc_code) ?? (row.signal_type === 'score' ? 'survey' : 'procedure');
 }
 
 /** One Observation. The flag travels as a component, so that no reader takes a suspect number for a good one. */

@@ -60,8 +60,8 @@ function measuredValue(input: MeasurementInput, rules: Rules, at: string, errors
   const [factor, shift] = conversion ?? [1, 0];
   const same = factor === 1 && shift === 0;
   const value = same ? input.value : Number((input.value * factor + shift).toPrecision(DIGITS));
-  if (conversion !== undefined && !within(value, rules.possible)) {
-    const detail = `${value} ${rules.unit} is not possible; it takes ${textOf(rules.possible)} ${rules.unit}`;
+  if (conversion !== undefined && !(Number.isFinite(value) && within(value, rules.possible))) {
+    const detail = `${Number.isFinite(value) ? value : 'More than a number holds of'} ${rules.unit} is not possible; it takes ${textOf(rules.possible)} ${rules.unit}`;
     errors.push({ pointer: `${at}/value`, code: 'range', detail });
   }
   const implausible = !within(value, rules.plausible);

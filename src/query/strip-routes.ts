@@ -97,8 +97,12 @@ async function headerOf(
 ): Promise<Header> {
   const channel = given.channel ?? segments[0]?.code ?? '';
   const [{ rows }, series] = await Promise.all([
-    db.query<{ external_id: string; display_name: string; time_zone: string | null }>(
-      prepared('select external_id, display_name, time_zone from xuser where id = $1', [stream.subjectId]),
+    db.query<{ external_id: string; display_name: string; time_zone: string }>(
+      prepared(
+        `select x.external_id, x.display_name, coalesce(x.time_zone, p.time_zone) as time_zone
+         from xuser x join project p on p.id = x.project_id where x.id = $1`,
+        [stream.subjectId],
+      ),
     ),
     readBeatSeries(db, {
       streamId: stream.id,

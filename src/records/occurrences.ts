@@ -83,18 +83,27 @@ export function startOccurrences(options: Readonly<{ pool: Pool; onError: (error
   };
 }
 
-/** The answer of a questionnaire completes the person's occurrence that is nearest in time, within a day of it. */
+/** Being early counts this many times as much as being late: the evening's answer belongs to this morning, not to tomorrow. */
+const EARLY_WEIGHT = 3;
+
+/** The answer of a questionnaire belongs to the occurrence of each schedule that is nearest in time, within a day of it, and completes the nearest
+ *  of these that waits. A second answer to the same one does not complete tomorrow's. */
 export async function completeByResponse(
   db: Db,
   answer: Readonly<{ subjectId: string; questionnaire: string; responseId: string; authored: string }>,
 ): Promise<void> {
   await db.query(
-    `update task set status = 'done', status_at = $3::timestamptz, response_id = $4
-     where id = (
-       select id from task
-       where xuser_id = $1 and questionnaire = $2 and status in ('due', 'missed')
-         and due between $3::timestamptz - make_interval(hours => ${MISSED_AFTER_HOURS}) and $3::timestamptz + make_interval(hours => ${MISSED_AFTER_HOURS})
-       order by abs(extract(epoch from due - $3::timestamptz)), due limit 1 for update)`,
+    `with near as (
+       select distinct on (schedule_id) id, due, status, far from (
+         select id, schedule_id, due, status,
+           abs(extract(epoch from due - $3::timestamptz)) * case when due > $3::timestamptz then ${EARLY_WEIGHT} else 1 end as far
+         from task
+         where xuser_id = $1 and questionnaire = $2
+           and due between $3::timestamptz - make_interval(hours => ${MISSED_AFTER_HOURS}) and $3::timestamptz + make_interval(hours => ${MISSED_AFTER_HOURS})) t
+       order by schedule_id, far, due
+     )
+     update task set status = 'done', status_at = $3::timestamptz, response_id = $4
+     where id = (select id from near where status in ('due', 'missed') order by far, due limit 1) and status in ('due', 'missed')`,
     [answer.subjectId, answer.questionnaire, answer.authored, answer.responseId],
   );
 }

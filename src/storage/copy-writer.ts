@@ -430,7 +430,9 @@ export class CopyWriter {
          order by b.project_id nulls last limit 1) b
        left join unit_conversion c on c.given = m.unit and c.unit = b.unit and c.code in ('', b.code)
        cross join lateral (
-         select case when c.given is null then m.value else m.value * c.factor + c.shift end as value,
+         -- Through numeric: to 15 digits, so that 109.4 [degF] is 43 Cel and not a little more than what is plausible.
+         select case when c.given is null or (c.factor = 1 and c.shift = 0) then m.value
+             else (m.value * c.factor + c.shift)::numeric::float8 end as value,
            case when m.unit = '' or c.given is not null then b.unit else m.unit end as unit) v
        on conflict do nothing`,
       [

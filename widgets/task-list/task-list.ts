@@ -30,7 +30,15 @@ const css = `
 @container (max-width: 340px) { .tasks li { grid-template-columns: 1fr; } }
 `;
 
-type Task = Readonly<{ id: string; title: string; description?: string | null; due?: string | null; status: 'due' | 'done' | 'skipped' }>;
+type Task = Readonly<{
+  id: string;
+  title: string;
+  description?: string | null;
+  due?: string | null;
+  status: 'due' | 'done' | 'skipped';
+  /** Done by answering it, and not by a mark. */
+  questionnaire?: string | null;
+}>;
 type Mark = Readonly<{ status: Task['status'] }>;
 
 export class BioTaskList extends EntryWidget<readonly Task[]> {
@@ -82,6 +90,7 @@ export class BioTaskList extends EntryWidget<readonly Task[]> {
     const dueMs = task.due ? Date.parse(task.due) : Number.NaN;
     const late = status === 'due' && dueMs < Date.now();
     const when = Number.isNaN(dueMs) ? '' : formatTime(this.locale, dueMs, this.timeZone);
+    const answered = (task.questionnaire ?? null) !== null;
     const button = (key: 'done' | 'skip' | 'undo', next: Task['status'], primary = false) =>
       html`<button type="button" part="button" class=${primary ? 'primary' : ''} @click=${() => void this.#mark(task, next)}>
         ${this.say(key)}<span class="vh">: ${task.title}</span>
@@ -104,7 +113,13 @@ export class BioTaskList extends EntryWidget<readonly Task[]> {
         this.hasAttribute('readonly')
           ? nothing
           : html`<div class="row">
-              ${status === 'due' ? [button('done', 'done', true), button('skip', 'skipped')] : button('undo', 'due')}
+              ${
+                status !== 'due'
+                  ? answered && status === 'done'
+                    ? nothing
+                    : button('undo', 'due')
+                  : [answered ? nothing : button('done', 'done', true), button('skip', 'skipped')]
+              }
             </div>`
       }
     </li>`;
