@@ -96,8 +96,8 @@ export class Person {
           : html`<section class="card">
               <h2>Export and erasure</h2>
               <p>
-                The export holds everything that is stored of this person: recordings, values, answers and records, one JSON object per
-                line. Journal texts are left out; only the person can export those.
+                The export holds everything stored about this person: recordings, values, answers and records, one JSON object per line.
+                Journal texts are left out; only the person can export those.
               </p>
               <div class="row">
                 <a class="button" href="/api/v1/xusers/${user.xuser_id}/export" download>Download export</a>

@@ -340,12 +340,15 @@ async function startSealing(database: Database, config: Config, logger: Logger):
   let stopped = false;
   let working: Promise<void> = Promise.resolve();
   if (state === 'rotating') {
-    await resealKeys(database, config); // before they are read
+    const first = await resealKeys(database, config); // before they are read
     working = reseal(database, config, { goesOn: () => !stopped }).then(
       (done) => {
         if (done === null) return;
         state = 'same';
-        logger.info({ ...done }, 'secret: everything is sealed with the new value; BIO_SECRET_PREVIOUS is not needed any more');
+        logger.info(
+          { ...done, keys: first + done.keys },
+          'secret: everything is sealed with the new value; BIO_SECRET_PREVIOUS is not needed any more',
+        );
       },
       (err: unknown) => logger.error({ err }, 'secret: sealing anew failed; it goes on at the next start'),
     );

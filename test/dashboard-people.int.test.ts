@@ -174,7 +174,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
   it('is only read by a viewer, and not exported or erased by a clinician', async () => {
     const id = await addUser('guarded');
     const [viewer, clinician] = [await cookieOf('viewer'), await cookieOf('clinician')];
-    const acts = ['Edit', 'Record consent', 'Download export', 'Erase this person', 'Mark as reviewed', 'Add user'];
+    const acts = ['Edit', 'Record consent', 'Download export', 'Erase this person', 'Acknowledge', 'Mark as reviewed', 'Add user'];
     const shown = async (page: Page): Promise<string[]> => {
       await page.locator('.card:not(.skeletons)').first().waitFor();
       const words = await page.locator('main :is(button, a)').allTextContents();
@@ -219,8 +219,16 @@ describe.skipIf(chromiumPath === null)('a safety episode', () => {
     await page.locator('.answer[open]').getByText(question).waitFor();
     await page.goBack();
 
-    await page.getByRole('button', { name: 'Mark as reviewed' }).click();
     const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await dialog.getByLabel('Note').fill('I am on my <b>way</b>');
+    await dialog.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('I am on my <b>way</b>').waitFor();
+    expect(await page.locator('main').textContent()).toMatch(/Acknowledged\s+by Ada/);
+    expect(await page.getByRole('button', { name: 'Acknowledge' }).count()).toBe(0);
+    await page.getByText('Ongoing').waitFor();
+
+    await page.getByRole('button', { name: 'Mark as reviewed' }).click();
     await dialog.getByLabel('Note').fill('Called; <b>safe</b> today');
     expect(await violations(page)).toEqual([]);
     await page.keyboard.press('Escape');

@@ -22,7 +22,7 @@ const EVERYTHING: Wanted = { subject: '', actor: '', action: '', since: '', unti
 export class AuditPage extends Page {
   override readonly title = 'Audit log';
   protected override readonly lead =
-    'Who did what, and who read whose data. Entries are chained by hashes, so none can be changed or removed unnoticed.';
+    "Who did what, and who read whose data. Entries are chained by hashes: 'biosignal audit verify' shows whether one was changed or removed.";
   /** An address may name a person: then the question is who read their data. */
   #wanted = wantedOf(this.context);
   #kind: Kind = kinds.find(([kind]) => kind === this.context.query.get('kind'))?.[0] ?? (this.context.argument === '' ? 'acts' : 'reads');

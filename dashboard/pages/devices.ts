@@ -80,7 +80,7 @@ export class DevicesPage extends Page {
           cell: (device) =>
             device.is_flowing
               ? badge('good', 'sending')
-              : html`${badge('off', 'silent')} <span class="muted">${this.age(device.last_packet_at)}</span>`,
+              : html`${badge('off', 'silent')} <span class="muted">last packet ${this.age(device.last_packet_at)}</span>`,
         },
         {
           name: 'Lag',

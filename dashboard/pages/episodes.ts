@@ -19,6 +19,8 @@ const words: Readonly<Record<Status, string>> = { open: 'open', closed: 'reviewe
 export const severityBadge = (episode: Pick<EpisodeLine, 'severity'>): TemplateResult => badge(tones[episode.severity], episode.severity);
 const statusPill = ({ status }: Readonly<{ status: Status }>): TemplateResult =>
   html`<span class="state ${status === 'open' ? 'waiting' : ''}">${words[status]}</span>`;
+const seenBy = (episode: EpisodeLine): TemplateResult | typeof nothing =>
+  episode.acknowledged_at === null ? nothing : html`<span class="muted">seen by ${episode.acknowledged_by_name ?? 'a program'}</span>`;
 
 function length(startedAt: string, endedAt: string | null): string {
   return endedAt === null ? 'Ongoing' : duration(Date.parse(endedAt) - Date.parse(startedAt));
@@ -70,7 +72,7 @@ export class EpisodesPage extends Page {
           { name: 'User', cell: (episode) => html`<a href="#/users/${episode.xuser_id}">${episode.external_id}</a>` },
           { name: 'Started', cell: (episode) => this.time(episode.started_at) },
           { name: 'Duration', cell: (episode) => length(episode.started_at, episode.ended_at) },
-          { name: 'Status', cell: statusPill },
+          { name: 'Status', cell: (episode) => html`${statusPill(episode)} ${seenBy(episode)}` },
           { name: 'Strips', kind: 'num', cell: (episode) => episode.artifact_count },
         ],
         this.#episodes,
@@ -121,7 +123,7 @@ export class EpisodePage extends Page {
           <dd>${length(episode.started_at, episode.ended_at)}</dd>
           <dt>Raised by</dt>
           <dd>${this.#origin(episode.created_by)}</dd>
-          ${Object.entries(episode.summary).map(([name, value]) => this.#fact(episode, name, value))}
+          ${this.#acknowledgement(episode)} ${Object.entries(episode.summary).map(([name, value]) => this.#fact(episode, name, value))}
         </dl>
         ${this.#closing(episode)}
       </section>
@@ -201,7 +203,35 @@ export class EpisodePage extends Page {
     const button = (status: Status, of: (typeof changes)[Status], style = ''): TemplateResult =>
       html`<button type="button" class=${style} aria-haspopup="dialog" @click=${() => this.#ask(episode, status, of)}>${of.word}</button>`;
     if (episode.status !== 'open') return html`<div>${button('open', changes.open)}</div>`;
-    return html`<div class="row">${button('closed', changes.closed, 'primary')} ${button('cancelled', changes.cancelled)}</div>`;
+    const seen =
+      episode.acknowledged_at === null
+        ? html`<button type="button" aria-haspopup="dialog" @click=${() => this.#acknowledge(episode)}>Acknowledge</button>`
+        : nothing;
+    return html`<div class="row">${button('closed', changes.closed, 'primary')} ${seen} ${button('cancelled', changes.cancelled)}</div>`;
+  }
+
+  /** Who has seen it: it says nothing about whether it is done. */
+  #acknowledgement({
+    acknowledged_at: at,
+    acknowledged_by: by,
+    acknowledged_by_name: name,
+    acknowledgement_note: note,
+  }: EpisodeDetail): TemplateResult | typeof nothing {
+    if (at === null) return nothing;
+    return html`<dt>Acknowledged</dt>
+      <dd>by ${name ?? (by === null ? 'a program' : this.#nameOf(by))}, ${this.time(at)} ${note ? html`<p>${note}</p>` : nothing}</dd>`;
+  }
+
+  #acknowledge({ id }: EpisodeDetail): void {
+    this.ask({
+      title: 'Acknowledge?',
+      text: 'Says that you have seen it. The episode stays open. Everyone who can see it also sees your name and note.',
+      word: 'Acknowledge',
+      fields: noteField,
+      act: async (field) => {
+        await call('POST', '/api/v1/episodes/{id}/acknowledgement', { params: { id }, body: { note: field('note') }, etag: this.#etag });
+      },
+    });
   }
 
   #ask(episode: EpisodeDetail, status: Status, { word, text, title }: (typeof changes)[Status]): void {
@@ -210,7 +240,7 @@ export class EpisodePage extends Page {
       title: `${word}?`,
       text,
       word,
-      fields: html`<label>Note <span class="muted">optional</span><textarea name="note" rows="3" maxlength=${NOTE_MAX}></textarea></label>`,
+      fields: noteField,
       act: async (field) => {
         await call('PATCH', '/api/v1/episodes/{id}', { params, body: { status }, etag: this.#etag });
         this.context.recount();
@@ -222,6 +252,9 @@ export class EpisodePage extends Page {
 }
 
 const NOTE_MAX = 1000;
+const noteField = html`<label
+  >Note <span class="muted">optional</span><textarea name="note" rows="3" maxlength=${NOTE_MAX}></textarea>
+</label>`;
 const changes = {
   closed: {
     word: 'Mark as reviewed',

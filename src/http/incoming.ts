@@ -54,6 +54,7 @@ export type Shared = Readonly<{
 const ASKED_AGAIN_MS = 100;
 const ANONYMOUS: Caller = { kind: 'anonymous' };
 const EMPTY = new Uint8Array(0);
+const NO_MEMBERS = new TextEncoder().encode('{}');
 const encoder = new TextEncoder();
 const browserHeaders = {
   'x-content-type-options': 'nosniff',
@@ -236,6 +237,8 @@ export class Incoming {
       refuseBody(declared);
       return null;
     }
+    // Where everything may be left out, so may the body: `curl -X POST` sends neither one nor its type.
+    if (declared === 0 && route.body !== 'binary' && this.#headers.get('content-type') === undefined) return Promise.resolve(NO_MEMBERS);
     checkBodyType(route, this.#headers);
     const wire = this.#wire;
     const limits = { bytesMax: route.bodyBytesMax ?? JSON_BYTES_MAX, timeoutMs: this.#shared.options.config.bodyTimeoutMs };

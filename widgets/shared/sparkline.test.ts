@@ -4,7 +4,8 @@ import { sparkline } from './sparkline.ts';
 
 /** Heights (0 top … 56 bottom) of the points of the line. */
 function heights(values: readonly number[]): number[] {
-  const series = { values, timesMs: values.map((_, i) => i * 60_000), flags: values.map(() => 0), lows: [], highs: [], stepMs: 60_000 };
+  const none = values.map(() => null);
+  const series = { values, lows: none, highs: none, timesMs: values.map((_, i) => i * 60_000), flags: values.map(() => 0), stepMs: 60_000 };
   const texts: string[] = [];
   const walk = (part: unknown): void => {
     if (typeof part === 'string') texts.push(part);
@@ -21,6 +22,19 @@ it('draws a still line as one: the height is at least a tenth of the value', () 
   expect(Math.max(...drawn) - Math.min(...drawn)).toBeLessThan(4);
   expect(Math.min(...drawn)).toBeGreaterThan(20);
   expect(Math.max(...drawn)).toBeLessThan(36);
+});
+
+it.each([1, 2, 4])('keeps the band of %i buckets inside the picture', (count) => {
+  const times = Array.from({ length: count }, (_, i) => 1_795_000_000_000 + i * 60_000);
+  const of = (value: number): number[] => times.map(() => value);
+  const series = { values: of(77), lows: of(76), highs: of(79), timesMs: times, flags: of(0), stepMs: 60_000 };
+  const { values } = sparkline(series as unknown as Parameters<typeof sparkline>[0], null);
+  const spread = JSON.stringify(values).match(/M[\d.]+ [\d.]+V[\d.]+h[\d.]+/g)!;
+  expect(spread).toHaveLength(count);
+  for (const bucket of spread) {
+    const [, x = '', width = ''] = /M([\d.]+) .*h([\d.]+)/.exec(bucket)!;
+    expect(Number(x) + Number(width)).toBeLessThanOrEqual(300);
+  }
 });
 
 it('fills its height where values differ by more', () => {

@@ -32,11 +32,12 @@ export function sparkline(series: Series, reference: Readonly<{ low: number; hig
   let suspect = '';
   let goodEnd = '';
   let spread = '';
-  const width1 = Math.max(1, (stepMs / width) * (WIDTH - 2 * PAD));
+  // Of a few buckets, or only one, each is wide: the last one would reach far out of the picture.
+  const bucketWidth = (timeMs: number): number => Math.min(Math.max(1, (stepMs / width) * (WIDTH - 2 * PAD)), WIDTH - x(timeMs));
   for (const [i, low] of lows.entries()) {
     const high = highs[i] ?? null;
     if (low !== null && high !== null && high > low)
-      spread += `M${x(timesMs[i]!).toFixed(1)} ${y(high).toFixed(1)}V${y(low).toFixed(1)}h${width1.toFixed(1)}V${y(high).toFixed(1)}z`;
+      spread += `M${x(timesMs[i]!).toFixed(1)} ${y(high).toFixed(1)}V${y(low).toFixed(1)}h${bucketWidth(timesMs[i]!).toFixed(1)}V${y(high).toFixed(1)}z`;
   }
   let before: { at: string; timeMs: number; flag: number } | null = null;
   for (let i = 0; i < values.length; i++) {
