@@ -1,6 +1,6 @@
 /** A strip of the newest stretch whose beats are settled: the waveform, a mark on each beat, the interval between them in ms.
  *
- *  The service gives a beat out once nothing later can change it, about 11 s after it happened, so the marks cannot stand on the sweeping
+ *  The service gives a beat out once nothing later can change it, about 11 s after it happened (the first 32 after a gap together), so the marks cannot stand on the sweeping
  *  trace; this strip follows that far behind and says so. The waveform is kept from the live frames; that of the seconds before is read. Drawn once a second. */
 import type { LiveFrame } from '../widgets/shared/live-feed.ts';
 import type { Session } from '../widgets/shared/session.ts';
@@ -8,6 +8,8 @@ import type { Session } from '../widgets/shared/session.ts';
 const PX_PER_SEC = (96 / 25.4) * 25; // 25 mm/s, as the trace above it
 const POLL_MS = 2000;
 const KEPT_MS = 40_000;
+/** Further behind than judging takes: the first beats of a stretch are awaited. */
+const LATE_SEC = 18;
 const HEIGHT_PX = 132;
 const MARKS_PX = 34;
 /** Half of the widest interval; a label that would be cut off is left out. */
@@ -147,7 +149,8 @@ export class BeatReview extends HTMLElement {
     this.#marks(context, shown, x, style.color);
     const odd = shown.filter((beat) => beat.kind === 'ectopic').length;
     const behindSec = Math.round((Date.now() - newest.timeMs) / 1000);
-    this.#label.textContent = `Beats and intervals in ms, ${behindSec} s behind`;
+    const waits = behindSec > LATE_SEC ? '; after a gap the first 32 beats are judged together' : '';
+    this.#label.textContent = `Beats and intervals in ms, ${behindSec} s behind${waits}`;
     this.#canvas.setAttribute('aria-label', `${shown.length} beats${odd === 0 ? '' : `, ${odd} ectopic`}; ${behindSec} s behind`);
   }
 
