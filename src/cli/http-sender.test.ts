@@ -129,8 +129,8 @@ test('a signal that lives as long as the command keeps nothing of a request that
     await sender.send(Uint8Array.of(i), i);
     await sender.flush();
   }
-  const own = Object.getOwnPropertySymbols(signal).map((key) => (signal as unknown as Record<symbol, unknown>)[key]);
-  const dependent = own.reduce<number>((sum, value) => sum + (value instanceof Set ? value.size : 0), 0);
+  const key = Object.getOwnPropertySymbols(signal).find(({ description }) => description === 'kDependantSignals');
+  const dependent = key === undefined ? undefined : (signal as unknown as Record<symbol, Set<unknown> | undefined>)[key];
   expect(script.requests()).toBe(20);
-  expect([getEventListeners(signal, 'abort').length, dependent]).toEqual([0, 0]);
+  expect([getEventListeners(signal, 'abort').length, dependent?.size ?? 0]).toEqual([0, 0]);
 });
