@@ -149,12 +149,15 @@ test('behind a long transaction a file makes way for those who write, and is app
   const writer = new pg.Client({ connectionString: url, options: '-c lock_timeout=10000' });
   await Promise.all([holder.connect(), writer.connect()]);
   const isWaiting = async (): Promise<boolean> =>
-    (await query(url, `select from pg_locks where relation = 'xuser'::regclass and not granted and mode = 'AccessExclusiveLock'`)).length > 0;
+    (await query(url, `select from pg_locks where relation = 'xuser'::regclass and not granted and mode = 'AccessExclusiveLock'`)).length >
+    0;
   try {
     await holder.query('begin; select from xuser');
     await expect(migrate(url, { folder, lockTimeoutMs: 100, lockTries: 2 })).rejects.toMatchObject({
       code: 'unavailable',
-      message: expect.stringMatching(/^900000-next\.sql could not be applied: others hold what it changes, .*Nothing of it was changed/) as string,
+      message: expect.stringMatching(
+        /^900000-next\.sql could not be applied: others hold what it changes, .*Nothing of it was changed/,
+      ) as string,
     });
     const migrating = migrate(url, { folder, lockTimeoutMs: 1000 });
     await expect.poll(isWaiting, { timeout: 20_000, interval: 20 }).toBe(true);

@@ -42,7 +42,18 @@ export const sqlStates: Readonly<Record<string, StateRow>> = {
   P0001: row('bad_row', 'raised by a trigger'),
 };
 
-const retryErrno = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EMFILE', 'ENFILE']);
+const retryErrno = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EMFILE',
+  'ENFILE',
+]);
 
 /** A row of ours that could not even be written as COPY: no SQLSTATE, but the row's fault all the same. */
 export class RowFault extends Error {

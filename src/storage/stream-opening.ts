@@ -143,7 +143,8 @@ async function refuseWithoutProject(pool: pg.Pool, requests: readonly SubjectReq
     [left.map(({ orgId }) => orgId)],
   );
   const several = new Set(rows.map(({ id }) => id));
-  const detail = 'no such subject, and none is created: the organization has several projects; send with a key of one, or create the user first';
+  const detail =
+    'no such subject, and none is created: the organization has several projects; send with a key of one, or create the user first';
   for (const { i, orgId } of left) if (several.has(orgId)) out[i] = rejected('not_found', detail);
 }
 
