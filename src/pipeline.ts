@@ -56,6 +56,8 @@ const AWAY_RETRY_SEC = 3;
 const HUB_TICK_MS = 10;
 const SECOND_MS = 1000;
 const FLOWING_MS = 10_000;
+/** What is owed of a stream that is being closed is waited for this long; then it stays open until nothing is owed. */
+const CLOSE_MS = 5000;
 /** At start, streams that ended this long before the newest packet are looked at for values that were not computed. */
 const UNFINISHED_HOURS = 1;
 /** Rows depend on samples at most this much later, see reachAheadSec of src/dsp/segment-grid.ts. */
@@ -165,6 +167,10 @@ export class Pipeline implements PacketSink {
   readonly #streams = new Map<StreamId, Stream>();
   /** Streams that are being closed. */
   readonly #closing = new Map<StreamId, Promise<void>>();
+  /** Streams that could not be closed yet, and whose device has not come back. */
+  readonly #unclosed = new Set<StreamId>();
+  /** Who is being erased. */
+  readonly #erasing = new Set<SubjectId>();
   /** Asked once per stream; a consent that is withdrawn ends the sessions of its person (forgetSubject). */
   readonly #mayRecord: Coalesce<SubjectId, boolean>;
   readonly #resumePoints: Coalesce<Readonly<{ streamId: StreamId; epochNs: bigint }>, ResumePoint | null>;
@@ -304,7 +310,10 @@ export class Pipeline implements PacketSink {
   async #remember(opened: OpenedStream): Promise<Stream> {
     await this.#closing.get(opened.streamId)?.catch(() => undefined);
     const known = this.#streams.get(opened.streamId);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.#unclosed.delete(known.id);
+      return known;
+    }
     const { streamId, channels, spo2 } = opened;
     const resume = await this.#resumePoint(opened);
     const stream = this.#enter(opened, resume);
@@ -358,13 +367,34 @@ export class Pipeline implements PacketSink {
 
   async #closeNow(streamId: StreamId): Promise<void> {
     await this.#batch?.durable.catch(() => undefined); // its last packets may be in it
-    await this.#untilPaid(streamId);
-    await this.#pool.closeStream(streamId);
+    this.#unclosed.delete(streamId);
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return;
+    if (this.#erasing.has(stream.subjectId)) this.#stopComputing(stream);
+    const deadlineMs = performance.now() + CLOSE_MS;
+    await this.#untilPaid(stream, deadlineMs);
+    if (stream.owed !== null || !(await this.#pool.closeStream(streamId, deadlineMs))) {
+      this.#unclosed.add(streamId);
+      return;
+    }
     await this.#blocks.closeStream(streamId); // if the same boot goes on, it goes on after the last sample stored
     await this.#rows.flush();
     this.#streams.delete(streamId);
     await this.checkpoint();
     this.#registry.closeStream(streamId);
+  }
+
+  #stopComputing(stream: Stream): void {
+    stream.owed = null;
+    this.#pool.stopComputing(stream.id);
+  }
+
+  /** Closes what could not be closed before, once nothing is owed of it. */
+  #closeLate(): void {
+    for (const streamId of this.#unclosed) {
+      const stream = this.#streams.get(streamId);
+      if (stream === undefined || this.#isComputed(stream)) void this.#close(streamId).catch(() => undefined);
+    }
   }
 
   /** Whose packets are taken, or who is watched. */
@@ -375,7 +405,20 @@ export class Pipeline implements PacketSink {
 
   /** Ends what is live of a user who is being erased: viewers are closed, streams are stored and forgotten. Call it when the user can no
    *  longer be resolved (disabled) and before the rows are deleted; a device's next packet then asks whom it is for, and is refused.
+   *  Values that are still to be computed are not waited for.
    *  @returns when nothing of the user is on its way to the tables any more */
+  async eraseSubject(subjectId: SubjectId): Promise<void> {
+    this.#erasing.add(subjectId);
+    try {
+      for (const stream of this.#streams.values()) if (stream.subjectId === subjectId) this.#stopComputing(stream);
+      await this.forgetSubject(subjectId);
+    } finally {
+      this.#erasing.delete(subjectId);
+    }
+  }
+
+  /** Ends what is live of a user whose packets are not taken any more.
+   *  @returns when their streams are stored; what cannot be computed now is computed later */
   async forgetSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): Promise<void> {
     this.#hub.closeSubject(subjectId, code);
     await this.ingest.sessions.drop((session) => session.subjectId === subjectId);
@@ -560,6 +603,7 @@ export class Pipeline implements PacketSink {
     const { queueBytes } = this.#pool.stats();
     if (this.#poolFull && queueBytes < config.dspQueueBytesMax / 2) this.#poolFull = false;
     if (!this.#poolFull) for (const stream of this.#streams.values()) if (stream.owed !== null) void this.#payOwed(stream);
+    this.#closeLate();
     metrics.openStreams.set(this.#streams.size);
     metrics.queueBytes.set({ queue: 'journal' }, this.#log.queueBytes);
     metrics.queueBytes.set({ queue: 'blocks' }, this.#blocks.queueBytes);
@@ -576,15 +620,18 @@ export class Pipeline implements PacketSink {
     try {
       await this.#pool.recompute(stream.id, owed.fromNs, owed.toNs);
     } catch (err) {
+      if (this.#erasing.has(stream.subjectId)) return;
       owe(stream, owed.fromNs, owed.toNs);
       this.#options.logger.warn({ err, streamId: stream.id }, 'dsp: an owed range could not be computed; it will be tried again');
     }
   }
 
-  /** Until nothing is owed of a stream that is about to be forgotten. */
-  async #untilPaid(streamId: StreamId): Promise<void> {
-    const stream = this.#streams.get(streamId);
-    for (; stream !== undefined && stream.owed !== null && !this.#stopped; await sleep(SECOND_MS)) await this.#payOwed(stream);
+  /** Until nothing is owed of a stream that is about to be forgotten; one that is left as it is pays with everybody. */
+  async #untilPaid(stream: Stream, deadlineMs: number): Promise<void> {
+    while (stream.owed !== null && !this.#stopped && performance.now() < deadlineMs) {
+      void this.#payOwed(stream);
+      await sleep(SECOND_MS);
+    }
   }
 
   /** The database being away is said by others. */

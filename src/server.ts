@@ -242,7 +242,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
             owner: database.pool,
             cursors,
             flowingStreams: () => pipeline.flowingStreams(),
-            endSubject: (subjectId) => pipeline.forgetSubject(subjectId),
+            endSubject: (subjectId) => pipeline.eraseSubject(subjectId),
             networks,
             journal: sealing.journal,
           }),

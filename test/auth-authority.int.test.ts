@@ -361,6 +361,32 @@ describe('time', () => {
     expect(exp - iat).toBe(body.expires_in);
   });
 
+  it('of an SDK key that a key makes or replaces is no longer than its own', async () => {
+    const { key, record } = await ending();
+    const path = `/api/v1/projects/${running.org.projectId}/sdk-keys`;
+    const lasting = await running.send<Made>('POST', path, { body: {} });
+    expect([lasting.status, lasting.body.expires_at]).toEqual([201, null]);
+    const made = await running.send<Made>('POST', path, { as: key, body: {} });
+    const next = await running.send<Made>('POST', `${path}/${lasting.body.id}/rotate`, { as: key, body: { overlap_sec: 60 } });
+    for (const { status, body, text } of [made, next]) {
+      expect(status, text).toBe(201);
+      expect(Date.parse(body.expires_at!)).toBe(Date.parse(record.expires_at!));
+    }
+  });
+
+  it('of a webhook or a project has no end, so a key with one makes none', async () => {
+    const { key } = await ending();
+    const hook = { url: 'https://hooks.example/', events: ['*'] };
+    for (const [path, body] of [
+      ['/api/v1/webhooks', hook],
+      ['/api/v1/webhooks', { ...hook, project_id: running.org.projectId }],
+      ['/api/v1/projects', { name: 'lasting' }],
+    ] as const) {
+      const refused = await running.send<Made>('POST', path, { as: key, body });
+      expect([refused.status, refused.body.detail]).toEqual([403, expect.stringContaining('and your key ends at ') as string]);
+    }
+  });
+
   it('of an account has no end, so a key with one gives none', async () => {
     const { key } = await ending();
     const body = { email: 'lasting@made.example', role: 'viewer', password };
@@ -389,6 +415,14 @@ describe('a refusal says what the one who gets it can do', () => {
     expect(plain.body.detail).toMatch(/user tokens/);
     const direct = await ask({ 'project-key': running.org.projectKey, 'xuser-id': 'P1' });
     expect(direct.body.detail).toMatch(/Direct mode .* register this origin/);
+  });
+
+  it('to a device with a key of the whole organization: whom it may not create', async () => {
+    const [packet] = ecgPacket({ channels: 1, fs: 250, ms: 100, count: 1, deviceId: 'device of nobody' });
+    const t0UnixNs = BigInt(Date.now() - 1000) * 1_000_000n;
+    const { status, body } = await running.ingest({ ...packet!, subject: 'nobody-yet', t0UnixNs, sentUnixNs: t0UnixNs });
+    expect(status).toBe(404);
+    expect((body as unknown as Said).detail).toContain('the organization has several projects; send with a key of one');
   });
 
   it('to whoever asks for a path that is not there', async () => {

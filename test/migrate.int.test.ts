@@ -141,6 +141,34 @@ test('a statement that fails leaves nothing of its file behind', async () => {
   expect((await migrate(url)).applied).toEqual([]);
 });
 
+test('behind a long transaction a file makes way for those who write, and is applied when it ends', { timeout: 60_000 }, async () => {
+  const url = await empty();
+  await migrate(url);
+  const folder = await folderWith((path) => writeFile(join(path, '900000-next.sql'), 'alter table xuser add column later integer;'));
+  const holder = new pg.Client(url);
+  const writer = new pg.Client({ connectionString: url, options: '-c lock_timeout=10000' });
+  await Promise.all([holder.connect(), writer.connect()]);
+  const isWaiting = async (): Promise<boolean> =>
+    (await query(url, `select from pg_locks where relation = 'xuser'::regclass and not granted and mode = 'AccessExclusiveLock'`)).length >
+    0;
+  try {
+    await holder.query('begin; select from xuser');
+    await expect(migrate(url, { folder, lockTimeoutMs: 100, lockTries: 2 })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(
+        /^900000-next\.sql could not be applied: others hold what it changes, .*Nothing of it was changed/,
+      ) as string,
+    });
+    const migrating = migrate(url, { folder, lockTimeoutMs: 1000 });
+    await expect.poll(isWaiting, { timeout: 20_000, interval: 20 }).toBe(true);
+    await writer.query('update xuser set display_name = display_name'); // while the transaction is still open
+    await holder.query('commit');
+    expect((await migrating).applied).toEqual(['900000-next.sql']);
+  } finally {
+    await Promise.all([holder.end(), writer.end()]);
+  }
+});
+
 test('the next release adds its file; then the older code refuses the newer database', async () => {
   const url = await empty();
   const before = await migrate(url);

@@ -193,6 +193,29 @@ test('a replaced range loses its old rows also when the first of the new ones is
   await writer.close();
 });
 
+test('a replaced range loses its old rows also when so much is refused that its rows are set aside together', async () => {
+  const [refused, stream] = [await newStream(), await newStream()];
+  const writer = new CopyWriter(database, { currentMethods: methods });
+  const of = ({ streamId, epochNs }: OpenedStream, features: DerivedFeature[], replaces: { fromNs: bigint; toNs: bigint } | null) =>
+    writer.add({ streamId, beats: [], features, replaces }, epochNs);
+  await of(
+    stream,
+    [1, 2, 3, 20].map((t) => heartRate(t, t)),
+    null,
+  );
+  await database.pool.query('alter table feature add constraint refused_by_test check (value is distinct from 666)');
+  const many = Array.from({ length: 250 }, (_, t) => heartRate(t, 666));
+  await Promise.all([of(refused, many, null), of(stream, [heartRate(1, 666), heartRate(3, 30)], { fromNs: 0n, toNs: 10n * second })]);
+  await database.pool.query('alter table feature drop constraint refused_by_test');
+  expect(await stored(stream)).toEqual([[20, 20, 'derived:hr_ecg_v2']]);
+  const letters = await database.pool.query(
+    `select json_array_length(content -> 'features') as count, content ->> 'replaces' as replaces from set_aside where stream_id = $1`,
+    [stream.streamId],
+  );
+  expect(letters.rows).toEqual([{ count: 2, replaces: null }]);
+  await writer.close();
+});
+
 test('what is set aside twice at once is kept once, with what was said last', async () => {
   const { streamId } = await newStream();
   const letter: Letter = { kind: 'derived', streamId, reason: 'one', sqlState: null, logPosition: null, content: { n: 1 }, bytes: null };

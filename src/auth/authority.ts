@@ -40,6 +40,17 @@ export function checkEnd(until: Date | null, own: Date | null): void {
   );
 }
 
+/** Refuses a key that ends what would stay when it has ended, and nobody would end for it.
+ *  @param what e.g. A webhook  @throws PipelineError scope_missing */
+export async function needLasting(db: Db, caller: Caller, what: string): Promise<void> {
+  const own = await endOfCaller(db, caller);
+  if (own === null) return;
+  throw new PipelineError(
+    'scope_missing',
+    `${what} does not end, and your key ends at ${own.toISOString()}: make it with a key without an end, or in the dashboard.`,
+  );
+}
+
 /** Roles that a key may take from accounts with `admin` alone. */
 const belowAdministrators: readonly MemberRole[] = ['clinician', 'analyst', 'viewer'];
 

@@ -9,6 +9,7 @@ import { transaction } from '../storage/transaction.ts';
 import { answerOnce } from './answer-once.ts';
 import type { Db } from './api-keys.ts';
 import { audit } from './audit.ts';
+import { needLasting } from './authority.ts';
 import { createProject } from './organizations.ts';
 import { lockProject, orgOf, ownProject, projectOf } from './ownership.ts';
 import { ProjectSchema } from './public-key-routes.ts';
@@ -54,6 +55,7 @@ export function projectRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       operationId: 'createProject',
       tag: 'Projects',
       summary: 'Create a project with its public keys',
+      description: 'A key that ends creates none.',
       access: admin,
       body: exactly({ name: OneLine(200, { minLength: 1 }) }),
       idempotent: true,
@@ -61,6 +63,7 @@ export function projectRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
       handler: async (request) => {
         const { caller, body } = request;
         if (projectOf(caller) !== null) throw new PipelineError('scope_missing', 'The key is confined to one project.');
+        await needLasting(db, caller, 'A project, with its public keys,');
         return await answerOnce(db, request, { operationId: 'createProject' }, async (client) => {
           const { projectId } = await createProject(client, orgOf(caller), (body as { name: string }).name);
           await audit(client, request, { action: 'project.created', targetKind: 'project', targetId: projectId });

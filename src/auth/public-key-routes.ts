@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import type { RequestContext, Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, Timestamp, Uuid } from '../http/schemas.ts';
 import type { Db } from './api-keys.ts';
+import { endOfCaller } from './authority.ts';
 import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
 import { ownProject } from './ownership.ts';
 import type { OwnedProject } from './ownership.ts';
@@ -54,13 +55,15 @@ export function publicKeyRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] 
       operationId: 'createSdkKey',
       tag: 'Projects',
       summary: 'Create a public SDK key',
+      description: 'Made by an organization key that ends, it ends with that one.',
       access: adminOnly,
       params: { projectId: ProjectId },
       body: exactly({ name: Type.Optional(OneLine(100)) }),
       responses: { 201: { description: 'The key.', schema: SdkKeySchema } },
       handler: changesKey(db, 'sdk_key.created', async (request, client) => {
         const { name = '' } = request.body as { name?: string };
-        const made = await createSdkKey(client, (await projectOf(client, request)).id, name);
+        const project = await projectOf(client, request);
+        const made = await createSdkKey(client, project.id, name, await endOfCaller(client, request.caller));
         return { targetId: made.id, json: made };
       }),
     },
@@ -70,6 +73,7 @@ export function publicKeyRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] 
       operationId: 'rotateSdkKey',
       tag: 'Projects',
       summary: 'Replace an SDK key; the old one works for an overlap',
+      description: 'Replaced by an organization key that ends, the new one ends with that one.',
       access: adminOnly,
       params: { projectId: ProjectId, sdkKeyId: Uuid },
       body: Overlap,
@@ -77,7 +81,9 @@ export function publicKeyRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] 
       errors: ['not_found', 'conflict'],
       handler: changesKey(db, 'sdk_key.rotated', async (request, client) => {
         const { params, body } = request;
-        const made = await rotateSdkKey(client, (await projectOf(client, request)).id, params['sdkKeyId'] ?? '', overlapOf(body));
+        const project = await projectOf(client, request);
+        const own = await endOfCaller(client, request.caller);
+        const made = await rotateSdkKey(client, project.id, params['sdkKeyId'] ?? '', overlapOf(body), own);
         return { targetId: made.id, detail: { from: made.rotated_from }, json: made };
       }),
     },

@@ -36,26 +36,26 @@ export async function listSdkKeys(db: Db, projectId: string): Promise<readonly S
   return rows;
 }
 
-export async function createSdkKey(db: Db, projectId: string, name: string): Promise<SdkKey> {
-  const { rows } = await db.query<SdkKey>(`insert into sdk_key (project_id, sdk_key, name) values ($1, $2, $3) returning ${sdkColumns}`, [
-    projectId,
-    makePublicKey('sdk'),
-    name,
-  ]);
+/** @param until when it ends; null: it does not */
+export async function createSdkKey(db: Db, projectId: string, name: string, until: Date | null = null): Promise<SdkKey> {
+  const { rows } = await db.query<SdkKey>(
+    `insert into sdk_key (project_id, sdk_key, name, expires_at) values ($1, $2, $3, $4) returning ${sdkColumns}`,
+    [projectId, makePublicKey('sdk'), name, until],
+  );
   const made = rows[0];
   if (made === undefined) throw new Error('sdk_key insert returned no row');
   return made;
 }
 
 /** Makes the successor of a key; the old one works for `overlapSec` more. One statement: two that race make two successors, none is lost.
- *  @throws PipelineError not_found, conflict (revoked or expired already) */
-export async function rotateSdkKey(db: Db, projectId: string, id: string, overlapSec: number): Promise<SdkKey> {
+ *  @param until when the successor ends; null: it does not  @throws PipelineError not_found, conflict (revoked or expired already) */
+export async function rotateSdkKey(db: Db, projectId: string, id: string, overlapSec: number, until: Date | null = null): Promise<SdkKey> {
   const { rows } = await db.query<SdkKey>(
     `with old as (
        update sdk_key set expires_at = least(expires_at, now() + make_interval(secs => $4))
        where project_id = $1 and id = $2 and revoked_at is null and (expires_at is null or expires_at > now()) returning id, name)
-     insert into sdk_key (project_id, sdk_key, name, rotated_from) select $1, $3, name, id from old returning ${sdkColumns}`,
-    [projectId, id, makePublicKey('sdk'), overlapSec],
+     insert into sdk_key (project_id, sdk_key, name, rotated_from, expires_at) select $1, $3, name, id, $5 from old returning ${sdkColumns}`,
+    [projectId, id, makePublicKey('sdk'), overlapSec, until],
   );
   const made = rows[0];
   if (made !== undefined) return made;

@@ -1,4 +1,5 @@
 /** The sender against a scripted service on loopback: it answers what the script says and counts what it kept. */
+import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
@@ -118,4 +119,18 @@ test('gives up when nothing gets through for the stated time', async () => {
   const { sender } = senderTo(service.url, { giveUpMs: 50 });
   await sender.send(Uint8Array.of(1), 1);
   await expect(sender.flush()).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+test('a signal that lives as long as the command keeps nothing of a request that was answered', async () => {
+  const script = await startScript(() => ({ status: 202 }));
+  const { signal } = new AbortController();
+  const { sender } = senderTo(script.url, { signal, batchPacketsMax: 1 });
+  for (let i = 0; i < 20; i++) {
+    await sender.send(Uint8Array.of(i), i);
+    await sender.flush();
+  }
+  const key = Object.getOwnPropertySymbols(signal).find(({ description }) => description === 'kDependantSignals');
+  const dependent = key === undefined ? undefined : (signal as unknown as Record<symbol, Set<unknown> | undefined>)[key];
+  expect(script.requests()).toBe(20);
+  expect([getEventListeners(signal, 'abort').length, dependent?.size ?? 0]).toEqual([0, 0]);
 });

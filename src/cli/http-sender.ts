@@ -9,6 +9,10 @@ import { errorTable, PipelineError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { encodeBatch } from '../proto/packet-codec.ts';
 import { isServiceRunning, systemCode } from './command.ts';
+import { within } from './within.ts';
+
+/** A request is given up after this long, and sent again. */
+const ANSWER_MS_MAX = 30_000;
 
 export type SenderOptions = Readonly<{
   /** Base address of the service. */
@@ -136,18 +140,7 @@ export class HttpSender {
     let response: Response;
     let text: string;
     try {
-      response = await fetch(new URL('/ingest/raw-packet', this.#options.url), {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${this.#options.credential}`,
-          'content-type': 'application/x-protobuf; encoding=delimited',
-          accept: 'application/json',
-        },
-        body,
-        signal: AbortSignal.any([this.#options.signal, AbortSignal.timeout(30_000)]),
-      });
-      this.#answered = true;
-      text = await response.text();
+      ({ response, text } = await within(this.#options.signal, ANSWER_MS_MAX, (signal) => this.#fetch(body, signal)));
     } catch (error) {
       this.#options.signal.throwIfAborted();
       // Without a code of the system it is no trouble of the network: an address that fetch refuses, such as a port of another protocol.
@@ -160,6 +153,21 @@ export class HttpSender {
     if (afterStatus(response.status) === 'retry') return { reason: `HTTP ${response.status}`, ...retryAfterMs };
     if (response.status !== 202) throw problemOf(response.status, text);
     return { rest: this.#settle(batch, JSON.parse(text) as ReplyBody), reason: 'busy', ...retryAfterMs };
+  }
+
+  async #fetch(body: Uint8Array<ArrayBuffer>, signal: AbortSignal): Promise<{ response: Response; text: string }> {
+    const response = await fetch(new URL('/ingest/raw-packet', this.#options.url), {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${this.#options.credential}`,
+        'content-type': 'application/x-protobuf; encoding=delimited',
+        accept: 'application/json',
+      },
+      body,
+      signal,
+    });
+    this.#answered = true;
+    return { response, text: await response.text() };
   }
 
   /** Books a 202. @returns the packets that may be sent again later */

@@ -169,19 +169,28 @@ export class FeaturePool {
     }
   }
 
-  /** Forgets a stream after flushing it. */
-  async closeStream(streamId: StreamId): Promise<void> {
+  /** What is not computed of a stream never will be: its samples are being erased. */
+  stopComputing(streamId: StreamId): void {
+    const stream = this.#streams.get(streamId);
+    if (stream !== undefined) this.#break(stream);
+  }
+
+  /** Forgets a stream after flushing it.
+   *  @param deadlineMs performance.now() from which it is not waited for any more: the stream stays as it is while something is owed
+   *  @returns is it forgotten? */
+  async closeStream(streamId: StreamId, deadlineMs = Infinity): Promise<boolean> {
     const stream = this.#known(streamId);
     while (!this.isSettled(streamId) && !this.#closed) {
+      if (performance.now() >= deadlineMs) return false;
       if (mayHeal(stream, performance.now())) this.#healLate(stream);
-      if (this.#jobs.size === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-      else await Promise.race(this.#jobs).catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, 5));
     }
     this.#flush(stream);
     stream.lane.control({ op: 'close', handle: stream.handle });
     await stream.lane.fence().catch(() => {});
     this.#forgetHandle(stream);
     this.#streams.delete(streamId);
+    return true;
   }
 
   stats(): FeaturePoolStats {

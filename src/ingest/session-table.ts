@@ -1,4 +1,5 @@
 /** Finds the session of a packet: from memory, or by opening its stream once however many packets ask for it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Rejected } from '../errors.ts';
 import { isRejected, rejected } from '../errors.ts';
 import { RateLimit } from '../http/rate-limit.ts';
@@ -14,6 +15,8 @@ import type { PacketSink } from './sink.ts';
 /** Streams that are opened at the same time. After a restart every device comes at once: the sink opens those that wait together. */
 const OPENINGS_MAX = 512;
 const MINUTE_SEC = 60;
+/** A device waits this long for its stream to be closed, and is asked to come again then. */
+const CLOSING_MS_MAX = 10_000;
 
 /** Streams that one user, over all tokens, and one key may open per minute, and at once. */
 export type OpeningLimits = Readonly<{ user: number; key: number }>;
@@ -78,7 +81,7 @@ export class SessionTable {
   async #openNow(key: string, caller: Caller, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
     const bad = checkIdentity(packet);
     if (bad !== null) return bad;
-    await this.#closing.get(key);
+    if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
     if (this.#sessions.size + this.#opening.size > this.#sessionsMax) {
       // this one is among those being opened
       return rejected('busy', `${this.#sessions.size} streams are open, limit ${this.#sessionsMax}`);
@@ -104,6 +107,15 @@ export class SessionTable {
     session.notices = noticesOf(packet, placement, record, receivedNs);
     this.#sessions.set(key, session);
     return session;
+  }
+
+  /** @returns false when the stream is still being closed after the time that a device waits */
+  async #isClosed(key: string): Promise<boolean> {
+    const closing = this.#closing.get(key);
+    if (closing === undefined) return true;
+    const timer = new AbortController();
+    const late = sleep(CLOSING_MS_MAX, false, { signal: timer.signal }).catch(() => false);
+    return await Promise.race([closing.then(() => true), late]).finally(() => timer.abort());
   }
 
   async #inTurn<T>(open: () => Promise<T>): Promise<T> {

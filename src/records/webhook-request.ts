@@ -42,7 +42,7 @@ function post({ id, url: address, secrets, body }: Message, networks: WebhookNet
       agent: false, // a connection for each: an idle one of before might lead elsewhere by now
       // Checked at the connection itself: a name that resolves differently the second time gains nothing.
       lookup: networks.lookupFor(secure),
-      signal: AbortSignal.any([cut, AbortSignal.timeout(TIMEOUT_MS)]),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
       headers: {
         'content-type': 'application/json',
         'user-agent': 'biosignal-webhook',
@@ -51,6 +51,11 @@ function post({ id, url: address, secrets, body }: Message, networks: WebhookNet
         'webhook-signature': secrets.flatMap((secret) => (secret === null ? [] : signatureOf(secret, id, timestampSec, body))).join(' '),
       },
     });
+    // Not AbortSignal.any: a signal that lives as long as the service would keep a little of each request.
+    const end = (): void => void request.destroy(cut.reason as Error);
+    if (cut.aborted) end();
+    else cut.addEventListener('abort', end);
+    request.on('close', () => cut.removeEventListener('abort', end));
     request.on('error', reject);
     request.on('response', (response) => {
       response.destroy(); // what it says does not matter

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../auth/api-keys.ts';
 import { audit } from '../auth/audit.ts';
+import { needLasting } from '../auth/authority.ts';
 import { webhookEvents } from '../auth/events.ts';
 import { orgOf, ownProject, projectOf } from '../auth/ownership.ts';
 import { PipelineError } from '../errors.ts';
@@ -87,7 +88,7 @@ export function webhookRoutes(deps: Readonly<{ db: Pool; networks?: WebhookNetwo
         'Deliveries carry webhook-id, webhook-timestamp and webhook-signature: v1,base64(HMAC-SHA-256(secret, "id.timestamp.body")). Answer ' +
         '2xx within 10 s; anything else is tried again for about a day and a half, but for 410 Gone, which ends the webhook (gone_at). While a ' +
         'secret is being changed there are two signatures with a space between them; one that fits is enough. Only public ' +
-        'https addresses are called, and those of networks that the operator of the service has named; any other address is refused here.',
+        'https addresses are called, and those of networks that the operator of the service has named; any other address is refused here. A key that ends registers none.',
       access: admin,
       body: exactly({
         url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000 }),
@@ -104,6 +105,7 @@ export function webhookRoutes(deps: Readonly<{ db: Pool; networks?: WebhookNetwo
       errors: ['not_found'],
       handler: async (request) => {
         const { caller, body } = request;
+        await needLasting(db, caller, 'A webhook');
         const input = body as { url: string; events: string[]; project_id?: string | null; description?: string };
         const refused = await networks.refusal(input.url);
         if (refused !== null) {

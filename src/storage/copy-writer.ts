@@ -252,6 +252,7 @@ export class CopyWriter {
     return storeOrSetAside(batch, false, {
       write: (part, careful) => this.#write(part, careful),
       halve,
+      apart,
       setAside: (part, why) => this.#setAside(part, why),
       forgetPartitions: () => this.#partitions.forget(),
       isStopped: () => this.#closed,
@@ -531,6 +532,17 @@ function halvesOfStep(step: Step): readonly [Step, Step] | readonly [null, null]
   return [
     { ...step, rows: { ...step.rows, beats: firstBeats, features: firstFeatures } },
     { ...step, rows: { ...step.rows, beats: secondBeats, features: secondFeatures, replaces: null } },
+  ];
+}
+
+/** The ranges of replacements, to be deleted although their rows are set aside: the old rows must not stay beside the new. */
+function apart(batch: Batch): readonly [Batch | null, Batch] {
+  const hasRows = ({ rows }: Step): boolean => rows.beats.length + rows.features.length > 0;
+  const ranges = batch.steps.filter((step) => step.rows.replaces !== null);
+  if (!ranges.some(hasRows)) return [null, batch];
+  return [
+    { steps: ranges.map((step) => ({ ...step, rows: { ...step.rows, beats: [], features: [] } })), measurements: [], events: [] },
+    { ...batch, steps: batch.steps.filter(hasRows).map((step) => ({ ...step, rows: { ...step.rows, replaces: null } })) },
   ];
 }
 

@@ -1,10 +1,12 @@
 /** Brings a database to the schema of this code: the numbered files of sql/, each once, each in its own transaction. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { ServerKind } from './database.ts';
 import { locks } from './locks.ts';
+import { sqlStateOf } from './sql-states.ts';
 
 /** What a file may ask for in a line `--! requires: …`. Without one it runs everywhere. */
 const requirements = {
@@ -32,7 +34,17 @@ export type MigrateOptions = Readonly<{
   folder?: URL;
   /** A new database becomes a plain one even where TimescaleDB is installed. Default false. */
   plain?: boolean;
+  /** A file waits this long for a lock, and everybody who comes after waits behind it; then it makes way for them and is tried again, ms.
+   *  Default 2,000. */
+  lockTimeoutMs?: number;
+  /** Tries of one file, with a pause of the same length between them. Default 30: two minutes. */
+  lockTries?: number;
 }>;
+
+const LOCK_TIMEOUT_MS = 2000;
+const LOCK_TRIES = 30;
+/** Lock not available, deadlock. */
+const lockStates: readonly (string | null)[] = ['55P03', '40P01'];
 
 const sqlFolder = new URL('../../sql/', import.meta.url);
 
@@ -54,7 +66,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     for (const migration of migrations) {
       if (done.has(migration.id)) continue;
       const runs = migration.kinds === null || migration.kinds.includes(kind);
-      await applyOne(client, migration, runs);
+      await applyInTurns(client, migration, runs, options);
       if (runs) applied.push(migration.name);
     }
     return { kind, applied, version: migrations.at(-1)?.id ?? 0 };
@@ -166,10 +178,37 @@ function refuseUnknown(migrations: readonly Migration[], done: ReadonlyMap<numbe
   }
 }
 
+/** A file that waits for a table holds up every reader and writer that comes after it, so it does not wait long.
+ *  @throws PipelineError unavailable when others hold what it needs all the time */
+async function applyInTurns(
+  client: pg.Client,
+  migration: Migration,
+  runs: boolean,
+  { lockTimeoutMs = LOCK_TIMEOUT_MS, lockTries = LOCK_TRIES }: MigrateOptions,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await applyOne(client, migration, runs, lockTimeoutMs);
+    } catch (error) {
+      if (!lockStates.includes(sqlStateOf((error as Error).cause))) throw error;
+      if (attempt >= lockTries) {
+        throw new PipelineError(
+          'unavailable',
+          `${migration.name} could not be applied: others hold what it changes, in ${lockTries} tries of ${lockTimeoutMs / 1000} s each. ` +
+            "Nothing of it was changed. Long transactions are in pg_stat_activity (xact_start); end them, or wait, and run 'biosignal migrate' again.",
+          { cause: error },
+        );
+      }
+      await sleep(lockTimeoutMs);
+    }
+  }
+}
+
 /** One file, one transaction; the ledger row goes first, so that two that run at once collide before any work. */
-async function applyOne(client: pg.Client, migration: Migration, runs: boolean): Promise<void> {
+async function applyOne(client: pg.Client, migration: Migration, runs: boolean, lockTimeoutMs: number): Promise<void> {
   await client.query('begin');
   try {
+    await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
     await client.query('insert into migration (id, name, checksum, skipped) values ($1, $2, $3, $4)', [
       migration.id,
       migration.name,

@@ -13,11 +13,7 @@ const row = (failure: Failure, meaning: string): StateRow => ({ failure, meaning
 
 /** By SQLSTATE, else by its class: the first two characters. What is not listed is `ours`. */
 export const sqlStates: Readonly<Record<string, StateRow>> = {
-  '08000': row('try_again', 'connection exception'),
-  '08001': row('try_again', 'cannot connect'),
-  '08003': row('try_again', 'connection does not exist'),
-  '08004': row('try_again', 'connection rejected'),
-  '08006': row('try_again', 'connection failure'),
+  '08': row('try_again', 'connection exception'),
   22: row('bad_row', 'data exception: a character, number or time that the type does not hold'),
   22023: row('ours', 'invalid parameter value: a setting or a role'),
   '22P04': row('ours', 'bad COPY file format'),
@@ -40,12 +36,24 @@ export const sqlStates: Readonly<Record<string, StateRow>> = {
   '57P01': row('try_again', 'admin shutdown'),
   '57P02': row('try_again', 'crash shutdown'),
   '57P03': row('try_again', 'cannot connect now: starting up'),
+  '57P05': row('try_again', 'idle session timeout'),
   58030: row('try_again', 'I/O error'),
   BS001: row('ours', 'another instance has taken over the packet log: the writer is stopped (pipeline.ts, onFault)'),
   P0001: row('bad_row', 'raised by a trigger'),
 };
 
-const retryErrno = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+const retryErrno = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EMFILE',
+  'ENFILE',
+]);
 
 /** A row of ours that could not even be written as COPY: no SQLSTATE, but the row's fault all the same. */
 export class RowFault extends Error {
@@ -59,7 +67,11 @@ export function failureOf(error: unknown): Failure {
   if (code === null) return 'ours';
   // A row for which no partition is found is a check violation too, but of no constraint.
   if (code === '23514' && (error as { constraint?: unknown }).constraint === undefined) return 'missing_partition';
-  return (sqlStates[code] ?? sqlStates[code.slice(0, 2)])?.failure ?? 'ours';
+  return stateOf(code)?.failure ?? 'ours';
+}
+
+function stateOf(code: string): StateRow | undefined {
+  return sqlStates[code] ?? sqlStates[code.slice(0, 2)];
 }
 
 /** Five characters, or null for an error that does not come from the server. */
@@ -72,7 +84,7 @@ export function sqlStateOf(error: unknown): string | null {
 export function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string') return sqlStates[code]?.failure === 'try_again' || retryErrno.has(code);
+  if (typeof code === 'string') return stateOf(code)?.failure === 'try_again' || retryErrno.has(code);
   // pg's own errors carry no code
   return /^Connection terminated|^Client has encountered a connection error|timeout expired|Client was closed|not queryable/.test(
     error.message,

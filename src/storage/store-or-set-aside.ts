@@ -8,6 +8,8 @@ export type StoreSteps<T> = Readonly<{
   write: (batch: T, careful: boolean) => Promise<void>;
   /** Two parts to be written one after the other; null when it is one row. */
   halve: (batch: T) => readonly [T, T] | null;
+  /** What must be stored although the rows of the batch are set aside (null: nothing), and the rows. Default: nothing, all of it. */
+  apart?: (batch: T) => readonly [T | null, T];
   /** Keeps the batch elsewhere, for good. */
   setAside: (batch: T, why: unknown) => Promise<void>;
   /** Partitions that were known are looked for again. */
@@ -33,8 +35,17 @@ export async function storeOrSetAside<T>(batch: T, careful: boolean, steps: Stor
   if (refusal === null) return;
   refusals.count += 1;
   const halves = refusals.count > REFUSALS_MAX ? null : steps.halve(batch);
-  if (halves === null) await steps.setAside(batch, refusal);
+  if (halves === null) await giveUp(batch, careful, steps, refusal);
   else for (const half of halves) await storeOrSetAside(half, careful, steps, refusals);
+}
+
+async function giveUp<T>(batch: T, careful: boolean, steps: StoreSteps<T>, refusal: unknown): Promise<void> {
+  const [needed, rows] = steps.apart?.(batch) ?? [null, batch];
+  if (needed !== null) {
+    const why = await attempt(needed, careful, steps);
+    if (why !== null) return await steps.setAside(batch, why);
+  }
+  await steps.setAside(rows, refusal);
 }
 
 /** @returns null when it is stored or the writer was stopped, else why it never will be */

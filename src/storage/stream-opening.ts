@@ -93,7 +93,10 @@ export async function resolveSubjects(pool: pg.Pool, requests: readonly SubjectR
     else if (subject.length > EXTERNAL_ID_MAX) out[i] = rejected('packet_invalid', `subject is longer than ${EXTERNAL_ID_MAX} characters`);
     else missing.push({ i, externalId: subject === '' ? `device:${deviceId}` : subject });
   }
-  if (missing.length > 0) await createSubjects(pool, requests, missing, out);
+  if (missing.length > 0) {
+    await createSubjects(pool, requests, missing, out);
+    await refuseWithoutProject(pool, requests, out);
+  }
   return out.map((one) => one ?? rejected('not_found', 'no such subject'));
 }
 
@@ -128,6 +131,21 @@ async function createSubjects(
     const row = projectId === null ? byOrg.get(`${orgId} ${externalId}`) : byProject.get(`${projectId} ${externalId}`);
     if (row !== undefined) out[i] = { orgId, projectId: row.project_id as ProjectId, subjectId: row.id as SubjectId };
   }
+}
+
+/** Says why nobody was created for those who name no project where there are several. */
+async function refuseWithoutProject(pool: pg.Pool, requests: readonly SubjectRequest[], out: (Subject | Rejected | null)[]): Promise<void> {
+  const left = requests.flatMap(({ projectId, orgId }, i) => (out[i] === null && projectId === null ? [{ i, orgId }] : []));
+  if (left.length === 0) return;
+  const { rows } = await pool.query<{ id: string }>(
+    `select organization_id as id from project where organization_id = any ($1::uuid[]) and archived_at is null
+     group by organization_id having count(*) > 1`,
+    [left.map(({ orgId }) => orgId)],
+  );
+  const several = new Set(rows.map(({ id }) => id));
+  const detail =
+    'no such subject, and none is created: the organization has several projects; send with a key of one, or create the user first';
+  for (const { i, orgId } of left) if (several.has(orgId)) out[i] = rejected('not_found', detail);
 }
 
 /** Finds or creates the streams of (organization, device, boot). @returns rows in the order of the requests */
