@@ -74,6 +74,23 @@ it('keeps the list of devices when a user sends the first and the last number', 
   expect(body.find(({ device_id: id }) => id === one.deviceId)).toMatchObject({ packets: 2, lost_packets: SEQ_MAX - 1 });
 });
 
+it('shows whoever sent with a device within a day: nobody who falls silent is hidden behind another person', async () => {
+  const [victim, other] = await Promise.all([running.token('silent'), running.token('neighbour')]);
+  const blocks = [
+    block(
+      {},
+      wave(4, (i) => i),
+    ),
+  ];
+  const one = packet({ deviceId: 'shared', blocks });
+  expect((await running.ingest(one, victim.xuser_token)).status).toBe(202);
+  expect((await running.ingest({ ...packet({ blocks }), deviceId: 'shared' }, other.xuser_token)).status).toBe(202);
+  await running.service.pipeline.checkpoint();
+  const { body } = await running.send<{ device_id: string; external_id: string }[]>('GET', '/api/v1/devices');
+  const people = body.filter(({ device_id: id }) => id === 'shared').map(({ external_id: id }) => id);
+  expect(people).toEqual(['neighbour', 'silent']);
+});
+
 it('gives back what a device sends as floats', async () => {
   const { xuser_id: id, xuser_token: token } = await running.token('float');
   const samples = Float32Array.from({ length: 400 }, (_, i) => 30 + Math.sin(i) / 7);

@@ -91,7 +91,9 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
       operationId: 'listDevices',
       tag: 'Fleet',
       summary: 'List devices with their health',
-      description: 'Of each its newest recording. Those that were heard last come first.',
+      description:
+        'Of each its newest recording, and that of everybody else who sent with it within a day, so that nobody who falls silent is hidden behind ' +
+        'another person with the same device. Those that were heard last come first.',
       access: { key: 'read', operator: 'viewer' },
       query: { project_id: ProjectQuery, limit: LimitQuery(200, 1000) },
       responses: { 200: { description: 'Devices.', schema: Type.Array(DeviceSchema) } },
@@ -111,7 +113,12 @@ export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => re
              array(select distinct c.code from stream_channel c where c.stream_id = s.id order by 1) as channels,
              (select count(*)::integer from set_aside a where a.xuser_id = s.xuser_id and a.stream_id = s.id) as set_aside
            from device d
-           left join lateral (select * from stream where device_id = d.id order by coalesce(last_packet_at, started_at) desc limit 1) s on true
+           left join lateral (
+             select * from (
+               select *, row_number() over (order by heard desc) as rank from (
+                 select distinct on (xuser_id) *, coalesce(last_packet_at, started_at) as heard from stream where device_id = d.id
+                 order by xuser_id, coalesce(last_packet_at, started_at) desc) of_person) ranked
+             where rank = 1 or heard > now() - interval '1 day') s on true
            left join lateral (
              select sum(upper(r) - lower(r)) as received, max(upper(r)) - min(lower(r)) as span from unnest(s.seqs) r) p on true
            left join xuser x on x.id = coalesce(s.xuser_id, d.xuser_id)
