@@ -162,7 +162,7 @@ async function verify(ledger: string, url: string): Promise<{ accepted: number; 
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
   await new Promise((resolve) => child.once('close', resolve));
   const total = JSON.parse(out) as Record<string, number>;
-  const wrong = ['missing_packets', 'missing_samples', 'different_samples', 'doubled_samples', 'strange_samples'];
+  const wrong = ['missing_packets', 'missing_samples', 'different_samples', 'doubled_samples', 'unexpected_samples'];
   return { accepted: total['accepted'] ?? 0, wrong: wrong.reduce((sum, name) => sum + (total[name] ?? 0), 0) };
 }
 

@@ -147,7 +147,7 @@ export function resultOf(
     lostPackets: verdict?.missing_packets ?? Number.NaN,
     lostSamples: verdict?.missing_samples ?? Number.NaN,
     doubledSamples: verdict?.doubled_samples ?? Number.NaN,
-    otherSamples: (verdict?.different_samples ?? Number.NaN) + (verdict?.strange_samples ?? Number.NaN),
+    otherSamples: (verdict?.different_samples ?? Number.NaN) + (verdict?.unexpected_samples ?? Number.NaN),
     derivedRows: verdict?.derived.rows ?? Number.NaN,
     otherRows: verdict?.derived.otherRows ?? Number.NaN,
     refused: verdict?.refused ?? 0,

@@ -48,7 +48,7 @@ export type Verdict = Readonly<{
   missing_samples: number;
   different_samples: number;
   doubled_samples: number;
-  strange_samples: number;
+  unexpected_samples: number;
   faulty: readonly { firstFault: string; deviceId: string }[];
   derived: Comparison;
 }>;

@@ -35,7 +35,7 @@ export type StreamVerdict = {
   differentSamples: number;
   doubledSamples: number;
   /** In the database and never sent. */
-  strangeSamples: number;
+  unexpectedSamples: number;
   firstFault: string;
 };
 
@@ -94,7 +94,7 @@ may be there or not. Exit code 1 when anything acknowledged is not exactly once 
         missing_samples: sum((v) => v.missingSamples),
         different_samples: sum((v) => v.differentSamples),
         doubled_samples: sum((v) => v.doubledSamples),
-        unexpected_samples: sum((v) => v.strangeSamples),
+        unexpected_samples: sum((v) => v.unexpectedSamples),
       };
       if (json) console.out(JSON.stringify({ ok: faulty.length === 0, ...total, faulty }, null, 2));
       else {
@@ -108,8 +108,8 @@ may be there or not. Exit code 1 when anything acknowledged is not exactly once 
 };
 
 export function isFaulty(verdict: StreamVerdict): boolean {
-  const { missingKeys, missingSamples, differentSamples, doubledSamples, strangeSamples } = verdict;
-  return missingKeys + missingSamples + differentSamples + doubledSamples + strangeSamples > 0;
+  const { missingKeys, missingSamples, differentSamples, doubledSamples, unexpectedSamples } = verdict;
+  return missingKeys + missingSamples + differentSamples + doubledSamples + unexpectedSamples > 0;
 }
 
 /** Verifies every stream of a ledger. */
@@ -145,7 +145,7 @@ async function verifyStream(database: Database, ledger: Ledger, entries: readonl
     missingSamples: 0,
     differentSamples: 0,
     doubledSamples: 0,
-    strangeSamples: 0,
+    unexpectedSamples: 0,
     firstFault: '',
   };
   const fault = (text: string): void => {
@@ -269,7 +269,7 @@ function compareBlock(
       const at = channel === undefined ? -1 : k0 + i - channel.kFrom;
       const mark = channel === undefined || at < 0 ? 0 : (channel.marks[at] ?? 0);
       if (channel === undefined || (mark & SENT) === 0) {
-        verdict.strangeSamples++;
+        verdict.unexpectedSamples++;
         fault(`${code}: sample ${k0 + i} is there and was never sent`);
         continue;
       }
