@@ -20,6 +20,17 @@ import { testDatabase, until } from './helpers/database.ts';
 import { fhirFaults, hasPython, readWithPython, readWithRust } from './helpers/independent-readers.ts';
 import type { PythonEdf, PythonWfdb } from './helpers/independent-readers.ts';
 import type { TestDatabase } from './helpers/database.ts';
+import {
+  annotationsOfRdann,
+  askDuckdb,
+  columnsOfPandas,
+  hasDuckdb,
+  hasEdflib,
+  hasPandas,
+  hasWfdbTools,
+  readWithEdflib,
+  samplesOfRdsamp,
+} from './helpers/installed-programs.ts';
 
 let database: TestDatabase;
 let service: Service;
@@ -290,6 +301,66 @@ test('Parquet is read by an independent program: samples, beats and features wit
     qmask: expect.any(Number),
   });
   expect(features.find(({ feature }) => feature === 'hr_ecg')).toMatchObject({ method_code: 'derived:hr_ecg_v3', ts: expect.any(BigInt) });
+});
+
+test.skipIf(!hasWfdbTools)("WFDB's own tools read what was exported: rdsamp the samples, rdann the beats", async () => {
+  const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'wfdb', '--out', join(work, 'wfdb-c'));
+  const header = files.find((file) => file.endsWith('.hea'))!;
+  const signals = samplesOfRdsamp(header);
+  for (const samples of [ecg, second]) {
+    const wanted = [...samples].map((value) => (value === MISSING ? null : value));
+    expect(signals.some((found) => wanted.every((value, i) => found[i] === value))).toBe(true);
+  }
+  const beats = await readAnnotations(files.find((file) => file.endsWith('.bio'))!);
+  const found = annotationsOfRdann(header, 'bio');
+  expect(found.map(([sample]) => sample)).toEqual(beats.map(({ sample }) => sample));
+});
+
+test.skipIf(!hasEdflib)('EDFlib reads what was exported: the same samples, and the events', async () => {
+  const args = ['--since', '2026-01-05T08:00:00.250Z', '--until', '2026-01-05T08:00:20.250Z']; // before the first gap: EDFlib reads no EDF+D
+  const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'edf', '--out', join(work, 'edf-c'), ...args);
+  const file = readWithEdflib(files[0]!, work);
+  expect(file.annotations).toBeGreaterThan(0);
+  for (const samples of [ecg, second]) {
+    const wanted = [...samples.subarray(0, 20 * 250)];
+    // The offset between the file's digital values and the device's is in the file's own scale.
+    const same = file.signals.some(({ samples: found }) => wanted.every((value, i) => found[i]! - found[0]! === value - wanted[0]!));
+    expect(same).toBe(true);
+  }
+});
+
+test.skipIf(!hasDuckdb)('DuckDB reads what was exported: exact times and values', async () => {
+  const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'parquet', '--out', join(work, 'duckdb'));
+  const [samples] = files;
+  const asked = askDuckdb(
+    `select channel, count(*), sum(digital), epoch_ns(min(ts)) from read_parquet('${samples}') where channel in ('ecg.ii', 'ecg.v1') group by channel order by channel`,
+  );
+  const sums = [ecg, second].map((lead) => [...lead].filter((value) => value !== MISSING));
+  expect(asked.map((row) => row.map(String))).toEqual(
+    ['ecg.ii', 'ecg.v1'].map((code, i) => [
+      code,
+      String(sums[i]!.length),
+      String(sums[i]!.reduce((sum, value) => sum + value, 0)),
+      String(startNs),
+    ]),
+  );
+});
+
+test.skipIf(!hasPandas)('pandas reads what was exported: a column of numbers for each channel', async () => {
+  const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'csv', '--out', join(work, 'pandas'));
+  const columns = columnsOfPandas(files[0]!);
+  for (const [code, lead, gain, baseline] of [
+    ['ecg.ii', ecg, 1000, 0],
+    ['ecg.v1', second, 333, 17],
+  ] as const) {
+    const there = [...lead].filter((value) => value !== MISSING);
+    const name = Object.keys(columns).find((column) => column.startsWith(code))!;
+    expect(columns[name]).toMatchObject({ count: there.length, type: 'float64' });
+    expect(columns[name]!.sum).toBeCloseTo(
+      there.reduce((sum, value) => sum + (value - baseline) / gain, 0),
+      4,
+    );
+  }
 });
 
 test('FHIR: one Observation per line that two independent validators accept', async () => {
