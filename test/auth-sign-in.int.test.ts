@@ -18,7 +18,7 @@ const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': 
 let running: RunningService;
 beforeAll(async () => {
   running = await runService(proxy);
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await running?.close();
 });
@@ -81,7 +81,7 @@ describe('guesses', () => {
     expect(refusals(await guess(30, 'wanted@x.example', () => from('10.2.0.1')))).toBeGreaterThan(15);
     expect((await tryAt('wanted@x.example', password, from('10.2.0.2'))).status).toBe(200);
     expect((await tryAt('wanted@x.example', password, { ...from('10.2.0.1'), cookie: device(known) })).status).toBe(200);
-  }, 60_000);
+  }, 180_000);
 
   it('of many addresses are slowed for the account, of IPv6 by subscriber, and keep no known browser out', async () => {
     await member('botnet@x.example');
@@ -91,7 +91,7 @@ describe('guesses', () => {
     expect(refusals(answers.slice(0, 16))).toBeGreaterThan(3);
     expect(refusals(answers.slice(16))).toBeGreaterThan(3);
     expect((await tryAt('botnet@x.example', password, { ...from('10.3.0.2'), cookie: device(known) })).status).toBe(200);
-  }, 60_000);
+  }, 180_000);
 
   it('from a known browser are as slow as any, and it is known for its own account only', async () => {
     await member('stolen@x.example');
@@ -114,7 +114,7 @@ describe('guesses', () => {
     ]) {
       expect(cookies.open('a@x.example', forged), forged).toBeNull();
     }
-  }, 60_000);
+  }, 180_000);
 });
 
 describe('a session', () => {

@@ -30,7 +30,7 @@ beforeAll(async () => {
     expect(await run(verify, source.url, url, join(work, 'run'))).toBe(0);
   });
   expect(await run(backup, source.url, '', join(work, 'one'))).toBe(0);
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   await source?.close();
