@@ -206,6 +206,25 @@ test('a bucket without a good value is the mean of its suspect ones at every res
     }
 });
 
+test('a range that begins and ends within an hour is whole at every resolution', async () => {
+  const begin = sec('2026-05-02T21:58:00Z');
+  await store(Array.from({ length: 3 * 86_400 }, (_, i) => i).filter((i) => i % 30 === 0).map((i) => feature('hr_ecg', begin + i, i === 30 ? 40 : i === 259_170 ? 190 : 70))); // prettier-ignore
+  for (const kept of [false, true]) {
+    if (kept) await refreshRollups(database);
+    for (const [lengthSec, max] of [
+      [240, 70],
+      [7200, 70],
+      [3 * 86_400, 190],
+    ] as const)
+      for (const resolution of ['1m', '5m', '30m', '1h', '2h', '1d']) {
+        const [from, to] = [iso(begin * 1000), iso((begin + lengthSec) * 1000)];
+        const chart = await ask([mean('hr_ecg')], from, to, { resolution, detail: true, maxPoints: 10_000 });
+        expect([resolution, chart.detail!.totals[0]]).toMatchObject([resolution, { n: lengthSec / 30, min: 40, max }]);
+        expect(chart.detail!.n.reduce((sum, [n]) => sum + (n ?? 0), 0)).toBe(lengthSec / 30);
+      }
+  }
+});
+
 test('what the numbers rest on is told per bucket, and of the range the same at every resolution', async () => {
   const begin = sec('2026-06-01T00:00:00Z');
   await database.pool.query(

@@ -225,20 +225,31 @@ function floorTo(ms: number, stepMs: number): number {
 
 // ---------------------------------------------------------------------------------------------------------------- features
 
-const NS_PER_DAY = 86_400_000_000_000n;
+const NS_PER_MINUTE = 60_000_000_000n;
+const NS_PER_HOUR = 60n * NS_PER_MINUTE;
+const NS_PER_DAY = 24n * NS_PER_HOUR;
 
-/** Whole days of UTC in the range: [from, to), empty when there is none. */
-function wholeDays({ fromNs, toNs }: ChartQuery): [from: bigint, to: bigint] {
-  const dayOf = (ns: bigint): bigint => ns - (((ns % NS_PER_DAY) + NS_PER_DAY) % NS_PER_DAY);
-  const [first, end] = [dayOf(fromNs + NS_PER_DAY - 1n), dayOf(toNs)];
+const floorNs = (ns: bigint, unit: bigint): bigint => ns - (((ns % unit) + unit) % unit);
+
+/** Whole hours or days of UTC in the range: [from, to), empty when there is none. */
+function wholeUnits({ fromNs, toNs }: ChartQuery, unit: bigint): [from: bigint, to: bigint] {
+  const [first, end] = [floorNs(fromNs + unit - 1n, unit), floorNs(toNs, unit)];
   return [first, end > first ? end : first];
 }
 
-/** Whole days ($6 to $7) as they are kept, with the hours of the range before and after them. */
+/** Hours of a range that begins and ends within one: whole hours ($6 to $7) as they are kept, and the minutes before and after them. */
+const hoursAndMinutes = `(
+  select * from feature_1m where bucket >= $1::timestamptz and bucket < least($2::timestamptz, $6::timestamptz)
+  union all select * from feature_1h where bucket >= $6::timestamptz and bucket < $7::timestamptz
+  union all select * from feature_1m where bucket >= $7::timestamptz and bucket < $2::timestamptz) hours`;
+
+/** The same with whole days ($8 to $9) between the hours. */
 const daysAndHours = `(
-  select * from feature_1h where bucket >= $1::timestamptz and bucket < least($2::timestamptz, $6::timestamptz)
-  union all select * from feature_1d where bucket >= $6::timestamptz and bucket < $7::timestamptz
-  union all select * from feature_1h where bucket >= $7::timestamptz and bucket < $2::timestamptz) days`;
+  select * from feature_1m where bucket >= $1::timestamptz and bucket < least($2::timestamptz, $6::timestamptz)
+  union all select * from feature_1h where bucket >= $6::timestamptz and bucket < least($7::timestamptz, $8::timestamptz)
+  union all select * from feature_1d where bucket >= $8::timestamptz and bucket < $9::timestamptz
+  union all select * from feature_1h where bucket >= $9::timestamptz and bucket < $7::timestamptz
+  union all select * from feature_1m where bucket >= $7::timestamptz and bucket < $2::timestamptz) days`;
 
 /** Methods of single channels, as they were met: their minutes have a row of each channel, which the database adds up. */
 const severalInMinute = new Set<number>();
@@ -246,7 +257,7 @@ const METHODS_MAX = 1000;
 
 async function featureColumn(
   db: Db,
-  query: ChartQuery,
+  asked: ChartQuery,
   aggregate: ChartAggregate,
   resolution: Resolution,
   relation: ChartPlan['relation'],
@@ -254,6 +265,8 @@ async function featureColumn(
   methodId: number | null,
 ): Promise<Column> {
   if (methodId === null) return new Map();
+  // Rollups have whole minutes: that in which the range begins counts, as that in which it ends.
+  const query = relation === 'feature' ? asked : { ...asked, fromNs: floorNs(asked.fromNs, NS_PER_MINUTE) };
   // Minutes as columns have the good and the suspect values, or all of them.
   if (lengthMs(resolution) === MINUTE_MS && query.qualityMax < 2 && query.detail !== true && !severalInMinute.has(methodId)) {
     const { column, rowsOfMinute } = await minuteColumn(db, query, aggregate, streamIds, methodId);
@@ -262,16 +275,19 @@ async function featureColumn(
     if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not for a minute in which a device began anew
   }
   const time = relation === 'feature' ? 'time' : 'bucket';
-  const byDays = relation === 'feature_1d';
-  // Buckets begin where the range begins: rows before it in the first bucket do not count.
+  const relations = { feature: 'feature', feature_1m: 'feature_1m', feature_1h: hoursAndMinutes, feature_1d: daysAndHours } as const;
+  const units = [
+    ...(relation === 'feature_1h' || relation === 'feature_1d' ? wholeUnits(query, NS_PER_HOUR) : []),
+    ...(relation === 'feature_1d' ? wholeUnits(query, NS_PER_DAY) : []),
+  ];
   const sums = bucketSums(relation === 'feature' ? 'raw' : 'rollup', aggregate, query.qualityMax, query.detail === true);
   const { rows } = await db.query<BucketRow>(
     prepared(
       `select ${bucketOf(resolution, time)} as ms, ${sums}
-       from ${byDays ? daysAndHours : relation}
+       from ${relations[relation]}
        where ${time} >= $1::timestamptz and ${time} < $2::timestamptz and stream_id = any ($4::int[]) and method_id = $5
        group by 1`,
-      [...bucketBounds(query, resolution), streamIds, methodId, ...(byDays ? wholeDays(query).map(timestampAt) : [])],
+      [...bucketBounds(query, resolution), streamIds, methodId, ...units.map(timestampAt)],
     ),
   );
   return cellsOf(rows, aggregate, query);
