@@ -58,3 +58,19 @@ test('a refused credential comes with the next step', async () => {
 test('other languages are not', async () => {
   expect(await greet('--subject', 'Zoë 心電図 🫀')).toEqual({ code: EXIT_OK, said: '' });
 });
+
+test.each(['2024-02-31T00:00:00Z', '2023-02-29T12:00:00+02:00', '2024-04-31T00:00:00Z'])(
+  '%s is no day, and not another one',
+  async (text) => {
+    const at: Command = {
+      ...command,
+      options: { since: { type: 'string', doc: 'From when.' } },
+      run: async ({ options }) => {
+        options.time('since');
+        return EXIT_OK;
+      },
+    };
+    expect(await greetBy(at, '--since', text)).toMatchObject({ code: EXIT_USAGE, said: expect.stringContaining(text) as string });
+    expect(await greetBy(at, '--since', '2024-02-29T00:00:00Z')).toMatchObject({ code: EXIT_OK });
+  },
+);

@@ -141,7 +141,9 @@ export class Options {
     const text = this.text(name);
     if (text === '') return null;
     const ms = Date.parse(text);
-    if (Number.isNaN(ms) || !/(Z|[+-]\d\d:?\d\d)$/.test(text)) {
+    const midnight = new Date(`${text.slice(0, 10)}T00:00:00Z`); // February 30 would be March 2
+    const isDay = !Number.isNaN(midnight.getTime()) && midnight.getUTCDate() === Number(text.slice(8, 10));
+    if (Number.isNaN(ms) || !isDay || !/(Z|[+-]\d\d:?\d\d)$/.test(text)) {
       throw new UsageError(`--${name} must be an ISO 8601 time with offset, e.g. 2026-01-31T08:00:00Z, not '${text}'`);
     }
     // Date ends at milliseconds, recordings do not.
