@@ -1,7 +1,6 @@
 /** Real recordings through the whole service: replayed as packets of a device, heart rate and RMSSD read from the API and held against
  *  the reference annotations. Skips loudly without the recordings. */
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOrganization } from '../src/auth/organizations.ts';
 import { HR_SHARE_MIN, measureAgreement, sumUp } from '../src/cli/agreement.ts';
@@ -11,12 +10,11 @@ import { openRecording } from '../src/cli/recording.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
 import type { Service } from '../src/server.ts';
+import { recording } from './helpers/annotated-recordings.ts';
 import { testDatabase } from './helpers/database.ts';
 import type { TestDatabase } from './helpers/database.ts';
 
-const folder = join(resolve(process.env['BIO_TEST_DATA'] ?? '../shared/data'), 'mitdb');
-const present = existsSync(join(folder, '101.hea'));
-if (!present) console.warn(`SKIPPED: no recordings in ${folder} (set BIO_TEST_DATA)`);
+const record = recording('mitdb/101.hea');
 
 const silent: Console = {
   out: () => undefined,
@@ -27,7 +25,7 @@ const silent: Console = {
   signal: new AbortController().signal,
 };
 
-describe.skipIf(!present)('replayed recordings', () => {
+describe.skipIf(record === null)('replayed recordings', () => {
   let database: TestDatabase;
   let service: Service;
   let credential: string;
@@ -46,7 +44,7 @@ describe.skipIf(!present)('replayed recordings', () => {
 
   const measure = async (name: string, packetMs: number): Promise<Agreement> =>
     await measureAgreement(
-      await openRecording(join(folder, `${name}.hea`)),
+      await openRecording(join(dirname(record!), `${name}.hea`)),
       { url: service.baseUrl, credential, subject: `patient-${name}`, deviceId: `replay-${name}-${packetMs}`, packetMs, waitMs: 60_000 },
       silent,
     );

@@ -16,6 +16,7 @@ import { simulate } from '../src/cli/simulate.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
 import type { Service } from '../src/server.ts';
+import { recording } from './helpers/annotated-recordings.ts';
 import { chromiumPath, launchChromium } from './helpers/chromium.ts';
 import { testDatabase, until } from './helpers/database.ts';
 import type { TestDatabase } from './helpers/database.ts';
@@ -178,9 +179,9 @@ function variability({ ts_ms: at, interval_ms: intervals, accepted }: Beats, fro
   };
 }
 
-test('variability of every window, those with ectopic beats included, can be had again from the beats', async () => {
-  const record = join(import.meta.dirname, '../../shared/data/mitdb/119.hea');
-  await run(importRecordings, [record, '--subject', 'mit-119', '--start', '2026-01-05T08:00:00Z']);
+const bigeminy = recording('mitdb/119.hea');
+test.skipIf(bigeminy === null)('HRV of every window, those with ectopic beats included, can be had again from the beats', async () => {
+  await run(importRecordings, [bigeminy!, '--subject', 'mit-119', '--start', '2026-01-05T08:00:00Z']);
   await computed('mit-119', 'hrv_sdnn_300s');
   const [stream] = await send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=mit-119');
   const [beats] = await send<Beats[]>('GET', `/api/v1/streams/${stream!.id}/beats?limit=100000&ts_unit=ms`);
@@ -206,7 +207,7 @@ test('variability of every window, those with ectopic beats included, can be had
   }
   expect(corrected).toBeGreaterThan(0.3 * windows);
   expect(windows).toBeGreaterThan(300);
-}, 120_000);
+});
 
 test('a time whose + was not escaped is refused with the way out', async () => {
   const answer = await fetch(`${service.baseUrl}/api/v1/observations?biosignal_id=20&subject_id=ada&since=2026-01-05T08:00:00+01:00`, {
