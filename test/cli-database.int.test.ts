@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../faults/lib/service.ts';
+import { freePort } from '../faults/lib/free-port.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
 import type { Service } from '../src/server.ts';

@@ -8,7 +8,7 @@ import { doctor } from '../src/cli/doctor.ts';
 import { secret } from '../src/cli/secret.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
-import { freePort } from '../faults/lib/service.ts';
+import { freePort } from '../faults/lib/free-port.ts';
 import { testDatabase, until } from './helpers/database.ts';
 import type { TestDatabase } from './helpers/database.ts';
 

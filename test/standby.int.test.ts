@@ -2,7 +2,8 @@
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort, ServiceProcess } from '../faults/lib/service.ts';
+import { freePort } from '../faults/lib/free-port.ts';
+import { ServiceProcess } from '../faults/lib/service.ts';
 import { World } from '../faults/lib/world.ts';
 import { takeAndGiveBack, untilListening } from '../faults/ownership.ts';
 import { runCommand } from '../src/cli/command.ts';

@@ -2,11 +2,10 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { freePort } from '../faults/lib/free-port.ts';
 import { until } from './helpers/database.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -39,14 +38,6 @@ async function ready(run: Run): Promise<void> {
     if (run.child.exitCode !== null) throw new Error(`it stopped: ${run.output()}`);
     return run.output().includes('Ctrl-C stops everything');
   }, 100_000);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }
 
 /** Command lines of processes that work in our data folder. */

@@ -2,11 +2,10 @@
  *  Debian root of scripts/timescaledb-root.sh: BIO_TEST_TIMESCALE_ROOT names its folder. The server here is another one, of its own data. */
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../faults/lib/free-port.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
 import { migrate } from '../src/storage/migrate.ts';
@@ -23,14 +22,6 @@ function asPostgres(...command: string[]): void {
   const identity = ['--reuid=postgres', '--regid=postgres', '--clear-groups'];
   const environment = ['HOME=/var/lib/postgresql', 'PATH=/usr/lib/postgresql/17/bin:/usr/bin:/bin', 'LC_ALL=C.UTF-8'];
   execFileSync('chroot', [root, 'setpriv', ...identity, 'env', ...environment, ...command], { stdio: 'ignore' });
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((done) => void probe.listen(0, '127.0.0.1', done));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((done) => probe.close(done));
-  return port;
 }
 
 async function query<T extends pg.QueryResultRow>(url: string, text: string): Promise<T[]> {

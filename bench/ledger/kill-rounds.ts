@@ -7,12 +7,11 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { freePort } from '../../faults/lib/free-port.ts';
 import { createRandom } from '../../src/cli/simulator/random.ts';
 
 const { values } = parseArgs({
@@ -66,14 +65,6 @@ function startService(): ChildProcess {
   service.stdout?.resume();
   service.stderr?.pipe(process.stderr);
   return service;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port: free } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return free;
 }
 
 const awayMs: number[] = [];

@@ -10,7 +10,8 @@ import { isRejected } from '../../src/errors.ts';
 import { decodePacket, defaultPacketLimits, encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
 import { openDatabase } from '../../src/storage/database.ts';
 import { PrivatePostgres } from './private-postgres.ts';
-import { freePort, ServiceProcess } from './service.ts';
+import { freePort } from './free-port.ts';
+import { ServiceProcess } from './service.ts';
 
 export type Comparison = Readonly<{
   /** Rows of the clean run. */

@@ -15,7 +15,8 @@ import { Fleet } from './fleet.ts';
 import type { FleetOptions } from './fleet.ts';
 import { PrivatePostgres } from './private-postgres.ts';
 import type { PostgresSettings } from './private-postgres.ts';
-import { freePort, ServiceProcess } from './service.ts';
+import { freePort } from './free-port.ts';
+import { ServiceProcess } from './service.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
 export type WorldOptions = Readonly<{

@@ -1,10 +1,10 @@
 /** A real reverse proxy before the service: Caddy or nginx as Debian packages them, on loopback, with its connections to the service kept. */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../faults/lib/free-port.ts';
 import { until } from './database.ts';
 
 export type Proxy = Readonly<{ baseUrl: string; stop: () => Promise<void> }>;
@@ -99,14 +99,6 @@ export async function startProxy(kind: ProxyKind, servicePort: number): Promise<
     throw new Error(`${kind} does not listen: ${said}`, { cause: error });
   }
   return { baseUrl: `http://127.0.0.1:${port}`, stop };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }
 
 function accepts(port: number): Promise<boolean> {
