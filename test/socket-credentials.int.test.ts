@@ -217,7 +217,7 @@ describe('new streams', () => {
   it('of one key are bounded too', async () => {
     const { key: fleet } = await key(['ingest']);
     const { key: other } = await key(['ingest']);
-    const batch = Array.from({ length: 64 }, () => encodePacket(one('patient')));
+    const batch = Array.from({ length: 100 }, () => encodePacket(one('patient'))); // and one more each second
     const { body } = await running.send<Reply>('POST', '/ingest/raw-packet', {
       as: fleet,
       body: encodeBatch(batch),

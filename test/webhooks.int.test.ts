@@ -112,7 +112,8 @@ it('an address that answers after a long time holds up nobody else, and gets no 
   await until(() => quick.events.length === 12, 5000);
   await until(async () => (await deliveries(quickId)).every(({ status }) => status === 'delivered'));
   expect((await deliveries(slowId)).filter(({ status }) => status === 'delivered')).toEqual([]);
-  expect(held.length).toBeLessThanOrEqual(4);
+  // Those that it gave up meanwhile are not held any more.
+  expect(held.filter(({ socket }) => socket?.destroyed === false).length).toBeLessThanOrEqual(4);
 
   // When it answers at last it gets the rest.
   const before = slow.events.length;
