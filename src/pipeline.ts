@@ -44,6 +44,7 @@ import type { ResumePoint } from './storage/resume-point.ts';
 import { replayRows } from './storage/letter-replay.ts';
 import { forgetLetter, keepLetter, lettersToReplay, putAside, reasonOf, setAsideKinds } from './storage/set-aside.ts';
 import type { Letter, LetterToReplay } from './storage/set-aside.ts';
+import type { DamagedRow } from './storage/sample-rows.ts';
 import { failureOf } from './storage/sql-states.ts';
 import { StreamRegistry } from './storage/stream-registry.ts';
 import type { FoundStream, OpenedStream } from './storage/stream-registry.ts';
@@ -213,7 +214,12 @@ export class Pipeline implements PacketSink {
     };
     const onSetAside = (letters: readonly Letter[]): void => this.#noteSetAside(letters);
     for (const kind of setAsideKinds) metrics.setAside.inc({ kind }, 0);
-    this.#blocks = new BlockWriter(ownership.fenced(database), { queueBytesMax: config.blockQueueBytesMax, onFault, onSetAside });
+    this.#blocks = new BlockWriter(ownership.fenced(database), {
+      queueBytesMax: config.blockQueueBytesMax,
+      onFault,
+      onSetAside,
+      onDamaged: (rows) => void this.#noteDamaged(rows),
+    });
     this.#rows = new CopyWriter(ownership.fenced(derived), {
       currentMethods: [...Object.values(beatMethods).map((method) => method.code), ...featureMethods.map((method) => method.code)],
       cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
@@ -881,6 +887,24 @@ export class Pipeline implements PacketSink {
           { kind, streamId, sqlState, logPosition, reason },
           "it could not be stored and was set aside: 'biosignal set-aside list'",
         );
+    }
+  }
+
+  /** Stored rows that cannot be read are gaps to the values. What is left of each is set aside once, so that somebody hears of it. */
+  async #noteDamaged(rows: readonly DamagedRow[]): Promise<void> {
+    const nameOf = ({ streamId, channelNo, timeUs }: DamagedRow): string => `damaged ${streamId} ${channelNo} ${timeUs}`;
+    const news = rows.filter((row) => this.#isNews(nameOf(row)));
+    if (news.length === 0) return;
+    const letters = news.map(({ streamId, channelNo, timeUs, n, reason, codec }): Letter => {
+      const content = { channelNo, timeUs, sampleCount: n };
+      const why = `the stored row cannot be read, values are computed without it: ${reason}`;
+      return { reason: why, sqlState: null, kind: 'samples', streamId, logPosition: null, content, bytes: codec };
+    });
+    try {
+      await this.#setAside(letters);
+    } catch (err) {
+      for (const row of news) this.#said.delete(nameOf(row)); // the next that reads them says it again
+      this.#options.logger.warn({ err, streamId: news[0]!.streamId }, 'samples: stored rows cannot be read, nor set aside now');
     }
   }
 

@@ -1,5 +1,5 @@
 /** Erasure in the whole service while the person is being recorded and watched; and what happens when it cannot be done. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../bench/lib/packets.ts';
 import { eraseUser } from '../src/records/erase.ts';
 import { until } from './helpers/database.ts';
@@ -76,44 +76,4 @@ it('does all of it or nothing: a database of another version keeps the user, wit
   const log = await pool.query(`select 1 from audit_log where action = 'xuser.erased' and target_id = $1`, [id]);
   expect(log.rows.length).toBe(0);
   expect((await eraseUser(pool, running.org.orgId, id, { actor: null })).stores.every(({ remaining }) => remaining === 0)).toBe(true);
-});
-
-describe('of a stream with a stored row that is damaged', () => {
-  /** Values that can never be computed: the rows that they need cannot be read. */
-  async function damaged(externalId: string) {
-    const { xuser_id: id } = await running.token(externalId);
-    const deviceId = `${externalId}-1`;
-    const startNs = BigInt(Date.now() - 60_000) * 1_000_000n;
-    const packets = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 51, deviceId }).map((packet) => {
-      const t0UnixNs = startNs + packet.t0DeviceNs;
-      return { ...packet, subject: id, t0UnixNs, sentUnixNs: t0UnixNs + 1_000_000_000n };
-    });
-    const missing = packets.splice(20, 1)[0]!;
-    const next = packets.pop()!;
-    for (const packet of packets) expect((await running.ingest(packet)).status).toBe(202);
-    const { pool } = running.database;
-    const streams = await pool.query<{ id: number }>('select id from stream where xuser_id = $1', [id]);
-    const streamId = streams.rows[0]!.id;
-    await until(() => running.service.pipeline.recentRuns(streamId, 0, 0n, 60_000_000_000n).length === 0, 20_000);
-    await pool.query(`update sample_block set codec = '\\x00010203' where stream_id = $1`, [streamId]);
-    const before = running.faults.length;
-    expect((await running.ingest(missing)).status).toBe(202);
-    await until(() => running.faults.slice(before).some((fault) => fault.includes('sample block is damaged')), 30_000);
-    return { id, deviceId, next };
-  }
-
-  it('the erasure does not wait for values of what it erases', { timeout: 90_000 }, async () => {
-    const { id } = await damaged('unreadable');
-    const { status, body, text } = await running.send<{ stores: { remaining: number }[] }>('POST', `/api/v1/xusers/${id}/erase`, {
-      body: { confirm_external_id: 'unreadable' },
-    });
-    expect(status, text).toBe(200);
-    expect(body.stores.filter(({ remaining }) => remaining !== 0)).toEqual([]);
-  });
-
-  it('an idle stream is not closed, and takes the next packet', { timeout: 90_000 }, async () => {
-    const { deviceId, next } = await damaged('unreadable-idle');
-    void running.service.pipeline.ingest.sessions.drop((session) => session.deviceId === deviceId);
-    expect(await running.ingest(next)).toMatchObject({ status: 202 });
-  });
 });

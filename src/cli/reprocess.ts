@@ -10,6 +10,7 @@ import { CopyWriter } from '../storage/copy-writer.ts';
 import type { Database } from '../storage/database.ts';
 import { mergeRuns } from '../storage/merge-runs.ts';
 import { clipToSeconds, readStoredRuns } from '../storage/sample-rows.ts';
+import type { DamagedRow } from '../storage/sample-rows.ts';
 import { StreamRegistry } from '../storage/stream-registry.ts';
 import { commandLine } from './acts.ts';
 import { printOfSamples, untilStored } from './changed-samples.ts';
@@ -201,6 +202,14 @@ async function computeAll(
     cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
     onFault: (message) => console.err(`biosignal reprocess: ${message}`),
   });
+  const damaged = new Set<string>();
+  const sayDamaged = (rows: readonly DamagedRow[]): void => {
+    for (const { streamId, channelNo, timeUs, reason } of rows) {
+      const name = `stream ${streamId}, channel ${channelNo}, ${new Date(timeUs / 1000).toISOString()}`;
+      if (!damaged.has(name)) console.err(`biosignal reprocess: a stored row cannot be read and is a gap: ${name}: ${reason}`);
+      damaged.add(name);
+    }
+  };
   const pool = new FeaturePool({
     workerCount,
     onOutput: (output) => {
@@ -214,7 +223,7 @@ async function computeAll(
       const startUs = Number(epochNs / 1000n);
       // whole seconds of the device clock, as the running service reads them
       const [fromSec, toSec] = [Number(fromNs / SEC), Number((toNs + SEC - 1n) / SEC)];
-      const runs = await readStoredRuns(database.pool, streamId, channelNo, startUs + fromSec * 1e6, startUs + toSec * 1e6);
+      const runs = await readStoredRuns(database.pool, streamId, channelNo, startUs + fromSec * 1e6, startUs + toSec * 1e6, sayDamaged);
       return clipToSeconds(mergeRuns(runs), channels[channelNo]!.rateNanoHz, fromSec, toSec).map(({ k0, samples, qmask }) => ({
         channelNo,
         k0,

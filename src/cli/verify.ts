@@ -3,7 +3,7 @@ import { gridIndex } from '../signal.ts';
 import type { ChannelConfig, Samples } from '../signal.ts';
 import { isRejected } from '../errors.ts';
 import { decodePacket, defaultPacketLimits } from '../proto/packet-codec.ts';
-import { runsOf } from '../storage/sample-rows.ts';
+import { decodeBlock } from '../storage/block-codec.ts';
 import { SeqRanges } from '../storage/seq-ranges.ts';
 import type { Database } from '../storage/database.ts';
 import type { Command, Console } from './command.ts';
@@ -262,7 +262,9 @@ function compareBlock(
   fault: (text: string) => void,
 ): void {
   let count = 0;
-  for (const { k0, samples, qmask } of runsOf(block.codec)) {
+  const runs = decodeBlock(block.codec);
+  if (isRejected(runs)) return fault(`${code}: the block of ${block.time} cannot be read: ${runs.detail}`);
+  for (const { k0, samples, qmask } of runs) {
     const bits = bitsOf(samples);
     count += bits.length;
     for (let i = 0; i < bits.length; i++) {

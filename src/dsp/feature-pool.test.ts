@@ -396,6 +396,48 @@ describe('late data that cannot be read back', () => {
     expect(differences(rowsOf(table, stream), await reference(short))).toEqual([]);
   });
 
+  test('a stream that cannot be read back takes no room from others, and is computed when it can be', async () => {
+    const [table, healthy] = [new RowTable(), 8 as StreamId];
+    let failing = false;
+    const stored = loadFrom(short, channels);
+    const faults: string[] = [];
+    const queueBytesMax = 1 << 18;
+    const pool = newPool(table, {
+      retryMs: 1,
+      lateWaitMs: 10,
+      queueBytesMax,
+      onFault: (message) => faults.push(message),
+      loadRuns: (id, ...args) => (failing && id === stream ? Promise.reject(new Error('the row cannot be read')) : stored(id, ...args)),
+    });
+    for (const id of [stream, healthy]) pool.openStream(id, channels);
+    const sent = packets(short, channels, seeded(23), 0.9, 1.1);
+    const late = [sent[20]!, sent[61]!];
+    const [begun, rest] = [sent.slice(0, 60), sent.slice(60)];
+    const push = async (id: StreamId, packet: SampleRun[]): Promise<void> => {
+      await expect.poll(() => pool.push(id, packet), { timeout: 20_000, interval: 1 }).toBe('accepted');
+    };
+    for (const packet of begun) if (!late.includes(packet)) for (const id of [stream, healthy]) await push(id, packet);
+    await pool.settle();
+    failing = true;
+    for (const id of [stream, healthy]) await push(id, late[0]!);
+    await expect.poll(() => faults.length, { timeout: 20_000 }).toBeGreaterThan(0);
+    // more than the queue may hold: none of it waits in memory
+    const bytes = rest.flat().reduce((sum, run) => sum + run.samples.byteLength, 0);
+    expect(bytes).toBeGreaterThan(1.5 * queueBytesMax);
+    for (const packet of rest) if (!late.includes(packet)) for (const id of [stream, healthy]) await push(id, packet);
+    for (const id of [stream, healthy]) await push(id, late[1]!);
+    await expect.poll(() => pool.stats().queueBytes, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => pool.isSettled(healthy), { timeout: 20_000 }).toBe(true);
+    expect(pool.isSettled(stream)).toBe(false);
+    failing = false;
+    await expect.poll(() => pool.isSettled(stream), { timeout: 20_000 }).toBe(true);
+    await pool.settle();
+    await pool.idleFlush(0);
+    const wanted = await reference(short);
+    expect(differences(rowsOf(table, healthy), wanted)).toEqual([]);
+    expect(differences(rowsOf(table, stream), wanted)).toEqual([]);
+  });
+
   test('is computed without what kills workers, and other streams go on', async () => {
     const sick = short.map((run) => ({ ...run, samples: run.samples.slice() as Int32Array }));
     const quarantined: QuarantinedBatch[] = [];

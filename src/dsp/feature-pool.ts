@@ -117,8 +117,9 @@ export class FeaturePool {
       if (firstUs < gapEndUs) this.#rebuild(stream, notFinalUs(stream), stream.segmenter.newestUs);
       else stream.segmenter.releaseTo(gapEndUs);
     }
-    if (stream.mode === 'loading') for (const run of runs) this.#keep(stream, run);
-    else stream.segmenter.push(runs);
+    if (stream.mode === 'live') stream.segmenter.push(runs);
+    else if (stream.loadFailed) this.#leaveToStorage(stream, runs);
+    else for (const run of runs) this.#keep(stream, run);
     return 'accepted';
   }
 
@@ -258,6 +259,24 @@ export class FeaturePool {
     this.#backlogBytes += run.samples.byteLength;
   }
 
+  #takeBacklog(stream: Stream): SampleRun[] {
+    this.#backlogBytes -= stream.backlogBytes;
+    stream.backlogBytes = 0;
+    return stream.backlog.splice(0);
+  }
+
+  /** Keeps nothing of samples that the next load reads, so that a stream which cannot be read back takes no room from others. Those that rows
+   *  before that load look ahead to are late. */
+  #leaveToStorage(stream: Stream, runs: readonly SampleRun[]): void {
+    const lateBeforeUs = stream.gathered!.fromUs + reachAheadSec * secondUs;
+    for (const run of runs) {
+      const usPerSample = 1e15 / stream.channels[run.channelNo]!.rateNanoHz;
+      const fromUs = run.k0 * usPerSample;
+      if (stream.gathered!.fromUs > 0 && fromUs < lateBeforeUs)
+        this.#noteLate(stream, Math.floor(fromUs), Math.ceil(fromUs + run.samples.length * usPerSample));
+    }
+  }
+
   // ---- the live engine
 
   /** A fresh engine and segmenter for a stream; rows before fromUs stay in the worker. */
@@ -380,14 +399,14 @@ export class FeaturePool {
       this.#giveGathered(stream, Number.POSITIVE_INFINITY);
       stream.gathered = null;
       stream.mode = 'live';
-      this.#backlogBytes -= stream.backlogBytes;
-      stream.backlogBytes = 0;
-      stream.segmenter.push(stream.backlog.splice(0));
+      stream.segmenter.push(this.#takeBacklog(stream));
     } catch (cause) {
       // a crash has started another load already
       if (stream.loads !== turn || this.#closed) return;
       this.#options.onFault?.(`stream ${stream.id}: samples could not be read back`, cause);
       stream.loadFailed = true;
+      stream.gathered = { fromUs, outputs: [], rowCount: 0 };
+      this.#leaveToStorage(stream, this.#takeBacklog(stream));
       this.#rebuildLater(stream, fromUs, turn);
     } finally {
       this.#endTurn();
@@ -589,9 +608,7 @@ export class FeaturePool {
     stream.loads++; // one under way ends
     stream.late = null;
     stream.gathered = null;
-    stream.backlog = [];
-    this.#backlogBytes -= stream.backlogBytes;
-    stream.backlogBytes = 0;
+    this.#takeBacklog(stream);
   }
 
   // ---- time

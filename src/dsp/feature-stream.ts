@@ -10,8 +10,9 @@ import { Segmenter } from './segmenter.ts';
 export type Gathered = { fromUs: number; outputs: EngineOutput[]; rowCount: number };
 
 /** Modes: live (runs go through the segmenter to the engine `handle`), loading (the engine is being rebuilt from stored samples, new runs
- *  wait in `backlog`), broken (no engine can be made for it, or it kills workers whatever is left out; takes and ignores). A crash of the
- *  lane, late data near the live edge and data after a flush move live to loading; the end of the load moves it back. */
+ *  wait in `backlog`; once a load has failed they are left to the next one, which reads them), broken (no engine can be made for it, or it
+ *  kills workers whatever is left out; takes and ignores). A crash of the lane, late data near the live edge and data after a flush move live
+ *  to loading; the end of the load moves it back. */
 export type Stream = {
   readonly id: StreamId;
   readonly lane: FeatureLane;

@@ -26,6 +26,7 @@ import {
   rowSecOf,
   runsOf,
   sampleBlockColumns,
+  type DamagedRow,
   type SampleRow,
 } from './sample-rows.ts';
 import { reasonOf } from './set-aside.ts';
@@ -49,6 +50,8 @@ export type BlockWriterOptions = Readonly<{
   onFault?: (message: string, cause: unknown) => void;
   /** Told what was set aside. */
   onSetAside?: (letters: readonly Letter[]) => void;
+  /** Told of stored rows that cannot be read, each time that they should be. */
+  onDamaged?: (rows: readonly DamagedRow[]) => void;
 }>;
 
 type Channel = {
@@ -96,8 +99,9 @@ const ROW_BYTES = 300;
 const SEAL_TURN_MS = 3;
 
 export class BlockWriter {
-  readonly #options: Required<Omit<BlockWriterOptions, 'onFault' | 'onSetAside'>>;
+  readonly #options: Required<Omit<BlockWriterOptions, 'onFault' | 'onSetAside' | 'onDamaged'>>;
   readonly #onFault: (message: string, cause: unknown) => void;
+  readonly #onDamaged: (rows: readonly DamagedRow[]) => void;
   readonly #letters: LetterBox;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
@@ -123,6 +127,7 @@ export class BlockWriter {
       incompleteAfterMs: options.incompleteAfterMs ?? 2000,
     };
     this.#onFault = options.onFault ?? (() => {});
+    this.#onDamaged = options.onDamaged ?? (() => {});
     this.#pool = database.pool;
     this.#partitions = new Partitions(database);
     this.#connection = new WriterConnection(database, {
@@ -187,7 +192,7 @@ export class BlockWriter {
   }
 
   /** All samples of one channel in [fromNs, toNs) of the device clock: stored, sealed and open, merged. Whole seconds, so it may
-   *  contain samples just outside. */
+   *  contain samples just outside. A stored row that cannot be read is a gap. */
   async loadRuns(
     streamId: StreamId,
     channelNo: ChannelNo,
@@ -200,7 +205,8 @@ export class BlockWriter {
     const toSecond = floorSecond(toNs - 1n) + 1;
     // Memory first: what is committed between the two reads is then seen twice and merged, not missed.
     const runs = this.recentRuns(streamId, channelNo, fromNs, toNs);
-    runs.push(...(await readStoredRuns(this.#pool, streamId, channelNo, secondUs(epochNs, fromSecond), secondUs(epochNs, toSecond))));
+    const [fromUs, toUs] = [secondUs(epochNs, fromSecond), secondUs(epochNs, toSecond)];
+    runs.push(...(await readStoredRuns(this.#pool, streamId, channelNo, fromUs, toUs, this.#onDamaged)));
     return clipToSeconds(mergeRuns(runs), rateNanoHz, fromSecond, toSecond);
   }
 

@@ -1,7 +1,8 @@
 /** Where the computation of a stream goes on after it was interrupted. */
+import { isRejected } from '../errors.ts';
 import { gridTimeNs, type StreamId } from '../signal.ts';
+import { decodeBlock } from './block-codec.ts';
 import type { Database } from './database.ts';
-import { runsOf } from './sample-rows.ts';
 
 /** Rows before the last one stored that are computed again: detectors look ahead, and the newest rows were not final. */
 const AGAIN_NS = 128_000_000_000n;
@@ -16,15 +17,23 @@ export async function resumePoints(
   streams: readonly Readonly<{ streamId: StreamId; epochNs: bigint }>[],
 ): Promise<readonly (ResumePoint | null)[]> {
   // Newest first by the primary keys: one index probe per channel and partition.
-  const { rows } = await database.pool.query<{ codecs: Buffer[]; rates: string[]; feature_ns: bigint | null; beat_ns: bigint | null }>(
-    `select newest.codecs, newest.rates,
+  const { rows } = await database.pool.query<{
+    codecs: Buffer[];
+    starts: string[];
+    counts: number[];
+    rates: string[];
+    feature_ns: bigint | null;
+    beat_ns: bigint | null;
+  }>(
+    `select newest.codecs, newest.starts, newest.counts, newest.rates,
        (select max(ts_ns) from feature where stream_id = asked.id) as feature_ns,
        (select max(ts_ns) from beat where stream_id = asked.id) as beat_ns
      from unnest($1::int[]) with ordinality as asked (id, i)
      cross join lateral (
-       select coalesce(array_agg(last.codec), '{}') as codecs, coalesce(array_agg(c.rate_nhz), '{}') as rates
+       select coalesce(array_agg(last.codec), '{}') as codecs, coalesce(array_agg(last.start_ns), '{}') as starts,
+         coalesce(array_agg(last.n), '{}') as counts, coalesce(array_agg(c.rate_nhz), '{}') as rates
        from stream_channel c cross join lateral (
-         select b.codec from sample_block b
+         select b.codec, b.start_ns, b.n from sample_block b
          where b.stream_id = c.stream_id and b.channel_no = c.channel_no order by b.time desc limit 1) last
        where c.stream_id = asked.id) newest
      order by i`,
@@ -37,14 +46,22 @@ export async function resumePoints(
       null,
     );
     if (row.codecs.length === 0 && doneNs === null) return null;
-    // By the samples themselves: a row may have holes.
     const toNs = row.codecs
-      .map((codec, c) => gridTimeNs(Math.max(...runsOf(codec).map((run) => run.k0 + run.samples.length)), Number(row.rates[c])))
+      .map(
+        (codec, c) =>
+          endOf(codec, Number(row.rates[c])) ?? BigInt(row.starts[c]!) - epochNs + gridTimeNs(row.counts[c]!, Number(row.rates[c])),
+      )
       .reduce((newest, ns) => (ns > newest ? ns : newest), 0n);
     const rowsToNs = doneNs === null ? 0n : doneNs - epochNs;
     const fromNs = rowsToNs - AGAIN_NS;
     return { fromNs: fromNs > 0n ? fromNs : 0n, toNs, rowsToNs: rowsToNs > 0n ? rowsToNs : 0n };
   });
+}
+
+/** End of a row, device ns, by the samples themselves, because it may have holes; null when they cannot be read. */
+function endOf(codec: Uint8Array, rateNanoHz: number): bigint | null {
+  const runs = decodeBlock(codec);
+  return isRejected(runs) ? null : gridTimeNs(Math.max(...runs.map((run) => run.k0 + run.samples.length)), rateNanoHz);
 }
 
 /** Streams whose last values were not computed when the service ended: their newest value, or the newest beat of one of their detectors, is

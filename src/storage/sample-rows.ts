@@ -126,20 +126,41 @@ export function runsOf(codec: Uint8Array, room: SampleRoom | null = null): Block
   return runs;
 }
 
-/** The stored runs of one channel from rows that reach into [fromUs, toUs), by row: what lies outside is the caller's to clip. */
+/** A stored row whose samples cannot be read. */
+export type DamagedRow = Readonly<{
+  streamId: StreamId;
+  channelNo: number;
+  /** As in SampleRow. */
+  timeUs: number;
+  n: number;
+  reason: string;
+  codec: Uint8Array;
+}>;
+
+/** The stored runs of one channel from rows that reach into [fromUs, toUs), by row: what lies outside is the caller's to clip.
+ *  @param onDamaged told of the rows that cannot be read: they are a gap */
 export async function readStoredRuns(
   pool: Pick<Database['pool'], 'query'>,
   streamId: StreamId,
   channelNo: number,
   fromUs: number,
   toUs: number,
+  onDamaged: (rows: readonly DamagedRow[]) => void,
 ): Promise<BlockRun[]> {
-  const { rows } = await pool.query<{ codec: Buffer }>(
-    `select codec from sample_block
+  const { rows } = await pool.query<{ us: number; n: number; codec: Buffer }>(
+    `select (extract(epoch from time) * 1000000)::float8 as us, n, codec from sample_block
      where time >= timestamptz 'epoch' + $3 * interval '1 microsecond' and time < timestamptz 'epoch' + $4 * interval '1 microsecond'
        and stream_id = $1 and channel_no = $2
      order by time`,
     [streamId, channelNo, fromUs - (ROW_SEC_MAX - 1) * 1e6, toUs],
   );
-  return rows.flatMap((row) => runsOf(row.codec));
+  const damaged: DamagedRow[] = [];
+  const runs = rows.flatMap(({ us: timeUs, n, codec }) => {
+    const decoded = decodeBlock(codec);
+    if (!isRejected(decoded)) return decoded;
+    damaged.push({ streamId, channelNo, timeUs, n, reason: decoded.detail, codec });
+    return [];
+  });
+  if (damaged.length > 0) onDamaged(damaged);
+  return runs;
 }
