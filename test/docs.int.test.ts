@@ -69,13 +69,15 @@ async function runShell(script: string): Promise<{ code: number | null; output: 
   return { code: await new Promise((resolve) => child.on('close', resolve)), output };
 }
 
-describe.each(documents.filter((path) => blocks(path, 'sh').length > 0))('%s', (path) => {
-  test('every command that it says to type works', async () => {
+// At once: each document stands for itself, and most of the time is waiting.
+test.concurrent.each(documents.filter((path) => blocks(path, 'sh').length > 0))(
+  '%s: every command that it says to type works',
+  async (path) => {
     const { code, output } = await runShell(blocks(path, 'sh').join('\n'));
     expect(code, output.slice(-3000)).toBe(0);
     expect(output).not.toBe('');
-  });
-});
+  },
+);
 
 describe.each(documents.filter((path) => blocks(path, 'sql').length > 0))('%s', (path) => {
   test('every query that it shows gives rows', async () => {
