@@ -116,7 +116,7 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     { code: 'spo2', value: 45, unit: '%', qmask: 1, given_value: null, given_unit: null },
     { code: 'spo2', value: 97, unit: '%', qmask: 0, given_value: null, given_unit: null },
     { code: 'body_temperature', value: 37, unit: 'Cel', qmask: 0, given_value: 98.6, given_unit: '[degF]' },
-    { code: 'body_temperature', value: 36.5, unit: 'furlong', qmask: 0, given_value: null, given_unit: null },
+    { code: 'body_temperature', value: 36.5, unit: 'furlong', qmask: 2, given_value: null, given_unit: null },
     // The last plausible one: in binary 5/9 of it is a little more.
     { code: 'body_temperature', value: 43, unit: 'Cel', qmask: 0, given_value: 109.4, given_unit: '[degF]' },
   ]);

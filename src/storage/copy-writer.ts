@@ -415,9 +415,10 @@ export class CopyWriter {
       `insert into measurement
          (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, device_id, stream_id, given_value, given_unit)
        select timestamptz 'epoch' + m.us * interval '1 microsecond', m.ts_ns, m.id, x.organization_id, x.project_id, x.id, b.id, v.value, v.unit,
-         -- Acknowledged, so it is kept: what cannot be is bad, what is unlikely suspect. Of another unit nothing is known.
+         -- Acknowledged, so it is kept: what cannot be is bad, what is unlikely suspect. In a unit that does not convert a number is none of
+         -- this biosignal's, and must not be charted as one.
          greatest(m.qmask, case
-           when v.unit <> b.unit then 0
+           when v.unit <> b.unit then case when b.unit = '' then 0 else 2 end
            when v.value not between coalesce(b.possible_min, '-infinity') and coalesce(b.possible_max, 'infinity') then 2
            when v.value not between coalesce(b.plausible_min, '-infinity') and coalesce(b.plausible_max, 'infinity') then 1
            else 0 end),
