@@ -373,3 +373,20 @@ test('FHIR: one Observation per line that two independent validators accept', as
   }
   expect(fhirFaults({ ...observations[0], status: 'nonsense' })).not.toEqual([]);
 });
+
+test('FHIR: a person who has measured and never recorded has Observations, too; other formats say that there is no recording', async () => {
+  const post = async (path: string, body: object): Promise<void> => {
+    const headers = { authorization: `Bearer ${console_.env['BIO_KEY']}`, 'content-type': 'application/json' };
+    const response = await fetch(service.baseUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect(response.status, await response.text()).toBe(201);
+  };
+  await post('/api/v1/xusers', { external_id: 'weighed-only' });
+  const measurements = [{ biosignal_id: 67, value: 71.5, time: '2026-03-01T08:00:00Z' }];
+  await post('/api/v1/measurements', { subject_id: 'weighed-only', measurements });
+  const { files } = await run<{ files: string[] }>(exportRecordings, 'weighed-only', '--format', 'fhir', '--out', join(work, 'weighed'));
+  const lines = readFileSync(files[0]!, 'utf8').trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([{ valueQuantity: { value: 71.5, unit: 'kg' } }]);
+  complaints = [];
+  expect(await runCommand(exportRecordings, ['weighed-only', '--format', 'csv', '--out', work], console_)).toBe(1);
+  expect(complaints.join('\n')).toContain('has no recordings');
+});

@@ -1,6 +1,7 @@
 /** `biosignal export`: recordings of the database as files that other programs read. */
 import { mkdir } from 'node:fs/promises';
 import { audit } from '../auth/audit.ts';
+import { PipelineError } from '../errors.ts';
 import { commandLine } from './acts.ts';
 import { waitForBacklog } from './backlog.ts';
 import type { Command } from './command.ts';
@@ -9,7 +10,7 @@ import { exportCsv } from './export/csv.ts';
 import { exportEdf } from './export/edf.ts';
 import { exportFhir } from './export/fhir.ts';
 import { exportParquet } from './export/parquet.ts';
-import { fileStem, findStreams, joinSegments, readWhole, safeName, startOf } from './export/stretch.ts';
+import { fileStem, findPerson, joinSegments, readWhole, safeName, startOf } from './export/stretch.ts';
 import type { StreamExport } from './export/stretch.ts';
 import { writeWhole } from './export/whole-files.ts';
 import { exportWfdb } from './export/wfdb.ts';
@@ -60,8 +61,10 @@ acknowledged packets may be missing from them. Speaks to the database: whoever m
         return EXIT_UNAVAILABLE;
       }
       await mkdir(folder, { recursive: true });
-      const streams = await findStreams(pool, wanted);
-      const { xuser_id: subjectId, project_id: projectId, organization_id: orgId } = streams[0]!; // of one person
+      const { person, streams } = await findPerson(pool, wanted);
+      // Who has measured and never recorded has observations all the same.
+      if (streams.length === 0 && format !== 'fhir') throw new PipelineError('not_found', `user '${wanted}' has no recordings`);
+      const { xuser_id: subjectId, project_id: projectId, organization_id: orgId } = person;
       const since = options.text('since');
       const until = options.text('until');
       const detail = { format, streams: streams.length, ...(since === '' ? {} : { since }), ...(until === '' ? {} : { until }) };
@@ -70,7 +73,7 @@ acknowledged packets may be missing from them. Speaks to the database: whoever m
       const files: string[] = [];
       const job = { pool, range, folder, console };
       if (format === 'fhir')
-        files.push(...(await writeWhole(folder, async (apart) => [await exportFhir({ ...job, folder: apart }, streams)])));
+        files.push(...(await writeWhole(folder, async (apart) => [await exportFhir({ ...job, folder: apart }, person)])));
       else {
         for (const stream of streams) {
           files.push(...(await writeWhole(folder, (apart) => exportStream({ ...job, stream, folder: apart }, format))));

@@ -8,14 +8,14 @@ import { readObservations } from '../../query/observations.ts';
 import type { BiosignalRow, ObservationRow } from '../../query/observations.ts';
 import { startProgress } from '../progress.ts';
 import { safeName } from './stretch.ts';
-import type { StreamExport, StreamRow } from './stretch.ts';
+import type { PersonRow, StreamExport } from './stretch.ts';
 
 const OBSERVATIONS_PER_QUERY = 1000;
 
-/** @param streams of one user, at least one  @returns path of the file */
-export async function exportFhir(job: Omit<StreamExport, 'stream'>, streams: readonly StreamRow[]): Promise<string> {
+/** @returns path of the file */
+export async function exportFhir(job: Omit<StreamExport, 'stream'>, person: PersonRow): Promise<string> {
   const { pool, range, folder, console } = job;
-  const { xuser_id: subjectId, project_id: projectId, subject } = streams[0]!;
+  const { xuser_id: subjectId, project_id: projectId, subject } = person;
   const { rows: biosignals } = await pool.query<BiosignalRow>(
     `select id, name, abbreviation, unit, loinc_code, signal_type, feature, channel_kind from biosignal
      where (project_id is null or project_id = $1) and channel_kind is null order by id`,

@@ -18,16 +18,15 @@ const SAMPLES_MAX = 200_000_000;
 /** Unix ns, from inclusive, to exclusive. */
 export type Range = Readonly<{ fromNs: bigint; toNs: bigint }>;
 
-export type StreamRow = Readonly<{
-  id: number;
-  uuid: string;
-  epoch_ns: bigint;
-  device: string;
+export type PersonRow = Readonly<{
+  /** External id. */
   subject: string;
   xuser_id: string;
   project_id: string;
   organization_id: string;
 }>;
+
+export type StreamRow = PersonRow & Readonly<{ id: number; uuid: string; epoch_ns: bigint; device: string }>;
 
 /** What one stream's export needs. `name` is the stem of its files. */
 export type StreamExport = Readonly<{ pool: Pool; stream: StreamRow; range: Range; folder: string; console: Console }>;
@@ -35,18 +34,24 @@ export type StreamExport = Readonly<{ pool: Pool; stream: StreamRow; range: Rang
 /** One channel of the exported stretch as one array on its grid. */
 export type Column = Readonly<{ config: ChannelConfig; samples: Int32Array; rounded: boolean }>;
 
-/** Streams of a uuid of a stream, or of a uuid or external id of a user. @throws PipelineError not_found; UsageError when it is not one user */
-export async function findStreams(pool: Pool, wanted: string): Promise<StreamRow[]> {
+/** The streams of a uuid of a stream, or of a uuid or external id of a user, who may have none; and whose they are.
+ *  @throws PipelineError not_found; UsageError when it is not one user */
+export async function findPerson(pool: Pool, wanted: string): Promise<Readonly<{ person: PersonRow; streams: readonly StreamRow[] }>> {
   const { rows } = await pool.query<StreamRow>(
     `select s.id, s.uuid, s.epoch_ns, d.external_id as device, x.external_id as subject, s.xuser_id, s.project_id, s.organization_id
      from stream s join device d on d.id = s.device_id join xuser x on x.id = s.xuser_id
      where s.uuid::text = $1 or x.id::text = $1 or x.external_id = $1 order by s.epoch_ns, s.id`,
     [wanted],
   );
-  if (rows.length === 0) throw new PipelineError('not_found', `no stream or user '${wanted}' with recordings`);
-  if (new Set(rows.map((row) => row.xuser_id)).size > 1)
+  const people = await pool.query<PersonRow>(
+    `select external_id as subject, id as xuser_id, project_id, organization_id from xuser where id::text = $1 or external_id = $1`,
+    [wanted],
+  );
+  const [person] = [...rows, ...people.rows];
+  if (person === undefined) throw new PipelineError('not_found', `no stream or user '${wanted}'`);
+  if ([...rows, ...people.rows].some((row) => row.xuser_id !== person.xuser_id))
     throw new UsageError(`several users have the external id '${wanted}': give the uuid`);
-  return rows;
+  return { person, streams: rows };
 }
 
 /** Segments of one stream, page by page in time, with progress for the person who waits. */
