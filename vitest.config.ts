@@ -2,7 +2,9 @@ import { defineConfig } from 'vitest/config';
 
 // A machine at work may need seconds for what takes 50 ms alone; a poll ends as soon as it holds.
 const expect = { poll: { timeout: 10_000 } } as const;
-const shared = { testTimeout: 30_000, hookTimeout: 120_000, pool: 'forks', expect } as const;
+// Tests of a file that may run together wait for the same things: one wave of them, not three.
+const maxConcurrency = 12;
+const shared = { testTimeout: 30_000, hookTimeout: 120_000, pool: 'forks', expect, maxConcurrency } as const;
 
 export default defineConfig({
   test: {
