@@ -1,7 +1,7 @@
 /** Stored samples that cannot be read, for a while or ever again: a stream's values go on, and no other stream hears of it. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readConfig } from '../src/config.ts';
-import { fixtureChannels, madeUpStream } from '../src/dsp/feature-fixture.ts';
+import { fixtureChannels, madeUpStream, withoutStretches } from '../src/dsp/feature-fixture.ts';
 import type { Packet } from '../src/proto/packet-codec.ts';
 import { encodePacket } from '../src/proto/packet-codec.ts';
 import { startService } from '../src/server.ts';
@@ -76,19 +76,19 @@ test('a damaged row is a gap: it is set aside once, and values before and after 
 });
 
 describe('while stored samples cannot be read', () => {
-  const runs = madeUpStream(43, 0, 54, manyChannels);
-  const [waiting, clean] = ['waiting-1', 'clean-1'].map((deviceId) => packetsOf(deviceId, runs, manyChannels, epochNs)) as [
-    Packet[],
-    Packet[],
-  ];
-  const begunCount = 10;
-  const [erased, idle] = ['erased-1', 'idle-1'].map((deviceId) => packetsOf(deviceId, runs, manyChannels, epochNs)) as [Packet[], Packet[]];
+  // Silent before a row begins, so that nothing is added to a stored one: that would have to be read, too.
+  const rowSec = 8;
+  const runs = withoutStretches(madeUpStream(43, 0, 54, manyChannels), manyChannels, [[rowSec - 1.5, rowSec]]);
+  const of = (deviceId: string): Packet[] => packetsOf(deviceId, runs, manyChannels, epochNs);
+  const [waiting, clean, erased, idle] = [of('waiting-1'), of('clean-1'), of('erased-1'), of('idle-1')];
+  const begunCount = clean.findIndex(({ t0DeviceNs }) => Number(t0DeviceNs) >= rowSec * 1e9) - 1;
   let erasedId: string;
   let late: Packet;
 
   beforeAll(async () => {
     erasedId = (await running.token('erased')).xuser_id;
-    late = waiting.splice(5, 1)[0]!;
+    late = waiting.splice(3, 1)[0]!;
+    for (const packets of [erased, idle]) packets.splice(3, 1);
     for (const packet of erased) (packet as { subject: string }).subject = erasedId;
     // A channel that comes later has everything before it read back.
     const begin = (packet: Packet): Packet => ({ ...packet, blocks: packet.blocks.slice(0, -1) });
