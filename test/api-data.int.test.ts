@@ -119,6 +119,20 @@ describe('features', () => {
     expect(ms?.ts_ms).toEqual([t0, t0 + 1000]);
     expect((await api.send('GET', `${path()}?method_code=derived:hr_ecg_v9`)).status).toBe(200);
   });
+
+  it('that do not exist are named, in a series and in a chart', async () => {
+    const chart = { subject_id: user.id, series: [{ feature: 'hr_ecg' }, { feature: 'nonsense' }], range: { duration: 'PT1H' } };
+    for (const answer of [
+      await api.send('GET', `${path()}?names=hr_ecg,nonsense`),
+      await api.send('POST', '/api/v1/charts/query', { body: chart }),
+    ]) {
+      expect(answer.status).toBe(404);
+      expect(await answer.json()).toMatchObject({
+        code: 'not_found',
+        detail: expect.stringContaining('There is no feature nonsense') as string,
+      });
+    }
+  });
 });
 
 describe('beats', () => {

@@ -67,6 +67,32 @@ it('a changed time zone moves what is to come and doubles nothing', async () => 
   for (const hour of hoursIn('America/New_York', ahead)) expect(['08:00', '20:00']).toContain(hour);
 });
 
+it('a changed time zone makes nothing due in the past', async () => {
+  const person = await somebody('eastward', 'Pacific/Honolulu');
+  const id = await schedule(person.xuser_id, { times: Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, '0')}:30`) });
+  await tasksOf(person.xuser_token);
+  const { rows } = await run.database.pool.query<{ from: Date; n: number }>(
+    'select min(due) as from, count(*)::int as n from task where schedule_id = $1',
+    [id],
+  );
+  expect(rows[0]!.n).toBeGreaterThan(24);
+  await moveTo(person.xuser_id, 'Pacific/Kiritimati'); // the same hours a day earlier
+  await tasksOf(person.xuser_token);
+  const past = await run.database.pool.query('select from task where schedule_id = $1 and due < $2', [id, rows[0]!.from]);
+  expect(past.rowCount).toBe(0);
+});
+
+it('one that ends before it begins is refused, whether it says when it begins or not', async () => {
+  const person = await somebody('backwards', 'Europe/Berlin');
+  for (const body of [{ starts_on: '2031-03-02', ends_on: '2031-03-01' }, { ends_on: '2026-01-01' }]) {
+    const { status, text } = await run.send('POST', '/api/v1/task-schedules', {
+      body: { subject_id: person.xuser_id, title: 'Recurs', every: 'day', times: ['08:00'], ...body },
+    });
+    expect([status, text]).toEqual([422, expect.stringContaining('"pointer":"/ends_on"') as string]);
+  }
+  await schedule(person.xuser_id, { times: ['08:00'], starts_on: '2031-03-01', ends_on: '2031-03-01' });
+});
+
 it('occurrences that nobody looked at are missed, and on record; a mark that arrives late counts', async () => {
   const person = await somebody('silent', 'Europe/Berlin');
   const id = await schedule(person.xuser_id, { times: ['09:00'] });

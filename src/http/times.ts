@@ -20,6 +20,14 @@ export function isTime(text: string): boolean {
   return isDate(timePattern.exec(text)?.[1] ?? '');
 }
 
+/** Clocks of senders may run ahead by this, ms. */
+const AHEAD_MS = 5 * 60_000;
+
+/** Does it lie in the future, by more than a clock may be fast? @param text a time of a request */
+export function isAhead(text: string): boolean {
+  return Date.parse(text) > Date.now() + AHEAD_MS;
+}
+
 /** Makes the schemas' formats mean this. Called before any schema is compiled. */
 export function registerTimeFormats(): void {
   Format.Set('date-time', isTime);

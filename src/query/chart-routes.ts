@@ -17,6 +17,8 @@ import { planChart } from './chart-plan.ts';
 import type { ChartAggregate, ChartQuery, ChartSeries } from './chart.ts';
 import type { ChartDetail } from './chart-detail.ts';
 import { resolutions } from './chart-resolution.ts';
+import type { MethodDescription } from './biosignal-routes.ts';
+import { needFeatures } from './known-features.ts';
 import { findBiosignal, isCounted } from './observations.ts';
 import type { RecentSamples } from './samples.ts';
 import { jsonInSlices } from './slices.ts';
@@ -146,9 +148,15 @@ type Body = Readonly<{
 /** What a column is called, beside the series that it comes from. */
 type Named = Readonly<{ name: string; unit: string; biosignalId: number | null; feature: string | null; series: ChartSeries }>;
 
-export function chartRoutes(
-  deps: Readonly<{ db: Db; config: Pick<Config, 'chartRowsMax'>; turns: Turns; recentSamples?: RecentSamples }>,
-): readonly Route[] {
+type ChartDeps = Readonly<{
+  db: Db;
+  config: Pick<Config, 'chartRowsMax'>;
+  turns: Turns;
+  recentSamples?: RecentSamples;
+  methods?: readonly MethodDescription[];
+}>;
+
+export function chartRoutes(deps: ChartDeps): readonly Route[] {
   const { db, turns, recentSamples } = deps;
   const rowsMax = deps.config.chartRowsMax;
   return [
@@ -173,7 +181,7 @@ export function chartRoutes(
         const { fromMs, toMs } = rangeOf(given.range);
         const timeZone = zoneOf(given.tz ?? subject.timeZone);
         const named: Named[] = [];
-        for (const [i, series] of given.series.entries()) named.push(await namedSeries(db, subject.projectId, series, i));
+        for (const [i, series] of given.series.entries()) named.push(await namedSeries(deps, subject.projectId, series, i));
         const query: ChartQuery = {
           orgId: subject.orgId,
           subjectId: subject.id,
@@ -232,13 +240,14 @@ async function detailJson({ n, goodN, expectedN, min, max, totals }: ChartDetail
   );
 }
 
-async function namedSeries(db: Db, projectId: string, input: SeriesInput, i: number): Promise<Named> {
+async function namedSeries({ db, methods = [] }: ChartDeps, projectId: string, input: SeriesInput, i: number): Promise<Named> {
   if ((input.biosignal_id === undefined) === (input.feature === undefined))
     throw wrong(`/series/${i}`, 'takes either biosignal_id or feature');
   const aggregateOf = (unit: string): ChartAggregate => input.agg ?? (isCounted(unit) ? 'sum' : 'mean');
   const methodCode = input.method_code ?? null;
   if (input.feature !== undefined) {
     const { feature } = input;
+    await needFeatures(db, methods, [feature]);
     const { rows } = await db.query<{ unit: string }>(
       prepared(`select unit from method where kind = 'feature' and name = $1 order by id desc limit 1`, [feature]),
     );

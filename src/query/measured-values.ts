@@ -3,10 +3,9 @@
 import type { Db } from '../auth/api-keys.ts';
 import { PipelineError } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
+import { isAhead } from '../http/times.ts';
 import type { BiosignalRow } from './observations.ts';
 
-/** Clocks of senders may run ahead by this, ms. */
-const AHEAD_MS = 5 * 60_000;
 const SUSPECT = 1;
 /** Converted values are rounded to this many digits: 98.6 [degF] is 37 Cel. */
 const DIGITS = 12;
@@ -54,7 +53,7 @@ function measuredValue(input: MeasurementInput, rules: Rules, at: string, errors
     const known = [rules.unit, ...rules.conversions.keys()].join(', ');
     errors.push({ pointer: `${at}/unit`, code: 'unit', detail: `${unit} does not convert to the biosignal's unit; it takes ${known}` });
   }
-  if (Date.parse(input.time) > Date.now() + AHEAD_MS) {
+  if (isAhead(input.time)) {
     errors.push({ pointer: `${at}/time`, code: 'future', detail: 'lies in the future; nothing was measured then yet' });
   }
   const [factor, shift] = conversion ?? [1, 0];

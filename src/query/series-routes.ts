@@ -10,6 +10,8 @@ import { callerKey } from '../http/request.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, NanosInteger, nullable, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import { encodeFeatureSeries } from '../proto/query-codec.ts';
+import type { MethodDescription } from './biosignal-routes.ts';
+import { needFeatures } from './known-features.ts';
 import { beatKinds, readBeatSeries, readFeatureSeries } from './series.ts';
 import { breathe } from './slices.ts';
 import type { Turns } from './turns.ts';
@@ -55,8 +57,10 @@ const range: Record<string, TSchema> = {
 
 const TimeUnit = Type.Optional(oneOf(['ns', 'ms'], { default: 'ns' }));
 
-export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: Turns }>): readonly Route[] {
-  const { db, cursors, turns } = deps;
+type SeriesDeps = Readonly<{ db: Db; cursors: Cursors; turns: Turns; methods?: readonly MethodDescription[] }>;
+
+export function seriesRoutes(deps: SeriesDeps): readonly Route[] {
+  const { db, cursors, turns, methods = [] } = deps;
   return [
     {
       method: 'GET',
@@ -71,7 +75,12 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: T
       params: { streamId: Uuid },
       query: {
         ...range,
-        names: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64, description: 'Features; absent: all.' })),
+        names: Type.Optional(
+          Type.Array(Type.String({ maxLength: 64 }), {
+            maxItems: 64,
+            description: 'Features; absent: all. One that does not exist is refused, one without values is left out.',
+          }),
+        ),
         cadence: Type.Optional(
           Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'At most so many values per second and feature, Hz.' }),
         ),
@@ -102,6 +111,7 @@ export function seriesRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: T
           limit: number;
         };
         const stream = await ownStream(db, caller, params['streamId'] ?? '');
+        await needFeatures(db, methods, given.names ?? []);
         const scope = [
           'features',
           stream.uuid,

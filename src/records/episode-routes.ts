@@ -13,6 +13,7 @@ import { callerKey } from '../http/request.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { isAhead } from '../http/times.ts';
 import { transaction } from '../storage/transaction.ts';
 import { EpisodeDetailSchema, episodeReader, EpisodeSchema, tagged, tagOf } from './episode-detail.ts';
 import {
@@ -136,7 +137,7 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
       operationId: 'createEpisode',
       tag: 'Episodes',
       summary: 'Create an episode',
-      description: `With a stream it gets a strip artifact of its first ${STRIP_SEC} s.`,
+      description: `With a stream it gets a strip artifact of its first ${STRIP_SEC} s. Times of the future are refused.`,
       access: { key: 'write', operator: 'editor' },
       body: EpisodeBody,
       idempotent: true,
@@ -158,6 +159,8 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
         const subject = await ownSubject(db, caller, input.subject_id);
         const stream = input.stream_id === undefined ? null : await ownStream(db, caller, input.stream_id);
         if (stream !== null && stream.subjectId !== subject.id) throw new PipelineError('not_found', 'There is no such stream.');
+        checkPast('/started_at', input.started_at);
+        checkPast('/ended_at', input.ended_at ?? null);
         checkOrder(input.started_at, input.ended_at ?? null);
         const { status, ended_at: endedAt } = stateAtStart(input);
         return await answerOnce(db, request, { operationId: 'createEpisode', subjectId: subject.id }, async (client) => {
@@ -223,6 +226,7 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
         const { caller, params, body } = request;
         const episode = await found(caller, params['id'] ?? '');
         const change = body as EpisodeChange;
+        checkPast('/ended_at', change.ended_at ?? null);
         checkOrder(episode.started_at, change.ended_at ?? null);
         const subject = await ownSubject(db, caller, episode.subject_id);
         return await transaction(db, async (client) => {
@@ -317,6 +321,13 @@ export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): r
 /** For the audit log: what was decided, without texts. */
 function stateOf({ status, severity, ended_at }: EpisodeChange): object {
   return { ...(status && { status }), ...(severity && { severity }), ...(ended_at !== undefined && { ended_at }) };
+}
+
+/** An episode is what was seen, not what is planned. */
+function checkPast(pointer: string, time: string | null): void {
+  if (time === null || !isAhead(time)) return;
+  const detail = 'lies in the future';
+  throw new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code: 'future', detail }] });
 }
 
 function checkOrder(start: string, end: string | null): void {

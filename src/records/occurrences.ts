@@ -10,18 +10,25 @@ import type { Subject } from '../auth/ownership.ts';
 export const MISSED_AFTER_HOURS = 24;
 /** How often occurrences of everybody are made, ms. */
 const PERIOD_MS = 60_000;
-/** Schedules of one statement. */
+/** Schedules of one statement, and days of each: a service that was off for months makes up for them week by week. */
 const SCHEDULES_MAX = 500;
+const DAYS_MAX = 7;
 
 /** A schedule s of a person x in a project p. */
 const zone = 'coalesce(x.time_zone, p.time_zone)';
 
-/** @param subjectId null: of everybody  @returns how many schedules had something to make */
+/** Makes what is due to be made, in statements of a bounded size. @param subjectId null: of everybody */
+async function makeAll(db: Db, subjectId: string | null): Promise<void> {
+  while ((await make(db, subjectId)) > 0);
+}
+
+/** @returns how many schedules had something to make; perhaps not all of it was made */
 async function make(db: Db, subjectId: string | null): Promise<number> {
   const { rowCount } = await db.query(
     `with behind as (
-       select s.*, ${zone} as zone, (now() at time zone ${zone})::date + 1 as until
+       select s.*, ${zone} as zone, first.day as first, least((now() at time zone ${zone})::date + 1, first.day + ${DAYS_MAX - 1}) as until
        from task_schedule s join xuser x on x.id = s.xuser_id join project p on p.id = s.project_id
+       cross join lateral (select coalesce(s.made_until + 1, (s.created_at at time zone ${zone})::date) as day) first
        where s.ended_at is null and x.disabled_at is null and ($1::uuid is null or s.xuser_id = $1)
          and (s.made_until is null or s.made_until < (now() at time zone ${zone})::date + 1)
        order by s.id limit ${SCHEDULES_MAX} for update of s
@@ -29,8 +36,8 @@ async function make(db: Db, subjectId: string | null): Promise<number> {
        insert into task (organization_id, project_id, xuser_id, title, description, due, slot, schedule_id, questionnaire)
        select s.organization_id, s.project_id, s.xuser_id, s.title, s.description, (d.day + t.at) at time zone s.zone, d.day + t.at, s.id, s.questionnaire
        from behind s
-       cross join lateral (select generate_series(
-         greatest(s.starts_on, coalesce(s.made_until + 1, (s.created_at at time zone s.zone)::date)), least(s.until, s.ends_on), interval '1 day')::date as day) d
+       cross join lateral (
+         select generate_series(greatest(s.starts_on, s.first), least(s.until, s.ends_on), interval '1 day')::date as day) d
        cross join lateral unnest(s.times) as t (at)
        where (d.day + t.at) at time zone s.zone >= s.created_at
          and case s.every
@@ -47,23 +54,24 @@ async function make(db: Db, subjectId: string | null): Promise<number> {
 
 /** Makes the occurrences of one person up to tomorrow, on their clocks as they are now. */
 export async function makeOccurrences(db: Db, { id }: Pick<Subject, 'id'>): Promise<void> {
-  await make(db, id);
+  await makeAll(db, id);
   await followZones(db, id);
 }
 
+/** What would lie in the past on the new clocks stays where it was: nobody has missed what never came. */
 async function followZones(db: Db, subjectId: string | null): Promise<void> {
   await db.query(
     `update task t set due = t.slot at time zone ${zone}
      from xuser x join project p on p.id = x.project_id
      where x.id = t.xuser_id and t.schedule_id is not null and t.status = 'due' and t.due > now() and ($1::uuid is null or t.xuser_id = $1)
-       and t.due <> t.slot at time zone ${zone}`,
+       and t.due <> t.slot at time zone ${zone} and t.slot at time zone ${zone} > now()`,
     [subjectId],
   );
 }
 
 /** Makes the occurrences of everybody, and records the missed ones. */
 export async function keepOccurrences(pool: Pool): Promise<void> {
-  while ((await make(pool, null)) === SCHEDULES_MAX);
+  await makeAll(pool, null);
   await followZones(pool, null);
   await pool.query(
     `update task set status = 'missed', status_at = due + make_interval(hours => ${MISSED_AFTER_HOURS})

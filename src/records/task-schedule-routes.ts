@@ -38,6 +38,11 @@ const ScheduleSchema = exactly({
 const columns = `id, xuser_id as subject_id, title, description, every, every_n, weekdays, array(select to_char(t, 'HH24:MI') from unnest(times) t) as times,
   to_char(starts_on, 'YYYY-MM-DD') as starts_on, to_char(ends_on, 'YYYY-MM-DD') as ends_on, questionnaire, to_json(ended_at) #>> '{}' as ended_at`;
 
+/** The day on somebody's clocks, YYYY-MM-DD. */
+function todayIn(timeZone: string): string {
+  return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(new Date());
+}
+
 export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
   const { db } = deps;
   return [
@@ -108,6 +113,11 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
           });
         }
         const subject = await ownSubject(db, caller, input.subject_id);
+        const startsOn = input.starts_on ?? todayIn(subject.timeZone);
+        if (input.ends_on != null && input.ends_on < startsOn) {
+          const detail = `lies before ${startsOn}, when it begins`;
+          throw new PipelineError('validation_failed', `/ends_on: ${detail}`, { errors: [{ pointer: '/ends_on', code: 'order', detail }] });
+        }
         const { questionnaire = null } = input;
         if (questionnaire !== null && (await findQuestionnaire(db, subject.projectId, questionnaire, null)) === null) {
           throw new PipelineError('not_found', 'There is no such questionnaire.');
@@ -115,7 +125,7 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
         return await answerOnce(db, request, { operationId: 'createTaskSchedule', subjectId: subject.id }, async (client) => {
           const { rows } = await client.query(
             `insert into task_schedule (organization_id, project_id, xuser_id, title, description, every, every_n, weekdays, times, starts_on, ends_on, created_by, questionnaire)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], coalesce($10::date, (now() at time zone $13)::date), $11, $12, $14) returning ${columns}`,
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], $10, $11, $12, $13) returning ${columns}`,
             [
               subject.orgId,
               subject.projectId,
@@ -126,10 +136,9 @@ export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route
               input.every_n ?? 1,
               weekdays,
               input.times,
-              input.starts_on ?? null,
+              startsOn,
               input.ends_on ?? null,
               callerKey(caller),
-              subject.timeZone,
               questionnaire,
             ],
           );

@@ -67,6 +67,8 @@ export class WebhookNetworks {
   async refusal(text: string): Promise<string | null> {
     if (!URL.canParse(text)) return 'is not an address';
     const url = new URL(text);
+    // It is listed, logged and shown to every administrator.
+    if (url.username !== '' || url.password !== '') return 'holds a name or a password: what proves a delivery is its signature';
     const host = hostOf(url);
     const found = isIP(host) === 0 ? await this.#names.resolve(host).catch(() => []) : [{ address: host }];
     // A name without addresses at the moment may get them; one that is called over HTTP must have one inside already.

@@ -9,6 +9,7 @@ import { Cursors } from '../../src/http/cursor.ts';
 import { docsRoutes } from '../../src/http/docs-routes.ts';
 import type { Route, SocketRoute } from '../../src/http/route.ts';
 import { serviceRoutes } from '../../src/http/service-routes.ts';
+import { methodDescriptions } from '../../src/dsp/method-descriptions.ts';
 import { queryApi } from '../../src/query/api.ts';
 import { serviceTurns } from '../../src/query/turns.ts';
 import { recordsApi } from '../../src/records/api.ts';
@@ -40,7 +41,7 @@ export function allRoutes(
   const readers = serviceTurns(config);
   const build = (db: Pool): Route[] => [
     ...authApi({ pool: db, auth, cursors, secureCookies: false }),
-    ...queryApi({ db, cursors, version: '0', config, ...readers }),
+    ...queryApi({ db, cursors, version: '0', config, methods: methodDescriptions(), ...readers }),
     ...recordsApi({ db, owner: database.pool, cursors, networks: new WebhookNetworks(['127.0.0.0/8']) }),
   ];
   const routes = [

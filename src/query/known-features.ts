@@ -1,0 +1,19 @@
+/** Which features there are: what this release computes, and what is stored. */
+import type { Db } from '../auth/api-keys.ts';
+import { PipelineError } from '../errors.ts';
+import { prepared } from '../storage/prepared.ts';
+import type { MethodDescription } from './biosignal-routes.ts';
+
+/** @throws PipelineError not_found that names those that do not exist: an empty answer would look like a recording without values */
+export async function needFeatures(db: Db, methods: readonly MethodDescription[], names: readonly string[]): Promise<void> {
+  const computed = new Set(methods.map(({ feature }) => feature));
+  const others = names.filter((name) => !computed.has(name));
+  if (others.length === 0) return;
+  const { rows } = await db.query<{ name: string }>(
+    prepared(`select distinct name from method where kind = 'feature' and name = any($1)`, [others]),
+  );
+  const stored = new Set(rows.map(({ name }) => name));
+  const unknown = others.filter((name) => !stored.has(name));
+  if (unknown.length > 0)
+    throw new PipelineError('not_found', `There is no feature ${unknown.join(', ')}; GET /api/v1/methods names those there are.`);
+}
