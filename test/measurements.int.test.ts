@@ -99,6 +99,7 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     of('body_temperature', 98.6, '[degF]', 3e8),
     of('body_temperature', 36.5, 'furlong', 4e8),
     of('body_temperature', 109.4, '[degF]', 5e8),
+    of('glucose', 1.7e308, 'mmol/L', 6e8),
   ];
   const answer = await run.ingest({ ...packet!, subject: id, t0UnixNs, sentUnixNs: t0UnixNs, measurements });
   expect(answer.status, answer.text).toBe(202);
@@ -110,7 +111,7 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
         [id],
       )
     ).rows;
-  await until(async () => (await stored()).length === 6);
+  await until(async () => (await stored()).length === 7);
   expect(await stored()).toEqual([
     { code: 'spo2', value: 250, unit: '%', qmask: 2, given_value: null, given_unit: null },
     { code: 'spo2', value: 45, unit: '%', qmask: 1, given_value: null, given_unit: null },
@@ -119,6 +120,7 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     { code: 'body_temperature', value: 36.5, unit: 'furlong', qmask: 2, given_value: null, given_unit: null },
     // The last plausible one: in binary 5/9 of it is a little more.
     { code: 'body_temperature', value: 43, unit: 'Cel', qmask: 0, given_value: 109.4, given_unit: '[degF]' },
+    { code: 'glucose', value: 1.7e308, unit: 'mmol/L', qmask: 2, given_value: null, given_unit: null },
   ]);
 });
 

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../bench/lib/packets.ts';
 import type { Problem } from '../src/http/problem.ts';
+import { createOrganization } from '../src/auth/organizations.ts';
 import { until } from './helpers/database.ts';
 import { runService } from './helpers/running-service.ts';
 import type { RunningService } from './helpers/running-service.ts';
@@ -104,9 +105,14 @@ describe('charts', () => {
 });
 
 describe('exports', () => {
-  it('are one at a time for a caller, and give their place back however they end', async () => {
-    const { xuser_id: id } = await running.token('ada');
+  it('are one at a time for a caller and for an organization that shares with others, and give their place back however they end', async () => {
+    const { xuser_id: id, xuser_token: own } = await running.token('ada');
     const path = `/api/v1/xusers/${id}/export`;
+    const neighbour = await createOrganization(running.database.pool, 'Neighbour');
+    const theirs = await running.send<{ xuser_id: string }>('POST', '/api/v1/sdk/token', {
+      as: neighbour.apiKey.key,
+      body: { external_id: 'eve', project_key: neighbour.projectKey },
+    });
     for (let i = 0; i < 3; i++) expect((await running.send('HEAD', path)).status).toBe(200);
     await using held = await hold('mood');
     const first = running.send('GET', path);
@@ -114,7 +120,15 @@ describe('exports', () => {
     const second = await running.send<Problem>('GET', path);
     expect(second.status).toBe(429);
     expect(second.body.code).toBe('rate_limited');
+    // Nor another credential of the organization; another organization has the other place.
+    expect(await running.send('GET', path, { as: own })).toMatchObject({
+      status: 429,
+      body: { detail: expect.stringContaining('This organization') as string },
+    });
+    const other = running.send('GET', `/api/v1/xusers/${theirs.body.xuser_id}/export`, { as: neighbour.apiKey.key });
+    await until(async () => (await waitingFor('mood')) === 2);
     await held.release();
+    expect((await other).text).toMatch(/\{"table":"end"\}\n$/);
     expect((await first).text).toMatch(/\{"table":"end"\}\n$/);
     expect((await running.send('GET', path)).status).toBe(200);
   });

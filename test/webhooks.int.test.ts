@@ -226,6 +226,13 @@ describe('a new secret', () => {
     expect(String(both.headers['webhook-signature'])).toMatch(/^v1,\S+ v1,\S+$/);
     expect([hook.secret, first.body.secret].map((secret) => isGenuine(secret, both))).toEqual([true, true]);
 
+    const { pool } = run.database;
+    const kept = async (): Promise<number | null> =>
+      (await pool.query('select from webhook where id = $1 and previous_secret is not null', [hook.id])).rowCount;
+    expect(await kept()).toBe(1);
+    await pool.query('update webhook set previous_secret_expires_at = now() where id = $1', [hook.id]);
+    await until(async () => (await kept()) === 0);
+
     const second = await rotate({ overlap_sec: 0 });
     expect(second.body.previous_secret_expires_at).toBeNull();
     const alone = await told();
@@ -363,6 +370,15 @@ describe('an address that would not be called', () => {
     expect(status).toBe(422);
     expect(body.errors).toMatchObject([{ pointer: '/url', detail: expect.stringMatching(/public internet|not https/) as string }]);
   });
+
+  it.each(['https://me@receiver.invalid/hook', 'https://me:word@receiver.invalid/hook'])(
+    'is refused with a name or a password in it: %s',
+    async (url) => {
+      const { status, text } = await strict.send('POST', '/api/v1/webhooks', { body: { url, events: ['*'] } });
+      expect([status, text]).toEqual([422, expect.stringContaining('/url: holds a name or a password') as string]);
+      expect(text).not.toContain('word@');
+    },
+  );
 
   it('is taken when its name has no address yet: it is asked again at each call', async () => {
     const { status } = await strict.send('POST', '/api/v1/webhooks', { body: { url: 'https://receiver.invalid/hook', events: ['*'] } });

@@ -24,7 +24,7 @@ type Row = Readonly<{
 export function idempotencyStore(db: Db): Idempotency {
   return async ({ caller, route, key, fingerprint }, work) => {
     if (caller.kind === 'anonymous') return await work();
-    const scope = scopeOf({ caller, route, key });
+    const scope = claimOf({ caller, route, key });
     const bodyHash = createHash('sha256').update(fingerprint).digest();
     const claimed = await claim(db, scope, bodyHash);
     if (claimed !== null) return claimed;
@@ -43,7 +43,8 @@ export function idempotencyStore(db: Db): Idempotency {
 
 type Keyed = Readonly<{ caller: Exclude<Caller, { kind: 'anonymous' }>; route: string; key: string }>;
 
-function scopeOf({ caller, route, key }: Keyed): readonly string[] {
+/** The columns that name a key: it is one organization's, route's and caller's. */
+function claimOf({ caller, route, key }: Keyed): readonly string[] {
   return [caller.orgId, route, `${identityOf(caller)} ${key}`];
 }
 
@@ -61,7 +62,7 @@ export async function keepReply(db: Db, keyed: Keyed, reply: Reply, subjectId: s
     `update idempotency set status = $4, response_headers = $5, response_body = $6, xuser_id = $7
      where organization_id = $1 and operation = $2 and idempotency_key = $3 and status is null`,
     [
-      ...scopeOf(keyed),
+      ...claimOf(keyed),
       reply.status,
       JSON.stringify({ ...reply.headers, 'content-type': reply.contentType ?? 'application/json' }),
       Buffer.from(body),

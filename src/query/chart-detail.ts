@@ -3,17 +3,19 @@
 import type { QualityFlag } from '../signal.ts';
 import { extremesOf, type BucketRow, type Column } from './chart-cells.ts';
 
-/** Of the good values of a range; where it has none, of its suspect ones, and then of all, as far as qualityMax admits them. */
+/** Least, greatest and mean are of the good values of a range; where it has none, of its suspect ones, and then of all, as far as qualityMax
+ *  admits them. */
 export type Totals = Readonly<{
   n: number;
   goodN: number;
   /** How many values the method gives in the range, up to now; null: nobody knows. */
   expectedN: number | null;
-  /** Flag of the values below; null: there are none. */
+  /** Flag of the values that min, max and mean are of; null: there are none. */
   flag: QualityFlag | null;
   min: number | null;
   max: number | null;
   mean: number | null;
+  /** The first and the last good one; null: there is none, whatever the flag. */
   first: number | null;
   last: number | null;
   /** Of all values that qualityMax admits. */

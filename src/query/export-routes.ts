@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
 import { audit } from '../auth/audit.ts';
-import { ownSubject } from '../auth/ownership.ts';
+import { orgOf, ownSubject } from '../auth/ownership.ts';
 import { writeJson } from '../http/json.ts';
 import { callerKey } from '../http/request.ts';
 import type { Route } from '../http/route.ts';
@@ -86,7 +86,7 @@ export function exportRoutes(deps: Readonly<{ pool: Pool; exports: Turns; openJo
       errors: ['not_found'],
       handler: async (request) => {
         const subject = await ownSubject(deps.pool, request.caller, request.params['xuserId'] ?? '', 'none');
-        const end = deps.exports.take(callerKey(request.caller));
+        const end = deps.exports.take(callerKey(request.caller), orgOf(request.caller));
         const openJournal = request.caller.kind === 'user' ? (deps.openJournal ?? null) : null;
         const lines = linesOf(deps.pool, subject.id, openJournal, end);
         const first = await lines.next(); // a generator that has begun gives its place back, however it ends

@@ -81,7 +81,7 @@ describe('turns', () => {
     const places = (turns: Turns): number => {
       for (let taken = 0; ; taken++) {
         try {
-          turns.take(`caller ${taken}`);
+          turns.take(`caller ${taken}`, `organization ${taken}`);
         } catch {
           return taken;
         }
@@ -110,15 +110,24 @@ describe('turns', () => {
     await first;
   });
 
+  it('of exports leave a place to another organization', () => {
+    const { exports } = serviceTurns(readConfig({}));
+    const end = exports.take('a', 'one');
+    expect(() => exports.take('b', 'one')).toThrow('This organization has an export under way; at most 1 at once, 2 for everybody.');
+    exports.take('c', 'two');
+    end();
+    exports.take('b', 'one');
+  });
+
   it('of a stream are given back once, and are not waited for', () => {
     const turns = new Turns({ atOnce: 2, perCaller: 1, largeAtOnce: 0, waitingMax: 0, waitMsMax: 5000 });
-    const end = turns.take('a');
-    expect(() => turns.take('a')).toThrow('This credential has an export under way; at most 1 at once, 2 for everybody.');
-    turns.take('b');
-    expect(() => turns.take('c')).toThrow(/at once/);
+    const end = turns.take('a', 'one');
+    expect(() => turns.take('a', 'one')).toThrow('This credential has an export under way; at most 1 at once, 2 for everybody.');
+    turns.take('b', 'one');
+    expect(() => turns.take('c', 'two')).toThrow(/at once/);
     end();
     end();
-    turns.take('a');
-    expect(() => turns.take('c')).toThrow(/at once/);
+    turns.take('a', 'one');
+    expect(() => turns.take('c', 'two')).toThrow(/at once/);
   });
 });

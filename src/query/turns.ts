@@ -13,6 +13,8 @@ export type TurnLimits = Readonly<{
   atOnce: number;
   /** Of one caller. */
   perCaller: number;
+  /** Exports of one organization. Absent: as many as there are places. */
+  perOrganization?: number;
   /** Large reads that run at once. */
   largeAtOnce: number;
   /** Reads of one caller that wait. */
@@ -24,7 +26,8 @@ export type TurnLimits = Readonly<{
 /** Reads of one credential that wait, and how long each does, ms: shorter than the patience of proxies. */
 const WAITING_MAX = 32;
 const WAIT_MS_MAX = 20_000;
-/** Exports of persons that are written at once, if there are connections for them; a credential has one. Each holds one to its end. */
+/** Exports of persons that are written at once, if there are connections for them; a credential has one, and where there is more than one place
+ *  an organization leaves one to others. Each holds a connection to its end, however slowly it is read. */
 const EXPORTS_MAX = 2;
 
 type TurnSettings = Pick<Config, 'readsAtOnceMax' | 'largeReadsAtOnceMax' | 'dbConnectionsMax'>;
@@ -48,7 +51,14 @@ export function serviceTurns({
       waitMsMax: WAIT_MS_MAX,
     }),
     // Taken at once or not at all.
-    exports: new Turns({ atOnce: exportsAtOnce, perCaller: 1, largeAtOnce: 0, waitingMax: 0, waitMsMax: 0 }),
+    exports: new Turns({
+      atOnce: exportsAtOnce,
+      perCaller: 1,
+      perOrganization: Math.max(1, exportsAtOnce - 1),
+      largeAtOnce: 0,
+      waitingMax: 0,
+      waitMsMax: 0,
+    }),
   };
 }
 
@@ -63,6 +73,8 @@ export class Turns {
   readonly #queues = new Map<string, Queue>();
   #running = 0;
   #large = 0;
+  /** Exports under way. */
+  readonly #organizations = new Map<string, number>();
 
   constructor(limits: TurnLimits) {
     this.#limits = limits;
@@ -81,18 +93,32 @@ export class Turns {
 
   /** Takes a place for an export, which goes on after the caller was answered; refused when there is none at once.
    *  @returns how to give it back; may be called twice  @throws PipelineError rate_limited */
-  take(caller: string): () => void {
+  take(caller: string, organization: string): () => void {
     const queue = this.#queueOf(caller);
-    if (!this.#fits(queue, false)) {
+    const { perCaller, perOrganization = Infinity, atOnce } = this.#limits;
+    const ofOrganization = this.#organizations.get(organization) ?? 0;
+    if (ofOrganization >= perOrganization || !this.#fits(queue, false)) {
       this.#forget(caller, queue);
-      const { perCaller, atOnce } = this.#limits;
+      const count = (max: number): string => `${max === 1 ? 'an export' : `${max} exports`} under way`;
       const words =
         queue.running >= perCaller
-          ? `This credential has ${perCaller === 1 ? 'an export' : `${perCaller} exports`} under way`
-          : 'Others have exports under way';
+          ? `This credential has ${count(perCaller)}`
+          : ofOrganization >= perOrganization
+            ? `This organization has ${count(perOrganization)}`
+            : 'Others have exports under way';
       throw new PipelineError('rate_limited', `${words}; at most ${perCaller} at once, ${atOnce} for everybody.`, { retryAfterSec: 5 });
     }
-    return this.#begin(caller, queue, false);
+    this.#organizations.set(organization, ofOrganization + 1);
+    const end = this.#begin(caller, queue, false);
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      const left = this.#organizations.get(organization)! - 1;
+      if (left === 0) this.#organizations.delete(organization);
+      else this.#organizations.set(organization, left);
+      end();
+    };
   }
 
   async #turn(caller: string, large: boolean, signal: AbortSignal): Promise<() => void> {

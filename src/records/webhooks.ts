@@ -22,6 +22,8 @@ const SLOW_IN_FLIGHT_MAX = 1;
 /** A webhook whose newest answer took longer is slow, ms. */
 const SLOW_MS = 2000;
 const GONE = 410;
+/** How often secrets whose overlap is over are forgotten, ms. */
+const FORGET_MS = 5000;
 
 export type DelivererOptions = Readonly<{
   pool: Pool;
@@ -35,11 +37,13 @@ export type DelivererOptions = Readonly<{
 /** Delivers what is due, on one node at a time per delivery. @returns how to stop */
 export function startWebhookDeliverer(options: DelivererOptions): () => Promise<void> {
   const deliverer = new Deliverer(options);
-  const timer = setInterval(() => deliverer.look(), options.pollMs ?? POLL_MS);
-  timer.unref();
+  let forgetting: Promise<void> = Promise.resolve();
+  const forget = (): void => void (forgetting = forgetSecrets(options.pool).catch((error: unknown) => options.onError?.(error)));
+  const timers = [setInterval(() => deliverer.look(), options.pollMs ?? POLL_MS), setInterval(forget, FORGET_MS)];
+  for (const timer of timers) timer.unref();
   return async () => {
-    clearInterval(timer);
-    await deliverer.stop();
+    for (const timer of timers) clearInterval(timer);
+    await Promise.all([deliverer.stop(), forgetting]);
   };
 }
 
@@ -135,6 +139,13 @@ const ORGANIZATION = 'organization ';
 
 function limitOf(key: string): number {
   return key.startsWith(ORGANIZATION) ? ORGANIZATION_IN_FLIGHT_MAX : WEBHOOK_IN_FLIGHT_MAX;
+}
+
+/** A secret that signs no more is not kept. */
+async function forgetSecrets(pool: Pool): Promise<void> {
+  await pool.query(
+    'update webhook set previous_secret = null, previous_secret_expires_at = null where previous_secret_expires_at <= now()',
+  );
 }
 
 /** Of a webhook w: the secret that signs beside the present one until its overlap is over. */

@@ -337,9 +337,13 @@ export class CopyWriter {
   /** One replacement with what follows it up to the next. */
   async #writeGroup(client: pg.Client, { replaces, beats, features }: Group, careful: boolean): Promise<void> {
     if (replaces !== null) await this.#deleteRange(client, replaces);
-    const copy = careful ? copyByTemporary : copyPlainly;
-    await copy(client, 'beat', BEAT_COLUMNS, 'stream_id, channel_no, method_id, time', beats);
-    await copy(client, 'feature', FEATURE_COLUMNS, 'stream_id, method_id, channel_no, time', features);
+    if (careful) {
+      await copyByTemporary(client, 'beat', BEAT_COLUMNS, 'stream_id, channel_no, method_id, time', beats);
+      await copyByTemporary(client, 'feature', FEATURE_COLUMNS, 'stream_id, method_id, channel_no, time', features);
+    } else {
+      await copyRows(client, `beat (${BEAT_COLUMNS})`, beats);
+      await copyRows(client, `feature (${FEATURE_COLUMNS})`, features);
+    }
   }
 
   async #deleteRange(client: pg.Client, { epochNs, rows }: Step): Promise<void> {
@@ -430,7 +434,8 @@ export class CopyWriter {
        cross join lateral (
          select b.* from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id)
          order by b.project_id nulls last limit 1) b
-       left join unit_conversion c on c.given = m.unit and c.unit = b.unit and c.code in ('', b.code)
+       -- A number whose conversion a float8 might not hold (22003) is none of a measurement: it stays as it came, bad.
+       left join unit_conversion c on c.given = m.unit and c.unit = b.unit and c.code in ('', b.code) and abs(m.value) < 1e300
        cross join lateral (
          -- Through numeric: to 15 digits, so that 109.4 [degF] is 43 Cel and not a little more than what is plausible.
          select case when c.given is null or (c.factor = 1 and c.shift = 0) then m.value
@@ -570,10 +575,6 @@ function groupSteps(steps: readonly Step[]): Step[][] {
     else groups.at(-1)!.push(step);
   }
   return groups;
-}
-
-async function copyPlainly(client: pg.Client, table: string, columns: string, _key: string, rows: CopyBuffer): Promise<void> {
-  await copyRows(client, `${table} (${columns})`, rows);
 }
 
 /** The newest row of a key wins, as if each had been written after the other. */

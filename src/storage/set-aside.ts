@@ -27,7 +27,7 @@ export type Letter = Readonly<{
   bytes: Uint8Array | null;
 }>;
 
-type Written = Readonly<{ letter: Letter; content: string | null; digest: Buffer }>;
+type WrittenLetter = Readonly<{ letter: Letter; content: string | null; digest: Buffer }>;
 
 /** Days that a letter is kept. */
 export const SET_ASIDE_DAYS = 90;
@@ -41,7 +41,7 @@ export function reasonOf(error: unknown): Pick<Letter, 'reason' | 'sqlState'> {
 /** Keeps letters, each once. Of a stream that was erased meanwhile nothing is kept. */
 export async function putAside(client: Pick<pg.ClientBase, 'query'>, all: readonly Letter[]): Promise<void> {
   // Of those that are the same the last: one statement may not update a row twice (21000).
-  const written = new Map<string, Written>();
+  const written = new Map<string, WrittenLetter>();
   for (const letter of all) {
     const content = letter.content === null ? null : toJson(letter.content);
     const digest = digestOf(letter, content);
