@@ -1,12 +1,13 @@
-/** What one person entered and was asked to do, as their carers read it: answers with scores, mood, tasks, goals. */
+/** What one person entered and was asked to do, as their carers read it: answers with scores, mood, tasks and how they keep to those
+ *  that recur, goals. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
-import { badge, emptyState, percent, skeleton } from './parts.ts';
+import { badge, emptyState, percent, skeleton, tableOf } from './parts.ts';
 import type { Tone } from './parts.ts';
 import { call } from './service.ts';
-import type { Goal, Mood, QuestionnaireAnswer, QuestionnaireItem, Task } from './service.ts';
+import type { Adherence, Goal, Mood, QuestionnaireAnswer, QuestionnaireItem, Task } from './service.ts';
 
 const SHOWN = 10;
 /** Answers among which one is looked for. */
@@ -27,6 +28,7 @@ export class Reported {
   #moods: readonly Mood[] = [];
   #tasks: readonly Task[] = [];
   #goals: readonly Goal[] = [];
+  #adherence: readonly Adherence[] = [];
   /** The answer that somebody came for. */
   #wanted = '';
   /** Questions of a version, by their id: `phq-9|1`. */
@@ -39,12 +41,14 @@ export class Reported {
   /** @param answerId that is shown open, however old it is; '' for none */
   async load(subjectId: string, projectId: string, answerId = ''): Promise<void> {
     const query = { subject_id: subjectId };
-    [this.#answers, this.#moods, this.#tasks, this.#goals] = await Promise.all([
+    const [answers, moodsOf, tasks, goals, { schedules }] = await Promise.all([
       call('GET', '/api/v1/questionnaire-responses', { query: { ...query, limit: SHOWN } }),
       call('GET', '/api/v1/moods', { query: { ...query, limit: SHOWN, order: 'desc' } }),
       call('GET', '/api/v1/tasks', { query }),
       call('GET', '/api/v1/goals', { query }),
+      call('GET', '/api/v1/adherence', { query }),
     ]);
+    [this.#answers, this.#moods, this.#tasks, this.#goals, this.#adherence] = [answers, moodsOf, tasks, goals, schedules];
     if (answerId !== '' && !this.#answers.some(({ id }) => id === answerId)) {
       const all = await call('GET', '/api/v1/questionnaire-responses', { query: { ...query, limit: ANSWERS_MAX, superseded: true } });
       this.#answers = [...all.filter(({ id }) => id === answerId), ...this.#answers];
@@ -70,7 +74,7 @@ export class Reported {
 
   view(): TemplateResult {
     if (!this.#loaded) return skeleton();
-    const nothingYet = this.#answers.length + this.#moods.length + this.#tasks.length + this.#goals.length === 0;
+    const nothingYet = this.#answers.length + this.#moods.length + this.#tasks.length + this.#goals.length + this.#adherence.length === 0;
     if (nothingYet) {
       return html`<section class="card">
         <h2>Reported</h2>
@@ -91,6 +95,7 @@ export class Reported {
                 ${this.#tasks.map((task) => this.#task(task))}
               </ul>`
         }
+        ${this.#adherence.length === 0 ? nothing : this.#adherenceTable()}
       </section>
       <section class="card">
         <h2>Goals</h2>
@@ -154,6 +159,26 @@ export class Reported {
       ${badge(tone, word)} <b>${task.title}</b> ${task.due === null ? nothing : this.#time(task.due)}
       ${task.description === '' ? nothing : html`<p class="muted">${task.description}</p>`}
     </li>`;
+  }
+
+  #adherenceTable(): TemplateResult {
+    const count =
+      (of: (row: Adherence) => number) =>
+      (row: Adherence): string =>
+        formatNumber(this.#locale, of(row));
+    return html`<h2>Adherence, last 30 days</h2>
+      ${tableOf<Adherence>(
+        [
+          { name: 'Task', cell: ({ title, ended_at: ended }) => html`${title} ${ended === null ? nothing : badge('off', 'ended')}` },
+          { name: 'Done', kind: 'num', cell: count(({ done }) => done) },
+          { name: 'Skipped', kind: 'num', cell: count(({ skipped }) => skipped) },
+          { name: 'Missed', kind: 'num', cell: count(({ missed }) => missed) },
+          { name: 'Adherence', kind: 'num', cell: ({ adherence }) => (adherence === null ? '–' : percent(adherence)) },
+        ],
+        this.#adherence,
+        ({ ended_at: ended }) => ended !== null,
+        true,
+      )}`;
   }
 
   #goal(goal: Goal): TemplateResult {

@@ -181,7 +181,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     await page.context().close();
   });
 
-  it('shows what a person reported: answers in words with their scores, tasks, goals and mood', async () => {
+  it('shows what a person reported and measured: answers in words with their scores, tasks, adherence, goals, mood and weight', async () => {
     const { baseUrl } = dashboard.service;
     const [project] = await dashboard.send<{ id: string; project_key: string }[]>('GET', '/api/v1/projects');
     const { xuser_token: token, xuser_id: id } = await dashboard.send<{ xuser_token: string; xuser_id: string }>(
@@ -215,6 +215,13 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     await own('/api/v1/moods', { score: 4, note: 'Slept <b>well</b>', time: new Date().toISOString() });
     await dashboard.send('POST', '/api/v1/tasks', { subject_id: id, title: 'Walk', due: new Date(Date.now() - 3.6e6).toISOString() });
     await dashboard.send('POST', '/api/v1/goals', { subject_id: id, biosignal_id: 60, target: 8000 });
+    await dashboard.send('POST', '/api/v1/task-schedules', { subject_id: id, title: 'Blood pressure', every: 'day', times: ['08:00'] });
+    const time = new Date(Date.now() - 3.6e6).toISOString();
+    const measurements = [
+      { biosignal_id: 67, value: 71.5, time },
+      { biosignal_id: 61, value: 45, time },
+    ];
+    await dashboard.send('POST', '/api/v1/measurements', { subject_id: id, measurements });
     const { page, errors } = await open(`/dashboard/#/users/${id}`, { storageState: signedIn });
     const answer = page.locator('.answer');
     await answer.getByText('PHQ-9 9').waitFor();
@@ -223,6 +230,10 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     expect(await answer.getByRole('term').last().textContent()).toBe(choice.at(-1)!.text);
     expect(await answer.getByRole('definition').last().textContent()).toBe('Several days');
     const reported = page.locator('.reported');
+    expect(await page.getByRole('row', { name: /Weight/ }).textContent()).toMatch(/71\.5 kg.*good.*imported/s);
+    expect(await page.getByRole('row', { name: /Oxygen saturation/ }).textContent()).toMatch(/45 %.*suspect/s);
+    expect(await reported.getByRole('row', { name: /Blood pressure/ }).textContent()).toMatch(/Blood pressure\s*0\s*0\s*0\s*–/s);
+    if (process.env['SHOT']) await page.screenshot({ path: process.env['SHOT'], fullPage: true });
     expect(await reported.textContent()).toMatch(/overdue\s*Walk.*of 8,000.*Good.*Slept <b>well<\/b>/s);
     expect(await violations(page, 'main')).toEqual([]);
     expect(errors).toEqual([]);

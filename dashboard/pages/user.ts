@@ -4,6 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { LiveMonitor } from '../monitor.ts';
+import { Measured } from '../measured.ts';
 import { Page } from '../page.ts';
 import { duration, emptyState, tableOf } from '../parts.ts';
 import { Person, receiptView } from '../person.ts';
@@ -30,6 +31,7 @@ export class UserPage extends Page {
   #streams: readonly Stream[] = [];
   #monitor: LiveMonitor | null = null;
   readonly #reported = new Reported(this.context.locale);
+  readonly #measured = new Measured(this.context.locale);
 
   override get title(): string {
     const { user } = this.#person;
@@ -55,6 +57,7 @@ export class UserPage extends Page {
     }
     // The trace does not wait for it.
     void this.run(() => this.#reported.load(id, user.project_id, answer));
+    void this.run(() => this.#measured.load(id, user.project_id));
     if (this.#monitor !== null || !this.#streams.some(isLive)) return;
     this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);
     // The provider is drawn first; its session exists a task later.
@@ -92,7 +95,7 @@ export class UserPage extends Page {
                 ${this.#monitor.view()}`
         }
       </bio-provider>
-      ${this.#reported.view()}
+      ${this.#measured.view()} ${this.#reported.view()}
       <section class="card">
         <h2>Recordings</h2>
         ${this.#streams.length === 0 ? emptyState('No recordings yet', 'A recording starts with the first packet of a device.') : this.#table()}

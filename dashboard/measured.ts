@@ -1,0 +1,61 @@
+/** What was measured of one person and did not come as a signal: weight, blood pressure, the values that a device reports. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
+import { badge, tableOf } from './parts.ts';
+import { call } from './service.ts';
+import type { Biosignal, Observation } from './service.ts';
+
+/** Of each biosignal, and of all together. */
+const NEWEST = 5;
+const SHOWN = 10;
+const methods: Readonly<Record<string, string>> = { imported: 'imported', reported: 'reported by the person', measured: 'measured' };
+
+type Measurement = Observation & Readonly<{ name: string }>;
+
+export class Measured {
+  readonly #locale: string;
+  #rows: readonly Measurement[] = [];
+
+  constructor(locale: string) {
+    this.#locale = locale;
+  }
+
+  async load(subjectId: string, projectId: string): Promise<void> {
+    const catalog = await call('GET', '/api/v1/projects/{projectId}/biosignals', { params: { projectId } });
+    const lists = await Promise.all(
+      catalog.filter(isMeasured).map(async ({ id, name }) => {
+        const query = { biosignal_id: id, subject_id: subjectId, quality_max: 2, limit: NEWEST };
+        return (await call('GET', '/api/v1/observations', { query })).map((row) => ({ ...row, name }));
+      }),
+    );
+    this.#rows = lists
+      .flat()
+      .toSorted((a, b) => Date.parse(b.effective_time) - Date.parse(a.effective_time))
+      .slice(0, SHOWN);
+  }
+
+  view(): TemplateResult | typeof nothing {
+    if (this.#rows.length === 0) return nothing;
+    return html`<section class="card">
+      <h2>Measurements</h2>
+      ${tableOf<Measurement>(
+        [
+          { name: 'What', cell: ({ name }) => name },
+          { name: 'Value', kind: 'num', cell: ({ value, unit }) => `${formatNumber(this.#locale, value)} ${unitLabel(unit)}` },
+          {
+            name: 'Quality',
+            cell: ({ qmask }) => (qmask === 0 ? 'good' : badge(qmask === 1 ? 'warn' : 'bad', qmask === 1 ? 'suspect' : 'bad')),
+          },
+          { name: 'Time', cell: ({ effective_time: time }) => formatTime(this.#locale, Date.parse(time), undefined) },
+          { name: 'From', cell: ({ device_id: device, method_code: method }) => device || (methods[method.split(':')[0]!] ?? method) },
+        ],
+        this.#rows,
+      )}
+    </section>`;
+  }
+}
+
+function isMeasured({ role, signal_type: type }: Biosignal): boolean {
+  return role === 'measurement' && type === 'scalar';
+}
