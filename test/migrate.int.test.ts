@@ -77,18 +77,23 @@ test('a migration that is killed is taken up where it stopped', async () => {
   const url = await empty();
   const reference = await empty();
   await migrate(reference);
-  // Each attempt has a little longer than the one before, until one comes to its end.
-  let killedCount = 0;
-  for (let isDone = false; !isDone;) {
-    const attempt = migrate(url).then(
-      () => (isDone = true),
-      () => (killedCount += 1),
-    );
-    await Promise.race([attempt, sleep(8 * killedCount)]);
-    await query(
+  const kill = (): Promise<unknown[]> =>
+    query(
       url,
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'biosignal migrate'`,
     );
+  // Each attempt has a little longer than the one before, until one comes to its end.
+  let killedCount = 0;
+  for (let isDone = false; !isDone;) {
+    let isSettled = false;
+    const attempt = migrate(url)
+      .then(
+        () => void (isDone = true),
+        () => void (killedCount += 1),
+      )
+      .finally(() => (isSettled = true));
+    await Promise.race([attempt, sleep(8 * killedCount)]);
+    while (!isSettled && (await kill()).length === 0) await sleep(1);
     await attempt;
   }
   expect(killedCount).toBeGreaterThan(5);

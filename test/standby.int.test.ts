@@ -132,7 +132,7 @@ test('a second instance waits, says so, and takes over from an owner that hangs,
   expect(verdict).toMatchObject({ ok: true, missing_packets: 0, missing_samples: 0, doubled_samples: 0, unanswered: 0 });
 }, 180_000);
 
-test.concurrent('one that waits and cannot listen on its port ends at once, with a sentence and code 1; the owner does not notice', async () => {
+test('one that waits and cannot listen on its port ends at once, with a sentence and code 1; the owner does not notice', async () => {
   await using database = await testDatabase();
   const env = { DATABASE_URL: database.url };
   const owner = new ServiceProcess(await freePort(), { env });
@@ -159,7 +159,7 @@ test.concurrent('one that waits and cannot listen on its port ends at once, with
   }
 }, 120_000);
 
-test.concurrent('two that are started together on an empty database make one organization and one key; the one that waits ends at SIGTERM with 0', async () => {
+test('two that are started together on an empty database make one organization and one key; the one that waits ends at SIGTERM with 0', async () => {
   await using database = await testDatabase();
   const env = { DATABASE_URL: database.url, BIO_DEMO: '1', BIO_LOG_LEVEL: 'info' };
   const services = [new ServiceProcess(await freePort(), { env }), new ServiceProcess(await freePort(), { env })];
