@@ -407,7 +407,7 @@ describe('charts', () => {
   });
 
   it('answer a feature that nothing has computed with no rows', async () => {
-    expect((await chart({ series: [{ feature: 'unheard_of' }], range: { duration: 'PT24H' } })).data).toEqual([]);
+    expect((await chart({ series: [{ feature: 'spo2' }], range: { duration: 'PT24H' } })).data).toEqual([]);
   });
 });
 

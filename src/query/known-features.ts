@@ -6,7 +6,7 @@ import type { MethodDescription } from './biosignal-routes.ts';
 
 /** @throws PipelineError not_found that names those that do not exist: an empty answer would look like a recording without values */
 export async function needFeatures(db: Db, methods: readonly MethodDescription[], names: readonly string[]): Promise<void> {
-  const computed = new Set(methods.map(({ feature }) => feature));
+  const computed = new Set(methods.flatMap(({ kind, feature }) => (kind === 'feature' ? [feature] : [])));
   const others = names.filter((name) => !computed.has(name));
   if (others.length === 0) return;
   const { rows } = await db.query<{ name: string }>(
