@@ -1,6 +1,6 @@
-/** `npm run docs`: writes the documents that are tables of the code: docs/errors.md and its pages, docs/features.md, .env.example.
- *  test/docs.test.ts holds them to what this makes. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+/** `npm run docs`: writes the documents that are tables of the code: docs/errors.md and its pages, docs/features.md, .env.example,
+ *  and docs/promises.md. test/docs.test.ts and test/promises.test.ts hold them to what this makes. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { envExample } from '../src/cli/config.ts';
 import type { MethodParameter } from '../src/dsp/method-parameters.ts';
@@ -8,7 +8,10 @@ import { correctionParameters, methodDetails } from '../src/dsp/method-parameter
 import { beatMethods, featureMethods } from '../src/dsp/methods.ts';
 import { errorTable } from '../src/errors.ts';
 import type { ErrorCode } from '../src/errors.ts';
+import { settings } from '../src/config.ts';
 import { errorAdvice } from '../src/http/error-advice.ts';
+import { promisesDocument } from './promises.ts';
+import type { Sources } from './promises.ts';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string[] => [
@@ -119,12 +122,33 @@ export function featuresDocument(): string {
   ].join('\n').trimEnd() + '\n'; // prettier-ignore
 }
 
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Documents that promise; the others are tables, measurements, decisions, or for contributors. */
+const promising = ['README', 'SECURITY', ...['operator', 'integrator', 'device-engineer', 'analyst', 'clinician', 'getting-started', 'architecture', 'wire-format'].map((name) => `docs/${name}`)]; // prettier-ignore
+
+/** What docs/promises.md is made of. */
+export function promiseSources(): Sources {
+  const texts = (folders: readonly string[], wanted: (path: string) => boolean): Record<string, string> => {
+    const paths = folders.flatMap((folder) =>
+      readdirSync(`${root}${folder}`, { recursive: true }).map((name) => `${folder}/${String(name)}`),
+    );
+    return Object.fromEntries(paths.filter(wanted).toSorted().map((path) => [path, readFileSync(root + path, 'utf8')])); // prettier-ignore
+  };
+  return {
+    documents: Object.fromEntries(promising.map((name) => [`${name}.md`, readFileSync(`${root}${name}.md`, 'utf8')])),
+    tests: texts(['sdk', 'src', 'test', 'widgets'], (path) => path.endsWith('.test.ts')),
+    code: texts(['src'], (path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && path !== 'src/proto/generated.d.ts'),
+    settings: Object.fromEntries(Object.values(settings).map(({ env, doc }) => [env, doc])),
+  };
+}
+
 if (import.meta.main) {
-  const root = fileURLToPath(new URL('..', import.meta.url));
   const files = {
     'docs/errors.md': errorsDocument(),
     ...errorPages(),
     'docs/features.md': featuresDocument(),
+    'docs/promises.md': promisesDocument(promiseSources()),
     '.env.example': `${envExample()}\n`,
   };
   mkdirSync(`${root}docs/errors`, { recursive: true });

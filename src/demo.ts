@@ -143,6 +143,7 @@ async function startDevice(
       else if (!stopped) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   };
+  // job: demo-device: the simulated device of npm start
   const running = loop().catch((error: unknown) => logger.error({ err: error }, 'demo: the simulated device stopped'));
   return async () => {
     stopped = true;

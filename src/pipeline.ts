@@ -277,8 +277,11 @@ export class Pipeline implements PacketSink {
   /** The server listens: frames have somewhere to go. */
   attach(host: PipelineHost): void {
     this.#host = host;
+    // job: frames: sends live frames that wait for a channel when their deadline comes, every 10 ms
     host.ticks.every(HUB_TICK_MS, () => this.#hub.tick(performance.now()));
+    // job: every-second: closes idle recordings, pays what is owed to the workers, says how long the queues are
     host.ticks.every(SECOND_MS, () => this.#everySecond());
+    // job: checkpoint: notes up to where the packet log is in the tables, every 2 s
     this.#timers.push(setInterval(() => void this.#checkpointOrSay(), CHECKPOINT_MS));
   }
 

@@ -63,6 +63,7 @@ const responsesOf = async (as: string): Promise<(Kept & { amends: string | null 
 describe('inserts that are refused and connections that are cut', () => {
   const targets = ['episode', 'webhook_delivery', 'audit_log', 'measurement', 'idempotency'] as const;
 
+  // promise: idempotency, safety-episode
   it('an answer or amendment that was acknowledged has its episode and event exactly once; another has none, or its retry completes it', async () => {
     const { pool } = run.database;
     await publish('strain', ['{a} > 5', '{a} > 8']);
@@ -299,6 +300,7 @@ describe('an amendment', () => {
     expect((await raised(at)).map(({ title }) => title)).toEqual(['Rule 1', 'Rule 2', 'Rule 3']);
   });
 
+  // promise: amendments
   it('after which a rule holds no longer leaves its episode open, with a note of what corrected it, and tells it', async () => {
     const at = '2026-02-02T08:00:00.000Z';
     const hook = await run.send<{ id: string }>('POST', '/api/v1/webhooks', {

@@ -4,6 +4,7 @@ import { ecgPacket } from '../bench/lib/packets.ts';
 import { until } from './helpers/database.ts';
 import { runService } from './helpers/running-service.ts';
 import type { RunningService } from './helpers/running-service.ts';
+import { sendEcg } from './helpers/send-ecg.ts';
 
 let running: RunningService;
 let settingsPath = '';
@@ -63,6 +64,7 @@ describe('settings of a project', () => {
 });
 
 describe('without consent to recording', () => {
+  // promise: consent-recording
   it('packets, measurements and entries are refused; with it they are taken; withdrawn, an open recording ends within a second', async () => {
     const { xuser_id: id, xuser_token: token } = await running.token('recorded');
     const packets = packetsOf('consent-1', id, 40);
@@ -89,6 +91,8 @@ describe('without consent to recording', () => {
     expect(await running.ingest(packets[39]!)).toMatchObject({ status: 202 });
   });
 
+  // promise: consent-recording
+  // job: auth-changes
   it('a withdrawal that no notification told of ends an open recording when the listening connection is back', async () => {
     const { xuser_id: id, xuser_token: token } = await running.token('unheard');
     const packets = packetsOf('consent-unheard', id, 40);
@@ -114,6 +118,7 @@ describe('without consent to recording', () => {
 });
 
 describe('without consent to sharing', () => {
+  // promise: consent-sharing
   it('others read nothing, the person reads everything, and an open feed of others closes within a second', async () => {
     const { xuser_id: id, xuser_token: token } = await running.token('shared');
     await running.ingest(packetsOf('consent-2', id, 1)[0]!);
@@ -155,6 +160,24 @@ describe('without consent to sharing', () => {
       [id],
     );
     expect(rows).toEqual([{ action: 'consent.granted' }, { action: 'consent.withdrawn' }]);
+    await consentTo();
+  });
+
+  // promise: consent-devices, consent-lists, consent-not-for-export
+  it('lists of what the body says leave such people out; the list of devices, the export and the erasure do not', async () => {
+    const id = await sendEcg(running, running.org.projectKey, 'unlisted', Date.now() - 100_000);
+    const episode = { subject_id: id, kind: 'fall', started_at: new Date().toISOString() };
+    expect((await running.send('POST', '/api/v1/episodes', { body: episode })).status).toBe(201);
+    const names = async (path: string): Promise<boolean> => (await running.send('GET', path)).text.includes('unlisted');
+    const lists = ['/api/v1/signal-quality', '/api/v1/fleet/episodes'];
+    await until(async () => (await Promise.all(lists.map(names))).every(Boolean), 30_000);
+    await consentTo('sharing');
+    for (const path of lists) expect(await names(path), path).toBe(false);
+    expect(await names('/api/v1/devices')).toBe(true);
+    const exported = await running.send('GET', `/api/v1/xusers/${id}/export`);
+    expect([exported.status, /"table": ?"feature"/.test(exported.text)]).toEqual([200, true]);
+    const erased = await running.send('POST', `/api/v1/xusers/${id}/erase`, { body: { confirm_external_id: 'unlisted' } });
+    expect(erased.status, erased.text).toBe(200);
     await consentTo();
   });
 

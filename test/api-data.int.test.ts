@@ -79,6 +79,7 @@ type Series = { name: string; ts_ns: number[]; values: number[]; cadence_hz: num
 describe('features', () => {
   const path = (): string => `/api/v1/streams/${stream.uuid}/features`;
 
+  // promise: exact-times
   it('have exactly the members of the interface, parallel columns, and times to the digit', async () => {
     const response = await api.send('GET', path(), { as: user.token });
     const text = await response.text();
@@ -90,6 +91,7 @@ describe('features', () => {
     expect(text).toContain(`"ts_ns":[${BigInt(t0) * 1_000_000n + 7n},`);
   });
 
+  // promise: pages
   it('come in pages without loss', async () => {
     let next: string | undefined = `${path()}?limit=100`;
     const values: number[] = [];
@@ -104,6 +106,7 @@ describe('features', () => {
     expect(values.length).toBe(240);
   });
 
+  // promise: feature-filters, quality-everywhere
   it('are filtered by name, time, quality and cadence', async () => {
     const count = async (query: string): Promise<number[]> => {
       const list = await api.json<Series[]>('GET', `${path()}?${query}`);
@@ -136,6 +139,7 @@ describe('features', () => {
 });
 
 describe('beats', () => {
+  // promise: beats-accepted
   it('are columns per channel and method', async () => {
     const [beats] = await api.json<Record<string, unknown[]>[]>('GET', `/api/v1/streams/${stream.uuid}/beats?limit=3`, { as: user.token });
     expect(beats).toMatchObject({
@@ -155,6 +159,7 @@ describe('beats', () => {
 });
 
 describe('samples', () => {
+  // promise: raw-samples, strip
   it('are physical values with exact times, as JSON and CSV, in pages', async () => {
     const { pool } = api.database;
     const made = await pool.query<{ id: number; uuid: string }>(
@@ -201,6 +206,7 @@ type Observation = { id: string; value: number; effective_time: string };
 describe('observations', () => {
   const path = (query = ''): string => `/api/v1/observations?biosignal_id=20&subject_id=${user.id}${query}`;
 
+  // promise: observations-good, minutes-detail
   it('of a derived biosignal are the minutes with enough good values, by their mean', async () => {
     const list = await api.json<Record<string, unknown>[]>('GET', path('&order=asc'));
     expect(Object.keys(list[0] ?? {})).toEqual(
@@ -215,6 +221,7 @@ describe('observations', () => {
     expect(suspect.map((item) => item.value)).toEqual([60, 80, 70]);
   });
 
+  // promise: range-ends
   it('come in pages in both orders, since inclusive and until exclusive', async () => {
     for (const order of ['asc', 'desc']) {
       let next: string | undefined = path(`&order=${order}&limit=1&quality_max=1`);
@@ -229,6 +236,7 @@ describe('observations', () => {
     expect((await api.json<Observation[]>('GET', path(`&since=${at(0)}&until=${at(180)}`))).length).toBe(1);
   });
 
+  // promise: observations-one
   it('imply the user of a token, and refuse another', async () => {
     expect((await api.json<unknown[]>('GET', '/api/v1/observations?biosignal_id=20', { as: user.token })).length).toBe(2);
     const other = await api.token('other');
@@ -276,6 +284,7 @@ describe('FHIR', () => {
   const bundleOf = async (query: string): Promise<Bundle> =>
     await api.json<Bundle>('GET', `/api/v1/observations?${query}`, { as: user.token, headers: { accept: 'application/fhir+json' } });
 
+  // promise: fhir
   it.each([
     'biosignal_id=20&quality_max=2',
     'biosignal_id=61&quality_max=2',
@@ -286,6 +295,7 @@ describe('FHIR', () => {
     check(await bundleOf(query));
   });
 
+  // promise: fhir-flag
   it('carries LOINC, UCUM, method, device, status and the flag', async () => {
     const bundle = await bundleOf('biosignal_id=20&order=asc&quality_max=1');
     expect(bundle.entry?.[0]?.resource).toMatchObject({
@@ -299,6 +309,7 @@ describe('FHIR', () => {
     expect((await bundleOf('biosignal_id=20&limit=1')).link.map(({ relation }) => relation)).toEqual(['self', 'next']);
   });
 
+  // promise: fhir-same
   it('says of each observation what JSON says: one value and one flag for one id', async () => {
     type Resource = { id: string; status: string; valueQuantity: { value: number }; component: { valueInteger: number }[] };
     for (const quality of [0, 1, 2]) {
@@ -328,6 +339,7 @@ describe('charts', () => {
   const chart = (body: object, as = user.token): Promise<Chart> => api.json<Chart>('POST', '/api/v1/charts/query', { as, body });
   const range = { from: at(0), to: at(240) };
 
+  // promise: chart-flags
   it('flag every bucket, and never show a bad value as a number that looks good', async () => {
     const { data, qmask, resolution } = await chart({ series: [{ biosignal_id: 20 }], range, resolution: '1m' });
     expect(resolution).toBe('1m');
@@ -392,6 +404,7 @@ describe('charts', () => {
     expect(data.at(-1)?.[0]).toBe(Date.parse('2026-02-28T23:00:00Z'));
   });
 
+  // promise: chart-ranges
   it.each([
     [{ series: [], range }, 422],
     [{ series: [{}], range }, 422],
@@ -467,6 +480,7 @@ describe('reads of personal data', () => {
 });
 
 describe('the right to leave', () => {
+  // promise: person-export
   it('exports everything of a user, and nothing of another', async () => {
     const response = await api.send('GET', `/api/v1/xusers/${user.id}/export`);
     const lines = (await response.text())
@@ -484,6 +498,7 @@ describe('the right to leave', () => {
     expect(await (await api.send('GET', `/api/v1/xusers/${stranger.id}/export`)).text()).not.toContain('"feature"');
   });
 
+  // promise: person-export
   it('exports every table that holds rows of a user', async () => {
     const { rows } = await api.database.pool.query<{ name: string }>(
       `select distinct c.relname as name from pg_constraint k join pg_class c on c.oid = k.conrelid
@@ -494,6 +509,7 @@ describe('the right to leave', () => {
     for (const { name } of rows) expect(exported, name).toContain(name);
   });
 
+  // promise: erasure
   it('erases everything of a user, rollups included, with a receipt', async () => {
     const path = `/api/v1/xusers/${user.id}/erase`;
     expect((await api.send('POST', path, { body: { confirm_external_id: 'wrong' } })).status).toBe(422);

@@ -34,6 +34,7 @@ afterAll(async () => {
 });
 
 describe('/api-docs', () => {
+  // promise: api-docs, api-described
   it('describes every route of the table, each with its own operation id', () => {
     const ids = Object.values(description.paths).flatMap((item) => Object.values(item).map((operation) => operation.operationId));
     expect(new Set(ids).size).toBe(ids.length);
@@ -61,6 +62,7 @@ describe('/api-docs', () => {
     }
   }, 60_000);
 
+  // promise: content-policy
   it('is a page for browsers, with scripts and styles of its own under a strict policy', async () => {
     const page = await fetch(`${base}/api-docs`, { headers: { accept: 'text/html,application/xhtml+xml' } });
     const policy = page.headers.get('content-security-policy') ?? '';
@@ -75,6 +77,7 @@ describe('/api-docs', () => {
     }
   });
 
+  // promise: api-docs
   it.skipIf(chromiumPath === null)(
     'shows every operation in a browser that reaches nothing else, without a complaint',
     async () => {

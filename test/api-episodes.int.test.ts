@@ -89,6 +89,7 @@ const bytesOf = async (path: string): Promise<{ status: number; type: string; by
 };
 
 describe('an episode made by the API', () => {
+  // promise: strip, strip-paper
   it('has a strip of its beginning as SVG, PNG, CSV and WFDB, all of the same samples', async () => {
     const { xuser_id: id } = await running.token('by-api');
     const packets = ecgOf('api-1', id, 90, () => 0.8);
@@ -224,6 +225,7 @@ describe('an episode made by a rule', () => {
 });
 
 describe('formats', () => {
+  // promise: sample-forms
   it('of samples and features say the same, to the bit', async () => {
     const { xuser_id: id } = await running.token('formats');
     const packets = ecgOf('formats-1', id, 120, () => 0.8);

@@ -22,6 +22,7 @@ function packetsOf(deviceId: string, subject: string, count: number) {
   });
 }
 
+// promise: revoked-4502
 it('ends feeds and recordings within a second, takes what was on its way too, and leaves nothing', async () => {
   const { xuser_id: id, xuser_token: token } = await running.token('leaving');
   const packets = packetsOf('leaving-1', id, 60);
@@ -50,6 +51,7 @@ it('ends feeds and recordings within a second, takes what was on its way too, an
   expect(running.faults).toEqual([]);
 });
 
+// promise: gone-4507
 it('of a user whom another node erases, ends what is open here within a second', async () => {
   const { xuser_id: id } = await running.token('elsewhere');
   const viewer = await running.watch(id, running.org.apiKey.key);

@@ -194,6 +194,7 @@ it('describes what /ingest/raw-packet answers to an Accept that it cannot meet',
   expect(description.body.paths['/ingest/raw-packet']?.['post']?.responses).toHaveProperty('406');
 });
 
+// promise: api-described
 it('no value of any field is a fault of the service, and every answer is described', async () => {
   const description = await running.send<{ paths: Record<string, Record<string, Operation>> }>('GET', '/api-docs/openapi.json');
   const cases: Case[] = [];

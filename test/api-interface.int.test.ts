@@ -49,6 +49,7 @@ describe('resources and their fields', () => {
     expect(decodeProtectedHeader(token.xuser_token).alg).toBe('RS256');
   });
 
+  // promise: token-hour
   it('a user token carries user, project and organization, lasts an hour, and verifies with the published key', async () => {
     const { keys } = (await run.send<{ keys: Json[] }>('GET', '/.well-known/jwks.json', { as: '' })).body;
     const { kid } = decodeProtectedHeader(token.xuser_token);
@@ -64,10 +65,12 @@ describe('resources and their fields', () => {
     expect(token.expires_in).toBe(3600);
   });
 
+  // promise: sdk-key-opens-nothing
   it('an sdk key grants no access', async () => {
     expect((await run.send('GET', '/api/v1/bootstrap', { as: run.org.sdkKey })).status).toBe(401);
   });
 
+  // promise: user-made-once
   it('one user record per external id under a project, however often it is asked for', async () => {
     const ids = await Promise.all(
       Array.from({ length: 5 }, async () => (await run.token('person-1')).xuser_id).concat(
@@ -94,6 +97,7 @@ describe('resources and their fields', () => {
     expect(body.some((item) => item['is_flowing'] === false)).toBe(true);
   });
 
+  // promise: quality-everywhere
   it('a feature series is name, ts_ns, values, cadence_hz, qmask, parallel, flags 0 to 2', async () => {
     let series: Json[] = [];
     await until(async () => {
@@ -184,6 +188,7 @@ describe('endpoints', () => {
     expect(tried.filter((line) => !line.endsWith(' 401'))).toEqual([]);
   });
 
+  // promise: frames-100ms
   it('/ws?subject= gives a binary frame of every active channel for each 100 ms', async () => {
     const bearer = Buffer.from(token.xuser_token).toString('base64url');
     const url = `${run.service.baseUrl.replace('http', 'ws')}/ws?subject=${token.xuser_id}`;
@@ -216,6 +221,7 @@ describe('endpoints', () => {
     for (const frame of frames) expect(frame).toMatchObject({ durationMs: 100, eda: expect.anything(), temp: expect.anything() });
   });
 
+  // promise: api-described
   it('the machine-readable description is at /api-docs, and names every endpoint of the document', async () => {
     const { openapi, paths } = (await run.send<{ openapi: string; paths: Json }>('GET', '/api-docs', { as: '' })).body;
     expect(openapi).toMatch(/^3\.1/);
@@ -238,6 +244,7 @@ describe('endpoints', () => {
 });
 
 describe('authentication', () => {
+  // promise: key-scopes
   it('a Write-scoped key mints tokens; a key without that scope does not (403); a user token is the wrong kind (401)', async () => {
     const body = { external_id: 'person-1', project_key: run.org.projectKey };
     const reader = await run.send<{ key: string }>('POST', '/api/v1/api-keys', { body: { name: 'reader', scopes: ['read'] } });
@@ -245,6 +252,7 @@ describe('authentication', () => {
     expect((await run.send('POST', '/api/v1/sdk/token', { body, as: token.xuser_token })).status).toBe(401);
   });
 
+  // promise: refusal-kinds
   it('an org key on a widget endpoint is the wrong kind (401), unless it stands for a user in direct mode', async () => {
     expect((await run.send('GET', '/api/v1/moods')).status).toBe(401);
     const headers = { 'project-key': run.org.projectKey, 'xuser-id': 'person-1' };
@@ -252,6 +260,7 @@ describe('authentication', () => {
     expect((await run.send('GET', '/api/v1/moods', { as: token.xuser_token })).status).toBe(200);
   });
 
+  // promise: not-yours-is-404
   it("a token cannot reach another user's data", async () => {
     await run.token('person-2');
     const other = (await run.send<{ xuser_id: string }>('POST', '/api/v1/xusers', { body: { external_id: 'person-2' } })).body.xuser_id;
@@ -261,6 +270,8 @@ describe('authentication', () => {
     expect((await run.send('GET', `/api/v1/streams/${streamId}/features`, { as: stranger.xuser_token })).status).toBe(404);
   });
 
+  // promise: direct-origins
+  // setting: ALLOWED_ORIGINS
   it('token mode: any origin; direct mode: only registered origins', async () => {
     const any = await run.send('GET', '/api/v1/bootstrap', { as: token.xuser_token, headers: { origin: 'https://anywhere.example' } });
     expect([any.status, any.headers.get('access-control-allow-origin')]).toEqual([200, '*']);

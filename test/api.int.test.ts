@@ -58,6 +58,7 @@ describe('biosignals', () => {
     );
   });
 
+  // promise: flowing
   it('flows while a device sends, for the user who wears it and the project', async () => {
     const flowing = async (as: string): Promise<unknown[]> => {
       const list = await api.json<Record<string, unknown>[]>('GET', `/api/v1/projects/${api.org.projectKey}/biosignals`, { as });
@@ -79,6 +80,7 @@ describe('biosignals', () => {
     expect(await flowing((await api.token('bystander')).token)).toEqual([]);
   });
 
+  // promise: flowing
   it('grows at run time, per project', async () => {
     const body = { name: 'Grip', abbreviation: 'GRIP', unit: 'kg', signal_type: 'scalar', source_type: 'clinician', code: 'grip' };
     const path = `/api/v1/projects/${api.org.projectId}/biosignals`;
@@ -111,6 +113,7 @@ describe('streams', () => {
 });
 
 describe('bootstrap', () => {
+  // promise: profiles
   it('has device profiles, limits and the caller, and an ETag', async () => {
     const response = await api.send('GET', '/api/v1/bootstrap', { as: user.token });
     const body = (await response.json()) as { user: object; device_profiles: { code: string }[]; limits: object };
@@ -174,6 +177,7 @@ describe('keys and projects', () => {
     ]);
   });
 
+  // promise: no-more-rights
   it('cannot give what they do not have', async () => {
     const admin = await api.json<{ key: string }>('POST', '/api/v1/api-keys', { body: { name: 'a', scopes: ['admin'] }, status: 201 });
     expect(await code(await api.send('POST', '/api/v1/api-keys', { as: admin.key, body: { name: 'b', scopes: ['admin', 'read'] } }))).toBe(
@@ -194,6 +198,7 @@ describe('keys and projects', () => {
 });
 
 describe('the audit log', () => {
+  // promise: audit-chain
   it('is a chain that nobody can change unseen', async () => {
     const { pool } = api.database;
     await Promise.all(Array.from({ length: 10 }, (_, i) => api.json('POST', '/api/v1/projects', { body: { name: `p${i}` }, status: 201 })));
@@ -215,6 +220,7 @@ describe('the audit log', () => {
 });
 
 describe('webhooks', () => {
+  // promise: webhook-addresses, webhook-signed, webhook-retry, webhook-id
   it('deliver what happened, signed, again until it is taken, and on replay', async () => {
     const received: { headers: IncomingHttpHeaders; body: string }[] = [];
     const answers = [500, 302, 204];
@@ -273,6 +279,7 @@ describe('webhooks', () => {
     expect((await api.send('DELETE', `/api/v1/webhooks/${hook.id}`)).status).toBe(204);
   });
 
+  // promise: webhook-addresses
   it.each([
     '127.0.0.1',
     '10.1.2.3',
@@ -297,6 +304,7 @@ describe('webhooks', () => {
 
 describe('operators', () => {
   const password = 'correct horse battery';
+  // promise: session-cookie, sessions
   it('sign in with a cookie, are limited to their role, and sign out', async () => {
     await createMember(api.database.pool, {
       orgId: api.org.orgId,
@@ -343,6 +351,7 @@ describe('operators', () => {
 });
 
 describe('service', () => {
+  // promise: metrics-guarded, health
   it('answers health, readiness and metrics', async () => {
     expect(await api.json('GET', '/healthz', { as: '' })).toMatchObject({ status: 'ok' });
     expect(await api.json('GET', '/readyz', { as: '' })).toMatchObject({ status: 'ready' });

@@ -66,11 +66,13 @@ describe('who may import whom', () => {
     typeScriptFiles(join(root, folder)),
   );
 
+  // promise: imports-held
   it('every file belongs to a unit of the table', () => {
     expect(files.filter((file) => unitOf(file) === undefined)).toEqual([]);
     expect(files.length).toBeGreaterThan(3);
   });
 
+  // promise: imports-held
   it('every import follows the table', () => {
     const broken: string[] = [];
     for (const file of files) {

@@ -122,6 +122,7 @@ const reads: Readonly<Record<string, () => readonly [string, string, unknown?]>>
 };
 
 describe('a read', () => {
+  // promise: audit-reads
   it.each(Object.keys(reads))('by %s names the person, the reader and the operation', async (operation) => {
     const [method, path, body] = reads[operation]!();
     const answer = await running.send(method, path, { as: '', headers: viewer.headers, ...(body === undefined ? {} : { body }) });
@@ -141,6 +142,7 @@ describe('a read', () => {
     expect(Math.abs(Date.parse(found[0]!.time) - Date.now())).toBeLessThan(60_000);
   });
 
+  // promise: audit-reads
   it('by the person and in direct mode names the person too', async () => {
     await running.send('GET', '/api/v1/journal', { as: subject.token });
     const direct = { 'project-key': running.org.projectKey, 'xuser-id': 'watched' };
@@ -150,12 +152,14 @@ describe('a read', () => {
     expect(journal.every(({ subject_id: id }) => id === subject.id)).toBe(true);
   });
 
+  // promise: audit-reads
   it('of a FHIR bundle and of an export names the person', async () => {
     await running.send('GET', `/api/v1/observations?biosignal_id=21&subject_id=watched`, { headers: { accept: 'application/fhir+json' } });
     await running.send('GET', `/api/v1/xusers/${subject.id}/export`);
     expect((await log(`subject_id=watched&action=xuser.exported`)).length).toBe(1);
   });
 
+  // promise: audit-reads
   it('is of the person of its own request, however many are under way with the same key', async () => {
     const people = await Promise.all(Array.from({ length: 8 }, (_, i) => running.token(`crowd ${i}`)));
     const { key } = await createApiKey(running.database.pool, { orgId: running.org.orgId, name: 'crowd', scopes: ['read'] });
@@ -167,6 +171,7 @@ describe('a read', () => {
     }
   });
 
+  // promise: audit-lists, audit-repeats
   it('that is repeated is one entry more, not one each, and a list of many people is an entry of its own kind', async () => {
     const { key, record } = await createApiKey(running.database.pool, { orgId: running.org.orgId, name: 'poller', scopes: ['read'] });
     for (let i = 0; i < 20; i++) {
@@ -188,6 +193,7 @@ describe('a read', () => {
 });
 
 describe('live viewing', () => {
+  // promise: audit-reads
   it('is written when it begins and when it ends: whom, by whom', async () => {
     const other = await runService();
     try {
@@ -221,6 +227,7 @@ describe('live viewing', () => {
 });
 
 describe('an act', () => {
+  // promise: mints-audited, audit-changes
   it('on records names the person, and what a token was minted for', async () => {
     const { xuser_id: id } = await running.token('acted on');
     const send = (method: string, path: string, body: unknown) => running.send(method, path, { body });
@@ -239,6 +246,7 @@ describe('an act', () => {
     expect(acts).toHaveLength(4);
   });
 
+  // promise: audit-cli, audit-after-erasure
   it('at the command line names the account of the machine', async () => {
     const account = userInfo().username;
     const since = `since=${encodeURIComponent(new Date(Date.now() - 1000).toISOString())}`;
@@ -272,6 +280,7 @@ describe('an act', () => {
     expect((await running.send('GET', '/api/v1/audit-log?limit=1000')).text).not.toMatch(/"gone"/);
   });
 
+  // promise: audit-cli
   it('of init is in the log of the organization that it makes', async () => {
     const database = await testDatabase();
     try {
@@ -286,6 +295,7 @@ describe('an act', () => {
 });
 
 describe('the log', () => {
+  // promise: audit-answers
   it('is filtered by person, actor, action, kind and time, and comes in pages', async () => {
     const all = await log('');
     for (const entry of await log(`actor_id=${viewer.id}`)) expect(entry.actor_id).toBe(viewer.id);
@@ -307,6 +317,7 @@ describe('the log', () => {
     expect((await running.send('GET', '/api/v1/audit-log?subject_id=nobody')).status).toBe(404);
   });
 
+  // promise: audit-order
   it('is in the order of what happened, however late it was written, over all pages', async () => {
     const { pool } = running.database;
     const { orgId } = running.org;
@@ -328,6 +339,7 @@ describe('the log', () => {
     expect(text.match(/,late,,(\w+)/g)).toEqual(['later', 'd', 'c', 'b', 'a'].map((target) => `,late,,${target}`));
   });
 
+  // promise: audit-answers
   it('is exported whole as CSV, in which no cell is a formula, and says so itself', async () => {
     await running.database.pool.query(
       `insert into audit_log (organization_id, actor_kind, action, target_id) select $1, 'system', 'filler', '=1+1,"x"' from generate_series(1, 1200)`,
@@ -367,6 +379,7 @@ describe('entries in a batch', () => {
     ...more,
   });
 
+  // promise: audit-waits, audit-repeats
   it('are kept while the database refuses, and written later with the time at which they happened', async () => {
     const database = await testDatabase();
     const { orgId } = await createOrganization(database.pool, 'Batch');
@@ -409,6 +422,7 @@ describe('entries in a batch', () => {
     await database.close();
   });
 
+  // promise: audit-bound
   it('that are too many for memory are counted as lost, the oldest first', async () => {
     const database = await testDatabase();
     const { orgId } = await createOrganization(database.pool, 'Batch');
@@ -454,6 +468,7 @@ describe('the chain', () => {
     }
   });
 
+  // promise: audit-chain, audit-head
   it('is verified from the command line; entries taken off its end are found by a head that was kept', async () => {
     const database = await testDatabase();
     try {
@@ -498,6 +513,7 @@ describe('a change whose entry cannot be written', () => {
     (select count(*)::int from signing_key where expires_at is not null) as withdrawn`;
   const state = async (): Promise<unknown> => (await running.database.pool.query(counted)).rows[0];
 
+  // promise: audit-changes
   it('is not made either', async () => {
     const { pool } = running.database;
     const { orgId, projectId } = running.org;

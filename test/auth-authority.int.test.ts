@@ -143,6 +143,7 @@ function expected(operation: Operation, kind: Kind, place: Place): Outcome {
 }
 
 describe.each(operations)('$name', (operation) => {
+  // promise: no-more-rights, project-key-reach
   it.each(operation.places)('of %s', async (place) => {
     const at = things.get(place)!;
     for (const kind of kinds) {
@@ -173,6 +174,7 @@ describe('a member', () => {
     viewer: [],
   };
 
+  // promise: no-more-rights, member-roles
   it.each(kinds)('is made by %s in no role above its own', async (kind) => {
     for (const role of memberRoles) {
       const { status, text } = await made(kind, role);
@@ -180,6 +182,7 @@ describe('a member', () => {
     }
   });
 
+  // promise: admin-key-roles
   it('is made by a key with the scopes that the role amounts to', async () => {
     const { pool } = running.database;
     const { orgId } = running.org;
@@ -204,6 +207,7 @@ describe('a member', () => {
     }
   });
 
+  // promise: member-roles, admin-key-roles
   it('is changed by those only who could have made it, as it is and as it will be', async () => {
     const owner = people.get('owner')!;
     const admin = people.get('admin')!;
@@ -232,6 +236,7 @@ describe('a member', () => {
     expect((await as('admin', 'PATCH', `/api/v1/members/${viewer}`, { role: 'viewer' })).status).toBe(200);
   });
 
+  // promise: last-owner
   it('who is the last owner stays one, whatever races', async () => {
     const { pool } = running.database;
     const { orgId } = await createOrganization(pool, 'Race');
@@ -254,6 +259,7 @@ describe('a member', () => {
 });
 
 describe('a key of one project', () => {
+  // promise: project-key-reach
   it('sees keys, webhooks and log entries of its own project only', async () => {
     const own = things.get('P1')!;
     const elsewhere = things.get('P2')!;
@@ -273,6 +279,7 @@ describe('a key of one project', () => {
     for (const told of [elsewhere.project, elsewhere.subject, 'https://two.example']) expect(all.text).toContain(told);
   });
 
+  // promise: shared-device
   it('says nothing about a device that another project uses too', async () => {
     const { pool } = running.database;
     const device = 'wanders';
@@ -316,6 +323,7 @@ describe('time', () => {
   const rotate = (as: string, id: string, overlap = 3600) =>
     running.send<Made>('POST', `/api/v1/api-keys/${id}/rotate`, { as, body: { overlap_sec: overlap } });
 
+  // promise: no-more-time
   it('of a key that a key makes is no longer than its own', async () => {
     const { key, record } = await ending();
     const sameEnd = await make(key);
@@ -328,6 +336,7 @@ describe('time', () => {
     expect((await make(running.org.apiKey.key)).body.expires_at).toBe(null);
   });
 
+  // promise: replaced-once
   it('is not gained by a rotation: the successor ends when the old key would have', async () => {
     const { pool } = running.database;
     const { orgId, apiKey } = running.org;
@@ -349,6 +358,7 @@ describe('time', () => {
     expect(rows, 'a refused rotation changes nothing').toEqual([{ expires_at: null }]);
   });
 
+  // promise: no-more-time
   it('of a token is no longer than that of the key that mints it', async () => {
     const { key } = await ending(['write'], soon(90_000));
     const { status, body } = await running.send<{ xuser_token: string; expires_in: number }>('POST', '/api/v1/sdk/token', {
@@ -361,6 +371,7 @@ describe('time', () => {
     expect(exp - iat).toBe(body.expires_in);
   });
 
+  // promise: no-more-time
   it('of an SDK key that a key makes or replaces is no longer than its own', async () => {
     const { key, record } = await ending();
     const path = `/api/v1/projects/${running.org.projectId}/sdk-keys`;
@@ -374,6 +385,7 @@ describe('time', () => {
     }
   });
 
+  // promise: no-more-time
   it('of a webhook or a project has no end, so a key with one makes none', async () => {
     const { key } = await ending();
     const hook = { url: 'https://hooks.example/', events: ['*'] };
@@ -387,6 +399,7 @@ describe('time', () => {
     }
   });
 
+  // promise: no-more-time
   it('of an account has no end, so a key with one gives none', async () => {
     const { key } = await ending();
     const body = { email: 'lasting@made.example', role: 'viewer', password };
@@ -417,6 +430,7 @@ describe('a refusal says what the one who gets it can do', () => {
     expect(direct.body.detail).toMatch(/Direct mode .* register this origin/);
   });
 
+  // promise: unknown-subject
   it('to a device with a key of the whole organization: whom it may not create', async () => {
     const [packet] = ecgPacket({ channels: 1, fs: 250, ms: 100, count: 1, deviceId: 'device of nobody' });
     const t0UnixNs = BigInt(Date.now() - 1000) * 1_000_000n;

@@ -106,6 +106,7 @@ const shared: Readonly<Record<string, (id: string, stream: string) => readonly [
 const widgetOnly = new Set(['moods', 'answers']);
 
 describe.each(Object.keys(shared))('%s', (record) => {
+  // promise: consent-sharing
   it.each(modes)('by %s, for every state of consent', async (mode) => {
     for (const state of states) {
       const { id, stream } = people.get(state)!;
@@ -124,6 +125,7 @@ describe.each(Object.keys(shared))('%s', (record) => {
 });
 
 describe('the journal', () => {
+  // promise: journal-readers
   it.each(modes)('by %s, for every state of consent', async (mode) => {
     for (const state of states) {
       const { status, text, said } = await ask(mode, state, 'GET', '/api/v1/journal');
@@ -133,6 +135,7 @@ describe('the journal', () => {
     }
   });
 
+  // promise: journal-readers
   it('is written in direct mode by a key that writes, whatever the person shares', async () => {
     for (const state of states) {
       expect((await ask('direct, server, write', state, 'POST', '/api/v1/journal', { text: 'for them' })).status).toBe(201);

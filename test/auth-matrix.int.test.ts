@@ -369,6 +369,7 @@ function send(route: Route, headers: Readonly<Record<string, string>>): Promise<
 const codeOf = async (response: Response): Promise<string> => ((await response.json()) as { code: string }).code;
 
 describe('the access table', () => {
+  // promise: key-scopes
   it('has one row for every operation', () => {
     expect(Object.keys(samples()).toSorted()).toEqual(routes.map((route) => route.operationId).toSorted());
   });
@@ -395,6 +396,7 @@ describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as
     }
   });
 
+  // promise: key-scopes, refusal-kinds, ingest-only
   it('answers each kind of credential as its family says', async () => {
     const row = samples()[route.operationId];
     for (const [kind, headers] of good) {
@@ -426,6 +428,7 @@ describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as
     }
   });
 
+  // promise: not-yours-is-404, refusal-kinds
   it("shows nobody somebody else's records", async () => {
     const row = samples()[route.operationId];
     if (row?.family === 'public' || row?.family === 'session') return;

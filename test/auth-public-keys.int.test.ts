@@ -89,6 +89,7 @@ const withinMs = async (codes: readonly Promise<number>[], ms: number): Promise<
   Promise.race([Promise.all(codes), new Promise<['open']>((resolve) => setTimeout(resolve, ms, ['open']))]);
 
 describe('an SDK key that ends', () => {
+  // promise: sdk-key-revoked
   it('closes the sockets that carry it, on every node within a second, and no others', async () => {
     const key = await made('live page');
     const { token } = await api.token('viewer');
@@ -108,6 +109,8 @@ describe('an SDK key that ends', () => {
     }
   });
 
+  // promise: rotation-overlap
+  // job: expired-callers
   it('closes them when the overlap of a rotation is over', async () => {
     const key = await made('rotated page');
     const { token } = await api.token('viewer');
@@ -121,6 +124,7 @@ describe('an SDK key that ends', () => {
     ).toEqual([4502, 4502]);
   });
 
+  // promise: token-bound
   it('ends the tokens that were minted for it, over REST and in sockets', async () => {
     const key = await made('bound');
     const body = { external_id: 'viewer', project_key: api.org.projectKey };
@@ -142,6 +146,8 @@ describe('an SDK key that ends', () => {
 });
 
 describe('an organization key that is rotated', () => {
+  // promise: key-overlap
+  // job: expired-callers
   it('closes its open sockets when the overlap is over', async () => {
     const { key, record } = await createApiKey(api.database.pool, { orgId: api.org.orgId, name: 'monitor', scopes: ['read'] });
     const { code } = await open(otherHttp, key);
@@ -151,6 +157,7 @@ describe('an organization key that is rotated', () => {
 });
 
 describe('the last use', () => {
+  // promise: last-used
   it('of SDK keys and of project keys is shown, also of the key before a rotation', async () => {
     const project = await createProject(api.database.pool, api.org.orgId, 'Used');
     const at = `/api/v1/projects/${project.projectId}`;
@@ -180,6 +187,7 @@ describe('the last use', () => {
 });
 
 describe('SDK keys', () => {
+  // promise: sdk-key-revoked
   it('of a revoked key refuse the pages that carry it, on every node within a second', async () => {
     const key = await made('page');
     const { token } = await api.token('reader');
@@ -212,6 +220,7 @@ describe('SDK keys', () => {
     expect(await actions()).toContain('sdk_key.revoked');
   });
 
+  // promise: rotation-overlap
   it('are rotated: the old one works for the overlap and no longer', async () => {
     const key = await made('rotates');
     const { token } = await api.token('reader');
@@ -254,6 +263,7 @@ describe('the project key', () => {
   const direct = async (projectKey: string): Promise<number> =>
     (await api.send('GET', '/api/v1/moods', { headers: { 'project-key': projectKey, 'xuser-id': 'x' } })).status;
 
+  // promise: rotation-overlap
   it('is rotated with an overlap that a revocation ends, for tokens and for direct mode', async () => {
     const old = api.org.projectKey;
     const project = await api.json<Project>('POST', path('/rotate-key'), { body: { overlap_sec: 3600 }, status: 201 });

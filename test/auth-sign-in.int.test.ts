@@ -34,6 +34,8 @@ const log = async (action: string): Promise<readonly Entry[]> =>
   (await running.send<Entry[]>('GET', `/api/v1/audit-log?action=${action}`, { headers: from('10.0.0.1') })).body;
 
 describe('the audit log', () => {
+  // promise: audit-sign-ins
+  // setting: BIO_TRUST_PROXY
   it('has sign-ins, failures and sign-outs with their account and address', async () => {
     const id = await member('logged@x.example');
     expect((await tryAt('logged@x.example', 'wrong', from('10.1.1.1'))).status).toBe(401);
@@ -46,6 +48,7 @@ describe('the audit log', () => {
     expect(await log('session.ended')).toMatchObject([{ actor_id: id, target_id: id, ip: '10.1.1.2' }]);
   });
 
+  // promise: audit-strangers
   it('has failures of addresses without an account for the installation, without what was typed', async () => {
     expect((await tryAt('no-such-person@x.example', 'wrong', from('10.1.2.1'))).status).toBe(401);
     await log('session.refused');
@@ -57,6 +60,7 @@ describe('the audit log', () => {
     expect(rows[0]?.text).not.toContain('no-such-person');
   });
 
+  // promise: audit-repeats
   it('is not flooded by guesses: of one account and address it has one entry a minute', async () => {
     const id = await member('flooded@x.example');
     await Promise.all(Array.from({ length: 9 }, (_, i) => tryAt('flooded@x.example', `guess ${i}`, from('10.1.3.1'))));
@@ -74,6 +78,7 @@ describe('guesses', () => {
   const guess = (count: number, email: string, headers: (i: number) => Record<string, string>) =>
     Promise.all(Array.from({ length: count }, (_, i) => tryAt(email, `guess ${i}`, headers(i))));
 
+  // promise: sign-in-limits, known-browser
   it('of one address keep nobody out at another, nor a known browser at the same', async () => {
     await member('wanted@x.example', 'owner');
     const known = await tryAt('wanted@x.example', password, from('10.2.0.9'));
@@ -83,6 +88,7 @@ describe('guesses', () => {
     expect((await tryAt('wanted@x.example', password, { ...from('10.2.0.1'), cookie: device(known) })).status).toBe(200);
   }, 180_000);
 
+  // promise: sign-in-limits, known-browser
   it('of many addresses are slowed for the account, of IPv6 by subscriber, and keep no known browser out', async () => {
     await member('botnet@x.example');
     const known = await tryAt('botnet@x.example', password, from('10.3.0.1'));
@@ -93,6 +99,7 @@ describe('guesses', () => {
     expect((await tryAt('botnet@x.example', password, { ...from('10.3.0.2'), cookie: device(known) })).status).toBe(200);
   }, 180_000);
 
+  // promise: sign-in-limits
   it('from a known browser are as slow as any, and it is known for its own account only', async () => {
     await member('stolen@x.example');
     const cookie = device(await tryAt('stolen@x.example', password, from('10.4.0.1')));
@@ -126,6 +133,7 @@ describe('a session', () => {
   const status = async (headers: Record<string, string>, method = 'GET', path = '/auth/session', body?: object): Promise<number> =>
     (await running.send(method, path, { as: '', headers, ...(body === undefined ? {} : { body }) })).status;
 
+  // promise: session-cookie, device-cookie
   it('is a cookie that no other host can set, where the service is reached over HTTPS', async () => {
     await member('cookie@x.example');
     const signedIn = await tryAt('cookie@x.example', password, from('10.5.0.2'));
@@ -136,8 +144,11 @@ describe('a session', () => {
     }
     expect(await status({ ...from('10.5.0.2'), cookie: sent(cookies) })).toBe(200);
     expect(await status({ ...from('10.5.0.2'), cookie: sent(cookies).replace('__Host-bio_session', 'bio_session') })).toBe(401);
+    expect(await status({ ...from('10.5.0.2'), cookie: sent(cookies.slice(1)) })).toBe(401); // a known browser, and nobody signed in
   });
 
+  // promise: session-idle
+  // setting: BIO_SESSION_IDLE_MIN
   it('ends when nothing was asked for a while', async () => {
     const { id, headers } = await session('idle@x.example');
     expect(await status(headers)).toBe(200);
@@ -158,6 +169,7 @@ describe('a session', () => {
     await until(async () => (await status(headers)) === 401);
   });
 
+  // promise: session-origin
   it('changes something only when the request says that it comes from a page of the service', async () => {
     const { headers } = await session('origin@x.example');
     const host = new URL(running.service.baseUrl).host;
@@ -174,6 +186,7 @@ describe('a session', () => {
     expect((await running.send('POST', '/api/v1/projects', { body: { name: 'by key' }, headers: from('10.5.0.1') })).status).toBe(201);
   });
 
+  // promise: session-origin
   it('is not begun by a page of somebody else', async () => {
     await member('csrf@x.example');
     const status = async (more: Record<string, string>): Promise<number> =>
@@ -210,6 +223,8 @@ describe('BIO_SECRET', () => {
     return { code, out };
   };
 
+  // promise: secret-needed
+  // setting: BIO_SECRET
   it('is needed where other machines reach the service', async () => {
     expect(await start({})).toBe('started');
     expect(await start({ BIO_HOST: '0.0.0.0' })).toContain('BIO_SECRET is needed: BIO_HOST is 0.0.0.0');
@@ -217,12 +232,14 @@ describe('BIO_SECRET', () => {
     expect(await start({ BIO_HOST: '0.0.0.0', BIO_SECRET: proxy.BIO_SECRET })).toBe('started');
   }, 30_000);
 
+  // promise: secret-poor, doctor-exit
   it('is looked at by doctor', async () => {
     expect(await check({})).toMatchObject({ code: EXIT_OK, out: expect.stringMatching(/WARNING +secret/) });
     expect(await check({ BIO_TRUST_PROXY: '10.0.0.1' })).toMatchObject({ code: EXIT_FAILED, out: expect.stringMatching(/FAULT +secret/) });
     expect((await check(proxy)).out).not.toContain('no BIO_SECRET');
   });
 
+  // promise: secret-poor
   it.each(['x'.repeat(32), 'changeme'.repeat(4), '1212121212121212121212121212121212', 'aaaabbbbccccddddeeeeffffaaaabbbbc'])(
     'is refused when it is poor: %s',
     (secret) => {

@@ -83,6 +83,7 @@ const kidOf = (token: string): string => (JSON.parse(Buffer.from(token.split('.'
 const asUser = async (base: string, token: string): Promise<number> =>
   (await fetch(`${base}/api/v1/bootstrap`, { headers: { authorization: `Bearer ${token}` } })).status;
 
+// promise: signing-key-withdrawn
 it('withdrawn, ends its tokens in requests and in open sockets, and the next token is signed by a new one', async () => {
   const nodes = [running.service.baseUrl, `http://127.0.0.1:${otherHttp.port}`];
   const { xuser_token: token, xuser_id: id } = await running.token('holder');
@@ -117,6 +118,7 @@ it('withdrawn, ends its tokens in requests and in open sockets, and the next tok
   expect(rows).toEqual([{ actor_kind: 'cli', target_id: kid }]);
 });
 
+// promise: signing-key-withdrawn
 it('withdrawn, ends its tokens on a node that hears of nothing', async () => {
   // The notifications of the table are off: what is left is asking again.
   const { pool } = running.database;

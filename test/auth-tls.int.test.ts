@@ -18,6 +18,7 @@ import { testDatabase } from './helpers/database.ts';
 const secret = (fill: number): Uint8Array => Buffer.alloc(32, fill);
 
 describe('signing keys at rest', () => {
+  // promise: sealed
   it('are sealed in the table, open with the secret only, and sign as before', async () => {
     await using database = await testDatabase();
     const { pool } = database;
@@ -98,6 +99,7 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
     rmSync(folder, { recursive: true });
   });
 
+  // promise: hsts
   it('is spoken natively, with HSTS, by TLS 1.2 or newer; plain HTTP on the same port gets nothing', async () => {
     const http = await serve({ BIO_TLS_CERT: file('cert.pem'), BIO_TLS_KEY: file('key.pem') });
     try {
@@ -139,6 +141,7 @@ describe('plain HTTP', () => {
     .find((item) => item?.family === 'IPv4' && !item.internal)?.address;
   const code = async (response: Response): Promise<string> => ((await response.json()) as { code: string }).code;
 
+  // promise: plain-http
   it('is refused beyond loopback, on every path, and without HSTS', async () => {
     if (outside === undefined) {
       console.warn('SKIPPED: this machine has no address beside loopback');
@@ -162,6 +165,8 @@ describe('plain HTTP', () => {
     }
   });
 
+  // promise: hsts, proxy-https
+  // setting: BIO_TRUST_PROXY
   it('from a trusted proxy counts as what the proxy received', async () => {
     const http = await serve({ BIO_TRUST_PROXY: '127.0.0.1' });
     try {

@@ -99,6 +99,7 @@ describe('POST /api/v1/sdk/token', () => {
     expect(Number(body?.['exp']) - Number(body?.['iat'])).toBe(3600);
   });
 
+  // promise: user-made-once
   it('makes one user however many calls race', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => api.token('racer').then(({ id }) => id)));
     expect(new Set(ids).size).toBe(1);
@@ -165,6 +166,7 @@ describe('forged tokens', () => {
     expect((await users(await signed(await claims()))).status).toBe(200);
   });
 
+  // promise: token-checks
   it.each<[string, object, object]>([
     ['no kid', {}, { kid: undefined }],
     ['an unknown kid', {}, { kid: 'nope' }],
@@ -190,10 +192,12 @@ describe('forged tokens', () => {
     expect(await code(response)).toBe('credential_invalid');
   });
 
+  // promise: token-checks
   it('says that an expired token has expired', async () => {
     expect(await code(await users(await signed({ ...(await claims()), iat: now - 4000, exp: now - 400 })))).toBe('token_expired');
   });
 
+  // promise: token-checks
   it('refuses alg none, HS256 with the public key, and another key', async () => {
     const { kid } = await api.auth.signingKeys.signer();
     const body = b64(await claims());
@@ -224,6 +228,7 @@ describe('forged tokens', () => {
 });
 
 describe('keys', () => {
+  // promise: key-checksum
   it('have a form that is checked offline', () => {
     const { key } = api.org.apiKey;
     expect(key).toMatch(/^org_live_[0-9A-Za-z]{51}$/);
@@ -235,6 +240,7 @@ describe('keys', () => {
     expect(parseKey(api.org.sdkKey)).toEqual({ kind: 'sdk' });
   });
 
+  // promise: key-hash
   it('are not in the database', async () => {
     const { rows } = await api.database.pool.query<{ found: boolean }>(
       `select to_jsonb(k)::text like '%' || $1 || '%' as found from api_key k`,
@@ -243,6 +249,7 @@ describe('keys', () => {
     expect(rows.some((row) => row.found)).toBe(false);
   });
 
+  // promise: revoked-within-a-second, revoked-4502
   it('stop at once when revoked, on requests and on open sockets', async () => {
     const { key, record } = await createApiKey(api.database.pool, { orgId: api.org.orgId, name: 'x', scopes: ['read'] });
     expect((await users(key)).status).toBe(200);
@@ -256,6 +263,7 @@ describe('keys', () => {
     expect(performance.now() - startedMs).toBeLessThan(1000);
   });
 
+  // promise: key-overlap
   it('overlap when rotated', async () => {
     const { key, record } = await createApiKey(api.database.pool, { orgId: api.org.orgId, name: 'r', scopes: ['read'] });
     const next = await transaction(api.database.pool, (client) => rotateApiKey(client, api.org.orgId, record.id, 1, null));
@@ -267,6 +275,7 @@ describe('keys', () => {
     expect((await users(next.key)).status).toBe(200);
   });
 
+  // promise: last-used
   it('note when they were last used, not when that was written', async () => {
     const { pool } = api.database;
     const { key, record } = await createApiKey(pool, { orgId: api.org.orgId, name: 'u', scopes: ['read'] });
@@ -295,6 +304,7 @@ describe('keys', () => {
 });
 
 describe('users', () => {
+  // promise: revoked-within-a-second
   it('lose their tokens when disabled, within a second', async () => {
     const { token, id } = await api.token('leaver');
     expect((await users(token)).status).toBe(200);
@@ -304,6 +314,7 @@ describe('users', () => {
     expect(again.status).toBe(409);
   });
 
+  // promise: own-data-only
   it('see themselves only', async () => {
     const a = await api.token('a');
     const b = await api.token('b');
@@ -324,6 +335,7 @@ describe('users', () => {
     expect((await api.send('POST', '/api/v1/xusers', { body: { external_id: 'z', time_zone: 'Mars/Olympus' } })).status).toBe(422);
   });
 
+  // promise: pages
   it('come in pages that cannot be forged', async () => {
     for (let i = 0; i < 5; i++) await api.token(`page ${i}`);
     const seen: string[] = [];
@@ -346,6 +358,7 @@ describe('users', () => {
     expect(await code(await api.send('GET', '/api/v1/xusers?cursor=abcdefghijklmnopqrstuvwxyz'))).toBe('cursor_invalid');
   });
 
+  // promise: not-yours-is-404
   it('of another organization do not exist', async () => {
     const other = await createOrganization(api.database.pool, 'Far');
     const { id } = await api.token('near');
@@ -358,6 +371,7 @@ describe('external ids', () => {
   const seen = async (as: string, subject: string, headers: Record<string, string> = {}): Promise<Response> =>
     api.send('GET', `/api/v1/subject?subject_id=${encodeURIComponent(subject)}`, { as, headers });
 
+  // promise: subject-names
   it('name a user for every key that reaches one user of that name, also when they look like uuids', async () => {
     const { id } = await api.token('known to all');
     const looksLikeUuid = await api.token(uuid);
@@ -373,6 +387,7 @@ describe('external ids', () => {
     expect(twin.id).not.toBe(id);
   });
 
+  // promise: subject-names
   it('in two projects ask for the project', async () => {
     const { id } = await api.token('twofold');
     const second = await createProject(api.database.pool, api.org.orgId, 'Second');
@@ -396,6 +411,7 @@ describe('direct mode', () => {
     expect((await api.send('GET', '/api/v1/own')).status).toBe(401);
     expect((await direct('direct', { 'project-key': 'proj_x' })).status).toBe(401);
   });
+  // promise: user-header
   it('never takes one person for another whose id a header cannot hold', async () => {
     const ids = ['Zo', 'Zoë', 'ëZo', 'Zo ', '名前', '50%'];
     const people = new Map<string, string>();
@@ -415,6 +431,7 @@ describe('direct mode', () => {
     const { key } = await createApiKey(api.database.pool, { orgId: api.org.orgId, name: 'i', scopes: ['ingest'] });
     expect((await direct('direct', {}, key)).status).toBe(403);
   });
+  // promise: direct-origins
   it('accepts registered origins only, from the environment or the project', async () => {
     expect((await direct('direct', { origin: 'https://app.example' })).status).toBe(200);
     expect((await direct('direct', { origin: 'https://app.example:444' })).status).toBe(403);
@@ -427,6 +444,7 @@ describe('direct mode', () => {
 });
 
 describe('Idempotency-Key', () => {
+  // promise: idempotency
   it('gives the first answer again, and refuses another body', async () => {
     const send = (key: string, externalId: string): Promise<Response> =>
       api.send('POST', '/api/v1/xusers', { body: { external_id: externalId }, headers: { 'idempotency-key': key } });
@@ -438,6 +456,7 @@ describe('Idempotency-Key', () => {
     expect(await again.json()).toEqual(await first.json());
     expect(await code(await send('k1', 'other'))).toBe('idempotency_mismatch');
   });
+  // promise: idempotency-race
   it('runs a raced request once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, () =>

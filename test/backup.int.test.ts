@@ -83,6 +83,7 @@ async function fingerprint(database: TestDatabase): Promise<Record<string, strin
   return found;
 }
 
+// promise: backup-live, restore-checks, backup-kinds
 test.each([
   { name: 'the same kind', url: undefined },
   ...otherServers().map(({ name, url }) => ({ name, url: url as string | undefined })),
@@ -117,6 +118,7 @@ test.each([
   60_000,
 );
 
+// promise: restore-checks
 test('a damaged or unfinished backup is refused before anything is touched', async () => {
   expect(await run(restore, 'postgres://nobody@127.0.0.1:1/none', '', '--check', join(work, 'one'))).toBe(0);
   const path = join(work, 'one', 'feature.copy.gz');

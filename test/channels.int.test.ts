@@ -55,6 +55,7 @@ for (const leadCount of [17, 20, 32, 64])
     expect(await crashCount()).toBe(0);
   });
 
+// promise: rates-exact, limit-channels
 test('64 channels of every kind, of mixed and odd rates, up to the fastest that may be sent: no worker is lost, others are computed', async () => {
   const kinds = ['ecg', 'ppg', 'eda', 'temp', 'resp', 'acc', 'gyro', 'other'] as const;
   for (const kind of kinds) await send(`all ${kind}`, many(kind, 64, 60), 3);

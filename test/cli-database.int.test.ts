@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../faults/lib/free-port.ts';
+import { commands } from '../src/cli/commands.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
 import type { Service } from '../src/server.ts';
@@ -37,12 +38,15 @@ function shell(file: string, args: readonly string[], env: Readonly<Record<strin
 const biosignal = (...args: string[]): Promise<Said> => shell('sh', ['scripts/biosignal.sh', ...args]);
 const hasPsql = (await shell('sh', ['-c', 'command -v psql'])).code === 0;
 
+// promise: doctor-finds, psql-print
+// setting: BIO_DATA_DIR
 test('doctor finds the service on a port of its own, and says where the database is', async () => {
   const { out } = await biosignal('doctor');
   expect(out).toMatch(new RegExp(`ok +service +http://127\\.0\\.0\\.1:${service.port} answers 200`));
   expect(out).toMatch(/database .*: 127\.0\.0\.1:\d+, database biosignal, user biosignal, the password is in \/.*\/password/);
 });
 
+// promise: psql, psql-print, psql-readonly
 test.skipIf(!hasPsql)('psql opens the embedded database for reading, and prints a line that does the same', async () => {
   const query = ['-Atc', 'select min(id) from migration'];
   expect(await biosignal('psql', '--', ...query)).toMatchObject({ code: 0, out: '1\n' });
@@ -55,6 +59,8 @@ test.skipIf(!hasPsql)('psql opens the embedded database for reading, and prints 
   expect(await shell('sh', ['-c', `${line.trim()} -Atc 'select min(id) from migration'`])).toMatchObject({ code: 0, out: '1\n' });
 });
 
+// promise: psql
+// setting: DATABASE_URL
 test.skipIf(!hasPsql)('psql opens the database of DATABASE_URL', async () => {
   const { out } = await biosignal('psql', '--print', '--json');
   const { host, port, password_file: file } = JSON.parse(out) as { host: string; port: number; password_file: string };
@@ -66,11 +72,19 @@ test.skipIf(!hasPsql)('psql opens the database of DATABASE_URL', async () => {
   expect(line.out).toContain('psql "$DATABASE_URL"');
 });
 
+// promise: exit-codes
 test('a mistyped command is answered with the one that was meant', async () => {
   const { code, err } = await biosignal('impotr');
   expect(code).toBe(2);
   expect(err).toContain("no command 'impotr': did you mean 'import'?");
   expect((await biosignal('--version')).out).toMatch(/^\d+\.\d+\.\d+( \([0-9a-f]{7,}(-dirty)?\))?\n$/);
+});
+
+// promise: help-lists
+test('--help lists every command with what it does', async () => {
+  const { code, out } = await biosignal('--help');
+  expect(code).toBe(0);
+  expect(Object.entries(commands).filter(([name, { summary }]) => !out.includes(` ${name} `) || !out.includes(summary))).toEqual([]);
 });
 
 test('a wrong address is said at once, with what to look at', async () => {

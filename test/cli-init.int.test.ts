@@ -59,6 +59,7 @@ const signIn = async (email: string, password: string): Promise<number> =>
     })
   ).status;
 
+// promise: init
 test('init makes settings, keys and an owner; what it prints works; a second call changes nothing', async () => {
   const first = await run(init, ['Sleep Lab', '--project', 'Pilot', '--operator', 'ada@clinic.example', '--json']);
   expect(first.code, first.err).toBe(EXIT_OK);
@@ -85,6 +86,7 @@ test('keys are listed with their scopes, as a list of words in JSON', async () =
   expect((await run(key, ['list'])).out).toContain('read,write,ingest,admin');
 });
 
+// promise: operator-password
 test('operators are made, changed, given passwords and disabled, but for the last administrator', async () => {
   const secret = { BIO_OPERATOR_PASSWORD: 'correct horse battery' };
   const made = await run(operator, ['create', 'bob@clinic.example', '--role', 'clinician', '--json'], secret);
@@ -123,6 +125,7 @@ test('a command waits for a database that is just starting, and says so when the
   }
 });
 
+// promise: exit-codes
 test('wrong usage is said before anything is done', async () => {
   expect((await run(init, [])).code).toBe(EXIT_USAGE);
   expect((await run(operator, ['create', 'nobody'])).code).toBe(EXIT_USAGE);

@@ -9,6 +9,8 @@ import { sendEcg } from './helpers/send-ecg.ts';
 
 const CONNECTIONS = 14;
 
+// promise: connections-bound
+// setting: BIO_DB_CONNECTIONS_MAX
 test('a node keeps to BIO_DB_CONNECTIONS_MAX under a hundred questions at once, and answers all of them', async () => {
   const running = await runService({ BIO_DB_CONNECTIONS_MAX: String(CONNECTIONS), BIO_RETENTION_PERIOD_SEC: '1' });
   const observer = new pg.Client(running.database.url.replace(/\?.*/, ''));
@@ -42,6 +44,7 @@ test('a node keeps to BIO_DB_CONNECTIONS_MAX under a hundred questions at once, 
   await running.close();
 });
 
+// promise: connections-bound
 test('three nodes with the default fit a server with the default, and pools take what they are given', () => {
   const { dbConnectionsMax } = readConfig({});
   expect(3 * dbConnectionsMax).toBeLessThanOrEqual(100 - 3); // superuser_reserved_connections
@@ -53,6 +56,8 @@ test('three nodes with the default fit a server with the default, and pools take
   expect(() => settings.dbConnectionsMax.parse('12')).toThrow();
 });
 
+// promise: connections-warning
+// setting: BIO_DB_CONNECTIONS_MAX
 test('warns at the start when the server has fewer free connections than the node may open', async () => {
   const running = await runService({ BIO_DB_CONNECTIONS_MAX: '5000' });
   expect(running.faults).toEqual([

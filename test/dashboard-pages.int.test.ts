@@ -59,6 +59,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
 });
 
 describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
+  // promise: content-policy
   it('are served under a policy with Trusted Types, and give no other page a hold of their window', async () => {
     const { headers } = await fetch(`${dashboard.service.baseUrl}/dashboard/`);
     expect(headers.get('content-security-policy')).toContain("require-trusted-types-for 'script'");
@@ -108,6 +109,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     await page.context().close();
   }, 120_000);
 
+  // job: demo-device
   it('shows how devices are: the simulated one sends, loses nothing and reports its battery', async () => {
     const { page } = await open('/dashboard/#/devices', { storageState: signedIn });
     const row = page.getByRole('row').filter({ hasText: 'demo-patch' });
@@ -116,6 +118,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     await page.context().close();
   });
 
+  // promise: hostile-text, episode-review
   it('shows an episode with its strip, and closes it', async () => {
     const users = await dashboard.send<{ xuser_id: string }[]>('GET', '/api/v1/xusers?external_id=demo-patient');
     const episode = {
@@ -148,6 +151,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     await page.context().close();
   });
 
+  // promise: audit-answers
   it('shows who read the data of a person and when, to the second, and gives it away as CSV', async () => {
     const [user] = await dashboard.send<{ xuser_id: string }[]>('GET', '/api/v1/xusers?external_id=demo-patient');
     await dashboard.send('GET', `/api/v1/streams?subject_id=${user!.xuser_id}`);
@@ -181,6 +185,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     await page.context().close();
   });
 
+  // promise: reported-shown
   it('shows what a person reported and measured: answers in words with their scores, tasks, adherence, goals, mood and weight', async () => {
     const { baseUrl } = dashboard.service;
     const [project] = await dashboard.send<{ id: string; project_key: string }[]>('GET', '/api/v1/projects');

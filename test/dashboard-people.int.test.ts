@@ -83,6 +83,7 @@ async function answerOf(externalId: string): Promise<{ person: string; episode: 
 }
 
 describe.skipIf(chromiumPath === null)('a person', () => {
+  // promise: consent-recorded
   it('is renamed and given a time zone; what somebody else changed meanwhile is not lost', async () => {
     const id = await addUser('edited', 'Before');
     const { page, errors } = await open(`/dashboard/#/users/${id}`, { storageState: signedIn });
@@ -110,6 +111,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.context().close();
   });
 
+  // promise: consent-recorded
   it('gives and withdraws consent through an operator; without sharing nothing but the consent is shown', async () => {
     const settings = `/api/v1/projects/${project.id}/settings`;
     const retention = { samples_days: null, features_days: null, beats_days: null };
@@ -140,6 +142,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     }
   });
 
+  // promise: person-export
   it('is exported as a file', async () => {
     const id = await addUser('exported', 'Eve');
     const { page } = await open(`/dashboard/#/users/${id}`, { storageState: signedIn });
@@ -171,6 +174,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.context().close();
   });
 
+  // promise: export-roles
   it('is only read by a viewer, and not exported or erased by a clinician', async () => {
     const id = await addUser('guarded');
     const [viewer, clinician] = [await cookieOf('viewer'), await cookieOf('clinician')];
@@ -206,6 +210,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
 });
 
 describe.skipIf(chromiumPath === null)('a safety episode', () => {
+  // promise: episodes-counted, episode-review
   it('leads to the answer; is reviewed with a note and a name after asking; and is counted while it is open', async () => {
     const { episode, question } = await answerOf('answering');
     const { page, errors } = await open(`/dashboard/#/episodes/${episode}`, { storageState: signedIn });
@@ -245,6 +250,7 @@ describe.skipIf(chromiumPath === null)('a safety episode', () => {
 });
 
 describe.skipIf(chromiumPath === null)('the list of users', () => {
+  // promise: dashboard-addresses
   it('is searched by a part of id or name, sorted and filtered, in the address, and a user is added', async () => {
     await addUser('zz-needle-2', 'Bert Haystack');
     await addUser('zz-needle-1', 'Carla Haystack');
@@ -280,6 +286,7 @@ describe.skipIf(chromiumPath === null)('the list of users', () => {
     await page.context().close();
   });
 
+  // promise: pages
   it('has pages in every order', async () => {
     const seen = async (query: string): Promise<string[]> => {
       const found: string[] = [];
@@ -314,6 +321,7 @@ describe.skipIf(chromiumPath === null)('an address', () => {
     await page.context().close();
   });
 
+  // promise: dashboard-overview
   it('without a fragment shows the overview: what sends, how fast, what is open, how the service is', async () => {
     const { page, errors } = await open('/dashboard/', { storageState: signedIn });
     const figure = (name: string) => page.locator('.figure').filter({ hasText: name });

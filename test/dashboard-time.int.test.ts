@@ -26,6 +26,7 @@ beforeAll(async () => {
 afterAll(() => dashboard?.close());
 
 describe.skipIf(chromiumPath === null)('an import of last year', () => {
+  // promise: recorded-times
   it('is a recording of last year, with its length, that was received now', async () => {
     const [stream] = await dashboard.send<{ subject_id: string }[]>('GET', '/api/v1/streams?subject_id=archive');
     const last = new Date(START_MS + (LAST_SEQ + 1) * 1000).toISOString();

@@ -93,6 +93,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.context().close();
   });
 
+  // promise: webhook-secret
   it('registers a webhook and shows its secret once; sets retention', async () => {
     const { page } = await open('/dashboard/#/settings/webhooks', { storageState: signedIn });
     await page.getByLabel('Address').fill('https://hooks.example/x');
@@ -152,6 +153,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.context().close();
   });
 
+  // promise: profile-assigned
   it('adds a device profile with the calibration of its oximeter, and assigns it to a device', async () => {
     const { page, errors } = await open('/dashboard/#/settings/devices', { storageState: signedIn });
     await page.getByLabel('Name', { exact: true }).fill('Acme finger clip');

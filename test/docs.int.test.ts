@@ -69,6 +69,7 @@ async function runShell(script: string): Promise<{ code: number | null; output: 
   return { code: await new Promise((resolve) => child.on('close', resolve)), output };
 }
 
+// promise: documents-run
 // At once: each document stands for itself, and most of the time is waiting.
 test.concurrent.each(documents.filter((path) => blocks(path, 'sh').length > 0))(
   '%s: every command that it says to type works',
@@ -80,6 +81,7 @@ test.concurrent.each(documents.filter((path) => blocks(path, 'sh').length > 0))(
 );
 
 describe.each(documents.filter((path) => blocks(path, 'sql').length > 0))('%s', (path) => {
+  // promise: documents-run
   test('every query that it shows gives rows', async () => {
     for (const block of blocks(path, 'sql')) {
       let rows: unknown[] = [];
@@ -109,6 +111,7 @@ async function importHistory(): Promise<string> {
   return new Date(startMs + 120_000).toISOString();
 }
 
+// promise: sql-for-history
 test('every query of the analyst answers for history too, with its time in place of now()', { timeout: 120_000 }, async () => {
   const end = await importHistory();
   for (const block of blocks('docs/analyst.md', 'sql')) {

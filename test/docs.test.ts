@@ -110,6 +110,7 @@ test('docs/errors.md is what `npm run docs` writes', () => {
   expect(readFileSync(join(root, 'docs/errors.md'), 'utf8')).toBe(errorsDocument());
 });
 
+// promise: problems
 test('every error code has its page, and no page is of a code that is gone', () => {
   const pages = errorPages();
   const present = readdirSync(join(root, 'docs/errors')).map((name) => `docs/errors/${name}`);
@@ -149,6 +150,7 @@ describe.each(Object.keys(commands))('biosignal %s', (name) => {
     }
   });
 
+  // promise: command-help
   test('explains itself: every option says what it does and what it takes, and there is an example', async () => {
     const command = await commands[name]!.load();
     for (const [option, spec] of Object.entries(command.options)) {

@@ -42,6 +42,7 @@ const acknowledge = (id: string, body: object = {}, options: { as?: string; head
 const idsOf = async (query: string): Promise<string[]> =>
   (await run.send<Episode[]>('GET', `/api/v1/episodes?subject_id=${person.xuser_id}&${query}`)).body.map(({ id }) => id);
 
+// promise: acknowledgement
 it('says who acknowledged an episode, when and with which note, and leaves it open', async () => {
   const { id, acknowledged_at: before } = await made();
   expect(before).toBeNull();
@@ -68,6 +69,7 @@ it('says who acknowledged an episode, when and with which note, and leaves it op
   expect(log[0]).toMatchObject({ target_id: id, subject_id: person.xuser_id });
 });
 
+// promise: acknowledgement
 it('keeps earlier acknowledgements in the history; one sent twice with a key is one', async () => {
   const { id } = await made();
   await acknowledge(id, { note: 'first' });
@@ -83,6 +85,7 @@ it('keeps earlier acknowledgements in the history; one sent twice with a key is 
   expect((await change(id, { status: 'closed' })).body).toMatchObject({ status: 'closed', acknowledgement_note: 'second' });
 });
 
+// promise: acknowledgement
 it('is done by people who say what they have read, and by nobody who may only look', async () => {
   const { id } = await made();
   const editor = await addMember(run, 'clinician');
@@ -106,6 +109,7 @@ it('is done by people who say what they have read, and by nobody who may only lo
   expect((await acknowledge(id, { note: 'x'.repeat(1001) })).status).toBe(422);
 });
 
+// promise: acknowledged-again
 it('opened again, an episode has no end and wants to be acknowledged again', async () => {
   const { id } = await made({ ended_at: '2026-03-01T09:00:00Z' });
   await acknowledge(id, { note: 'seen' });
@@ -118,6 +122,7 @@ it('opened again, an episode has no end and wants to be acknowledged again', asy
   expect(log[0]).toMatchObject({ target_id: id, detail: { status: 'open' } });
 });
 
+// promise: episode-states
 it('open and ended is refused; an end closes, and a closed one has an end', async () => {
   const { id } = await made();
   expect((await change(id, { status: 'open', ended_at: '2026-03-01T09:00:00Z' })).status).toBe(422);

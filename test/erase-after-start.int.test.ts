@@ -11,6 +11,8 @@ import { testDatabase } from './helpers/database.ts';
 
 const IDLE_FLUSH_MS = 6000;
 
+// promise: erasure
+// job: idle-streams
 test('nothing of a person is stored after the erasure, whose stream the replay has opened', { timeout: 120_000 }, async () => {
   const database = await testDatabase();
   const org = await createOrganization(database.pool, 'Test');

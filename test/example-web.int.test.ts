@@ -84,6 +84,7 @@ async function settled(page: Page): Promise<void> {
 }
 
 describe.skipIf(chromiumPath === null)('the example application', () => {
+  // promise: example-works
   it('shows every widget in token mode; the key never reaches the browser', async () => {
     const { page, errors } = await signedIn('ada');
     await settled(page);
@@ -92,6 +93,7 @@ describe.skipIf(chromiumPath === null)('the example application', () => {
     await page.context().close();
   });
 
+  // promise: own-data-only, example-works
   it('takes a mood, a journal entry, a check-in and a finished task, and shows them to nobody else', async () => {
     const { page } = await signedIn('ada');
     await settled(page);
@@ -136,6 +138,7 @@ describe.skipIf(chromiumPath === null)('the example application', () => {
     await other.page.context().close();
   });
 
+  // promise: direct-origins
   it('works in direct mode from a registered origin, and from no other', async () => {
     const { page } = await signedIn('ada');
     await page.goto(`${home}/direct`);

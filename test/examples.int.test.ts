@@ -118,6 +118,7 @@ test('first-packet.bin is what make-packet.ts makes', () => {
   expect(readFileSync(join(folder, 'first-packet.bin')).equals(encodePacket(firstPacket()))).toBe(true);
 });
 
+// promise: packets-once
 test.skipIf(!has('curl'))('curl: accepted, and a duplicate the second time', async () => {
   expect(await run('sh send.sh')).toMatchObject({ accepted: 1, duplicates: 0, rejected: [] });
   expect(await run('sh send.sh')).toMatchObject({ accepted: 0, duplicates: 1 });
@@ -136,6 +137,7 @@ test('TypeScript: every packet once through a bad network', async () => {
 });
 
 /** A minute of each device, as docs/getting-started.md sends one. */
+// promise: minute-of-your-own
 test('the minute that a newcomer sends gives 75 beats per minute, every value good', async () => {
   const programs: readonly (readonly [deviceId: string, command: string])[] = [
     ['example-typescript', `${process.execPath} --disable-warning=ExperimentalWarning device.ts 60`],
@@ -159,6 +161,7 @@ test('the minute that a newcomer sends gives 75 beats per minute, every value go
   }
 });
 
+// promise: ingest-only
 test('a key without the scope ends a program at once, with the reason', async () => {
   const { key } = await createApiKey(database.pool, { orgId, name: 'reader', scopes: ['read'] });
   for (const command of [has('python3') ? 'python3 device.py 2' : '', has('cc') ? `${work}/device 2` : ''].filter((one) => one !== '')) {

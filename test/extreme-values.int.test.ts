@@ -91,6 +91,7 @@ it('shows whoever sent with a device within a day: nobody who falls silent is hi
   expect(people).toEqual(['neighbour', 'silent']);
 });
 
+// promise: exact-samples, missing-nan
 it('gives back what a device sends as floats', async () => {
   const { xuser_id: id, xuser_token: token } = await running.token('float');
   const samples = Float32Array.from({ length: 400 }, (_, i) => 30 + Math.sin(i) / 7);

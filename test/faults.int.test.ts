@@ -21,6 +21,7 @@ describe(`a running service, seed ${seed}`, () => {
   }, 120_000);
   afterAll(() => world?.close(), 60_000);
 
+  // promise: replay, ack-durable
   test('loses and doubles nothing that it acknowledged through one fault after the other', async () => {
     await shortRound(world, seed);
     const verdict = await world.verdict();
@@ -73,6 +74,8 @@ describe('the packet log behind a connection that fails', () => {
   });
 
   for (const mode of ['refuse', 'hole'] as const) {
+    // promise: database-away
+    // job: log-probe
     test(`database away (${mode}): what waits is refused together, new packets at once, and all are taken when it is back`, async () => {
       const database = await open();
       registry = new StreamRegistry(database);
@@ -114,6 +117,7 @@ describe('the packet log behind a connection that fails', () => {
   });
 
   // Each cut in the middle of opening used to start a second loop of retries, and each loop held a connection for ever.
+  // job: auth-changes
   test('a listener that is cut again and again comes back as one connection', async () => {
     const database = await open();
     const stop = await database.listen('faults_test', () => undefined);

@@ -13,6 +13,7 @@ import { decodeBlock } from '../src/storage/block-codec.ts';
 const seed = Number(process.env['BIO_FUZZ_SEED'] ?? 20_261_121);
 const MIB = 1024 * 1024;
 
+// promise: bad-data-is-a-value
 test(`mutated inputs of every decoder give clean errors, seed ${seed}`, async () => {
   const { counts, findings } = await fuzz(await makeTargets(), { count: 60_000, random: createRandom(seed, 'fuzz') });
   expect(findings).toEqual([]);
@@ -34,6 +35,7 @@ describe('an input cannot cost memory out of proportion', () => {
     Uint8Array.from({ length: bytes }, (_, i) => pattern[i % pattern.length]!);
   const wide = { ...defaultPacketLimits, packetBytesMax: 2 * MIB };
 
+  // promise: bombs, memory-in-proportion
   test.each([
     ['empty blocks', [0x52, 0]],
     ['empty measurements', [0x5a, 0]],
@@ -45,14 +47,17 @@ describe('an input cannot cost memory out of proportion', () => {
     expect(costOf(() => decodePacket(bytes, wide))).toBeLessThan(16);
   });
 
+  // promise: memory-in-proportion, limit-batch
   test('a batch of a megabyte of empty packets', () => {
     expect(costOf(() => splitBatch(filled(MIB, [0]), 256 * 1024, 16_384))).toBeLessThan(32);
   });
 
+  // promise: lengths-checked
   test('a row of the codec that claims 2^24 samples in a few bytes', () => {
     expect(costOf(() => decodeBlock(filled(64, [0x01, 0xff, 0xff, 0xff, 0x07])))).toBeLessThan(80);
   });
 
+  // promise: lengths-checked
   test('headers that claim more than there is', () => {
     expect(isRejected(parseHeader('r 2147483647 360 9999999999\n'))).toBe(true);
     const edf = new Uint8Array(256).fill(0x20);

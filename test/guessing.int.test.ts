@@ -49,6 +49,7 @@ const ways: Record<string, (credential: string) => Promise<number>> = {
 };
 const good = (status: number): boolean => [101, 200, 202].includes(status);
 
+// promise: guesses-limited, guesses-spare-others
 it.each(Object.entries(ways))(
   'by %s are told 429, and every good credential of that address works meanwhile, new ones too',
   async (_name, guessing) => {
@@ -90,6 +91,7 @@ it.each(Object.entries(ways))(
   60_000,
 );
 
+// promise: guesses-limited
 it('with one wrong credential are told 429 without asking the database again', async () => {
   const wrong = guess();
   const statuses: number[] = [];
@@ -98,6 +100,7 @@ it('with one wrong credential are told 429 without asking the database again', a
   expect(statuses.filter((status) => status !== 429).every((status) => status === 401)).toBe(true);
 });
 
+// promise: guesses-spare-others
 it('does not lock out a credential that was wrong because of its project', async () => {
   const { key } = await createApiKey(running.database.pool, { orgId: running.org.orgId, name: 'fleet', scopes: ['read'] });
   for (let i = 0; i < 60; i++) {
@@ -107,6 +110,7 @@ it('does not lock out a credential that was wrong because of its project', async
   expect((await running.send('GET', '/api/v1/devices', { as: key })).status).toBe(200);
 });
 
+// promise: guesses-limited, live-auth
 it('in band, on an open socket, counts as well', async () => {
   const address = `${running.service.baseUrl.replace('http', 'ws')}/ws?subject=patient`;
   const codes: string[] = [];
@@ -127,6 +131,7 @@ it('in band, on an open socket, counts as well', async () => {
   for (const socket of sockets) socket.close();
 });
 
+// promise: refusals-told
 it('leaves a trace for the operator: a metric by reason, and a line in the log with the address and nothing of the credentials', async () => {
   const other = await runService();
   const guesses = Array.from({ length: 5 }, guess);

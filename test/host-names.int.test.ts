@@ -45,6 +45,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
+// promise: webhook-names
 it('finds the names of the machine, of the file of hosts, and of name servers', async () => {
   expect(await names.resolve('localhost')).toEqual([
     { address: '127.0.0.1', family: 4 },
@@ -59,6 +60,7 @@ it('finds the names of the machine, of the file of hosts, and of name servers', 
   await expect(names.resolve('other')).resolves.toEqual([{ address: '192.0.2.7', family: 4 }]);
 });
 
+// promise: webhook-names
 it('gives up on a name that nobody answers for, and holds up neither other names nor the threads of the process', async () => {
   const networks = new WebhookNetworks(['10.0.0.0/8'], names);
   const startedMs = performance.now();

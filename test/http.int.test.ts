@@ -187,12 +187,14 @@ async function code(response: Response): Promise<string> {
 }
 
 describe('requests', () => {
+  // promise: exact-times
   it('writes bigint as digits, to the last one', async () => {
     const response = await fetch(`${base}/healthz`);
     expect(await response.text()).toBe('{"big":1700000000000000001}');
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
   });
 
+  // promise: rate-headers
   it('coerces the query, fills defaults and validates the body', async () => {
     const response = await post('{"a":"x"}', {}, '/api/v1/echo/7?names=a,b&names=c');
     expect(await response.json()).toEqual({
@@ -204,6 +206,12 @@ describe('requests', () => {
     expect(response.headers.get('ratelimit-policy')).toBe('"api";q=2000;w=4');
   });
 
+  // promise: json-twice
+  it('takes the last of two members with one name', async () => {
+    expect(await (await post('{"a":"first","a":"x"}')).json()).toMatchObject({ body: { a: 'x' } });
+  });
+
+  // promise: control-characters, json-type, problems
   it.each([
     ['a wrong type', () => post('{"a":1}'), 422, 'validation_failed'],
     ['an unknown member', () => post('{"a":"x","b":1}'), 422, 'validation_failed'],
@@ -233,6 +241,7 @@ describe('requests', () => {
     expect(await code(response)).toBe(expected);
   });
 
+  // promise: bombs
   it('counts a compressed body after decompression', async () => {
     const send = (n: number): Promise<Response> =>
       fetch(`${base}/ingest/bytes`, {
@@ -316,6 +325,7 @@ describe('origins', () => {
 describe('hygiene on raw sockets', () => {
   const head = 'POST /api/v1/echo/7 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key\r\nContent-Type: application/json\r\n';
   const smuggled = '{"a":"x"}GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  // promise: smuggling
   it.each([
     ['two different lengths', `${head}Content-Length: 9\r\nContent-Length: 60\r\n\r\n${smuggled}`],
     ['two equal lengths', `${head}Content-Length: 9\r\nContent-Length: 9\r\n\r\n${smuggled}`],
@@ -352,6 +362,7 @@ describe('hygiene on raw sockets', () => {
     }
   });
 
+  // promise: loopback-names
   it.each(['evil.example', 'localhost.evil.example:80', ''])('refuses a request that came for the name "%s"', async (host) => {
     const answer = await raw(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
     expect(answer.text).toMatch(/^HTTP\/1\.1 400 /);
@@ -366,6 +377,7 @@ describe('hygiene on raw sockets', () => {
     }
   });
 
+  // promise: smuggling
   it('takes 12 KiB of headers and refuses 20 KiB', async () => {
     const fits = await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ${'a'.repeat(12_000)}\r\n\r\n`);
     expect(fits.text).toContain('"big"');
@@ -373,11 +385,14 @@ describe('hygiene on raw sockets', () => {
     expect(over.text).toContain('431');
   });
 
+  // promise: smuggling
   it('refuses 100 header fields', async () => {
     const many = Array.from({ length: 90 }, (_, i) => `X-${i}: 1\r\n`).join('');
     expect((await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\n${many}\r\n`)).text).toContain('431');
   });
 
+  // promise: body-deadline
+  // job: late-bodies
   it('gives a slow body a deadline', async () => {
     const answer = await raw(`${head}Content-Length: 9\r\n\r\n{"a"`, 1500);
     expect(answer.text).toMatch(/^HTTP\/1\.1 408/);
@@ -408,6 +423,7 @@ describe('sockets', () => {
     });
   const url = (): string => `ws://127.0.0.1:${http.port}/ws?subject=s1`;
 
+  // promise: token-in-subprotocol
   it('takes the credential from the subprotocols and echoes bio.v1 only', async () => {
     const ws = new WebSocket(url(), protocols('user'));
     await opened(ws);
@@ -421,6 +437,7 @@ describe('sockets', () => {
       `GET ${path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n${extra}\r\n`,
       300,
     );
+  // promise: no-credential-in-address, socket-origin, token-in-subprotocol
   it.each([
     ['no credential', '', '/ws?subject=s1', 401],
     ['a wrong credential', 'Authorization: Bearer nope\r\n', '/ws?subject=s1', 401],
@@ -454,6 +471,7 @@ describe('sockets', () => {
     expect((await handshake('Authorization: Bearer key\r\n')).text).toMatch(/^HTTP\/1.1 101 /);
   });
 
+  // job: expired-tokens
   it('closes with 4001 when the token expires', async () => {
     const ws = new WebSocket(url(), protocols('short'));
     expect((await closeOf(ws)).code).toBe(4001);
@@ -477,6 +495,8 @@ describe('sockets', () => {
     expect((await end).code).toBe(4502);
   });
 
+  // promise: timers-go-on
+  // job: ticks
   it('keeps timers within bounds while one peer never stops sending', async () => {
     let worst = 0;
     let last = performance.now();
@@ -507,6 +527,7 @@ describe('sockets', () => {
 });
 
 describe('a peer that never stops sending a body', () => {
+  // promise: timers-go-on
   it.each([
     ['beyond a declared limit', 'Content-Length: 99999999999\r\n\r\n', ''],
     ['without a credential, to an unknown path', 'Content-Length: 99999999999\r\n\r\n', '/nowhere'],

@@ -9,6 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
+// promise: idempotency
 it('a project is created once, though the answer could not be stored at first', async () => {
   const { pool } = running.database;
   const create = () =>
@@ -25,6 +26,7 @@ it('a project is created once, though the answer could not be stored at first', 
   expect((await pool.query(`select 1 from project where name = 'Twice?'`)).rowCount).toBe(1);
 });
 
+// promise: idempotency
 it('a key that one organization key uses for two people is two keys', async () => {
   const people = [await running.token('first'), await running.token('second')];
   const report = (externalId: string) =>

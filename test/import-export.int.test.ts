@@ -139,6 +139,7 @@ test('imports a record with its annotations, and a second time changes nothing',
   expect(rows.map(({ content }) => content)).toEqual(['N', 'V', '+ (N']);
 });
 
+// promise: exit-codes
 test('a folder of recordings at once: subfolders are searched, a broken file does not stop the others, an interruption is gone on from', async () => {
   const folder = join(work, 'dataset');
   mkdirSync(join(folder, 'night 1'), { recursive: true });
@@ -166,6 +167,7 @@ test('a folder of recordings at once: subfolders are searched, a broken file doe
   expect((JSON.parse(out.join('')) as { error: string }[]).map(({ error }) => error === '')).toEqual([false]); // the others are not sent again
 });
 
+// promise: export-wfdb, round-trip
 test('WFDB: the same samples, the detected beats beside them', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'wfdb', '--out', join(work, 'wfdb'));
   const back = await openRecording(files.find((file) => file.endsWith('.hea'))!);
@@ -179,6 +181,7 @@ test('WFDB: the same samples, the detected beats beside them', async () => {
   if (beats !== undefined) expect((await readAnnotations(beats)).length).toBeGreaterThan(80);
 });
 
+// promise: export-edf, round-trip
 test('EDF+: the same samples and times, gaps as gaps, events as annotations', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'edf', '--out', join(work, 'edf'));
   const back = await openRecording(files[0]!);
@@ -192,6 +195,7 @@ test('EDF+: the same samples and times, gaps as gaps, events as annotations', as
   ]);
 });
 
+// promise: exact-samples, export-csv, round-trip
 test('CSV: the same samples, and importing it makes the same recording again', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'csv', '--out', join(work, 'csv'));
   expect(readFileSync(files[0]!, 'utf8')).toContain('time_ns,ecg.ii,ecg.v1');
@@ -201,6 +205,7 @@ test('CSV: the same samples, and importing it makes the same recording again', a
   expect(back.channels[1]!.config).toMatchObject({ kind: 'ecg', gain: 333, baseline: 17, unit: 'mV', lead: 'V1' });
 });
 
+// promise: export-range
 test('only what was asked for', async () => {
   const args = ['--since', '2026-01-05T08:00:10Z', '--until', '2026-01-05T08:00:15Z'];
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'csv', '--out', join(work, 'part'), ...args);
@@ -210,6 +215,7 @@ test('only what was asked for', async () => {
 
 const startNs = BigInt(Date.parse('2026-01-05T08:00:00.250Z')) * 1_000_000n;
 
+// promise: export-wfdb
 test.skipIf(!hasPython)('WFDB is read by an independent program: samples, checksums, gains, beats', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'wfdb', '--out', join(work, 'wfdb-py'));
   const record = readWithPython<PythonWfdb>(
@@ -235,6 +241,7 @@ test.skipIf(!hasPython)('WFDB is read by an independent program: samples, checks
   );
 });
 
+// promise: export-edf
 test.skipIf(!hasPython)('EDF+ is read by an independent program: samples at their times, units, events', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'edf', '--out', join(work, 'edf-py'));
   const file = readWithPython<PythonEdf>('edf', files[0]!);
@@ -262,6 +269,7 @@ test.skipIf(!hasPython)('EDF+ is read by an independent program: samples at thei
   expect(file.events.map(([, , text]) => text)).toEqual(expect.arrayContaining(['N', 'V', '+ (N']));
 });
 
+// promise: export-parquet
 test('Parquet is read by an independent program: samples, beats and features with exact times', async () => {
   const count = async (): Promise<{ beats: number; features: number }> => {
     const { rows } = await database.pool.query<{ beats: number; features: number }>(
@@ -303,6 +311,7 @@ test('Parquet is read by an independent program: samples, beats and features wit
   expect(features.find(({ feature }) => feature === 'hr_ecg')).toMatchObject({ method_code: 'derived:hr_ecg_v3', ts: expect.any(BigInt) });
 });
 
+// promise: export-wfdb
 test.skipIf(!hasWfdbTools)("WFDB's own tools read what was exported: rdsamp the samples, rdann the beats", async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'wfdb', '--out', join(work, 'wfdb-c'));
   const header = files.find((file) => file.endsWith('.hea'))!;
@@ -316,6 +325,7 @@ test.skipIf(!hasWfdbTools)("WFDB's own tools read what was exported: rdsamp the 
   expect(found.map(([sample]) => sample)).toEqual(beats.map(({ sample }) => sample));
 });
 
+// promise: export-edf
 test.skipIf(!hasEdflib)('EDFlib reads what was exported: the same samples, and the events', async () => {
   const args = ['--since', '2026-01-05T08:00:00.250Z', '--until', '2026-01-05T08:00:20.250Z']; // before the first gap: EDFlib reads no EDF+D
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'edf', '--out', join(work, 'edf-c'), ...args);
@@ -329,6 +339,7 @@ test.skipIf(!hasEdflib)('EDFlib reads what was exported: the same samples, and t
   }
 });
 
+// promise: export-parquet
 test.skipIf(!hasDuckdb)('DuckDB reads what was exported: exact times and values', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'parquet', '--out', join(work, 'duckdb'));
   const [samples] = files;
@@ -363,6 +374,7 @@ test.skipIf(!hasPandas)('pandas reads what was exported: a column of numbers for
   }
 });
 
+// promise: export-fhir
 test('FHIR: one Observation per line that two independent validators accept', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'fhir', '--out', join(work, 'fhir'));
   const observations = readFileSync(files[0]!, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as object); // prettier-ignore

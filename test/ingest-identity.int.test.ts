@@ -78,6 +78,7 @@ async function storedSamples(deviceId: string): Promise<number[]> {
 }
 
 describe('the same number with other content', () => {
+  // promise: packet-conflict, same-packet, subject-fixed, refused-status
   it('is refused with 409, whatever else differs, and the first packet stays', async () => {
     const [first, second] = device(2) as [Packet, Packet];
     expect((await post(first)).body).toMatchObject({ accepted: 1 });
@@ -103,6 +104,7 @@ describe('the same number with other content', () => {
     expect(await storedSamples(first.deviceId)).toEqual([first, second].flatMap(({ blocks }) => [...blocks[0]!.samples]));
   });
 
+  // promise: packets-once, same-packet
   it('leaves a resend a duplicate, also with another time of sending', async () => {
     const [packet] = device(1) as [Packet];
     await post(packet);
@@ -122,6 +124,7 @@ describe('the same number with other content', () => {
     expect(await post(whole)).toMatchObject({ status: 409, body: { code: 'packet_conflict' } });
   });
 
+  // promise: batch-alone
   it('is refused by itself in a batch, also when both are in the same one', async () => {
     const packets = device(3) as [Packet, Packet, Packet];
     const { status, body } = await postBatch([packets[0], louder(packets[0]), packets[1], packets[0], packets[2]]);
@@ -134,6 +137,7 @@ describe('the same number with other content', () => {
     });
   });
 
+  // promise: packet-conflict
   it('is refused on a socket, on a second one, and over HTTP at the same time', async () => {
     const packets = device(40);
     const [one, two] = [await connect(), await connect()];
@@ -155,6 +159,7 @@ describe('the same number with other content', () => {
 });
 
 describe('an older number', () => {
+  // promise: hashes-kept
   it('is held against what was stored, after thousands of packets, and counted as a duplicate when it is the same', async () => {
     const packets = device(3000);
     expect((await postBatch(packets)).body).toMatchObject({ accepted: 3000 });
@@ -168,6 +173,7 @@ describe('an older number', () => {
     one.close();
   });
 
+  // promise: hashes-kept
   it('is held against what was stored when its stream was idle and is no longer in memory', async () => {
     const packets = device(20);
     await postBatch(packets);
@@ -180,6 +186,7 @@ describe('an older number', () => {
     }
   });
 
+  // promise: unverified
   it('is a duplicate that says it was not compared, when the record of it is gone', async () => {
     const packets = device(3);
     await postBatch(packets);
@@ -214,6 +221,7 @@ describe('an older number', () => {
     }
   });
 
+  // promise: no-ack-unasked, batch-again
   it('is not acknowledged while what was stored cannot be asked', async () => {
     const packets = device(4);
     await postBatch(packets.slice(0, 3));
@@ -260,6 +268,7 @@ it('makes a few checkpoints when hundreds of streams go idle together', async ()
   expect(rows[0]!.n).toBeLessThan(20);
 });
 
+// promise: packet-conflict, audit-repeats
 it('writes a conflict to the audit log, once per stream and minute, with its address and request', async () => {
   const packets = device(4);
   await postBatch(packets);
@@ -312,6 +321,8 @@ it('writes the conflicts that it saw before it stops', async () => {
 });
 
 describe('a kill of the service', () => {
+  // promise: packet-conflict, replay, ack-durable, hashes-kept
+  // job: checkpoint
   it('forgets no packet: a resend is a duplicate, another content a conflict', { timeout: 60_000 }, async () => {
     const database = await testDatabase();
     const org = await createOrganization(database.pool, 'Killed');

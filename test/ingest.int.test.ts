@@ -44,6 +44,7 @@ async function post(body: Uint8Array, headers: Record<string, string> = {}): Pro
 const delimited = { 'content-type': 'application/x-protobuf; encoding=delimited' };
 
 describe('POST /ingest/raw-packet', () => {
+  // promise: packets-once
   it('stores one packet, and acknowledges the same one again as a duplicate', async () => {
     const { packets, key } = device(1);
     const bytes = encodePacket(packets[0]!);
@@ -53,6 +54,7 @@ describe('POST /ingest/raw-packet', () => {
     expect((await post(bytes)).body).toMatchObject({ accepted: 0, duplicates: 1 });
   });
 
+  // promise: batches, reply-protobuf
   it('stores a batch, compressed or not, and answers as protobuf where asked', async () => {
     const { packets, key } = device(60);
     const parts = [0, 20, 40].map((from) => encodeBatch(packets.slice(from, from + 20).map((packet) => encodePacket(packet))));
@@ -68,6 +70,7 @@ describe('POST /ingest/raw-packet', () => {
     expect(service.sink.stored.get(key)?.size).toBe(60);
   });
 
+  // promise: batch-alone
   it('keeps the good packets of a batch and says what is wrong with the others', async () => {
     const { packets, key } = device(3);
     const bad = encodePacket(packets[1]!);
@@ -92,6 +95,7 @@ describe('POST /ingest/raw-packet', () => {
     expect(service.sink.stored.get(key)).toEqual(new Set([0]));
   });
 
+  // promise: refused-says-where, limit-packet, refused-status, batch-alone
   it('refuses what is malformed, too large or of another type, with a code and a place', async () => {
     const bytes = encodePacket(device(1).packets[0]!);
     const cut = await post(bytes.subarray(0, 20));
@@ -106,6 +110,7 @@ describe('POST /ingest/raw-packet', () => {
     expect(await post(bytes, { authorization: 'Bearer user:somebody-else' })).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 
+  // promise: rate-headers, batch-again
   it('says busy with Retry-After and keeps nothing, then takes the same packets', async () => {
     const { packets, key } = device(5);
     const batch = encodeBatch(packets.map((packet) => encodePacket(packet)));
@@ -158,6 +163,8 @@ async function until(what: () => boolean, timeoutMs = 5000): Promise<void> {
 }
 
 describe('WebSocket /ingest/stream', () => {
+  // promise: ack-durable, settled, window
+  // job: acknowledgements
   it('acknowledges after durability, in order, with everything accounted for', async () => {
     const { packets, key } = device(200);
     const { socket, replies } = await stream();
@@ -176,6 +183,7 @@ describe('WebSocket /ingest/stream', () => {
     socket.close();
   });
 
+  // promise: withheld
   it('withholds acknowledgements while busy and goes on afterwards', async () => {
     const { packets, key } = device(50);
     const { socket, replies } = await stream();
@@ -189,6 +197,7 @@ describe('WebSocket /ingest/stream', () => {
     socket.close();
   });
 
+  // promise: withheld
   it('ends a connection whose packets did not become durable, so that they come again in order', async () => {
     const { packets, key } = device(10);
     const { socket, replies } = await stream();
@@ -205,6 +214,7 @@ describe('WebSocket /ingest/stream', () => {
     again.socket.close();
   });
 
+  // promise: own-user-writes
   it('answers for a stream that may not be opened once per packet, and goes on with the next device', async () => {
     const other = device(1);
     const own = device(1);
@@ -218,6 +228,7 @@ describe('WebSocket /ingest/stream', () => {
     socket.close();
   });
 
+  // promise: window-kept
   it('closes a peer that keeps to no window, while another one is served', async () => {
     const fire = await stream();
     const calm = await stream();
@@ -257,6 +268,7 @@ describe('ingest client', () => {
   const client = (options: Partial<IngestClientOptions>) =>
     new IngestClient({ baseUrl: service.baseUrl, token: () => KEY, lingerMs: 5, ...options });
 
+  // promise: settled
   it.each(['http', 'websocket'] as const)('says of each packet what became of it over %s', async (transport) => {
     const { packets } = device(3);
     const future: Packet = { ...packets[2]!, t0DeviceNs: packets[2]!.t0DeviceNs + 10n ** 15n };
@@ -326,6 +338,7 @@ describe('ingest client', () => {
 });
 
 describe('drain', () => {
+  // promise: sockets-at-stop
   it('settles what was taken, tells devices to reconnect, and takes nothing more', async () => {
     const own = await startMemoryService({ commitMs: 100 });
     const { packets, key } = device(20);

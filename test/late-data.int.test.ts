@@ -80,6 +80,8 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
         .map(([resolution, count]) => [resolution, count, n]);
     }
 
+    // promise: charts-same, late-in-charts
+    // job: timescaledb-policies, rollups
     test.each([
       ['three hours', 175 * 60_000],
       ['three weeks', 20 * DAY_MS + 5 * HOUR_MS],
@@ -103,6 +105,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       await expect.poll(() => behind(subject, lateMs), { timeout: AT_ONCE_MS }).toEqual([]);
     });
 
+    // promise: late-in-charts
     test('rows that are deleted late are gone from every chart', { timeout: 120_000 }, async () => {
       const { database, org } = running;
       const oldMs = Date.now() - 12 * DAY_MS;

@@ -51,6 +51,7 @@ const run = async (command: typeof simulate, ...args: string[]): Promise<{ code:
   return { code, result: JSON.parse(out.join('\n')) as Record<string, unknown> };
 };
 
+// promise: ledger-verify, packets-once, ledger-compares
 test('a network that drops, doubles, reorders and delays loses nothing that was acknowledged', async () => {
   const name = join(work, 'run');
   const faults = ['--drop', '2', '--duplicate', '5', '--reorder', '10', '--late', '2', '--late-sec', '30', '--skew', '50'];
@@ -77,6 +78,7 @@ test('a network that drops, doubles, reorders and delays loses nothing that was 
   expect(verified.result['samples']).toBeGreaterThan(100_000);
 }, 60_000);
 
+// promise: ledger-verify, simulate-waits, ledger-compares
 test('verify finds a block that is gone, a block that was changed, and a key that is missing', async () => {
   const name = join(work, 'run');
   const { rows } = await database.pool.query<{ id: number }>('select id from stream order by id limit 3');

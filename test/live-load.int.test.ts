@@ -39,6 +39,7 @@ async function run(plan: Omit<LoadPlan, 'port' | 'key'>): Promise<Watched> {
 
 const usual = { channels: 4, fs: 250, packetMs: 100, warmSec: 1, sec: 3 };
 
+// promise: nobody-waits
 it('a hundred slow viewers cost a hundred others no frame, and a bounded memory', async () => {
   const plan = { ...usual, channels: 8, fs: 1000, devices: 1, viewersPerDevice: 100 };
   const alone = await run({ ...plan, sec: 1 });
@@ -50,6 +51,8 @@ it('a hundred slow viewers cost a hundred others no frame, and a bounded memory'
   expect(rssBytes - alone.rssBytes).toBeLessThan(100 * 2 * QUEUE_BYTES + 32 * 1024 * 1024);
 }, 60_000);
 
+// promise: timers-go-on
+// job: ticks
 it.each(['device', 'viewer'] as const)(
   'a %s that never stops sending starves nobody',
   async (firehose) => {
@@ -63,6 +66,7 @@ it.each(['device', 'viewer'] as const)(
   60_000,
 );
 
+// promise: late-samples, devices-share
 it('shows one subject with devices of 1 Hz to 1 kHz, one of which catches up at once: every sample once, in order', async () => {
   const frames: LiveFrame[] = [];
   const viewer = new LiveClient({

@@ -85,6 +85,7 @@ async function withinASecond(what: () => boolean): Promise<void> {
   await until(what, 1000);
 }
 
+// promise: gone-4507
 it('ends viewers and streams of a user who is being erased, and takes nothing more for that user', async () => {
   const { xuser_id: id } = await userToken('erased');
   const viewer = await open(`/ws?subject=${id}`, org.apiKey.key);
@@ -114,6 +115,8 @@ it('ends viewers and streams of a user who is being erased, and takes nothing mo
   device.socket.close();
 });
 
+// promise: revoked-within-a-second, revoked-4502, gone-4507
+// job: auth-changes
 it('closes the sockets of a revoked key and of a disabled user', async () => {
   const made = await api('POST', '/api/v1/api-keys', { name: 'to be revoked', scopes: ['read', 'ingest'] });
   const { xuser_id: id, xuser_token: token } = await userToken('disabled');
@@ -131,6 +134,7 @@ it('closes the sockets of a revoked key and of a disabled user', async () => {
   expect([own.closed()?.code, other.closed()?.code]).toEqual([4502, 4507]);
 });
 
+// promise: live-client
 it('a viewer does not try a refused credential again and again, and goes on with a new one', async () => {
   const { xuser_id: subject, xuser_token: token } = await userToken('renewed');
   let current = 'nonsense';
@@ -157,6 +161,7 @@ it('a viewer does not try a refused credential again and again, and goes on with
   client.close();
 });
 
+// job: acknowledgements
 it('opens the streams of a fleet that comes all at once', async () => {
   const fleet = await Promise.all(Array.from({ length: 300 }, () => open('/ingest/stream', org.apiKey.key)));
   for (const [i, device] of fleet.entries()) for (const packet of packetsOf(`fleet-${i}`, `fleet-${i}`, 3)) device.socket.send(packet);

@@ -113,6 +113,7 @@ it('keeps every socket that it accepts, however many come and whatever the pause
   for (const { socket } of all) socket.close();
 }, 60_000);
 
+// promise: close-codes, clients-follow
 it('documents every close code that says to come back, and the clients do what the table says', () => {
   const text = readFileSync(new URL('../docs/wire-format.md', import.meta.url), 'utf8');
   for (const [code, row] of Object.entries(errorTable)) {

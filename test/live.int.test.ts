@@ -95,6 +95,7 @@ async function deafViewer(subject: string): Promise<Socket> {
 }
 
 describe('/ws', () => {
+  // promise: frame-order
   it('shows what a device sends, in order, with physical values and features', async () => {
     const v = viewer('subject-a');
     await until(() => v.client.state === 'live');
@@ -115,6 +116,7 @@ describe('/ws', () => {
     v.client.close();
   });
 
+  // promise: live-channels, live-subscribe
   it('sends only the channels and the rate that a viewer asks for', async () => {
     const d = device({ channels: 4 });
     const some = viewer(d.subject, { channels: ['resp', 'acc.x'] });
@@ -137,6 +139,7 @@ describe('/ws', () => {
     d.stop();
   });
 
+  // promise: live-channels, live-ready, live-replay, live-ping, ring
   it('replays what a viewer missed, and says so when it is too old', async () => {
     const d = device();
     const first = viewer(d.subject);
@@ -175,6 +178,7 @@ describe('/ws', () => {
     d.stop();
   });
 
+  // promise: live-client, frame-order
   it('comes back after the connection was lost and misses nothing', async () => {
     const d = device();
     const v = viewer(d.subject, { random: () => 0 });
@@ -191,6 +195,8 @@ describe('/ws', () => {
     d.stop();
   });
 
+  // promise: own-data-only, live-client, live-auth
+  // job: expired-tokens
   it('lets a user see only that user, renews a token in band, and closes when it expires', async () => {
     const d = device({ subject: 'user-7' });
     let token = `user:user-7:${Date.now() + 900}`;
@@ -234,6 +240,7 @@ describe('/ws', () => {
 });
 
 describe('under load', () => {
+  // promise: slow-viewers, nobody-waits
   it('slow viewers delay nobody, are told what they missed, and are closed after a while', async () => {
     const d = device({ channels: 8, fs: 1000 });
     const normal = Array.from({ length: 20 }, () => viewer(d.subject));

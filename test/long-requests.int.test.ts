@@ -47,6 +47,7 @@ async function begin(credential: string, path: string, type: string, body: Uint8
 const keyBody = Buffer.from(JSON.stringify({ name: 'successor', scopes: ['admin', 'read', 'write', 'ingest'] }));
 
 describe('a body that arrives after its credential has ended', () => {
+  // promise: revoked-within-a-second
   it('makes no key for one that was revoked', async () => {
     const { key, record } = await makeKey();
     const slow = await begin(key, '/api/v1/api-keys', 'application/json', keyBody);
@@ -85,6 +86,7 @@ describe('a body that arrives after its credential has ended', () => {
 });
 
 describe('a long answer', () => {
+  // promise: revoked-within-a-second
   it('ends where the key of whoever reads it was revoked', async () => {
     const person = await running.token('exported');
     const { key, record } = await makeKey();

@@ -107,6 +107,7 @@ const things = (): readonly { name: string; method: string; path: string; read: 
 ];
 
 describe('three changes of what was read once', () => {
+  // promise: edits-kept, operators-say-what-they-read
   it.each([0, 1, 2, 3, 4, 5])('one wins, the others are told, and it can be done again with what is there: %i', async (at) => {
     const { name, method, path, read, body } = things()[at]!;
     if (name === 'questionnaire') await ask(method, path, { body: body(0) });
@@ -132,6 +133,7 @@ describe('three changes of what was read once', () => {
 });
 
 describe('two people with the same page open', () => {
+  // promise: edits-kept
   it('the second one keeps what was written, is told, and can look at what the first one saved', async () => {
     await ask('PUT', `/api/v1/projects/${project}/questionnaires/shared`, { body: questionnaire('Before') });
     const address = `/dashboard/#/settings/questionnaires/${project}/shared`;

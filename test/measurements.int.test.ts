@@ -46,6 +46,7 @@ const observed = async (biosignal: number, qualityMax = 0): Promise<Observed[]> 
   return (await run.send<Observed[]>('GET', `/api/v1/observations?${query}`)).body;
 };
 
+// promise: measurements-whole, measurement-ranges
 it.each([
   ['an oxygen saturation of 250 %', { biosignal_id: SPO2, value: 250 }, 'value', '0 to 100 %'],
   ['98.6 as degrees Celsius', { biosignal_id: TEMPERATURE, value: 98.6 }, 'value', '10 to 50 Cel'],
@@ -62,6 +63,7 @@ it.each([
   expect((await observed(WEIGHT, 2)).map(({ value }) => value)).not.toContain(71.234);
 });
 
+// promise: measurement-units
 it.each([
   [TEMPERATURE, 98.6, '[degF]', 37, 'Cel', '8310-5'],
   [WEIGHT, 154, '[lb_av]', 69.85322498, 'kg', '29463-7'],
@@ -80,6 +82,7 @@ it.each([
   expect(lines.some((line) => line.includes(`"given_unit": "${unit}"`) && line.includes(`"given_value": ${value}`))).toBe(true);
 });
 
+// promise: measurement-suspect
 it('takes what is possible but unlikely as suspect', async () => {
   const { body, text } = await store({ biosignal_id: SPO2, value: 97 }, { biosignal_id: SPO2, value: 45 });
   expect(body, text).toMatchObject({ created: 2, implausible: [1] });
@@ -87,6 +90,7 @@ it('takes what is possible but unlikely as suspect', async () => {
   expect((await observed(SPO2, 1)).map(({ value }) => value)).toEqual([97, 45]);
 });
 
+// promise: packet-measurements
 it("keeps every measurement of a device's packet, flagged where it is implausible, converted where its unit is another", async () => {
   const { xuser_id: id } = await run.token('wearer');
   const [packet] = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 1, deviceId: 'oximeter' });
@@ -140,6 +144,7 @@ it.each([
   expect(body.entry[0]!.resource.category[0]!.coding[0]!.code).toBe(category);
 });
 
+// promise: measurement-ranges
 it('refuses what is no number any more in the unit of the biosignal', async () => {
   const body = { name: 'Load', abbreviation: 'LOAD', unit: '%', signal_type: 'scalar', source_type: 'device', code: 'load' };
   const own = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });

@@ -102,6 +102,7 @@ test('a migration that is killed is taken up where it stopped', async () => {
 });
 
 // From every earlier release, one after the other; and in each file the connection ends before every one of its statements.
+// promise: migration-atomic
 test('killed before any statement of any file: nothing of the file is left, and the next run goes on', { timeout: 240_000 }, async () => {
   const url = await empty();
   const reference = await empty();
@@ -140,6 +141,7 @@ function statementStarts(text: string): number[] {
   return starts;
 }
 
+// promise: migration-atomic
 test('a statement that fails leaves nothing of its file behind', async () => {
   const url = await empty();
   const before = await migrate(url);
@@ -152,6 +154,7 @@ test('a statement that fails leaves nothing of its file behind', async () => {
   expect((await migrate(url)).applied).toEqual([]);
 });
 
+// promise: migration-lock
 test('behind a long transaction a file makes way for those who write, and is applied when it ends', { timeout: 60_000 }, async () => {
   const url = await empty();
   await migrate(url);
@@ -180,6 +183,7 @@ test('behind a long transaction a file makes way for those who write, and is app
   }
 });
 
+// promise: migration-newer
 test('the next release adds its file; then the older code refuses the newer database', async () => {
   const url = await empty();
   const before = await migrate(url);

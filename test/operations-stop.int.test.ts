@@ -41,6 +41,7 @@ test('SIGTERM ends the process with 0 once all is stored; nothing of it keeps ru
 });
 
 describe('a start that fails ends the process with a sentence', () => {
+  // promise: start-fails
   test('the log cannot be replayed: workers and timers had begun', async () => {
     await database.pool.query('alter table feature rename to feature_away');
     try {
@@ -53,6 +54,7 @@ describe('a start that fails ends the process with a sentence', () => {
     }
   });
 
+  // promise: start-fails
   test('a table is missing', async () => {
     await database.pool.query('alter table packet_log_checkpoint rename to checkpoint_away');
     try {
@@ -64,6 +66,8 @@ describe('a start that fails ends the process with a sentence', () => {
     }
   });
 
+  // promise: start-fails
+  // setting: PORT
   test('the port is taken', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
@@ -73,12 +77,15 @@ describe('a start that fails ends the process with a sentence', () => {
     server.close();
   });
 
+  // promise: start-fails
   test('a setting is wrong', async () => {
     const service = await start({ BIO_SECRET: 'short' });
     expect(await within(service.gone, 30_000), service.log).toBe(1);
     expect(service.log).toMatch(/^biosignal start: BIO_SECRET must be 32 characters or more/m);
   });
 
+  // promise: start-fails, exit-codes
+  // setting: DATABASE_URL
   test('no database answers', async () => {
     const service = await start({ DATABASE_URL: `postgres://nobody@127.0.0.1:${await freePort()}/none` });
     expect(await within(service.gone, 60_000), service.log).toBe(3);
@@ -97,6 +104,8 @@ test('SIGTERM during the start ends it: here one that waits for the log of anoth
   expect(await within(owner.terminate(), 60_000)).toBe(0);
 });
 
+// promise: stop-while-away
+// setting: BIO_STOP_TIMEOUT_MS
 test.each(['refuse', 'hole'] as const)(
   'a stop while the database is away (%s) ends within its deadline; the next start has it all',
   async (mode) => {

@@ -89,6 +89,7 @@ function metricsIn(text: string): Set<string> {
   );
 }
 
+// promise: retention-late
 test('alert rules and dashboard ask for metrics that the service has, and leave none out', async () => {
   const served = new Set((await createMetrics().registry.getMetricsAsJSON()).map(({ name }) => name));
   const alerts = readFileSync(new URL('../ops/prometheus/alerts.yml', import.meta.url), 'utf8');
@@ -120,6 +121,7 @@ test('a fresh service exports every metric that alerts and dashboard ask for, co
   expect(types.filter(([name, type]) => name.endsWith('_total') !== (type === 'counter'))).toEqual([]);
 });
 
+// promise: nothing-in-logs
 test('no secret, identifier or text of a person is in logs, metrics or errors, whatever goes wrong', async () => {
   const project = org.projectId;
   const seen: string[] = [];
@@ -161,6 +163,7 @@ test('no secret, identifier or text of a person is in logs, metrics or errors, w
   }
 });
 
+// promise: health
 test('/readyz answers within seconds that the database is away, and that it is back', async () => {
   const ready = async (): Promise<{ status: number; ms: number }> => {
     const since = performance.now();

@@ -97,6 +97,7 @@ const ramp = (n: number): number[] => Array.from({ length: n }, (_, i) => (i % 2
 
 // Most of their time is waiting for what was imported to reach the tables: they wait together.
 describe.concurrent('files of other tools', () => {
+  // promise: export-waits, export-no-wait
   test('an export straight after an import holds all that was acknowledged, or says that it does not', async () => {
     const n = 250 * 600;
     put('long.hea', `long 1 250 ${n} 08:00:00 05/01/2026\nlong.dat 16 200 16 0 0 0 0 II\n`);
@@ -115,6 +116,7 @@ describe.concurrent('files of other tools', () => {
     expect(await count(await exported('soon', 'wfdb'))).toBe(n);
   });
 
+  // promise: import-time, export-wfdb
   test('WFDB: base time and date are the start; an export says them too and comes back without --start, to the nanosecond', async () => {
     put('dated.hea', 'dated 1 250 1000 23:59:58.25 05/01/2026\ndated.dat 16 200 16 0 0 0 0 II\n');
     put('dated.dat', int16(ramp(1000)));
@@ -139,6 +141,7 @@ describe.concurrent('files of other tools', () => {
     expect(timed.complaints.join(' ')).toContain('does not state when it was recorded');
   });
 
+  // promise: export-wfdb-negative
   test('WFDB: a lead of negative gain is exported with the same physical values', async () => {
     put(
       'upside.hea',
@@ -154,6 +157,7 @@ describe.concurrent('files of other tools', () => {
     expect(physical).toEqual(values.filter((_, i) => i % 2 === 0).map((value) => (value === -32_768 ? null : (value - 12) / -200 + 0)));
   });
 
+  // promise: export-whole
   test('an export that fails leaves no partial files', async () => {
     put('whole.hea', 'whole 1 250 1000 08:00:00 07/01/2026\nwhole.dat 16 200 16 0 0 0 0 II\n');
     put('whole.dat', int16(ramp(1000)));
@@ -189,6 +193,7 @@ describe.concurrent('files of other tools', () => {
     ...more,
   });
 
+  // promise: export-edf
   test('EDF+: annotations keep their durations and times, also before the first sample and after the last one', async () => {
     const source = night();
     const path = put('night.edf', writeEdf(source).bytes);
@@ -212,6 +217,7 @@ describe.concurrent('files of other tools', () => {
     found.forEach(({ onsetSec }, i) => expect(onsetSec - shiftSec).toBeCloseTo(source.annotations![i]!.onsetSec, 8));
   });
 
+  // promise: export-edf, export-edf-says
   test('EDF+: labels and codes stay as they are over two round trips; what is not kept is said', async () => {
     const path = put('labels.edf', writeEdf(night({ startUnixNs: ns('2026-01-09T22:15:03Z', 250_000_100n) })).bytes);
     const codes = ['other.fpz-cz', 'other.eog-horizontal', 'ecg.ii', 'resp.oro-nasal'];

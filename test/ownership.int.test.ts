@@ -91,6 +91,7 @@ const derivedRows = (tNs: bigint) => ({
   replaces: null,
 });
 
+// promise: takeover-loses-nothing
 test('of an owner that was followed by another nothing is written: log, checkpoint, samples, derived and reported rows, deletes', async () => {
   const faults: string[] = [];
   const onFault = (message: string): void => void faults.push(message);
@@ -214,6 +215,7 @@ test('a claim that waited too long for a commit under way is tried again, and do
   }
 }, 60_000);
 
+// job: ownership
 test('an owner that lost its lock has it back before one that waits takes it', async () => {
   const ownership = await claim();
   const abort = new AbortController();

@@ -181,6 +181,7 @@ afterAll(async () => {
 });
 
 describe('a log that cannot be replayed whole', () => {
+  // promise: log-set-aside
   test('the service has started, and everything that is good is stored', async () => {
     expect((await fetch(`${service.baseUrl}/readyz`)).status).toBe(200);
     await expect
@@ -190,6 +191,7 @@ describe('a log that cannot be replayed whole', () => {
     await expect.poll(() => storedSeconds(other)).toEqual([0, 1]);
   });
 
+  // promise: log-set-aside, set-aside-told
   test('what is not is named: by the command, by doctor, in the log, in the metrics', async () => {
     const found = await listed();
     const nameOf = new Map([...positions].map(([name, position]) => [String(position), name]));
@@ -237,6 +239,7 @@ describe('a log that cannot be replayed whole', () => {
     }
   });
 
+  // promise: set-aside-replay, set-aside-cleaned
   test('replay stores what can be stored now, with its text cleaned; the rest stays', async () => {
     const before = await listed();
     expect((await run('set-aside', 'replay', '--all')).out).toContain('4 will be stored');
@@ -258,6 +261,7 @@ describe('a log that cannot be replayed whole', () => {
     expect(left.every(({ replay }) => replay === '')).toBe(true);
   });
 
+  // promise: set-aside-audited
   test('drop asks for --yes, and says in the audit log that it was done', async () => {
     const before = await listed();
     const ids = ['packet', 'log'].map((kind) => before.find((one) => one.kind === kind)!.id);
@@ -287,6 +291,7 @@ describe('a log that cannot be replayed whole', () => {
     expect(lists.length).toBeGreaterThan(0);
   });
 
+  // promise: set-aside-erased
   test('an erased person takes theirs along, and the pieces that may be theirs', async () => {
     expect((await listed()).map(({ kind }) => kind).toSorted()).toEqual(['log', 'log', 'packet']);
     // The number of the stream is in somebody else's samples, and in the head of a packet of which nothing else is left.

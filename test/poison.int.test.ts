@@ -63,6 +63,7 @@ const counted = async (kind: string): Promise<number> => {
 describe('text that no table can hold is refused where it comes in', () => {
   const [ecg] = packetOf('x', 0).blocks;
   const withChannel = (changes: object): PacketChanges => ({ blocks: [{ ...ecg!, channel: { ...ecg!.channel, ...changes } }] });
+  // promise: control-characters, event-lines, refused-says-where
   test.each<[string, PacketChanges, string]>([
     ['event text', { events: [{ code: 'button', tOffsetNs: 0, text: 'pressed\u0000' }] }, 'event text holds U+0000'],
     ['unit of a measurement', { measurements: [{ code: 'battery', tOffsetNs: 0, value: 1, unit: '\u0000%', quality: 0 }] }, 'unit holds'],
@@ -83,6 +84,7 @@ describe('text that no table can hold is refused where it comes in', () => {
     });
   });
 
+  // promise: event-lines
   test('lines and tabs in the words of an event are kept as they are', async () => {
     const text = 'fell\r\n\tagain';
     expect((await running.ingest(packetOf('words', 0, { events: [{ code: 'note', tOffsetNs: 0, text }] }))).status).toBe(202);
@@ -93,6 +95,7 @@ describe('text that no table can hold is refused where it comes in', () => {
 });
 
 describe('text over REST and the command line', () => {
+  // promise: control-characters, several-lines
   test.each([
     [
       'a lone surrogate in an id',
@@ -113,6 +116,7 @@ describe('text over REST and the command line', () => {
     expect(rows).toEqual([]);
   });
 
+  // promise: several-lines
   test('what people write may have several lines', async () => {
     const { xuser_token: token } = await running.token('writer');
     const text = 'slept badly\n\ttwice awake 🫀';
@@ -170,6 +174,8 @@ test('whatever is made of packets, what is taken can be stored', async () => {
 
 // What only the database knows to be wrong: constraints that the site's own administrator added.
 describe('a row that the database refuses is set aside, and the rest is stored', () => {
+  // promise: row-set-aside, set-aside-told
+  // job: checkpoint
   test('measurements and events, with those of a neighbour in the same batch', async () => {
     const { pool } = running.database;
     await pool.query(`alter table measurement add constraint measurement_test_check check (value <> 66.25)`);
@@ -225,6 +231,7 @@ describe('a row that the database refuses is set aside, and the rest is stored',
     expect(running.faults.filter((line) => line.includes('set aside'))).toHaveLength(2);
   });
 
+  // promise: row-set-aside
   test('samples', async () => {
     const { pool } = running.database;
     await pool.query('alter table sample_block add constraint sample_block_test_check check (max <> 999)');
@@ -241,6 +248,7 @@ describe('a row that the database refuses is set aside, and the rest is stored',
     await ready();
   });
 
+  // promise: row-set-aside
   test('what a checkpoint saves: hashes of packets and numbers of streams, and the checkpoint goes on', async () => {
     const { pool } = running.database;
     expect((await running.ingest(packetOf('no-hash', 0))).status).toBe(202);
@@ -284,6 +292,7 @@ describe('a row that the database refuses is set aside, and the rest is stored',
     await expect.poll(numbers, { timeout: 20_000 }).toBe('{[0,2)}');
   });
 
+  // promise: row-set-aside
   test('computed values, row by row', async () => {
     const { pool } = running.database;
     expect((await running.ingest(packetOf('values', 0))).status).toBe(202);
@@ -304,6 +313,23 @@ describe('a row that the database refuses is set aside, and the rest is stored',
     expect(await count('ts_ns / 1000000000 % 10 = 3')).toBe(0);
   });
 
+  // promise: fault-without-row
+  test('a table that is missing sets nothing aside: it is said once, and what is for it is stored when it is there again', async () => {
+    const { pool } = running.database;
+    const said = running.faults.length;
+    await pool.query('alter table device_event rename to device_event_away');
+    try {
+      for (let seq = 0; seq < 3; seq++) expect((await running.ingest(packetOf('missing', seq))).status).toBe(202);
+      await expect.poll(() => running.faults.length, { timeout: 20_000 }).toBeGreaterThan(said);
+    } finally {
+      await pool.query('alter table device_event_away rename to device_event');
+    }
+    await expect.poll(() => stored('missing'), { timeout: 40_000 }).toMatchObject({ events: 3, values: 3 });
+    expect(running.faults.slice(said)).toEqual([expect.stringContaining('device_event') as string]);
+    expect(await lettersOf('missing')).toEqual([]);
+  });
+
+  // promise: set-aside-replay
   test('once the reason is gone, the next start stores what was marked', async () => {
     const { pool, url } = running.database;
     const before = (await pool.query('select from set_aside')).rowCount ?? 0;

@@ -151,6 +151,7 @@ test('days, weeks and months in UTC are read from the kept days, the ends of the
   expect(statements.filter((text) => text.includes('feature_1d'))).toEqual([]);
 });
 
+// promise: chart-flags
 test('gaps are null, bad values are flagged and not shown, suspect ones only when asked for', async () => {
   const begin = sec('2026-02-01T10:00:00Z');
   const rows: DerivedFeature[] = [];
@@ -225,6 +226,7 @@ test('a range that begins and ends within an hour is whole at every resolution',
   }
 });
 
+// promise: chart-flags, chart-detail
 test('what the numbers rest on is told per bucket, and of the range the same at every resolution', async () => {
   const begin = sec('2026-06-01T00:00:00Z');
   await database.pool.query(
@@ -405,6 +407,7 @@ test('samples come in pages that join without a hole', async () => {
   expect(seen).toEqual(Array.from({ length: 5000 - 125 }, (_, i) => 125 + i));
 });
 
+// promise: pages
 test('pages of observations neither skip nor repeat one while others are written', async () => {
   const biosignal = (await findBiosignal(database.pool, tenant.projectId, 61))!; // SpO2
   const report = (index: number, at: bigint, value: number): Promise<void> =>
@@ -455,6 +458,7 @@ test('pages of observations neither skip nor repeat one while others are written
   }
 });
 
+// promise: observations-good, minutes-detail
 test('derived observations are the minutes that are good enough', async () => {
   const begin = sec('2026-02-02T08:00:00Z');
   await store([
@@ -487,6 +491,7 @@ test('derived observations are the minutes that are good enough', async () => {
   ]);
 });
 
+// promise: fhir-same
 test('an observation has one value and one flag, whatever flags are asked for', async () => {
   const begin = sec('2026-02-04T08:00:00Z');
   await store([

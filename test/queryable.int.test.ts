@@ -28,6 +28,7 @@ afterAll(async () => {
 
 const headers = (): Record<string, string> => ({ authorization: `Bearer ${org.apiKey.key}` });
 
+// promise: packets-once
 test('every acknowledged packet of 100 ms is in the next answer', async () => {
   const startNs = BigInt(Date.now()) * 1_000_000n;
   const packets = ecgPacket({ channels: 1, fs: 250, ms: 100, count: 45, deviceId: 'fresh' });

@@ -50,6 +50,8 @@ const waitingFor = async (table: string): Promise<number> => {
 const hour = { series: [{ feature: 'hr_ecg' }], range: { duration: 'PT1H' } };
 
 describe('charts', () => {
+  // promise: reads-take-turns
+  // setting: BIO_READS_AT_ONCE_MAX
   it('of one caller leave connections to everybody else, and are all answered', async () => {
     await using held = await hold('feature');
     const charts = Array.from({ length: 20 }, () => running.send('POST', '/api/v1/charts/query', { as: tokens.ada, body: hour }));
@@ -62,6 +64,7 @@ describe('charts', () => {
     expect((await Promise.all([...charts, ...others])).map(({ status }) => status)).toEqual(Array.from({ length: 23 }, () => 200));
   });
 
+  // promise: reads-take-turns
   it('are refused to a caller with more than 32 waiting', async () => {
     await using held = await hold('feature');
     const charts = Array.from({ length: 40 }, () => running.send<Problem>('POST', '/api/v1/charts/query', { as: tokens.ada, body: hour }));
@@ -75,6 +78,8 @@ describe('charts', () => {
     expect(counts.filter((status) => status === 429)).toHaveLength(6);
   });
 
+  // promise: chart-bound
+  // setting: BIO_CHART_ROWS_MAX
   it('become coarser until they read no more rows than the limit', async () => {
     const ask = (range: object) =>
       running.send<{ resolution: string }>('POST', '/api/v1/charts/query', {
@@ -88,6 +93,8 @@ describe('charts', () => {
     expect(year.status, year.text).toBe(200);
   });
 
+  // promise: chart-bound
+  // setting: BIO_CHART_ROWS_MAX
   it('that cannot become small enough are refused with the numbers', async () => {
     const catalog = await running.send<{ id: number; name: string; signal_type: string }[]>(
       'GET',

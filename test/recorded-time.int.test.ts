@@ -168,6 +168,7 @@ async function expectByRecordedTime(subject: string, startMs: number): Promise<v
 }
 
 describe.concurrent('a recording is found by when it was recorded', () => {
+  // promise: import-time, recorded-times
   test('an import of a year ago', { timeout: 120_000 }, async () => {
     const startMs = Math.floor(Date.now() / 60_000) * 60_000 - 365 * DAY_MS;
     await run(importRecordings, join(work, 'year-ago.hea'), '--start', iso(startMs), '--subject', 'history');
@@ -186,6 +187,7 @@ describe.concurrent('a recording is found by when it was recorded', () => {
     expect(device).toMatchObject({ lag_ms: null, last_packet_at: expect.any(String) as string }); // it is no live recording that is a year late
   });
 
+  // promise: recorded-times
   test('a watch that is three weeks late, and then brings what came before', { timeout: 120_000 }, async () => {
     const startMs = Math.floor(Date.now() / 60_000) * 60_000 - 21 * DAY_MS;
     const times = { zeroUnixNs: BigInt(startMs) * 1_000_000n, sentUnixNs: () => BigInt(Date.now()) * 1_000_000n };
@@ -199,6 +201,7 @@ describe.concurrent('a recording is found by when it was recorded', () => {
     await expectByRecordedTime('late', startMs);
   });
 
+  // promise: clock-rules
   test('a device whose clock was never set is placed by the age of its packets', { timeout: 120_000 }, async () => {
     const zeroUnixNs = 1_000n * 1_000_000_000n; // a quarter of an hour after 1970
     const sentNs = zeroUnixNs + BigInt(3 * DAY_MS) * 1_000_000n;
@@ -239,6 +242,7 @@ describe.concurrent('a recording is found by when it was recorded', () => {
   });
 });
 
+// promise: history-not-live
 test('values of history are not among those of now, for whoever watches the person', { timeout: 60_000 }, async () => {
   const features: bigint[] = [];
   const { apiKey } = running.org;
@@ -282,6 +286,7 @@ const starts = [
 ];
 
 describe.concurrent('a recording keeps the start that it states', () => {
+  // promise: stated-times, import-time
   test.each(starts)('%s, through import, the tables, every answer, EDF, and import again', { timeout: 120_000 }, async (start) => {
     const startMs = Date.parse(start);
     const windows = {
@@ -315,6 +320,7 @@ describe.concurrent('a recording keeps the start that it states', () => {
     expect(running.faults).toEqual([]);
   });
 
+  // promise: stated-times, limit-times
   test('a start outside of the calendar is refused, and so is a person who states one', async () => {
     const [packet] = secondsOf('app', 'app', { zeroUnixNs: 0n, sentUnixNs: () => 0n }, [0, 1]);
     for (const year of [1899, 2200]) {
@@ -325,6 +331,23 @@ describe.concurrent('a recording keeps the start that it states', () => {
     expect((await running.ingest({ ...packet!, recordedUnixNs: 0n }, token)).body.code).toBe('credential_kind');
   });
 
+  // promise: wall-clock-steps
+  test('a wall clock that is set in the middle of a boot changes nothing', async () => {
+    const startMs = Date.now() - 10_000;
+    const times = { zeroUnixNs: BigInt(startMs) * 1_000_000n, sentUnixNs: () => BigInt(Date.now()) * 1_000_000n };
+    const stepsSec = [0, 3600, -86_400];
+    for (const packet of secondsOf('stepped', 'stepped', times, [0, 3])) {
+      const stepNs = BigInt(stepsSec[packet.seq]!) * 1_000_000_000n;
+      const sent = await running.ingest({ ...packet, t0UnixNs: packet.t0UnixNs + stepNs, sentUnixNs: packet.sentUnixNs + stepNs });
+      expect(sent.status, sent.text).toBe(202);
+    }
+    const [stream] = (await running.send<Listed[]>('GET', '/api/v1/streams?subject_id=stepped')).body;
+    const path = `/api/v1/streams/${stream!.id}/samples?since=${iso(startMs)}&until=${iso(startMs + 3000)}&raw=true`;
+    const { body } = await running.send<{ samples: number[] }[]>('GET', path);
+    expect(body.flatMap(({ samples }) => samples)).toEqual([...ecg.slice(0, 3 * FS)]);
+  });
+
+  // promise: clock-rules, notices
   test('a clock that is not believed is replaced, and whoever sends is told', async () => {
     const said = async (deviceId: string, changes: Partial<Packet>): Promise<readonly [string, string | undefined]> => {
       const [packet] = secondsOf(deviceId, deviceId, { zeroUnixNs: 0n, sentUnixNs: () => 0n }, [0, 1]);
@@ -352,6 +375,7 @@ describe.concurrent('a recording keeps the start that it states', () => {
     expect(await said('none', {})).toEqual(['arrival', undefined]);
   });
 
+  // promise: retention-notice
   test('an import that the retention of its project will delete says so', async () => {
     const other = await createOrganization(running.database.pool, 'Short');
     const set = await running.send('PUT', `/api/v1/projects/${other.projectId}/settings`, {

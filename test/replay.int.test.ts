@@ -60,6 +60,7 @@ describe.skipIf(record === null)('replayed recordings', () => {
     expect(total.rmssdMedianError).toBeLessThan(0.05);
   }, 180_000);
 
+  // promise: grid
   test('the length of the packets changes no value', async () => {
     const long = await measure('115', 10_000);
     const short = await measure('115', 250);

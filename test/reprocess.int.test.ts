@@ -84,6 +84,7 @@ async function cli(...args: string[]): Promise<{ code: number; out: string; err:
   return { code, out: out.join('\n'), err: err.join('\n') };
 }
 
+// promise: live-is-recomputed, method-versions, methods-listed, reprocess-replaces
 test('reprocess gives what the live path gave, fills what is missing, and leaves other versions alone', async () => {
   const baseUrl = await serve();
   await send(baseUrl, recordingOf('live'));
@@ -169,6 +170,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   expect(filled.filter((row) => row.includes('hr_ppg_v1'))).toEqual(oldLeft);
 });
 
+// promise: reprocess-beside
 test('late data that comes while reprocess writes: the values are those of all samples', async () => {
   const baseUrl = await serve();
   const sent = recordingOf('beside');
@@ -220,6 +222,7 @@ test('reprocess says what is wrong with the call', async () => {
   expect(help).toMatchObject({ code: EXIT_OK, out: expect.stringContaining('--since TIME') as string });
 });
 
+// promise: late-is-the-same
 test('late data that was acknowledged, and not computed when the service was killed, is computed after the next start', async () => {
   let baseUrl = await serve();
   const sent = recordingOf('late');

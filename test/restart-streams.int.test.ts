@@ -104,6 +104,7 @@ async function differentRows(table: 'feature' | 'beat', columns: string): Promis
   return rows;
 }
 
+// promise: replay, packets-before-values
 test(`a start after a kill with ${STREAMS} streams`, { timeout: 180_000 }, async () => {
   await killOneThatTookMost();
   const replayed = await count(

@@ -33,6 +33,9 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     const ageSec = async (): Promise<number> =>
       Number(/^bio_retention_age_seconds (\S+)$/m.exec((await running.send('GET', '/metrics', { as: '' })).text)?.[1] ?? NaN);
 
+    // promise: retention-everywhere, retention-by-recording
+    // setting: BIO_RETENTION_PERIOD_SEC
+    // job: project-retention
     test('a recording of last month goes from the project that keeps five days, and from no other', async () => {
       const { org, send } = running;
       const other = await send<{ project_key: string }>('POST', '/api/v1/projects', { body: { name: 'Other' } });
@@ -52,6 +55,8 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       expect(running.faults).toEqual([]);
     });
 
+    // promise: retention-late
+    // job: maintenance-watch
     test('a sweep that was not possible for an hour is in the log, the metrics and what doctor says', async () => {
       const { database } = running;
       const holder = await database.connect();

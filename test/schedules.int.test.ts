@@ -49,6 +49,7 @@ const ago = (id: string, days: number) =>
     [id, days],
   );
 
+// promise: tasks-on-their-clocks
 it('a changed time zone moves what is to come and doubles nothing', async () => {
   const person = await somebody('traveller', 'Asia/Tokyo');
   await schedule(person.xuser_id, { times: ['08:00', '20:00'] });

@@ -88,6 +88,7 @@ describe('the client', () => {
     expect(addressOf('/a/{b}', { params: { b: '?' }, query: {} })).toBe('/a/%3F');
   });
 
+  // promise: sdk-anywhere
   it('mints a token, and uses it', async () => {
     const { xuser_token: token, xuser_id: id } = await client.createUserToken('someone', api.org.projectKey);
     const own = new BiosignalClient({ baseUrl: api.base, credential: () => token });
@@ -136,6 +137,7 @@ describe('the client', () => {
     await expect(lost.createUserToken('a', 'b')).rejects.toThrow('lost');
   });
 
+  // promise: exact-times
   it('reads times to the last digit', () => {
     expect(parseNanos('[{"name":"hr","ts_ns":[1700000000000000001,2],"values":[1.5,2]},{"ts_ns":[]}]')).toEqual([
       { name: 'hr', ts_ns: [1_700_000_000_000_000_001n, 2n], values: [1.5, 2] },

@@ -34,6 +34,7 @@ beforeAll(() => {
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+// promise: sdk-anywhere
 it('compiles with a build that emits, and runs', () => {
   const tsc = join(root, 'node_modules/.bin/tsc');
   const options = ['--outDir', 'out', '--strict', '--target', 'es2022', '--module', 'nodenext', '--lib', 'es2024,dom', '--types', ''];

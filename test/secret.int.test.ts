@@ -81,6 +81,8 @@ async function run(command: Command, args: string[], env: Env): Promise<{ code: 
 const texts = (entries: readonly Entry[]): (string | null)[] => entries.map(({ text }) => text);
 const kidOf = (token: string): string => (JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()) as { kid: string }).kid;
 
+// promise: secret-changed, doctor-exit, doctor-service, secret-sealed-until
+// setting: BIO_SECRET
 it('a changed secret is said at the start, by doctor and at /readyz; reads answer, nothing is sealed with it, the old one mends all', async () => {
   await serving({ BIO_SECRET: first }, async ({ mint, write, journal, parts, faults }) => {
     const token = await mint();
@@ -124,6 +126,8 @@ it('a changed secret is said at the start, by doctor and at /readyz; reads answe
   expect((await run(secret, ['check'], { BIO_SECRET: first })).code).toBe(EXIT_OK);
 });
 
+// promise: secret-previous
+// setting: BIO_SECRET_PREVIOUS
 it('with the one of before beside it everything is sealed anew at the start, and tokens go on being signed by the same key', async () => {
   let token = '';
   await serving({ BIO_SECRET: first }, async ({ mint }) => {
@@ -143,6 +147,7 @@ it('with the one of before beside it everything is sealed anew at the start, and
   });
 });
 
+// promise: secret-rotate, secret-adopt
 it('the command seals anew while the service is stopped, and gives up what a lost secret sealed', async () => {
   const rotated = await run(secret, ['rotate', '--json'], { BIO_SECRET: third, BIO_SECRET_PREVIOUS: second });
   expect(rotated.code, rotated.err).toBe(EXIT_OK);
@@ -177,6 +182,7 @@ it('looking at the secret before the first start notes nothing: the service deci
   expect((await run(secret, ['check'], { BIO_SECRET: third })).code).toBe(EXIT_FAILED);
 });
 
+// promise: secret-previous
 it('a database of a release that noted nothing is sealed anew when it is upgraded and rotated in one step', async () => {
   await database.pool.query(`delete from service_secret where name = 'BIO_SECRET check'`);
   await serving({ BIO_SECRET: second, BIO_SECRET_PREVIOUS: first }, async ({ mint, journal, parts }) => {
@@ -189,6 +195,7 @@ it('a database of a release that noted nothing is sealed anew when it is upgrade
   });
 });
 
+// promise: secret-rotate
 it('rotate waits for the service to be stopped; what was done is in the audit log of the installation', async () => {
   const rotating = { BIO_SECRET: third, BIO_SECRET_PREVIOUS: second };
   await serving({ BIO_SECRET: second }, async () => {
@@ -205,6 +212,7 @@ it('rotate waits for the service to be stopped; what was done is in the audit lo
   ]);
 });
 
+// promise: secret-rotate
 it('a service that is started while rotate works waits for its end, and then sees that its secret is the old one', async () => {
   await serving({ BIO_SECRET: first }, async ({ mint, write }) => {
     expect((await write(await mint(), 'six')).status).toBe(201);
@@ -234,6 +242,7 @@ it('a service that is started while rotate works waits for its end, and then see
   });
 });
 
+// promise: doctor-service, secret-standby
 it('a standby says that its secret is wrong while it waits, and adopt waits for the service to be stopped', async () => {
   await serving({ BIO_SECRET: third }, async () => {
     const port = await freePort();

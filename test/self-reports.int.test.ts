@@ -30,6 +30,7 @@ afterAll(async () => {
 
 const direct = (user: string) => ({ 'project-key': api.org.projectKey, 'xuser-id': user });
 
+// promise: scores-are-observations
 it('keeps a mood once, shows it to its owner, and as an observation', async () => {
   const body = { score: 4, note: 'Slept well', time: '2026-03-01T08:00:00.000Z' };
   const own = api.client(ada.token);
@@ -51,6 +52,7 @@ it('refuses keys except in direct mode, and scores outside of 1 to 5', async () 
   expect((await api.send('POST', '/api/v1/moods', { as: ada.token, body: { score: 6 } })).status).toBe(422);
 });
 
+// promise: sealed
 it('stores journal texts sealed, and opens them for their owner only', async () => {
   const text = 'Ein Tag am See. 今天很好 🙂';
   await api.client(ada.token).call('createJournalEntry', { body: { text } });
@@ -60,6 +62,7 @@ it('stores journal texts sealed, and opens them for their owner only', async () 
   expect(rows[0]!.sealed.includes(Buffer.from('See'))).toBe(false);
 });
 
+// promise: scores-are-observations, safety-episode, scores-by-the-service
 it('scores a PHQ-9, records the total, and opens an episode for item 9', async () => {
   const questionnaire = await api.json<{ version: string; item: { linkId: string; answerOption: { valueCoding: { code: string } }[] }[] }>(
     'GET',
@@ -91,6 +94,7 @@ it('scores a PHQ-9, records the total, and opens an episode for item 9', async (
   expect((await api.send('GET', '/api/v1/questionnaires/none', { as: ada.token })).status).toBe(404);
 });
 
+// promise: tasks-set
 it('gives tasks by key, lets only their person mark them, and takes the latest mark', async () => {
   const task = await api.json<{ id: string }>('POST', '/api/v1/tasks', { body: { subject_id: ada.id, title: 'Walk' }, status: 201 });
   expect((await api.send('POST', '/api/v1/tasks', { as: ada.token, body: { subject_id: ada.id, title: 'x' } })).status).toBe(401);
@@ -124,6 +128,7 @@ const painOf = (value: number, version: string, authored: string) => ({
   item: [{ linkId: 'pain.1', answer: [{ valueInteger: value }] }],
 });
 
+// promise: amendments, amendments-newest
 it('asks the newest version of a project, scores by the version that was answered, and falls back when it is retired', async () => {
   const biosignal = { name: 'Pain', abbreviation: 'PAIN', unit: '{score}', signal_type: 'score', source_type: 'self_report', code: 'pain' };
   const { id: painId } = await api.json<{ id: number }>('POST', `/api/v1/projects/${api.org.projectId}/biosignals`, {
@@ -253,6 +258,7 @@ it('keeps a draft until the questionnaire is answered', async () => {
   ).toMatchObject([{ value: 7, method_code: 'reported:dailycheckin_v1' }]);
 });
 
+// promise: tasks-set, tasks-on-their-clocks
 it('makes the occurrences of a recurring task once, on the clocks of the person, and ends them', async () => {
   await api.database.pool.query(`update xuser set time_zone = 'Asia/Tokyo' where id = $1`, [bob.id]);
   const body = { subject_id: bob.id, title: 'Tablet', every: 'day', times: ['08:00', '20:30'] } as const;
@@ -287,6 +293,7 @@ it('keeps every second week and its weekdays from the week of the start', async 
   for (const task of weekly) expect(weekOf(task.due) % 2 === 0 ? 'This week' : 'Other week').toBe(task.title);
 });
 
+// promise: tasks-set
 it('says how far a person is with a goal, on the clocks of the person', async () => {
   const own = api.client(ada.token);
   await api.client().call('createGoal', { body: { subject_id: ada.id, biosignal_id: 60, target: 8000 } });
@@ -348,6 +355,7 @@ it('adds up the quality of heart rates by the hour', async () => {
   expect(quality[0]!.hours.at(-1)).toMatchObject({ expected: 3600, n: 45, good: 30, suspect: 10 });
 });
 
+// promise: sealed
 it('seals journals with the secret of the environment where there is one, and still opens those from before', async () => {
   const secret = Buffer.from('a secret of at least 32 characters, from outside');
   const { pool } = api.database;

@@ -141,6 +141,7 @@ for (const [fromSec, toSec] of [
     await expectClean(deviceId, of);
   });
 
+// promise: late-is-the-same
 test.concurrent('what was held back comes after the stream was taken for ended', async () => {
   const all = recording('held back');
   const held = all.filter((_, i) => i === 0 || (i >= 3 && i < 7) || (i > 60 && i < 75) || i === all.length - 3);
@@ -150,6 +151,7 @@ test.concurrent('what was held back comes after the stream was taken for ended',
   await expectClean('held back');
 });
 
+// promise: late-is-the-same
 test.concurrent('the first packet after a silence is the newest', async () => {
   // more than a context ahead: as if the device had paused; then what lies between comes, the newest first
   const all = recording('newest first');
@@ -186,6 +188,7 @@ test('a restart after a silence', async () => {
   await expectClean('restarted');
 });
 
+// job: idle-streams
 test('what is shown early is there before the data goes on', async () => {
   const first = recording('shown').filter((packet) => startSecOf(packet) < 8);
   await send(first);

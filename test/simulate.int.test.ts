@@ -54,6 +54,7 @@ async function run(command: Command, args: readonly string[], env: Record<string
 
 type TruthLine = { startUnixNs: string; beats: { atSec: number }[] };
 
+// promise: truth
 test('a run of 15 minutes at full speed ends now, and its beats are found where the truth says', async () => {
   const truthPath = join(work, 'truth.jsonl');
   const args = ['--speed', 'max', '--duration', '900', '--packet-ms', '10000', '--channels', 'ecg.ii', '--pvc', '3', '--truth', truthPath];
@@ -109,6 +110,7 @@ test('a fleet over WebSocket with every fault: what is acknowledged is there, on
   expect(JSON.parse(verdict.out)).toMatchObject({ ok: true, streams: 6, accepted: 360 - dropped, unanswered: 0 });
 });
 
+// promise: simulate-waits
 test('a proxy whose service is away answers 502 and 504: the packets are sent again', async () => {
   const away = [502, 504, 502];
   const proxy = createServer((incoming, outgoing) => {

@@ -90,6 +90,7 @@ beforeAll(async () => {
 describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
   const scopes: Scope[] = ['read', 'ingest'];
 
+  // promise: second-credential
   it('closes when it is given a credential of somebody else, and outlives no revocation', async () => {
     const other = await createOrganization(running.database.pool, 'Other');
     const project = await createProject(running.database.pool, running.org.orgId, 'Second');
@@ -107,6 +108,7 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
     }
   });
 
+  // promise: second-credential, ingest-texts
   it('goes on with a key of the same reach, and lives by that one: the end of the first is not its end', async () => {
     for (const how of ['revoked', 'expired'] as const) {
       const [first, second] = [await key(scopes), await key([...scopes, 'write'])];
@@ -128,6 +130,7 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
     }
   });
 
+  // promise: second-credential
   it('closes when a token of another person is offered', async () => {
     const { xuser_token: mine } = await running.token('patient');
     const { xuser_token: theirs } = await running.token(`neighbour-${kind}`);
@@ -136,6 +139,8 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
     await expect.poll(() => open.closed()?.code).toBe(4503);
   });
 
+  // promise: sockets-bounded
+  // setting: BIO_USER_INGEST_SOCKETS_MAX, BIO_USER_LIVE_SOCKETS_MAX
   it('is refused with 429 above the limit of one person, whichever token, and nobody else is', async () => {
     const person = `crowd-${kind}`;
     const path = kind === 'live' ? `/ws?subject=${person}` : paths.ingest;
@@ -151,6 +156,8 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
     await expect.poll(async () => (await upgrade(path, (await running.token(person)).xuser_token)).status).toBe(101);
   });
 
+  // promise: sockets-bounded
+  // setting: BIO_KEY_INGEST_SOCKETS_MAX, BIO_KEY_LIVE_SOCKETS_MAX
   it('is refused with 429 above the limit of one key, and another key is not', async () => {
     const { key: fleet } = await key(scopes);
     for (let i = 0; i < 40; i++) await connect(paths[kind], fleet);
@@ -176,6 +183,8 @@ describe('new streams', () => {
   const one = (subject: string): Packet => packets(1, subject)[0]!;
   type Reply = { accepted: number; rejected: { index: number; code: string }[]; code: string; detail: string };
 
+  // promise: sockets-bounded
+  // setting: BIO_USER_STREAMS_PER_MIN_MAX
   it('of one user are so many a minute, then 429; nobody else is held up', async () => {
     const { xuser_token: token } = await running.token('opener');
     const { xuser_token: other } = await running.token('bystander');
@@ -206,6 +215,7 @@ describe('new streams', () => {
     ]);
   });
 
+  // setting: BIO_USER_STREAMS_PER_MIN_MAX
   it('of one user end a socket with 4010 and a sentence', async () => {
     const { xuser_token: token } = await running.token('streamer');
     const open = await connect(paths.ingest, token);
@@ -214,6 +224,8 @@ describe('new streams', () => {
     expect(open.closed()!.reason).toContain('5 streams');
   });
 
+  // promise: sockets-bounded
+  // setting: BIO_KEY_STREAMS_PER_MIN_MAX
   it('of one key are bounded too', async () => {
     const { key: fleet } = await key(['ingest']);
     const { key: other } = await key(['ingest']);

@@ -128,6 +128,7 @@ async function reprocessed(): Promise<void> {
   expect(await runCommand(reprocess, ['--all', '--ended', '--workers', '1'], console), err.join('\n')).toBe(EXIT_OK);
 }
 
+// promise: profile-assigned, spo2-kept, spo2-suspect
 test('values are good by the line of the profile, live, after a kill, with late data and computed again; without a profile suspect at best', async () => {
   await serve();
   const made = await api<{ id: string; spo2_calibration: unknown }>('POST', '/api/v1/device-profiles', {

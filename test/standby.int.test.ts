@@ -72,6 +72,8 @@ const serveFrom = async (service: ServiceProcess): Promise<void> => {
   await world.untilServing(performance.now());
 };
 
+// promise: one-owner, standby-answers, owner-replaced, owner-metric, takeover-loses-nothing
+// job: ownership
 test('a second instance waits, says so, and takes over from an owner that hangs, that is killed, and that is cut off: nothing is lost', async () => {
   const first = world.service;
   const second = await world.secondInstance({ env: { DATABASE_URL: world.postgres.url } });
@@ -86,6 +88,7 @@ test('a second instance waits, says so, and takes over from an owner that hangs,
     ok: false,
     detail: 'standby: another instance has the log; this one waits to take over',
   });
+  expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
   for (const [method, path] of [
     ['GET', '/api/v1/devices'],
     ['POST', '/ingest/raw-packet'],
@@ -159,6 +162,7 @@ test('one that waits and cannot listen on its port ends at once, with a sentence
   }
 }, 120_000);
 
+// setting: BIO_DEMO
 test('two that are started together on an empty database make one organization and one key; the one that waits ends at SIGTERM with 0', async () => {
   await using database = await testDatabase();
   const env = { DATABASE_URL: database.url, BIO_DEMO: '1', BIO_LOG_LEVEL: 'info' };

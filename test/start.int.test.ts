@@ -60,6 +60,7 @@ afterEach(() => {
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 describe('npm start', () => {
+  // promise: open-files
   it('is a sentence when biosignal start may open too few files', async () => {
     const child = spawn('sh', ['-c', 'ulimit -n 40; exec "$0" src/cli/main.ts start', process.execPath], {
       cwd: root,
@@ -73,6 +74,9 @@ describe('npm start', () => {
     expect(text).not.toContain('    at '); // a sentence, no stack
   });
 
+  // promise: npm-start, ctrl-c, demo-fragment
+  // setting: PORT, BIO_DATA_DIR, BIO_DEMO
+  // job: demo-device
   it('shows a page and the first key once, streams, says when its port is taken, and leaves nothing behind', async () => {
     const port = await freePort();
     const first = start(port);

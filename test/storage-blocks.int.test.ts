@@ -43,6 +43,7 @@ function pieces(channelNo: number, n: number, cuts: readonly number[]): SampleRu
   return edges.slice(1).map((to, i) => testRun(channelNo, edges[i]!, to - edges[i]!));
 }
 
+// promise: rows-of-samples
 test('whole stretches of 4 s become one row each, with exact times and statistics', async () => {
   const stream = await newStream();
   const writer = new BlockWriter(database);
@@ -59,6 +60,7 @@ test('whole stretches of 4 s become one row each, with exact times and statistic
   await writer.close();
 });
 
+// promise: grid
 test('any order, cut and repetition, written in any batches, gives the same rows', async () => {
   const reference = await newStream();
   const n = 2200; // 16.9 s at 130.1 Hz, 8.8 s at 250 Hz
@@ -86,6 +88,7 @@ test('any order, cut and repetition, written in any batches, gives the same rows
   );
 });
 
+// job: incomplete-rows
 test('a second with a hole is stored after a while, and completed when the rest comes', async () => {
   const stream = await newStream();
   const writer = new BlockWriter(database, { incompleteAfterMs: 100, lingerMs: 10 });
@@ -99,6 +102,7 @@ test('a second with a hole is stored after a while, and completed when the rest 
   await writer.close();
 });
 
+// promise: contradictions
 test('samples that contradict what is stored are kept beside it', async () => {
   const stream = await newStream();
   const writer = new BlockWriter(database);
@@ -115,6 +119,7 @@ test('samples that contradict what is stored are kept beside it', async () => {
   ]);
 });
 
+// promise: old-rows, rows-of-samples
 test('a row holds several seconds, the same however they come; rows of one second that were there before become part of it', async () => {
   const stream = await newStream();
   const slow = 1; // 130.1 Hz
@@ -155,6 +160,7 @@ test('a row holds several seconds, the same however they come; rows of one secon
 });
 
 // A release before wrote a second to a row; of a row of ours it may have only one that begins within it, so that the key shows nothing.
+// promise: old-rows
 test('half of a longer row that an earlier release stored is merged when the device replays', async () => {
   const stream = await newStream();
   const slow = 1; // 130.1 Hz

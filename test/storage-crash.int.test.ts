@@ -40,6 +40,7 @@ async function runAndKill(firstSeq: number, streamId: number, afterMs: number): 
   return { acks: lines.filter((line) => line.startsWith('ack')).map((line) => Number(line.slice(4))), first: lines[0] ?? '' };
 }
 
+// promise: replay, ack-durable, log-batches
 test(`killed ${rounds} times: every acknowledged sample is there once`, { timeout: 120_000 }, async () => {
   const stream = await openTestStream(new StreamRegistry(database), tenant);
   let next = 0;
@@ -86,6 +87,7 @@ const entry = (streamId: StreamId, seq: number, size = 100): LogEntry => ({
   bytes: Buffer.alloc(size, seq % 256),
 });
 
+// promise: replay, log-batches
 test('the log gives back what was acknowledged, in order, whatever the sizes', async () => {
   const other = await testDatabase();
   const registry = new StreamRegistry(other);
@@ -108,6 +110,7 @@ test('the log gives back what was acknowledged, in order, whatever the sizes', a
   await other.close();
 });
 
+// promise: one-owner
 test('a second service is refused while the first holds the log', async () => {
   const registry = new StreamRegistry(database);
   const first = await PacketLog.open(database, registry);
@@ -116,6 +119,7 @@ test('a second service is refused while the first holds the log', async () => {
   await (await PacketLog.open(database, registry)).close();
 });
 
+// promise: queues-bounded
 test('a full queue answers busy and keeps nothing; it takes packets again when it has drained', async () => {
   const registry = new StreamRegistry(database);
   const stream = await openTestStream(registry, tenant);
@@ -152,6 +156,7 @@ test('a cut connection delays an acknowledgement, and a packet is there once', a
   await other.close();
 });
 
+// promise: database-away
 test('when the database stays away the packets are refused, and nothing of them is kept', async () => {
   const other = await testDatabase();
   const registry = new StreamRegistry(other);

@@ -80,6 +80,7 @@ test('is gone soon after its owner was killed, busy or not; the next start has t
   }
 });
 
+// promise: embedded-serves-one
 test('says who uses the folder, while that service lives', async () => {
   const owner = await startChild();
   await expect(startEmbeddedPostgres({ dataDir })).rejects.toMatchObject({

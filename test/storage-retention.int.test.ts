@@ -66,6 +66,8 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     const counts = (stream: OpenedStream): Promise<number[]> =>
       Promise.all(['sample_block', 'feature', 'beat', 'feature_1m'].map((relation) => count(relation, stream)));
 
+    // promise: set-aside-expires
+    // job: set-aside-expiry
     test('what is set aside goes with what it would have become', async () => {
       const stream = await record(await createTenant(database), 1, 1, 20);
       const letter = { reason: 'r', sqlState: null, logPosition: 1, content: null, bytes: Buffer.from('x'), streamId: stream.streamId };
@@ -89,6 +91,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       await writeProjectRetention(database.pool, project, keepEverything);
     });
 
+    // promise: retention-of-projects
     test('rows older than the project keeps are deleted in small steps, those of others are not', async () => {
       const [strict, free] = [await createTenant(database), await createTenant(database)];
       const old = await record(strict, 40, 30, 1);
@@ -118,6 +121,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       expect(await counts(other)).toEqual([30, 30, 30, 30]);
     });
 
+    // promise: retention-of-projects
     test('a late row that is too old goes with the next look if it is recent history, with the daily one whatever its age', async () => {
       const tenant = await createTenant(database);
       await writeProjectRetention(database.pool, tenant.projectId, { samplesDays: 5, featuresDays: null, beatsDays: null });
@@ -131,6 +135,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       expect(await count('sample_block', ancient)).toBe(0);
     });
 
+    // promise: retention-of-projects
     test('two services do not delete at the same time, and nonsense is refused', async () => {
       const tenant = await createTenant(database);
       const holder = await database.connect();

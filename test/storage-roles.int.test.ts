@@ -80,6 +80,7 @@ const growing = ['sample_block', 'beat', 'feature', 'measurement', 'device_event
 const rollups = ['feature_1m', 'feature_1h', 'feature_1d'];
 const records = ['organization', 'project', 'xuser', 'device', 'stream', 'stream_channel', 'episode', 'audit_log'];
 
+// promise: row-security
 test('api sees through its views the rows of the organization that the transaction names, and none without a name', async () => {
   for (const view of [...growing, ...rollups]) {
     for (const { tenant, stream } of tenants) {
@@ -125,6 +126,7 @@ test('api sees records of that organization alone', async () => {
   ).toBe(DENIED);
 });
 
+// promise: row-security
 test('no role but ingest and worker reads the growing tables, their partitions or chunks', async () => {
   const org = tenants[0]!.tenant.orgId;
   for (const table of [...growing, 'packet_log', ...rollups]) {
@@ -242,6 +244,7 @@ describe('the service', () => {
 });
 
 // A migration that adds a table and forgets who may see it fails here.
+// promise: row-security
 test('every table with somebody’s rows is guarded: row-level security, or a view and no right on the table', async () => {
   const { rows } = await database.pool.query<{ name: string; guarded: boolean; reachable: boolean; api: boolean; organization: boolean }>(
     `select c.relname as name, c.relrowsecurity as guarded, organization, has_table_privilege('biosignal_api', c.oid, 'select') as reachable,

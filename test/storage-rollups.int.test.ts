@@ -185,6 +185,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       for (const [relation] of relations) await database.pool.query(`call refresh_continuous_aggregate('${relation}', null, null)`);
     }
 
+    // promise: charts-same, rollup-columns
     test('equal a recomputation from the raw rows after any history', { timeout: 120_000 }, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.tuple(write, fc.boolean()), { minLength: 1, maxLength: 6 }), async (history) => {
@@ -207,6 +208,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       );
     });
 
+    // job: rollups
     test('are right at every moment while writers and refreshes run together', { timeout: 60_000 }, async () => {
       if (database.kind === 'timescale') return; // TimescaleDB's own duty
       const stream = await newStream();

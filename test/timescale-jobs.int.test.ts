@@ -36,6 +36,8 @@ const readiness = async (): Promise<{ status: number; detail: string }> => {
   return { status, detail: body.parts.find(({ name }) => name === 'database')?.detail ?? '' };
 };
 
+// promise: timescale-jobs-watched
+// job: timescaledb-policies, maintenance-watch
 test('a failing job is reported everywhere until it works again', { timeout: 120_000 }, async ({ skip }) => {
   const { database } = running;
   if (database.kind !== 'timescale') return skip();

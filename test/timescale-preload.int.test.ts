@@ -57,6 +57,7 @@ afterAll(() => {
   rmSync(join(root, data), { recursive: true, force: true });
 });
 
+// promise: server-kinds, timescale-refused
 test.skipIf(!usable)('TimescaleDB that is not preloaded ends the start with a sentence that says what to do', async () => {
   const url = await database('refused');
   const started = startService({ config: readConfig({ DATABASE_URL: url, PORT: '0', BIO_LOG_LEVEL: 'silent' }) });
@@ -66,6 +67,8 @@ test.skipIf(!usable)('TimescaleDB that is not preloaded ends the start with a se
   });
 });
 
+// promise: plain-on-timescale
+// setting: BIO_PLAIN_POSTGRES
 test.skipIf(!usable)('with BIO_PLAIN_POSTGRES=1 the service starts on plain tables, and again without the setting', async () => {
   const url = await database('told');
   for (const told of [{ BIO_PLAIN_POSTGRES: '1' }, {}]) {
@@ -75,6 +78,7 @@ test.skipIf(!usable)('with BIO_PLAIN_POSTGRES=1 the service starts on plain tabl
   }
 });
 
+// promise: timescale-refused
 test.skipIf(!usable)('a role that may not create the extension gets a sentence that names who can', async () => {
   const url = await database('tenants');
   await query(url, 'create role tenant login; grant create on schema public to tenant');

@@ -109,6 +109,7 @@ type Totals = { n: number; good_n: number; min: number; max: number; mean: numbe
 type Chart = { resolution: string; data: (number | null)[][]; detail: { max: (number | null)[][]; good_n: number[][]; n: number[][]; expected_n: number[][]; totals: Totals[] } }; // prettier-ignore
 const chart = (body: object): Promise<Chart> => send('POST', '/api/v1/charts/query', { subject_id: 'ada', detail: true, ...body });
 
+// promise: chart-detail, range-extremes
 test('the extremes and the mean of a range are those of its good values, at every resolution', async () => {
   const [rate] = await series('hr_ppg');
   const good = rate!.values.filter((_, i) => rate!.qmask[i] === 0);
@@ -135,6 +136,7 @@ test('the extremes and the mean of a range are those of its good values, at ever
   expect(minutes.some(({ n, good_n }) => good_n < n)).toBe(true);
 });
 
+// promise: counts-add
 test('steps of today are one number: of the minutes, of the chart and of a goal, on the clocks of the person', async () => {
   const [steps] = await series('steps');
   const midnight = new Date();
@@ -180,6 +182,7 @@ function variability({ ts_ms: at, interval_ms: intervals, accepted }: Beats, fro
 }
 
 const bigeminy = recording('mitdb/119.hea');
+// promise: window-end, beats-accepted
 test.skipIf(bigeminy === null)('HRV of every window, those with ectopic beats included, can be had again from the beats', async () => {
   await run(importRecordings, [bigeminy!, '--subject', 'mit-119', '--start', '2026-01-05T08:00:00Z']);
   await computed('mit-119', 'hrv_sdnn_300s');
@@ -209,6 +212,7 @@ test.skipIf(bigeminy === null)('HRV of every window, those with ectopic beats in
   expect(windows).toBeGreaterThan(300);
 });
 
+// promise: range-ends
 test('a time whose + was not escaped is refused with the way out', async () => {
   const answer = await fetch(`${service.baseUrl}/api/v1/observations?biosignal_id=20&subject_id=ada&since=2026-01-05T08:00:00+01:00`, {
     headers: { authorization: `Bearer ${org.apiKey.key}` },
@@ -237,6 +241,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
   const rounded = (value: number): string => String(Math.round(value));
   const seconds = 'refresh="0" stale-after="10d"';
 
+  // promise: unusable-hidden, range-extremes, newest-and-steps
   test('card and charts of every range say the same maximum, minimum and newest value', async () => {
     const [rate] = await series('hr_ppg');
     const good = rate!.values.filter((_, i) => rate!.qmask[i] === 0);
@@ -262,6 +267,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     await page.context().close();
   });
 
+  // promise: good-share
   test('the bar of an hour says how much of it is good', async () => {
     const page = await open(`<bio-trend-chart biosignals="HR-PPG" range="7d" resolution="1h" ${seconds}></bio-trend-chart>`);
     await page.getByText('Show as table').click();
@@ -276,6 +282,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     await page.context().close();
   });
 
+  // promise: newest-and-steps
   test('steps are the sum of today in every widget', async () => {
     const days = await chart({ series: [{ biosignal_id: 35 }], range: { duration: 'P2D' }, resolution: '1d', max_points: 4, tz: 'UTC' });
     const today = days.data.at(-1)![1]!.toLocaleString('en');

@@ -65,6 +65,9 @@ async function episode(kind: string): Promise<string> {
   return made.id;
 }
 
+// promise: webhook-networks
+// setting: BIO_WEBHOOK_NETWORKS
+// job: webhooks
 it('delivers to a name of this machine', async () => {
   const here = await receiver();
   const id = await register(here.url.replace('127.0.0.1', 'localhost'), ['episode.created']);
@@ -73,6 +76,7 @@ it('delivers to a name of this machine', async () => {
   await remove(id);
 });
 
+// promise: webhook-consent
 it('of somebody who has not agreed to sharing a receiver is told the ids only', async () => {
   const hook = await receiver();
   const id = await register(hook.url, ['*']);
@@ -100,6 +104,7 @@ it('of somebody who has not agreed to sharing a receiver is told the ids only', 
   await remove(id);
 });
 
+// promise: webhook-slow
 it('an address that answers after a long time holds up nobody else, and gets no more than a few requests at once', async () => {
   const held: ServerResponse[] = [];
   const slow = await receiver((response) => void held.push(response));
@@ -132,6 +137,7 @@ async function deliveriesOfRemoved(id: string): Promise<{ status: string; last_e
   return rows as { status: string; last_error: string | null }[];
 }
 
+// promise: webhook-gone
 it('an address that answers 410 is called no more, and says so; what was due to it has ended', async () => {
   const held: ServerResponse[] = [];
   const gone = await receiver((response) => void held.push(response));
@@ -170,6 +176,7 @@ function isGenuine(secret: string, { headers, body }: { headers: Headers; body: 
 const tested = (id: string) => run.send<Tested>('POST', `/api/v1/webhooks/${id}/test`, { body: {} });
 
 describe('a test', () => {
+  // promise: webhook-test
   it('sends one signed ping now and says what was answered, or why it was not delivered', async () => {
     const good = await receiver();
     const { body: hook } = await run.send<Hook>('POST', '/api/v1/webhooks', { body: { url: good.url, events: ['episode.created'] } });
@@ -208,6 +215,7 @@ describe('a test', () => {
 });
 
 describe('a new secret', () => {
+  // promise: webhook-signed, empty-body, webhook-secret, webhook-rotation
   it('signs at once, beside the one before until the overlap is over', async () => {
     const good = await receiver();
     const { body: hook } = await run.send<Hook>('POST', '/api/v1/webhooks', { body: { url: good.url, events: ['episode.created'] } });
@@ -245,6 +253,7 @@ describe('a new secret', () => {
   });
 });
 
+// promise: webhook-retry, webhook-gone
 it('an address that was given up says why, and is called again when somebody wants it', async () => {
   let status = 410;
   const back = await receiver((response) => void response.writeHead(status).end());
@@ -264,6 +273,7 @@ it('an address that was given up says why, and is called again when somebody wan
   await remove(id);
 });
 
+// promise: webhook-schemas
 it('every event is as the description of the API says, and names what it is about in the same way', async () => {
   const all = await receiver();
   const id = await register(all.url, ['*']);
@@ -313,6 +323,7 @@ it('every event is as the description of the API says, and names what it is abou
   await remove(id);
 });
 
+// job: webhooks
 it('a look at the database that fails is reported, and the next one goes on', async () => {
   const { pool } = run.database;
   const later = await receiver();
@@ -329,6 +340,7 @@ it('a look at the database that fails is reported, and the next one goes on', as
 });
 
 // After the others: it uses up what may be tested.
+// promise: webhook-addresses, webhook-test-limit
 it('a test is not sent to what may not be called, nor more often than a few times a minute', async () => {
   const good = await receiver();
   const id = await register(good.url, ['*']);
@@ -349,6 +361,8 @@ describe('an address that would not be called', () => {
   });
   afterAll(() => strict.close());
 
+  // promise: webhook-addresses, webhook-networks
+  // setting: BIO_WEBHOOK_NETWORKS
   it.each([
     'http://8.8.8.8/hook',
     'http://receiver.invalid/hook',
@@ -371,6 +385,7 @@ describe('an address that would not be called', () => {
     expect(body.errors).toMatchObject([{ pointer: '/url', detail: expect.stringMatching(/public internet|not https/) as string }]);
   });
 
+  // promise: webhook-addresses
   it.each(['https://me@receiver.invalid/hook', 'https://me:word@receiver.invalid/hook'])(
     'is refused with a name or a password in it: %s',
     async (url) => {
@@ -380,11 +395,13 @@ describe('an address that would not be called', () => {
     },
   );
 
+  // promise: webhook-addresses
   it('is taken when its name has no address yet: it is asked again at each call', async () => {
     const { status } = await strict.send('POST', '/api/v1/webhooks', { body: { url: 'https://receiver.invalid/hook', events: ['*'] } });
     expect(status).toBe(201);
   });
 
+  // promise: webhook-networks
   it('is refused in the settings when it is no network', () => {
     expect(() => readConfig({ BIO_WEBHOOK_NETWORKS: '10.0.0.0' })).toThrow(/BIO_WEBHOOK_NETWORKS must be networks such as/);
   });

@@ -62,6 +62,7 @@ const cardState = (page: Page): Promise<string | null> => page.locator('bio-tren
 const apiCalls = (): number => fixture.requests.filter((request) => request.path.startsWith('/api/')).length;
 
 describe.skipIf(chromiumPath === null)('token mode', () => {
+  // promise: token-expiring
   it('announces the end of a token once, 5 minutes before, on the document', async () => {
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
     await expect.poll(() => cardState(page)).toBe('ready');
@@ -88,6 +89,7 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     await page.context().close();
   });
 
+  // promise: token-expiring
   it('goes on without a flicker when the token is replaced, and announces the end of the new one too', async () => {
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
     await expect.poll(() => cardState(page)).toBe('ready');
@@ -110,6 +112,7 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
   });
 
   for (const minutes of [56, 61, -61]) {
+    // promise: browser-clock
     it(`is not misled by a browser whose clock is ${minutes} minutes ahead: one token lasts for its lifetime`, async () => {
       let given = 0;
       fixture.on('POST', '/token', () => ({ json: { token: fixtureToken({ jti: `t${++given}` }) } }));
@@ -148,6 +151,7 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     });
   }
 
+  // promise: token-refused
   it('asks again for a token that the service refuses before its end, at growing pauses', async () => {
     let given = 0;
     fixture.on('POST', '/token', () => ({ json: { token: fixtureToken({ jti: `r${++given}` }) } }));
@@ -200,6 +204,7 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     await page.context().close();
   });
 
+  // promise: no-credential-in-address
   it('keeps a token that was given as a property out of the document, the storage and the console', async () => {
     const token = fixtureToken({ jti: 'very-secret' });
     const { page, console: lines } = await open('sdk-key="sdk_x"', CARD);
@@ -245,6 +250,7 @@ describe.skipIf(chromiumPath === null)('direct mode', () => {
 });
 
 describe.skipIf(chromiumPath === null)('the outbox', () => {
+  // promise: outbox-life
   it('keeps an entry through a lost connection and a reload, and sends it once', async () => {
     const received: string[] = [];
     let refuse = true;
@@ -276,6 +282,7 @@ describe.skipIf(chromiumPath === null)('the outbox', () => {
     await page.context().close();
   });
 
+  // promise: outbox-life
   it('keeps an entry a month for its writer, and a day once somebody else uses this device', async () => {
     fixture.on('POST', '/api/v1/journal', { status: -1 });
     const writer = `sdk-key="sdk_x" xuser-token="${fixtureToken({ sub: 'writer' })}"`;
@@ -302,6 +309,17 @@ describe.skipIf(chromiumPath === null)('the outbox', () => {
     const body = '<bio-journal></bio-journal>';
     const other = `sdk-key="sdk_x" xuser-token="${fixtureToken({ sub: 'reader' })}"`;
     fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes: other, body }) });
+    await page.reload();
+    await expect.poll(() => kept(0)).toBe(0);
+    fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes: writer, body }) });
+    await page.reload();
+    await journal.getByRole('textbox').fill('Nor this one');
+    await journal.getByRole('button', { name: 'Save' }).click();
+    await journal.getByText('Nor this one').waitFor();
+    expect(await kept(29 * 86_400_000)).toBe(1);
+    await page.reload();
+    await journal.getByText('Nor this one').waitFor();
+    expect(await kept(2 * 86_400_000)).toBe(1);
     await page.reload();
     await expect.poll(() => kept(0)).toBe(0);
     await page.context().close();
@@ -387,6 +405,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
       return inked.size / canvas.width;
     });
 
+  // promise: token-in-subprotocol
   it('draws the trace, with the credential in the subprotocol and never in the address', async () => {
     const opened: FixtureSocket[] = [];
     fixture.onSocket((socket) => {
@@ -401,6 +420,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.context().close();
   });
 
+  // promise: unusable-hidden
   it('draws nothing where the signal is unusable', async () => {
     fixture.onSocket((socket) => stream(socket, () => 2));
     const page = await live();
@@ -410,6 +430,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.context().close();
   });
 
+  // promise: token-expiring
   it('reconnects with the last frame it has seen, and tells the open socket a new token', async () => {
     const opened: FixtureSocket[] = [];
     fixture.onSocket((socket) => {
@@ -454,6 +475,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.context().close();
   });
 
+  // promise: no-number, marks-in-words
   it('shows on the live page what the values are worth: good and suspect as numbers, unusable as none', async () => {
     const session = { xuser_token: fixtureToken(), xuser_id: 'u', expires_in: 3600, sdk_key: 'sdk_x' };
     fixture.on('POST', '/demo/session', (request) => (request.headers.authorization === 'Bearer s3' ? { json: session } : { status: 401 }));
@@ -486,6 +508,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.context().close();
   });
 
+  // promise: close-codes
   it('does not try again when trying cannot help, and closes the socket when the trace leaves the page', async () => {
     let opened = 0;
     let closed = 0;
@@ -596,6 +619,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.context().close();
   });
 
+  // promise: no-signal
   it('says that there is no signal while no device sends', async () => {
     fixture.onSocket(() => () => {});
     const page = await live();
@@ -603,6 +627,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.context().close();
   });
 
+  // promise: no-signal
   it('says that there is none any more when frames stop', async () => {
     fixture.onSocket((socket) => {
       const stop = stream(socket, () => 0);

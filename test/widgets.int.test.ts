@@ -115,6 +115,7 @@ it('can be imported where there is no DOM', async () => {
 
 describe.skipIf(chromiumPath === null)('in Chromium', () => {
   for (const mode of ['ready', 'loading', 'empty', 'stale', 'offline', 'error', 'unauthorized'] as const) {
+    // promise: marks-in-words
     it(`shows the state ${mode}, without an axe violation`, async () => {
       state.mode = mode;
       const { page, errors } = await open();
@@ -142,6 +143,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     });
   }
 
+  // promise: hostile-text
   it('renders hostile strings of every field as text', async () => {
     state.mode = 'ready';
     const hostile = '<img src=x onerror="globalThis.hit=1"><script>globalThis.hit=1</script>${1}"\'`{{x}}';
@@ -171,6 +173,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     expect(errors).toEqual([]);
   });
 
+  // promise: unusable-hidden, marks-in-words, good-share
   it('never shows an unusable value as a number, marks suspect ones, and offers the same numbers as a table', async () => {
     state.mode = 'ready';
     const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0"></bio-trend-chart>' });
@@ -487,6 +490,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     expect(colors[0]).not.toBe(colors[1]);
   });
 
+  // promise: gaps-drawn
   it('takes nothing measured for neither good nor unusable: a line with fewer values than its neighbour is no row of gaps', async () => {
     state.mode = 'ready';
     const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR,RMSSD" refresh="0"></bio-trend-chart>' });
@@ -523,6 +527,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     serveWidgetAnswers(fixture, state);
   });
 
+  // promise: scores-by-the-service
   it('asks a questionnaire: required answers, questions that depend on answers, a FHIR response', async () => {
     state.mode = 'ready';
     let sent: unknown = null;

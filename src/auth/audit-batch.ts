@@ -46,6 +46,7 @@ export class AuditBatch {
   constructor(db: Db, onError: (error: unknown) => void) {
     this.#db = db;
     this.#onError = onError;
+    // job: audit-flush: writes the reads and refusals that wait for the audit log, every 10 s
     this.#timer = setInterval(() => void this.flush().catch(onError), FLUSH_MS);
     this.#timer.unref();
   }

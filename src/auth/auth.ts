@@ -78,7 +78,9 @@ export class Auth {
 
   async start(): Promise<void> {
     await this.signingKeys.start();
+    // job: auth-changes: hears at once of keys, users, sessions and consents that were changed, on every node
     this.#stopListening = await this.#options.database.listen('bio_auth', this.#notified);
+    // job: last-used: writes when keys were last used, every 10 s
     this.#timer = setInterval(() => void this.flushLastUsed().catch(() => undefined), LAST_USED_MS);
     this.#timer.unref();
   }

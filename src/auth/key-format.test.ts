@@ -9,6 +9,7 @@ describe('keys', () => {
     expect(parseKey(makePublicKey('proj'))).toEqual({ kind: 'proj' });
     expect(parseKey(makePublicKey('sdk'))).toEqual({ kind: 'sdk' });
   });
+  // promise: key-checksum
   it('find every single changed character', () => {
     const { key } = makeOrgKey('live');
     for (let i = 9; i < key.length; i++) {
@@ -21,6 +22,7 @@ describe('keys', () => {
   it('are told from tokens', () => {
     expect(parseKey('eyJhbGciOi.x.y')).toBeNull();
   });
+  // promise: key-checksum
   it('are never the same twice', () => {
     expect(new Set(Array.from({ length: 1000 }, () => makeOrgKey('live').key)).size).toBe(1000);
   });

@@ -56,6 +56,7 @@ export function startReadAudit(db: Db, onError: (error: unknown) => void = () =>
       batch.add({ ...viewing.entry, action: 'live.ended', detail: { seconds } }, viewing.endedMs);
     }
   };
+  // job: viewings: writes the end of live views that nobody has taken up again for 30 s
   const timer = setInterval(() => endViewings(performance.now() - LIVE_GAP_MS), LIVE_GAP_MS / 3);
   timer.unref();
 

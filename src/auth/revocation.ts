@@ -17,6 +17,7 @@ export function connectRevocation(auth: Auth, http: Pick<HttpServer, 'callers' |
       if (concerns(change, caller)) recheck(caller).catch(() => undefined);
     }
   });
+  // job: expired-callers: closes the sockets of keys that have expired, twice a second
   const timer = setInterval(() => http.closeSockets((caller) => auth.isExpired(caller), 'credential_invalid'), EXPIRY_CHECK_MS);
   timer.unref();
   return () => {

@@ -23,6 +23,7 @@ async function greetBy(by: Command, ...args: string[]): Promise<{ code: number; 
   };
 }
 
+// promise: exit-codes
 test.each([
   [['--subject', 'a\nb'], '--subject holds U+000A'],
   [['--subject=\u001b[2J'], '--subject holds U+001B'],

@@ -67,6 +67,7 @@ test('gives up soon where nothing has ever answered, and says what to look at', 
   );
 });
 
+// promise: simulate-waits
 test('waits out busy answers and lost connections and keeps the order', async () => {
   const script: Answer[] = [{ status: 503, headers: { 'retry-after': '0' } }, 'hang up', { status: 429, headers: { 'retry-after': '0' } }];
   const service = await startScript((request) => script[request] ?? { status: 202 });

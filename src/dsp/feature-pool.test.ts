@@ -104,6 +104,7 @@ const from = (id: StreamId, all: readonly SampleRun[][]): (readonly [StreamId, S
   all.map((packet) => [id, packet] as const);
 
 describe('live equals recomputed, bit for bit', () => {
+  // promise: live-is-recomputed
   test('the recomputation finds beats and features', async () => {
     const rows = await reference();
     expect(rows.filter((r) => r.includes('r_peaks')).length).toBeGreaterThan(450);
@@ -128,6 +129,7 @@ describe('live equals recomputed, bit for bit', () => {
 
   // One pool for all ways of sending: most of the time goes into starting threads.
   for (const workerCount of [1, 2, 4])
+    // promise: live-is-recomputed, late-is-the-same
     test(`cut, shuffled within a second, 5 % duplicated, dropped and sent much later, flushed in the middle: ${workerCount} workers`, async () => {
       const random = seeded(workerCount);
       const cut = packets(whole, channels, random, 0.02, 0.4);
@@ -209,6 +211,7 @@ describe('live equals recomputed, bit for bit', () => {
     expect(differences(rowsOf(live, stream), rowsOf(wanted, stream))).toEqual([]);
   });
 
+  // promise: worker-dies
   test('two workers killed on the way', async () => {
     const deaths = join(mkdtempSync(join(tmpdir(), 'bio-deaths-')), 'left');
     writeFileSync(deaths, '2');
@@ -438,6 +441,7 @@ describe('late data that cannot be read back', () => {
     expect(differences(rowsOf(table, stream), wanted)).toEqual([]);
   });
 
+  // promise: worker-quarantine
   test('is computed without what kills workers, and other streams go on', async () => {
     const sick = short.map((run) => ({ ...run, samples: run.samples.slice() as Int32Array }));
     const quarantined: QuarantinedBatch[] = [];
@@ -521,6 +525,7 @@ describe('a batch that kills its worker', () => {
     ['loops for ever', 987_654_321],
     ['needs all memory', 555_555_555],
   ] as const)
+    // promise: worker-quarantine
     test(`${what}: is quarantined with its samples after three times; other streams lose nothing`, async () => {
       const sick = short.map((run) => ({ ...run, samples: run.samples.slice() as Int32Array }));
       sick[0]!.samples[5000] = poison;

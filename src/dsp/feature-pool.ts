@@ -53,6 +53,7 @@ export class FeaturePool {
     if (!(options.workerCount >= 1)) throw new RangeError(`${options.workerCount} workers`);
     this.#options = options;
     this.#lanes = Array.from({ length: options.workerCount }, () => this.#newLane());
+    // job: idle-streams: computes the last beats of streams that are silent, and recomputes what is late
     this.#ticker = setInterval(() => this.#tick(), 250);
     this.#ticker.unref();
   }

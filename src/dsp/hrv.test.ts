@@ -36,6 +36,7 @@ describe('time domain', () => {
       expect(Math.abs(got[name as keyof typeof got] / value - 1), name).toBeLessThan(1e-12);
   });
 
+  // promise: beats-left-out
   test('counts no difference across a gap or a rejected interval', () => {
     const got = timeDomain({ count: 4, nnMs: Float64Array.of(800, 810, 1200, 1190), adjacent: Uint8Array.of(0, 1, 0, 1) });
     expect(got.pairCount).toBe(2);
@@ -43,6 +44,7 @@ describe('time domain', () => {
     expect(got.pnn50).toBe(0);
   });
 
+  // promise: too-few-beats
   test('says NaN where there is too little', () => {
     const none = timeDomain({ count: 0, nnMs: new Float64Array(0), adjacent: new Uint8Array(0) });
     expect([none.meanNnMs, none.sdnnMs, none.rmssdMs, none.pnn50].every(Number.isNaN)).toBe(true);
@@ -80,6 +82,7 @@ describe('correction of intervals', () => {
     expect(variability(beats, true).nnCount).toBe(400);
   });
 
+  // promise: beats-left-out
   test('drops the intervals of a missed, an extra and a premature beat, and no other', () => {
     const random = seeded(8);
     const clean = Array.from({ length: 200 }, (_, i) => 0.8 * i + 0.01 * random());

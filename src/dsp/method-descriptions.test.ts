@@ -9,6 +9,7 @@ const described = methodDescriptions();
 const current = described.filter((m) => m.current);
 
 describe('methodDescriptions', () => {
+  // promise: method-versions
   test('every code is there once, and a retired one has a newer version', () => {
     expect(new Set(described.map(({ code }) => code)).size).toBe(described.length);
     for (const { feature, version } of described.filter((m) => !m.current))
@@ -26,6 +27,7 @@ describe('methodDescriptions', () => {
       ).toEqual(Array.from({ length: version }, (_, i) => i + 1));
   });
 
+  // promise: methods-listed
   test.each(current.map((m) => [m.code, m] as const))(
     '%s has parameters with units and meaning, and limits',
     (_, { parameters, limits }) => {
@@ -41,6 +43,7 @@ describe('methodDescriptions', () => {
     },
   );
 
+  // promise: methods-listed
   test('what is listed is what is computed with', () => {
     const parameter = (feature: string, name: string): number =>
       current.find((m) => m.feature === feature)!.parameters.find((found) => found.name === name)!.value;

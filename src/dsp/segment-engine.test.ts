@@ -93,6 +93,7 @@ describe('StreamEngine', () => {
     expect(rowsOf(packetSec)).toEqual(rowsOf(60));
   });
 
+  // promise: worse-flag
   test('samples that the device calls bad count as missing', () => {
     const [run] = madeUpStream(3, 0, 120, [ecg]);
     const rows = new RowBuffer();
@@ -108,6 +109,7 @@ describe('StreamEngine', () => {
     expect(beats.filter((b) => b.tNs > 82_000_000_000n).length).toBeGreaterThan(40);
   });
 
+  // promise: spo2-suspect
   test('red and infrared light with their DC level give an oxygen saturation, never better than suspect without a calibration', () => {
     const light = ['ppg.red', 'ppg.ir'].map((code): ChannelConfig => ({
       ...fixtureChannels[2]!,
@@ -202,6 +204,7 @@ describe('the segment grid', () => {
     expect(samplesNeededFor(rows).fromUs).toBeLessThan(rows.fromUs - 500e6);
   });
 
+  // promise: quality-everywhere
   test('every method has a code of its own', () => {
     expect(new Set(featureMethods.map((m) => m.code)).size).toBe(featureMethods.length);
     for (const m of featureMethods) expect(m.code).toMatch(/^derived:[a-z0-9_]+_v\d+$/);

@@ -71,6 +71,7 @@ test('any samples and scales come back as the same physical values', () => {
   );
 });
 
+// promise: export-edf-says
 test('values beyond 16 bits are moved, and divided only when their range is too wide', () => {
   const moved = writeEdf(example({ signals: [{ label: 'ppg', unit: '1', rateNanoHz: 100e9, gain: 1, baseline: 0, samples: Int32Array.of(100_000, 120_001, 90_000) }] })); // prettier-ignore
   expect(moved.rescaled).toEqual([]);

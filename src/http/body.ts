@@ -102,6 +102,7 @@ let sweep: NodeJS.Timeout | null = null;
 
 function expect(wait: Wait): void {
   awaited.add(wait);
+  // job: late-bodies: ends requests whose body does not arrive in time
   sweep ??= setInterval(() => {
     const nowMs = performance.now();
     for (const item of awaited) if (item.deadlineMs <= nowMs) item.expire();

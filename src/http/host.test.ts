@@ -12,6 +12,7 @@ const passes = (rule: ReturnType<typeof hostRule>, host: string): boolean => {
 
 describe('the Host header of a loopback service', () => {
   const rule = hostRule({ host: '127.0.0.1', publicUrl: 'https://bio.example.org', trustProxy: ['127.0.0.1'] });
+  // promise: loopback-names
   it.each([
     'localhost',
     'localhost:8080',
@@ -23,6 +24,7 @@ describe('the Host header of a loopback service', () => {
     'bio.example.org',
     'bio.example.org:443',
   ])('may be %s', (host) => expect(passes(rule, host)).toBe(true));
+  // promise: loopback-names
   it.each([
     'evil.example',
     'localhost.evil.example',

@@ -19,11 +19,13 @@ describe('onlyPeerOf', () => {
 });
 
 describe('peerOf', () => {
+  // promise: plain-http
   it('serves plain HTTP on loopback only', () => {
     expect(peerOf('127.0.0.1', new Map(), plain)).toEqual({ address: '127.0.0.1', secure: false });
     expect(() => peerOf('192.168.0.7', new Map(), plain)).toThrow(/loopback/);
     expect(peerOf('192.168.0.7', new Map(), { tls: true, trustProxy: [] })).toEqual({ address: '192.168.0.7', secure: true });
   });
+  // promise: proxy-https
   it('believes X-Forwarded-* of listed proxies, and of nobody else', () => {
     expect(peerOf('10.0.0.1', headers('https', '203.0.113.9'), proxied)).toEqual({ address: '203.0.113.9', secure: true });
     expect(() => peerOf('10.0.0.1', headers('http', '203.0.113.9'), proxied)).toThrow(/plain HTTP/);

@@ -27,6 +27,7 @@ export function logRefusedCredentials(logger: Pick<Logger, 'warn'>): RefusedCred
     if (otherCount > 0) logger.warn({ count: otherCount }, 'credentials: more were refused, of further addresses');
     otherCount = 0;
   };
+  // job: refusals: writes a line for each address whose credentials were refused, every minute
   const timer = setInterval(write, PERIOD_MS);
   timer.unref();
   return {

@@ -83,6 +83,7 @@ export async function writeStream(
 
 function writable(wire: Wire): Promise<void> {
   return new Promise((resolve) => {
+    // no job: it ends with the answer that it belongs to
     const poll = setInterval(() => wire.aborted && done(), 250);
     const done = (): void => {
       clearInterval(poll);

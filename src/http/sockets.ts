@@ -81,6 +81,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, len
   const open = new Set<Live>();
   const counts: Counts = new Map();
   // One sweep for all: a timer per socket holds 200 bytes.
+  // job: expired-tokens: closes sockets whose token has expired
   const stop = options.ticks.every(EXPIRY_CHECK_MS, () => {
     const nowMs = Date.now();
     for (const live of open) live.expire(nowMs);

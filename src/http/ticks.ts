@@ -12,6 +12,7 @@ export class Ticks {
    *  @returns how to stop it */
   every(periodMs: number, run: () => void): () => void {
     const tick: Tick = { periodMs, run, dueMs: performance.now() + periodMs, timer: null };
+    // job: ticks: timers that run from a message handler, too, when one socket keeps the loop busy
     tick.timer = setInterval(() => this.runDue(performance.now()), periodMs);
     this.#ticks.add(tick);
     this.#nextDueMs = Math.min(this.#nextDueMs, tick.dueMs);

@@ -63,6 +63,7 @@ const code = (p: DecodedPacket, s: Session, over: Partial<typeof limits> = {}): 
 };
 
 describe('admitPacket', () => {
+  // promise: grid
   it('puts the same sample on the same grid index however its packets were cut', () => {
     const s = session();
     const at = (k: number): bigint => (BigInt(k) * SEC) / 250n;
@@ -74,6 +75,7 @@ describe('admitPacket', () => {
     }
   });
 
+  // promise: rates-exact
   it('computes grid indices in plain numbers exactly as signal.ts does in bigint', () => {
     fc.assert(
       fc.property(
@@ -100,6 +102,7 @@ describe('admitPacket', () => {
     expect(code(packet(), s)).toBe('admitted');
   });
 
+  // promise: channel-numbers
   it('numbers channels by configuration: the same values are the same channel, another gain is another one', () => {
     const s = session();
     s.apply(admitted(packet({ blocks: [block(), block({}, { code: 'ppg' }), block()] }), s));
@@ -151,6 +154,7 @@ describe('admitPacket', () => {
     expect(admitted(packet({ seq: 3, t0DeviceNs: 80n * SEC }), s).backfill).toBe(true);
   });
 
+  // promise: rates-exact, subject-fixed, limit-block, limit-channels, limit-ranges, limit-times
   it('refuses what is out of range, each with its code', () => {
     const s = session();
     expect(code(packet({ subject: 'other' }), s)).toBe('packet_invalid');

@@ -41,14 +41,17 @@ describe('ClockFitter', () => {
 
 describe('placeInTime', () => {
   const device = 100n * SEC;
+  // promise: clock-rules
   it('takes a synchronised wall clock as it is', () => {
     const packet = { t0DeviceNs: device, t0UnixNs: NOW - 5n * SEC, sentUnixNs: NOW - SEC };
     expect(placeInTime(packet, device + SEC, NOW)).toEqual({ epochNs: NOW - 5n * SEC - device, timeSource: 'device' });
   });
+  // promise: clock-rules
   it('takes the age from a wall clock that is wrong', () => {
     const packet = { t0DeviceNs: device, t0UnixNs: 1000n * SEC, sentUnixNs: 1030n * SEC };
     expect(placeInTime(packet, device + SEC, NOW)).toEqual({ epochNs: NOW - 30n * SEC - device, timeSource: 'age' });
   });
+  // promise: clock-rules
   it('lets a packet without a wall clock end now', () => {
     for (const t0UnixNs of [0n, 5n])
       expect(placeInTime({ t0DeviceNs: device, t0UnixNs, sentUnixNs: 0n }, device + SEC, NOW)).toEqual({

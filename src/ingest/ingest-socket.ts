@@ -133,6 +133,7 @@ export class IngestSockets {
   /** Acknowledges when the spacing allows it. */
   planAckLater(socket: IngestSocket): void {
     this.#ackLater.push(socket);
+    // job: acknowledgements: sends those that wait for their spacing
     this.#laterTimer ??= setInterval(() => this.#sendLater(), ACK_TICK_MS);
   }
 

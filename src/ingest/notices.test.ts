@@ -20,6 +20,7 @@ it('says nothing of a device whose stream goes on', () => {
   expect(noticesOf({ ...packet, t0UnixNs: 1n }, { epochNs: NOW, timeSource: 'arrival' }, record(NOW - SEC), NOW)).toEqual([]);
 });
 
+// promise: retention-notice
 it('says what retention will delete, and nothing of what is young enough', () => {
   const expiring = [
     { what: 'samples', days: 30 },

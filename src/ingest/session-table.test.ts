@@ -79,6 +79,7 @@ describe('SessionTable', () => {
     expect(isRejected(await find(table, key, 'd1'))).toBe(false);
   });
 
+  // promise: own-user-writes
   it('keeps users to their own streams and answers busy when full', async () => {
     const table = new SessionTable(new Sink(), 1, { user: 1000, key: 1_000_000 });
     await find(table, key, 'd1');

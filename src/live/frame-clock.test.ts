@@ -98,6 +98,7 @@ function check(frames: readonly LiveFrame[], streams: readonly LiveStream[]): Ma
 }
 
 describe('FrameClock', () => {
+  // promise: frames-100ms
   it('sends a frame the moment its packet is there, one for each packet of 100 ms', () => {
     const s = stream(1, START_MS - 5000, [channel('ecg', 250), channel('ppg', 100, 'ppg'), channel('temp', 1, 'temp')]);
     const feed = new Feed();
@@ -112,6 +113,7 @@ describe('FrameClock', () => {
     check(feed.frames, [s]);
   });
 
+  // promise: frame-order
   it('delivers every sample in order for rates from 1 Hz to 1 kHz and packets of any length', () => {
     const random = seededRandom(11);
     for (const fs of [1, 4, 32, 125, 130.1, 250, 360, 1000]) {
@@ -133,6 +135,7 @@ describe('FrameClock', () => {
     }
   });
 
+  // promise: frame-deadline, late-samples
   it('waits for a slower device until the deadline, says what is missing, and sends the rest late', () => {
     const a = stream(1, START_MS, [channel('ecg', 250)]);
     const b = stream(2, START_MS, [channel('ppg', 100, 'ppg')]);
@@ -153,6 +156,8 @@ describe('FrameClock', () => {
     expect(feed.frames.some((frame) => frame.channels.some((c) => c.tOffsetNs < 0))).toBe(true);
   });
 
+  // promise: frame-deadline, missed-five
+  // job: frames
   it('holds a frame no longer than the deadline, and stops waiting for a channel that never comes in time', () => {
     const a = stream(1, START_MS, [channel('ecg', 250)]);
     const b = stream(2, START_MS, [channel('ppg', 100, 'ppg')]);
@@ -182,6 +187,7 @@ describe('FrameClock', () => {
     expect(feed.frames).toHaveLength(200);
   });
 
+  // promise: empty-windows
   it('leaves out windows without samples and goes on after a gap', () => {
     const s = stream(1, START_MS, [channel('ecg', 250)]);
     const feed = new Feed();
@@ -193,6 +199,7 @@ describe('FrameClock', () => {
     expect(feed.frames).toHaveLength(10);
   });
 
+  // promise: clock-leaps
   it('does not follow one packet with a wild time, and follows a clock that has really leapt', () => {
     const s = stream(1, START_MS, [channel('ecg', 250)]);
     const feed = new Feed();
@@ -211,6 +218,7 @@ describe('FrameClock', () => {
     check(feed.frames, [s]);
   });
 
+  // promise: history-not-live
   it('leaves out what a device catches up on, and shows a stream whose clock is simply wrong', () => {
     const s = stream(1, START_MS - 300_000, [channel('ecg', 250)]);
     const feed = new Feed();
@@ -231,6 +239,7 @@ describe('FrameClock', () => {
     expect(other.frames.length).toBeGreaterThan(90);
   });
 
+  // promise: late-samples, devices-share
   it('keeps its promises for devices that come and go, late, shuffled and repeated packets', () => {
     for (let seed = 1; seed <= 30; seed++) {
       const random = seededRandom(seed);

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FrameRing } from './frame-ring.ts';
 
 describe('FrameRing', () => {
+  // promise: ring
   it('holds the newest frames that fit, byte for byte, within its bounds', () => {
     const step = fc.record({ length: fc.integer({ min: 1, max: 900 }), gapMs: fc.nat(50), skip: fc.integer({ min: 1, max: 3 }) });
     fc.assert(

@@ -96,6 +96,7 @@ describe.each([
   ['one by one', 2],
   ['by topic', 20],
 ])('viewers served %s', (_, count) => {
+  // promise: slow-viewers
   it('give a slow viewer the latest frame with what it missed, and the others every frame', () => {
     const { peers, boxes, emit } = setUp(count);
     const slow = peers[0]!;
@@ -118,6 +119,7 @@ describe.each([
     for (const peer of peers.slice(1)) expect(peer.frames.map((f) => f.seq)).toEqual(Array.from({ length: 62 }, (__, i) => i + 1));
   });
 
+  // promise: slow-closed
   it('close a viewer that stays slow', () => {
     const { peers, emit } = setUp(count);
     peers[0]!.slow = true;
@@ -127,6 +129,7 @@ describe.each([
     expect(peers[1]!.frames).toHaveLength(340);
   });
 
+  // promise: slow-viewers
   it('account for every frame: sent in order or counted as dropped', () => {
     for (let seed = 1; seed <= 20; seed++) {
       const random = seededRandom(seed);
@@ -155,6 +158,7 @@ describe.each([
     }
   });
 
+  // promise: live-replay
   it('replay from the ring as fast as the viewer takes it, then go on without a gap', () => {
     const { hub, group, peers, boxes, emit, nowMs } = setUp(count);
     for (let seq = 1; seq <= 50; seq++) emit(seq);

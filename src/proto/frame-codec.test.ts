@@ -53,6 +53,7 @@ const frame: fc.Arbitrary<LiveFrame> = fc
   }));
 
 describe('frame codec', () => {
+  // promise: codecs-agree
   it('reads what it wrote, and protobufjs reads the same numbers', () => {
     fc.assert(
       fc.property(frame, (f) => {

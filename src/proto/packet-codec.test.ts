@@ -159,6 +159,7 @@ function received(bytes: Uint8Array): DecodedPacket {
 }
 
 describe('generated code', () => {
+  // promise: codecs-agree
   it('is of the schema as it is; otherwise run: npm run proto', () => {
     const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
     const schema = createHash('sha256').update(read('../../proto/biosignal.proto')).digest('hex');
@@ -167,6 +168,7 @@ describe('generated code', () => {
 });
 
 describe('packet codec', () => {
+  // promise: codecs-agree
   it('reads what it wrote, and protobufjs reads the same', () => {
     fc.assert(
       fc.property(packet, (p) => {
@@ -178,6 +180,7 @@ describe('packet codec', () => {
     );
   });
 
+  // promise: codecs-agree
   it('reads what protobufjs wrote', () => {
     fc.assert(
       fc.property(packet, (p) => {
@@ -197,6 +200,7 @@ describe('packet codec', () => {
     expect(() => encodePacket(wide, 'int16')).toThrow(RangeError);
   });
 
+  // promise: bad-data-is-a-value, refused-says-where, strict-decoder
   it('answers Rejected with an offset for every truncation that cuts something off, and never throws', () => {
     const bytes = encodePacket(usualPacket());
     const whole: number[] = [];
@@ -212,6 +216,7 @@ describe('packet codec', () => {
     expect(whole.length).toBeLessThan(12);
   });
 
+  // promise: bad-data-is-a-value, strict-decoder
   it('never throws on mutated bytes, and reads what it accepts as protobufjs does', () => {
     const seed = Number(process.env['BIO_FUZZ_SEED'] ?? 20_261_121);
     const rounds = Number(process.env['BIO_FUZZ_ROUNDS'] ?? 30_000);
@@ -240,6 +245,7 @@ describe('packet codec', () => {
     expect(acceptedCount).toBeGreaterThan(rounds / 100);
   });
 
+  // promise: same-packet
   it('gives other content another hash, and leaves out what a device may write anew at each try', () => {
     const usual = usualPacket();
     const hashOf = (packet: Packet): number => received(encodePacket(packet)).contentHash;
@@ -292,6 +298,7 @@ describe('packet codec', () => {
     expect(low.size).toBeLessThan(17_460);
   });
 
+  // promise: lengths-checked, quality-runs, strict-decoder, limit-packet, limit-parts, limit-samples
   it('checks counts before it allocates', () => {
     const w = new WireWriter(64);
     w.raw(encodePacket({ ...usualPacket(), blocks: [], measurements: [], events: [] }));
@@ -318,6 +325,7 @@ describe('packet codec', () => {
     expect(decodePacket(empties, limits)).toMatchObject({ code: 'packet_malformed' });
   });
 
+  // promise: newer-fields, strict-decoder
   it('steps over fields of a newer schema', () => {
     const p = usualPacket();
     const extra = Uint8Array.from([0xa0, 0x06, 1, 0xa1, 0x06, 1, 2, 3, 4, 5, 6, 7, 8, 0xa2, 0x06, 1, 9, 0xa5, 0x06, 1, 2, 3, 4]);

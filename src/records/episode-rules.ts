@@ -111,6 +111,7 @@ const LOOK_BACK_SEC = 900;
 export function startEpisodeRules(options: RuleOptions): () => Promise<void> {
   let running: Promise<void> = Promise.resolve();
   const onError = options.onError ?? (() => undefined);
+  // job: episode-rules: opens, prolongs and closes episodes from stored values, every 15 s
   const timer = setInterval(() => {
     running = running.then(() => applyRules(options.pool, options.rules ?? defaultRules)).catch(onError);
   }, options.periodMs ?? PERIOD_MS);

@@ -15,6 +15,7 @@ it('seals the same text differently each time, and shows nothing of it', () => {
   expect(sealed.some((bytes) => bytes.includes('secret'))).toBe(false);
 });
 
+// promise: sealed
 it('does not open for another user, another entry, another service, or after a change of any byte', () => {
   const sealed = cipher.seal('text', 'ada', 'e1');
   expect(() => cipher.open(sealed, 'bob', 'e1')).toThrow();

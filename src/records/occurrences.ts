@@ -84,6 +84,7 @@ export function startOccurrences(options: Readonly<{ pool: Pool; onError: (error
   let running: Promise<void> = Promise.resolve();
   const look = (): void => void (running = running.then(() => keepOccurrences(options.pool)).catch(options.onError));
   look();
+  // job: occurrences: makes the occurrences of recurring tasks and says which were missed, at the start and every minute
   const timer = setInterval(look, PERIOD_MS).unref();
   return async () => {
     clearInterval(timer);

@@ -39,6 +39,7 @@ export function startWebhookDeliverer(options: DelivererOptions): () => Promise<
   const deliverer = new Deliverer(options);
   let forgetting: Promise<void> = Promise.resolve();
   const forget = (): void => void (forgetting = forgetSecrets(options.pool).catch((error: unknown) => options.onError?.(error)));
+  // job: webhooks: delivers what is due, every second; forgets secrets whose overlap is over
   const timers = [setInterval(() => deliverer.look(), options.pollMs ?? POLL_MS), setInterval(forget, FORGET_MS)];
   for (const timer of timers) timer.unref();
   return async () => {

@@ -67,6 +67,7 @@ const last = (length: number, after: number, value: (i: number) => number): Bloc
 ];
 
 describe('block codec', () => {
+  // promise: block-exact
   test('gives back frames of every width and order at the end of a block', () => {
     for (let length = 1; length < 70; length++) {
       for (let after = 0; after < 6; after++) {
@@ -83,6 +84,7 @@ describe('block codec', () => {
   });
 
   for (const bits of [2, 12, 16, 24, 32]) {
+    // promise: exact-samples, block-exact
     test(`gives back ${bits}-bit integers exactly`, () => {
       fc.assert(
         fc.property(fc.array(run(integers(bits)), { minLength: 1, maxLength: 4 }), (runs) => same(runs, decoded(encodeBlock(runs)))),
@@ -90,6 +92,7 @@ describe('block codec', () => {
     });
   }
 
+  // promise: block-exact
   test('gives back floats bit for bit', () => {
     fc.assert(fc.property(fc.array(run(floats), { minLength: 1, maxLength: 3 }), (runs) => same(runs, decoded(encodeBlock(runs)))));
   });
@@ -136,6 +139,7 @@ describe('block codec', () => {
     );
   });
 
+  // promise: lengths-checked
   test('a claimed length is not believed before the bytes are there', () => {
     const claim = Uint8Array.of(0xb1, 1, 0, 0, 0xff, 0xff, 0xff, 0x07, 0, 0);
     expect(isRejected(decodeBlock(claim))).toBe(true);

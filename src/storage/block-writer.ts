@@ -139,6 +139,7 @@ export class BlockWriter {
       onSetAside: options.onSetAside,
       isStopped: () => this.#closed,
     });
+    // job: incomplete-rows: stores seconds with holes after a while
     this.#sweeper = setInterval(() => this.#sweep(), Math.max(20, this.#options.incompleteAfterMs / 4));
     this.#sweeper.unref();
   }

@@ -49,7 +49,9 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
   // Each on its own: one that fails keeps none of the others from being done.
   const expiring = (task: () => Promise<unknown>, fault: string): (() => Promise<void>) =>
     every(retentionMs, task, (error) => onFault(fault, error), FIRST_RETENTION_MS);
+  // job: timescaledb-policies: packs old chunks and refreshes aggregates (TimescaleDB runs them: sql/000010-columnstore.sql)
   const tasks = [
+    // job: rollups: brings new and late values into minutes, hours and days
     database.kind === 'timescale'
       ? every(
           options.lateMs ?? 1000,
@@ -57,13 +59,19 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
           (error) => onFault('late values could not be brought into the continuous aggregates', error),
         )
       : every(options.refreshMs ?? 30_000, rollupTask(database, onFault), (error) => onFault('rollups could not be refreshed', error)),
+    // job: retention: drops chunks and partitions that the table retention no longer keeps
     expiring(() => applyRetention(database), 'retention could not be applied'),
+    // job: kept-replies: forgets answers that were kept for Idempotency-Key after a day
     expiring(() => forgetReplies(database), 'kept replies of more than a day could not be deleted'),
+    // job: ended-deliveries: forgets deliveries of webhooks after 30 days
     expiring(() => forgetDeliveries(database), 'deliveries of webhooks of more than 30 days could not be deleted'),
+    // job: set-aside-expiry: deletes what was set aside long ago
     expiring(() => expireLetters(database.pool), 'what was set aside long ago could not be deleted'),
+    // job: project-retention: deletes what a project no longer keeps
     expiring(async () => {
       while ((await applyProjectRetention(database, { signal: stopping.signal })).outcome === 'more') if (stopping.signal.aborted) break;
     }, 'retention of projects could not be applied'),
+    // job: maintenance-watch: says when retention is late and when jobs of TimescaleDB fail
     every(watchMs, watchTask(database, onFault, options.onWatched), (error) => onFault('maintenance could not be watched', error)),
   ];
   return async () => {

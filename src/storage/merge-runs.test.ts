@@ -32,6 +32,7 @@ test('the same samples, cut and repeated anyhow, become the same runs: ascending
   );
 });
 
+// promise: contradictions
 test('samples that contradict one another are all kept', () => {
   fc.assert(
     fc.property(cuts, cuts, (a, b) => {

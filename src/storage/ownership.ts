@@ -295,6 +295,7 @@ export class Ownership {
     if (this.#claim !== null) await client.query('set synchronous_commit = off');
   }
 
+  // job: ownership: renews the claim on the packet log every second; without it another node takes over
   async #keepRenewing(): Promise<void> {
     while (!this.#released && this.#lostWhy === null) {
       const confirmed = await this.#renew();

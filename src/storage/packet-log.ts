@@ -278,6 +278,7 @@ export class PacketLog {
     void this.#askAgain();
   }
 
+  // job: log-probe: asks a database that is away until it takes writes again
   async #askAgain(): Promise<void> {
     const probe = new WriterConnection(this.#database, { retryForMs: 0, statementTimeoutMs: 2000, answerTimeoutMs: 3000 });
     while (!this.#closed && this.lost === null) {
