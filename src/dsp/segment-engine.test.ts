@@ -204,7 +204,6 @@ describe('the segment grid', () => {
     expect(samplesNeededFor(rows).fromUs).toBeLessThan(rows.fromUs - 500e6);
   });
 
-  // promise: quality-everywhere
   test('every method has a code of its own', () => {
     expect(new Set(featureMethods.map((m) => m.code)).size).toBe(featureMethods.length);
     for (const m of featureMethods) expect(m.code).toMatch(/^derived:[a-z0-9_]+_v\d+$/);
