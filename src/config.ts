@@ -165,7 +165,7 @@ export const settings = {
     'BIO_REORDER_WINDOW_MS',
     10_000,
     integer(0, 600_000),
-    'How late a packet may be and still count as live, ms of device time.',
+    'How late a packet may be and still measure the clock of its device, ms of device time. It is stored and computed however late it is.',
   ),
   frameDeadlineMs: setting('BIO_FRAME_DEADLINE_MS', 250, integer(0, 10_000), 'How long a live frame waits for its slowest channel, ms.'),
   viewerQueueBytesMax: setting(
