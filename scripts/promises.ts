@@ -66,7 +66,7 @@ const plain = (text: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
-const SENTENCE_END = /(?:[.!?]["')`*]*|:)\s+(?=[\p{Lu}`*["'(])/gu;
+const SENTENCE_END = /[.!?]["')`*]*\s+(?=[\p{Lu}`*["'(])|:\s+(?=\p{Lu})/gu;
 
 const CLAUSE_END = /(?:[.!?]["')`*]*|[:;])\s+/gu;
 

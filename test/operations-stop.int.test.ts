@@ -122,7 +122,9 @@ test.each(['refuse', 'hole'] as const)(
     });
     expect(sent.status, await sent.text()).toBe(202);
     proxy.mode = mode;
+    const toldMs = performance.now();
     expect(await within(service.terminate(), 15_000), service.log).toBe(0);
+    expect(performance.now() - toldMs).toBeLessThan(8000); // which it may take without the setting
     expect(service.log).toMatch(/the next start replays the rest/);
     await proxy.close();
 

@@ -180,9 +180,9 @@ describe('pace', () => {
     const viewer = await open(running, '/ws?subject=set');
     await until(() => viewer.texts.some(({ type }) => type === 'ready'));
     viewer.socket.pause();
-    const all = packets({ channels: 60, fs: 1000, ms: 100, count: 320 }, {}, 'other');
-    for (let at = 0; at < all.length; at += 32) {
-      const bytes = batch(all.slice(at, at + 32));
+    const all = packets({ channels: 60, fs: 1000, ms: 100, count: 400 }, {}, 'other');
+    for (let at = 0; at < all.length; at += 20) {
+      const bytes = batch(all.slice(at, at + 20));
       await until(async () => !(await post(running, bytes, delimited)).text.includes('"busy"'));
     }
     return viewer;
@@ -205,7 +205,7 @@ describe('pace', () => {
     try {
       const viewer = await flooded(roomy);
       viewer.socket.resume();
-      await until(() => viewer.frames.length >= 310, 20_000);
+      await until(() => viewer.frames.length >= 390, 20_000);
       expect(viewer.frames.reduce((sum, { droppedFrames }) => sum + droppedFrames, 0)).toBe(0);
       viewer.socket.close();
     } finally {
@@ -318,6 +318,7 @@ describe('limits', () => {
   });
 
   // setting: BIO_DSP_QUEUE_BYTES_MAX
+  // job: every-second
   it('answers busy while the workers have more than they are to have', async () => {
     let code: string | undefined;
     for (let round = 0; round < 5 && code !== 'busy'; round++) {

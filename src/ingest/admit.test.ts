@@ -147,6 +147,7 @@ describe('admitPacket', () => {
     expect(code(at(70), s)).toBe('duplicate');
   });
 
+  // setting: BIO_REORDER_WINDOW_MS
   it('marks packets behind the reorder window as backfill', () => {
     const s = session();
     s.apply(admitted(packet({ seq: 5, t0DeviceNs: 100n * SEC }), s));
