@@ -13,7 +13,10 @@ export const oddities = [
   'nothing',
   'far device time',
   'quality runs',
+  'rows that the site refuses',
 ] as const;
+/** What the site's own constraints refuse: the rows are set aside, and nothing else is. */
+export const refusedBySite = { text: 'refused by the site', value: 66.25 } as const;
 /** Not legal: the code that must be answered, and nothing may be kept. */
 export const refusals = {
   'control character in a unit': 'packet_invalid',
@@ -56,6 +59,10 @@ export type PersonCommand =
   | Readonly<{ do: 'mood'; person: number; score: number; note: string }>
   | Readonly<{ do: 'journal'; person: number; text: string }>
   | Readonly<{ do: 'answer'; person: number; points: readonly number[] }>
+  /** A weight that did not come in a packet, told twice. */
+  | Readonly<{ do: 'measure'; person: number; value: number; unit: 'kg' | '[lb_av]' }>
+  /** Somebody notes an episode of the person, and closes it. */
+  | Readonly<{ do: 'episode'; person: number; kind: string; closes: boolean }>
   /** Opens every page there is of the person. */
   | Readonly<{ do: 'look'; person: number }>;
 
@@ -65,7 +72,11 @@ export type OperatorCommand =
   | Readonly<{ do: 'requireConsent'; purposes: readonly Purpose[] }>
   | Readonly<{ do: 'consent'; person: number; purpose: Purpose; granted: boolean }>
   | Readonly<{ do: 'erase'; person: number }>
-  | Readonly<{ do: 'retention'; days: number | null }>;
+  | Readonly<{ do: 'retention'; days: number | null }>
+  /** From now on somebody is told of what happens. */
+  | Readonly<{ do: 'webhook' }>
+  /** Somebody new signs in, does what the role may, tries what it may not, and signs out. */
+  | Readonly<{ do: 'signIn'; role: 'admin' | 'viewer' }>;
 export type Purpose = 'recording' | 'sharing';
 
 /** Each begins so long after its turn, while the commands after it go on. */
@@ -75,6 +86,11 @@ export type WorldCommand = Readonly<{ afterMs: number }> &
     | Readonly<{ do: 'stopService' }>
     | Readonly<{ do: 'killPostgres' }>
     | Readonly<{ do: 'standby' }>
+    /** A second instance takes over from one that is cut off, and ends; the first one goes on, or is started again. A device of its own sends
+     *  to each. */
+    | Readonly<{ do: 'takeBack'; ends: 'kill' | 'stop'; sec: number }>
+    /** For longer than the service tries: it refuses packets meanwhile. */
+    | Readonly<{ do: 'databaseAway'; how: 'refuse' | 'hole'; ms: number }>
     | Readonly<{ do: 'cutDevices'; ms: number }>
     | Readonly<{ do: 'cutDatabase'; ms: number }>
     | Readonly<{ do: 'freezeService'; ms: number }>

@@ -13,6 +13,8 @@ import { compareAudit } from './compare/audit.ts';
 import { compareGone, compareRetention } from './compare/gone.ts';
 import { compareRecordings } from './compare/recordings.ts';
 import { compareReports } from './compare/reports.ts';
+import { compareWebhooks } from './compare/webhooks.ts';
+import { compareWeights } from './compare/weights.ts';
 import { compareWindows } from './compare/windows.ts';
 import type { Boot, Oracle } from './oracle.ts';
 import { derivedRows, differences } from './rows.ts';
@@ -31,6 +33,7 @@ export async function judge(oracle: Oracle, clean: Clean): Promise<number> {
   const isSettled = await compareDerived(oracle, boots, wanted);
   await compareRecordings(oracle);
   await compareReports(oracle);
+  await compareWeights(oracle);
   if (isSettled) {
     await compareAggregates(oracle);
     await compareWindows(oracle);
@@ -38,6 +41,7 @@ export async function judge(oracle: Oracle, clean: Clean): Promise<number> {
   await compareRetention(oracle);
   await compareGone(oracle);
   await compareAudit(oracle);
+  await compareWebhooks(oracle);
   return [...wanted.values()].reduce((sum, rows) => sum + rows.size, 0);
 }
 

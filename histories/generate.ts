@@ -50,6 +50,8 @@ const makers: Readonly<Record<'devices' | 'people' | 'operators' | 'world', read
     [2, (r) => ({ do: 'journal', person: person(r), text: pick(r, words) })],
     [1, (r) => ({ do: 'answer', person: person(r), points: Array.from({ length: 5 }, () => whole(r, 0, 5)) })],
     [3, (r) => ({ do: 'look', person: person(r) })],
+    [2, (r) => ({ do: 'measure', person: person(r), value: whole(r, 400, 1200) / 10, unit: pick(r, ['kg', '[lb_av]']) })],
+    [2, (r) => ({ do: 'episode', person: person(r), kind: pick(r, ['exercise', 'sleep', 'alert']), closes: r.next() < 0.5 })],
   ],
   operators: [
     [2, () => ({ do: 'rotateKey' })],
@@ -58,12 +60,16 @@ const makers: Readonly<Record<'devices' | 'people' | 'operators' | 'world', read
     [3, (r) => ({ do: 'consent', person: person(r), purpose: pick(r, ['recording', 'sharing']), granted: r.next() < 0.7 })],
     [2, (r) => ({ do: 'erase', person: person(r) })],
     [3, (r) => ({ do: 'retention', days: pick(r, [null, 10, 30, 300]) })],
+    [2, () => ({ do: 'webhook' })],
+    [2, (r) => ({ do: 'signIn', role: pick(r, ['admin', 'viewer']) })],
   ],
   world: [
     [3, (r) => ({ do: 'killService', afterMs: afterMs(r) })],
     [1, (r) => ({ do: 'stopService', afterMs: afterMs(r) })],
     [2, (r) => ({ do: 'killPostgres', afterMs: afterMs(r) })],
     [1, (r) => ({ do: 'standby', afterMs: afterMs(r) })],
+    [1, (r) => ({ do: 'takeBack', afterMs: afterMs(r), ends: pick(r, ['kill', 'stop']), sec: whole(r, 2, 6) })],
+    [1, (r) => ({ do: 'databaseAway', afterMs: afterMs(r), how: pick(r, ['refuse', 'hole']), ms: whole(r, 2500, 9500) })],
     [2, (r) => ({ do: 'cutDevices', afterMs: afterMs(r), ms: whole(r, 50, 800) })],
     [2, (r) => ({ do: 'cutDatabase', afterMs: afterMs(r), ms: whole(r, 50, 1500) })],
     [2, (r) => ({ do: 'freezeService', afterMs: afterMs(r), ms: whole(r, 50, 1500) })],
@@ -72,9 +78,23 @@ const makers: Readonly<Record<'devices' | 'people' | 'operators' | 'world', read
 };
 export type Actor = keyof typeof makers;
 export const actors = Object.keys(makers) as readonly Actor[];
-const shares: Readonly<Record<Actor, number>> = { devices: 24, people: 5, operators: 4, world: 2 };
+const shares: Readonly<Record<Actor, number>> = { devices: 24, people: 6, operators: 5, world: 2 };
 /** A restart costs seconds: so many of those to a history. */
 const WORLD_MAX = 3;
+/** These cost tens of seconds: one to a history. */
+const longOnes: readonly string[] = ['takeBack', 'databaseAway'];
+
+/** What a fault needs is often several commands in one order, which is rare among all of them: two histories of three have a theme, and more
+ *  than half of their commands are of it. */
+const themes: readonly (readonly string[])[] = [
+  [],
+  [],
+  ['boot', 'send', 'pause'],
+  ['boot', 'send', 'record', 'upload', 'retention'],
+  ['takeBack', 'killService', 'killPostgres', 'send'],
+  ['odd', 'illegal', 'contradict', 'resend', 'look', 'send'],
+];
+const THEME_SHARE = 0.6;
 
 function boot(random: Random): Command {
   return {
@@ -99,22 +119,31 @@ function asked(random: Random, purposes: readonly Purpose[]): Command[] {
 export function generate(seed: number, only: readonly string[] = [], length = 30): History {
   const random = createRandom(seed, 'history');
   const taking = actors.flatMap((actor) => {
-    const all = only.length === 0 || only.includes(actor);
     const total = makers[actor].reduce((sum, [weight]) => sum + weight, 0);
     return makers[actor].flatMap(([weight, make]) => {
-      const share = (shares[actor] * weight) / total;
-      return all || only.includes(make(createRandom(seed, 'name')).do) ? [{ actor, share, make }] : [];
+      const name = make(createRandom(seed, 'name')).do;
+      const takesPart = only.length === 0 || only.includes(actor) || only.includes(name);
+      return takesPart ? [{ actor, name, weight, share: (shares[actor] * weight) / total, make }] : [];
     });
   });
-  const sum = taking.reduce((total, { share }) => total + share, 0);
+  const theme = pick(random, themes);
+  const ofTheme = taking.filter(({ name }) => theme.includes(name)).map((one) => ({ ...one, share: one.weight }));
   const commands: Command[] = [];
-  for (let worlds = 0; commands.length < length && sum > 0;) {
-    let at = random.next() * sum;
-    const { actor, make } = taking.find(({ share }) => (at -= share) < 0) ?? taking.at(-1)!;
-    if (actor === 'world' && ++worlds > WORLD_MAX && taking.some((one) => one.actor !== 'world')) continue;
+  let worlds = 0;
+  while (commands.length < length && taking.length > 0) {
+    const from = ofTheme.length > 0 && random.next() < THEME_SHARE ? ofTheme : taking;
+    const { actor, name, make } = oneOf(random, from);
+    const isRare = longOnes.includes(name) && commands.some((command) => command.do === name);
+    if (actor === 'world' && (worlds >= WORLD_MAX || isRare) && taking.some((one) => one.actor !== 'world')) continue;
+    if (actor === 'world') worlds++;
     const command = make(random);
     if (command.do === 'requireConsent') commands.push(...asked(random, command.purposes));
     commands.push(command);
   }
   return { seed, commands };
+}
+
+function oneOf<T extends Readonly<{ share: number }>>(random: Random, from: readonly T[]): T {
+  let at = random.next() * from.reduce((sum, { share }) => sum + share, 0);
+  return from.find(({ share }) => (at -= share) < 0) ?? from.at(-1)!;
 }

@@ -13,6 +13,7 @@ export type Answer = Readonly<{
   lostCount: number;
 }>;
 export type AskOptions = Readonly<{
+  /** A credential; empty: none. */
   as: string;
   body?: unknown;
   /** Of packets: what they are, in place of JSON. */
@@ -30,7 +31,7 @@ export async function ask(stage: Stage, method: string, path: string, options: A
   const request: RequestInit = {
     method,
     headers: {
-      authorization: `Bearer ${as}`,
+      ...(as === '' ? {} : { authorization: `Bearer ${as}` }),
       ...(body === undefined && packets === undefined ? {} : { 'content-type': type }),
       ...(method === 'POST' && packets === undefined ? { 'idempotency-key': randomUUID() } : {}),
       ...headers,

@@ -6,6 +6,7 @@ import { personOf, PERSONS } from './commands.ts';
 import type { Purpose } from './commands.ts';
 import { ask } from './http.ts';
 import type { Answer, AskOptions } from './http.ts';
+import type { Receiver } from './receiver.ts';
 import type { Recorder } from './recorder.ts';
 import type { Stage } from './stage.ts';
 
@@ -28,6 +29,12 @@ export type Boot = {
   answeredMs: number;
 };
 
+/** Of a person, told by somebody else. */
+export type Weight = Readonly<{ time: string; kg: number }>;
+
+/** What a webhook must be told. */
+export type Told = Readonly<{ type: string; id: string; person: Person }>;
+
 export type Mood = Readonly<{ score: number; note: string }>;
 
 export type Person = {
@@ -39,6 +46,9 @@ export type Person = {
   readonly moods: Mood[];
   readonly journal: string[];
   readonly answers: number[];
+  readonly weights: Weight[];
+  /** Noted by somebody, not by a device. */
+  readonly episodes: Set<string>;
   readonly consents: Map<Purpose, boolean>;
   consentCount: number;
 };
@@ -72,10 +82,17 @@ export class Oracle {
   keyId: string;
   keyChanges = 0;
   settingChanges = 0;
+  memberCount = 0;
+  signInCount = 0;
+  signOutCount = 0;
+  /** Who is told of events, from its registration on. */
+  receiver: Receiver | null = null;
+  readonly events: Told[] = [];
   required: readonly Purpose[] = [];
   #consentChangedMs = -Infinity;
   /** The shortest retention that was ever set, days, and when it was set, Unix ms. */
   retention: { days: number; setMs: number } | null = null;
+  readonly #disturbanceCount: number;
   /** Tells this playing of a history from the one before. */
   readonly #name: string;
 
@@ -86,6 +103,7 @@ export class Oracle {
     this.key = org.apiKey.key;
     this.keyId = org.apiKey.record.id;
     this.#name = org.orgId.slice(0, 8);
+    this.#disturbanceCount = stage.disturbanceCount;
   }
 
   complain(kind: string, text: string): void {
@@ -94,6 +112,11 @@ export class Oracle {
 
   expect(kind: string, holds: boolean, text: () => string): void {
     if (!holds) this.complain(kind, text());
+  }
+
+  /** Has the world done anything? */
+  get isDisturbed(): boolean {
+    return this.stage.disturbanceCount !== this.#disturbanceCount;
   }
 
   get packetCount(): number {
@@ -140,18 +163,36 @@ export class Oracle {
     const made = await this.must<{ xuser_token: string; xuser_id: string }>(200, 'POST', '/api/v1/sdk/token', { body });
     if (made === null) throw new Error('no token');
     const { xuser_id: xuserId, xuser_token: token } = made;
-    return { index, externalId, xuserId, token, moods: [], journal: [], answers: [], consents: new Map(), consentCount: 0 };
+    return {
+      index,
+      externalId,
+      xuserId,
+      token,
+      moods: [],
+      journal: [],
+      answers: [],
+      weights: [],
+      episodes: new Set(),
+      consents: new Map(),
+      consentCount: 0,
+    };
   }
 
   /** The next of this index is somebody else, with other boots of the devices. */
   erased(person: Person): void {
     this.gone.push(person);
+    this.happened('xuser.erased', person.xuserId, person);
     this.#persons.delete(person.index);
     for (const [index, device] of this.#devices) {
       if (personOf(index) !== person.index) continue;
       device.boot = null;
       device.recorder = null;
     }
+  }
+
+  /** Something that a webhook is told. */
+  happened(type: string, id: string, person: Person): void {
+    if (this.receiver !== null) this.events.push({ type, id, person });
   }
 
   isMissing(person: Person, purpose: Purpose): boolean {

@@ -50,13 +50,14 @@ export async function play(history: History, stage: Stage, clean: Clean): Promis
     oracle.complain('trouble', error instanceof Error ? (error.stack ?? error.message) : String(error));
   } finally {
     await lanes.idle();
+    await oracle.receiver?.close();
   }
   return { complaints: oracle.complaints, packets: oracle.packetCount, rows, ms: performance.now() - sinceMs };
 }
 
 async function runCommand(oracle: Oracle, command: Command): Promise<void> {
   if (isOfDevice(command)) await runDeviceCommand(oracle, command);
-  else if (isOfWorld(command)) await runWorldCommand(oracle.stage, command);
+  else if (isOfWorld(command)) await runWorldCommand(oracle, command);
   else if (isOfPerson(command)) await runPersonCommand(oracle, command);
   else await runOperatorCommand(oracle, command);
 }

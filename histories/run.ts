@@ -2,26 +2,32 @@
  *  an oracle. The first one that fails is cut down and printed, so that it can be played again.
  *
  *  npm run histories -- [--minutes 10] [--seed S] [--only devices,people,operators,world, or commands] [--length 30] [--count N]
- *                       [--file HISTORY.json] [--keep-going] [--no-shrink] [--out FOLDER]
- *  Exit code 1 when one fails. */
+ *                       [--file HISTORY.json] [--keep-going] [--no-shrink] [--out FOLDER] [--database URL]
+ *  Exit code 1 when one fails.
+ *  npm run histories -- --planted [NAME …] [--seed 1000] [--count 20] [--only …]   what they find: planted/run.ts. Exit code 1 when something
+ *  is not found. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Clean } from './clean.ts';
 import type { History } from './commands.ts';
 import { generate } from './generate.ts';
+import { runPlanted } from './planted/run.ts';
 import { play } from './play.ts';
 import type { Outcome } from './play.ts';
 import { shrink } from './shrink.ts';
 import { Stage } from './stage.ts';
 
-const { values: options } = parseArgs({
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
-    minutes: { type: 'string', default: '10' },
-    seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
+    minutes: { type: 'string' },
+    seed: { type: 'string' },
     only: { type: 'string', default: '' },
     length: { type: 'string', default: '30' },
-    count: { type: 'string', default: '1000000' },
+    count: { type: 'string' },
+    database: { type: 'string' },
+    planted: { type: 'boolean', default: false },
     file: { type: 'string' },
     out: { type: 'string', default: '.cache/histories' },
     'keep-going': { type: 'boolean', default: false },
@@ -29,15 +35,21 @@ const { values: options } = parseArgs({
   },
 });
 
+if (options.planted) {
+  const { seed = '1000', count = '20', only: commands, length, minutes } = options;
+  const bounds = ['--seed', seed, '--count', count, '--minutes', minutes ?? '60'];
+  process.exit((await runPlanted(positionals, [...bounds, '--only', commands, '--length', length])) ? 0 : 1);
+}
 const only = options.only === '' ? [] : options.only.split(',');
-const deadlineMs = performance.now() + Number(options.minutes) * 60_000;
-let stage = await Stage.start();
+const seed = Number(options.seed ?? Math.floor(Math.random() * 1e6));
+const deadlineMs = performance.now() + Number(options.minutes ?? 10) * 60_000;
+let stage = await Stage.start(options.database);
 const clean = await Clean.start();
 let failedCount = 0;
 try {
   const given = options.file === undefined ? null : (JSON.parse(readFileSync(options.file, 'utf8')) as History);
-  for (let i = 0; i < Number(options.count) && performance.now() < deadlineMs; i++) {
-    const history = given ?? generate(Number(options.seed) + i, only, Number(options.length));
+  for (let i = 0; i < Number(options.count ?? Infinity) && performance.now() < deadlineMs; i++) {
+    const history = given ?? generate(seed + i, only, Number(options.length));
     const outcome = await play(history, stage, clean);
     print(history, outcome);
     if (outcome.complaints.length > 0) {
@@ -46,7 +58,7 @@ try {
       if (!options['keep-going']) break;
       if (outcome.complaints.some(({ kind }) => kind === 'trouble')) {
         await stage.close(); // nothing of it shall spoil the next one
-        stage = await Stage.start();
+        stage = await Stage.start(options.database);
       }
     }
     if (given !== null) break;

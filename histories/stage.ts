@@ -12,6 +12,8 @@ import { TcpProxy } from '../faults/lib/tcp-proxy.ts';
 import { createOrganization } from '../src/auth/organizations.ts';
 import type { NewOrganization } from '../src/auth/organizations.ts';
 import { openDatabase } from '../src/storage/database.ts';
+import { refusedBySite } from './commands.ts';
+import { ServerDatabase } from './server-database.ts';
 
 const settings = {
   // Tokens that one instance gave out are good at the next one.
@@ -26,11 +28,19 @@ const settings = {
   // Every pause takes a stream for ended, and retention is applied while one looks on.
   BIO_DSP_IDLE_FLUSH_MS: '1000',
   BIO_RETENTION_PERIOD_SEC: '1',
+  // Receivers are on this machine.
+  BIO_WEBHOOK_NETWORKS: '127.0.0.0/8',
 };
+
+/** What the world can do to the server of the database. */
+export type StagePostgres = Pick<PrivatePostgres, 'url' | 'port' | 'kill' | 'restart' | 'pause' | 'stop'>;
+
+/** Another instance takes over two seconds after the owner was cut off; on a busy machine later. */
+const TAKE_OVER_MS = 60_000;
 
 export class Stage {
   readonly workDir: string;
-  readonly postgres: PrivatePostgres;
+  readonly postgres: StagePostgres;
   /** Between the service and its database. */
   readonly back: TcpProxy;
   /** Between everybody and the service. */
@@ -51,16 +61,21 @@ export class Stage {
     this.#env = env;
   }
 
-  static async start(): Promise<Stage> {
+  /** @param server where the database shall be. Default: a PostgreSQL of its own */
+  static async start(server?: string): Promise<Stage> {
     const workDir = mkdtempSync(join(tmpdir(), 'biosignal-histories-'));
     chmodSync(workDir, 0o755); // started as root, the server runs as another account
-    const postgres = await PrivatePostgres.start(join(workDir, 'data'));
+    const postgres = server === undefined ? await PrivatePostgres.start(join(workDir, 'data')) : await ServerDatabase.create(server);
     const back = await TcpProxy.start(postgres.port);
     const env = { ...settings, DATABASE_URL: postgres.url.replace(`:${postgres.port}/`, `:${back.port}/`) };
     const service = new ServiceProcess(await freePort(), { env });
     await service.untilReady();
     const front = await TcpProxy.start(service.port);
-    return new Stage({ workDir, postgres, back, front, service }, env);
+    const stage = new Stage({ workDir, postgres, back, front, service }, env);
+    // What only the database knows to be wrong
+    await stage.sql(`alter table device_event add constraint of_the_site check (content <> '${refusedBySite.text}')`);
+    await stage.sql(`alter table measurement add constraint of_the_site check (value <> ${refusedBySite.value})`);
+    return stage;
   }
 
   get url(): string {
@@ -93,7 +108,33 @@ export class Stage {
 
   /** Another instance waits for the log of packets; the one that serves is killed, and its devices go to the other. */
   async takeOver(): Promise<void> {
-    const other = new ServiceProcess(await freePort(), { env: this.#env });
+    const other = await this.#second({});
+    await this.service.kill();
+    this.#serveFrom(other);
+  }
+
+  /** Another instance takes over from one that is cut off from its database, and ends; then the first one serves again, if it still runs as it
+   *  is. @param send what devices do while each of them serves */
+  async takeBack(ends: 'kill' | 'stop', send: () => Promise<void>): Promise<void> {
+    const first = this.service;
+    const other = await this.#second({ DATABASE_URL: this.postgres.url }); // not by the way that is cut
+    this.back.mode = 'refuse';
+    await other.untilReady(TAKE_OVER_MS);
+    this.#serveFrom(other);
+    this.back.mode = 'pass';
+    await send();
+    if (ends === 'kill') await other.kill();
+    else await other.terminate();
+    this.#serveFrom(first);
+    await this.untilServing();
+    await send();
+    await this.service.kill(); // what is acknowledged need not be in its rows yet
+    await this.untilServing();
+  }
+
+  /** One that waits for the log of packets. */
+  async #second(env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+    const other = new ServiceProcess(await freePort(), { env: { ...this.#env, ...env } });
     this.#others.push(other);
     const isListening = async (): Promise<boolean> =>
       await fetch(`${other.url}/healthz`).then(
@@ -101,10 +142,13 @@ export class Stage {
         () => false,
       );
     for (let waited = 0; waited < 30_000 && !(await isListening()); waited += 50) await sleep(50);
-    await this.service.kill();
-    this.service = other;
-    this.front.targetPort = other.port;
-    this.front.mode = 'pass'; // resets what led to the old one
+    return other;
+  }
+
+  #serveFrom(service: ServiceProcess): void {
+    this.service = service;
+    this.front.targetPort = service.port;
+    this.front.mode = 'pass'; // resets what led to the one before
   }
 
   /** Straight to the server. */

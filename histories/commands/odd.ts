@@ -2,7 +2,7 @@
 import { createRandom } from '../../src/cli/simulator/random.ts';
 import type { Block, Packet } from '../../src/proto/packet-codec.ts';
 import type { ChannelConfig, Samples } from '../../src/signal.ts';
-import { personOf, refusals } from '../commands.ts';
+import { personOf, refusals, refusedBySite } from '../commands.ts';
 import type { DeviceCommand, oddities } from '../commands.ts';
 import { deliver } from '../deliver.ts';
 import type { Boot, Oracle } from '../oracle.ts';
@@ -137,6 +137,18 @@ function oddPackets(what: Oddity, packet: Packet, seed: number): Packet[] {
           ),
         ]),
       );
+    case 'rows that the site refuses':
+      return [0, 1].map((sec) => ({
+        ...at(packet, sec, sec),
+        measurements: [5, refusedBySite.value, 7].map((value, i) => ({
+          code: 'm0',
+          tOffsetNs: i * 1e6,
+          value,
+          unit: '1',
+          quality: 0 as const,
+        })),
+        events: ['a', refusedBySite.text, 'b'].map((text, i) => ({ code: 'e', tOffsetNs: i * 1e6, text })),
+      }));
     default: {
       const never: never = what;
       throw new TypeError(String(never));

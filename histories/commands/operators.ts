@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PERSONS } from '../commands.ts';
 import type { OperatorCommand, Purpose } from '../commands.ts';
 import type { Oracle, Person } from '../oracle.ts';
+import { Receiver } from '../receiver.ts';
+import { signIn } from './sign-in.ts';
 
 type Key = Readonly<{ id: string; key: string }>;
 
@@ -32,6 +34,12 @@ export async function runOperatorCommand(oracle: Oracle, command: OperatorComman
     case 'erase':
       await erase(oracle, await oracle.person(command.person % PERSONS));
       return;
+    case 'webhook':
+      await register(oracle);
+      return;
+    case 'signIn':
+      await signIn(oracle, command.role);
+      return;
     case 'retention':
       await untilStored(oracle);
       await configure(oracle, oracle.required, command.days);
@@ -56,6 +64,21 @@ async function revokeKey(oracle: Oracle): Promise<void> {
     'a revoked key still opens the list of users',
     async () => (await oracle.ask('GET', '/api/v1/xusers', { as: made.key })).status === 401,
   );
+}
+
+/** One to a history. */
+async function register(oracle: Oracle): Promise<void> {
+  if (oracle.receiver !== null) return;
+  const receiver = await Receiver.start();
+  const { json, status, text, lostCount } = await oracle.ask('POST', '/api/v1/webhooks', { body: { url: receiver.url, events: ['*'] } });
+  oracle.expect('answers', status === 201, () => `registering a webhook was answered ${status} ${text.slice(0, 300)}`);
+  if (status !== 201) return await receiver.close();
+  const made = json as { id: string; secret: string };
+  // A try that got no answer may have registered another one.
+  const all = lostCount === 0 ? [] : ((await oracle.must<{ id: string }[]>(200, 'GET', '/api/v1/webhooks')) ?? []);
+  for (const { id } of all) if (id !== made.id) await oracle.ask('DELETE', `/api/v1/webhooks/${id}`);
+  receiver.secret = made.secret;
+  oracle.receiver = receiver;
 }
 
 async function configure(oracle: Oracle, purposes: readonly Purpose[], days: number | null): Promise<void> {

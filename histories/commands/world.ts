@@ -1,14 +1,18 @@
 /** What befalls the service, its database and the connections between. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DEVICES } from '../commands.ts';
 import type { WorldCommand } from '../commands.ts';
+import type { Oracle } from '../oracle.ts';
 import type { Stage } from '../stage.ts';
+import { runDeviceCommand } from './devices.ts';
 
-export async function runWorldCommand(stage: Stage, command: WorldCommand): Promise<void> {
+export async function runWorldCommand(oracle: Oracle, command: WorldCommand): Promise<void> {
   await sleep(command.afterMs);
-  await stage.disturb(() => happen(stage, command));
+  await oracle.stage.disturb(() => happen(oracle, command));
 }
 
-async function happen(stage: Stage, command: WorldCommand): Promise<void> {
+async function happen(oracle: Oracle, command: WorldCommand): Promise<void> {
+  const { stage } = oracle;
   switch (command.do) {
     case 'killService':
       await stage.service.kill();
@@ -26,6 +30,13 @@ async function happen(stage: Stage, command: WorldCommand): Promise<void> {
       return;
     case 'standby':
       await stage.takeOver();
+      return;
+    case 'takeBack':
+      // A device that nobody else has: the others may be pausing.
+      await stage.takeBack(command.ends, () => runDeviceCommand(oracle, { do: 'send', device: DEVICES, sec: command.sec, via: 'http' }));
+      return;
+    case 'databaseAway':
+      await cut(stage.back, command.ms, command.how);
       return;
     case 'cutDevices':
       await cut(stage.front, command.ms);
@@ -46,8 +57,8 @@ async function happen(stage: Stage, command: WorldCommand): Promise<void> {
   }
 }
 
-async function cut(proxy: Stage['front'], ms: number): Promise<void> {
-  proxy.mode = 'refuse';
+async function cut(proxy: Stage['front'], ms: number, how: 'refuse' | 'hole' = 'refuse'): Promise<void> {
+  proxy.mode = how;
   await sleep(ms);
   proxy.mode = 'pass';
 }

@@ -16,6 +16,10 @@ export async function compareAudit(oracle: Oracle): Promise<void> {
     if (oracle.gone.some((person) => person.xuserId === xuserId)) atLeast(`erasure of ${externalId}`, count(/^xuser\.erased$/, xuserId), 1);
   }
   atLeast('keys', count(/^api_key\./), oracle.keyChanges);
+  atLeast('members', count(/^member\.created$/), oracle.memberCount);
+  atLeast('sign-ins', count(/^session\.created$/), oracle.signInCount);
+  atLeast('sign-outs', count(/^session\.ended$/), oracle.signOutCount);
+  atLeast('webhooks', count(/^webhook\.created$/), oracle.receiver === null ? 0 : 1);
   atLeast('settings', count(/^project\.configured$/), oracle.settingChanges);
   for (const person of await oracle.people()) {
     if (oracle.isMissing(person, 'sharing')) continue;

@@ -1,4 +1,5 @@
 /** What people entered, and what devices report beside samples: measurements and events. */
+import { refusedBySite } from '../commands.ts';
 import type { Boot, Oracle, Person } from '../oracle.ts';
 import { readerOf } from './recordings.ts';
 
@@ -7,6 +8,7 @@ type Observation = Readonly<{ value: number; effective_time: string; device_id: 
 export async function compareReports(oracle: Oracle): Promise<void> {
   for (const person of await oracle.people()) {
     await compareEntries(oracle, person);
+    await compareEpisodes(oracle, person);
     await compareBattery(oracle, person);
   }
   await compareRows(oracle, oracle.standing);
@@ -47,6 +49,16 @@ function same(oracle: Oracle, what: string, got: readonly string[] | undefined, 
     );
 }
 
+/** Those that somebody noted, once each; devices' own are beside them. */
+async function compareEpisodes(oracle: Oracle, person: Person): Promise<void> {
+  const { as, subject } = readerOf(oracle, person);
+  const listed = (await oracle.must<{ id: string }[]>(200, 'GET', `/api/v1/episodes?${subject}limit=1000`, { as })) ?? [];
+  for (const id of person.episodes) {
+    const count = listed.filter((one) => one.id === id).length;
+    oracle.expect('entries', count === 1, () => `episode ${id} of ${person.externalId} is listed ${count} times`);
+  }
+}
+
 /** Measurements and events of packets, from the tables: each once, at its time. */
 async function compareRows(oracle: Oracle, boots: readonly Boot[]): Promise<void> {
   const rows = await oracle.stage.sql<{ boot: string; row: string }>(
@@ -62,13 +74,15 @@ async function compareRows(oracle: Oracle, boots: readonly Boot[]): Promise<void
     const wanted = sent.flatMap(({ packet: { t0DeviceNs, measurements, events }, accepted }) =>
       accepted
         ? [
-            ...measurements.map(
-              ({ code, tOffsetNs, value, unit, quality }) =>
-                `measurement ${code} ${t0DeviceNs + BigInt(tOffsetNs)} ${bitsOf(value)} ${unit} ${quality}`,
-            ),
-            ...events.map(
-              ({ code, tOffsetNs, text }) => `event ${code} ${t0DeviceNs + BigInt(tOffsetNs)} ${Buffer.from(text).toString('hex')}`,
-            ),
+            ...measurements
+              .filter(({ value }) => value !== refusedBySite.value)
+              .map(
+                ({ code, tOffsetNs, value, unit, quality }) =>
+                  `measurement ${code} ${t0DeviceNs + BigInt(tOffsetNs)} ${bitsOf(value)} ${unit} ${quality}`,
+              ),
+            ...events
+              .filter(({ text }) => text !== refusedBySite.text)
+              .map(({ code, tOffsetNs, text }) => `event ${code} ${t0DeviceNs + BigInt(tOffsetNs)} ${Buffer.from(text).toString('hex')}`),
           ]
         : [],
     );

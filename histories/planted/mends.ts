@@ -1,0 +1,103 @@
+/** Mends of faults that were once there, and how each is taken out again: what a test of the whole must find. */
+
+export type Edit = Readonly<{
+  /** From the root of the repository. */
+  file: string;
+  /** There once. */
+  find: string;
+  replace: string;
+}>;
+export type Mend = Readonly<{
+  name: string;
+  /** What was mended, in the words of its table. */
+  what: string;
+  edits: readonly Edit[];
+}>;
+
+export const mends: readonly Mend[] = [
+  {
+    name: 'ownership',
+    what: 'an owner of the packet log that was followed by another writes nothing more, and ends (epochs)',
+    edits: [
+      { file: 'sql/000035-log-ownership.sql', find: 'where epoch = held) then', replace: 'where epoch >= held) then' },
+      { file: 'src/storage/ownership.ts', find: 'if (rowCount === 0) this.lose();', replace: 'if (rowCount === null) this.lose();' },
+    ],
+  },
+  {
+    name: 'retention-lock',
+    what: 'retention has a lock of its own',
+    edits: [
+      {
+        file: 'src/storage/locks.ts',
+        find: 'projectRetention: 8_031_447_120_946n',
+        replace: 'projectRetention: 8_031_447_120_945n',
+      },
+    ],
+  },
+  {
+    name: 'silence',
+    what: 'a stream that is taken for ended in its first seconds is computed again when it goes on',
+    edits: [
+      {
+        file: 'src/dsp/segment-engine.ts',
+        find: 'if (this.#flushedUs !== null) return this.#flushedUs;',
+        replace: 'if (this.#flushedUs !== null && this.#flushedUs >= 0) return this.#flushedUs;',
+      },
+    ],
+  },
+  {
+    name: 'poisonous-rows',
+    what: 'a row that the database refuses is set aside, and stops no other',
+    edits: [{ file: 'src/storage/store-or-set-aside.ts', find: "      if (failure === 'bad_row') return error;\n", replace: '' }],
+  },
+  {
+    name: 'control-characters',
+    what: 'control characters in packets are refused',
+    edits: [
+      {
+        file: 'src/proto/packet-codec.ts',
+        find: "  return fault(start, `${fieldName} holds ${refused}`, 'packet_invalid');",
+        replace: '  return text;',
+      },
+    ],
+  },
+  {
+    name: 'far-numbers',
+    what: 'spans of sequence numbers are counted in 64 bits',
+    edits: [
+      {
+        file: 'src/records/fleet-routes.ts',
+        find: 'coalesce(p.span - p.received, 0)::bigint as lost_packets',
+        replace: 'coalesce(p.span - p.received, 0)::integer as lost_packets',
+      },
+    ],
+  },
+  {
+    name: 'conflict',
+    what: 'a packet number with other content is a conflict, not a duplicate',
+    edits: [{ file: 'src/ingest/session.ts', find: "return before === contentHash ? 'same' : 'other';", replace: "return 'same';" }],
+  },
+  {
+    name: 'recorded-from',
+    what: 'recordings are found by when they were recorded, not by when they came',
+    edits: [
+      {
+        file: 'src/query/chart-sources.ts',
+        find: "coalesce(recorded_from, '-infinity') < $4::timestamptz",
+        replace: 'started_at < $4::timestamptz',
+      },
+      {
+        file: 'src/query/observations.ts',
+        find: "coalesce(s.recorded_from, '-infinity') < $6::timestamptz",
+        replace: 's.started_at < $6::timestamptz',
+      },
+    ],
+  },
+];
+
+/** @throws Error when the text to be replaced is not there once: the code has changed, and the mend must be described anew */
+export function takenOut(source: string, { file, find, replace }: Edit): string {
+  const count = source.split(find).length - 1;
+  if (count !== 1) throw new Error(`${file} has this ${count} times instead of once: ${find}`);
+  return source.replace(find, () => replace);
+}

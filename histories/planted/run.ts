@@ -1,0 +1,78 @@
+/** `npm run histories -- --planted [NAME …]`: takes each mend out of a copy of the checkout, plays histories there until one fails, and prints
+ *  a row of the table of docs/histories.md. */
+import { spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { mends, takenOut } from './mends.ts';
+import type { Mend } from './mends.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+/** Folders that a history needs. */
+const parts = ['src', 'sql', 'proto', 'sdk', 'widgets', 'dashboard', 'faults', 'histories', 'scripts', 'package.json', 'package-lock.json'];
+
+type Found = Readonly<{ plays: number; sec: number; by: string | null }>;
+
+/** @param names which; empty: all  @param options of `npm run histories`, e.g. --seed, --count, --only  @returns were they all found? */
+export async function runPlanted(names: readonly string[], options: readonly string[]): Promise<boolean> {
+  const unknown = names.filter((name) => !mends.some((mend) => mend.name === name));
+  if (unknown.length > 0) throw new Error(`no such mend: ${unknown.join(', ')}; there are ${mends.map(({ name }) => name).join(', ')}`);
+  const rows: string[] = [];
+  let isAllFound = true;
+  for (const mend of mends) {
+    if (names.length > 0 && !names.includes(mend.name)) continue;
+    const { plays, sec, by } = await playWithout(mend, options);
+    isAllFound &&= by !== null;
+    const row = `| ${mend.name} | ${mend.what} | ${by === null ? `not in ${plays}` : plays} | ${sec.toFixed(0)} | ${by ?? ''} |`;
+    console.log(row);
+    rows.push(row);
+  }
+  console.log(`\n${['| name | mend taken out | histories until found | seconds | by |', '|---|---|---|---|---|', ...rows].join('\n')}`);
+  return isAllFound;
+}
+
+async function playWithout(mend: Mend, options: readonly string[]): Promise<Found> {
+  const copy = copyWithout(mend);
+  try {
+    console.log(`without ${mend.name}:`);
+    return await playIn(copy, options);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+/** The checkout itself is left as it is. */
+function copyWithout({ edits }: Mend): string {
+  const copy = mkdtempSync(join(tmpdir(), 'biosignal-planted-'));
+  for (const part of parts) cpSync(join(root, part), join(copy, part), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  for (const edit of edits) {
+    const path = join(copy, edit.file);
+    writeFileSync(path, takenOut(readFileSync(path, 'utf8'), edit));
+  }
+  return copy;
+}
+
+async function playIn(copy: string, options: readonly string[]): Promise<Found> {
+  const flags = ['--disable-warning=ExperimentalWarning', join(copy, 'histories/run.ts'), '--no-shrink', ...options];
+  const child = spawn(process.execPath, flags, { cwd: copy, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const startedMs = performance.now();
+  let plays = 0;
+  let sec = 0;
+  let by: string | null = null;
+  for await (const line of createInterface({ input: child.stdout })) {
+    console.log(`  ${line}`);
+    const played = /^seed .*, ([\d.]+) s {2}(ok|FAILED)/.exec(line);
+    if (played !== null) {
+      plays++;
+      sec += Number(played[1]);
+    }
+    by ??= /^ {2}(\w+: .*)$/.exec(line)?.[1]?.slice(0, 160).replaceAll('|', '/') ?? null;
+  }
+  const code = await ended;
+  // It could not even begin, or go on: that is found, too.
+  if (code !== 0 && by === null) return { plays: plays + 1, sec: (performance.now() - startedMs) / 1000, by: `ended with ${code}` };
+  return { plays, sec, by };
+}
