@@ -68,7 +68,7 @@ const makers: Readonly<Record<'devices' | 'people' | 'operators' | 'world', read
     [1, (r) => ({ do: 'stopService', afterMs: afterMs(r) })],
     [2, (r) => ({ do: 'killPostgres', afterMs: afterMs(r) })],
     [1, (r) => ({ do: 'standby', afterMs: afterMs(r) })],
-    [1, (r) => ({ do: 'takeBack', afterMs: afterMs(r), ends: pick(r, ['kill', 'stop']), sec: whole(r, 2, 6) })],
+    [3, (r) => ({ do: 'takeBack', afterMs: afterMs(r), ends: pick(r, ['kill', 'stop']), sec: whole(r, 2, 6) })],
     [1, (r) => ({ do: 'databaseAway', afterMs: afterMs(r), how: pick(r, ['refuse', 'hole']), ms: whole(r, 2500, 9500) })],
     [2, (r) => ({ do: 'cutDevices', afterMs: afterMs(r), ms: whole(r, 50, 800) })],
     [2, (r) => ({ do: 'cutDatabase', afterMs: afterMs(r), ms: whole(r, 50, 1500) })],
@@ -84,15 +84,16 @@ const WORLD_MAX = 3;
 /** These cost tens of seconds: one to a history. */
 const longOnes: readonly string[] = ['takeBack', 'databaseAway'];
 
-/** What a fault needs is often several commands in one order, which is rare among all of them: two histories of three have a theme, and more
+/** What a fault needs is often several commands in one order, which is rare among all of them: five histories of seven have a theme, and more
  *  than half of their commands are of it. */
 const themes: readonly (readonly string[])[] = [
   [],
   [],
   ['boot', 'send', 'pause'],
   ['boot', 'send', 'record', 'upload', 'retention'],
-  ['takeBack', 'killService', 'killPostgres', 'send'],
+  ['takeBack', 'databaseAway', 'send', 'record', 'upload'],
   ['odd', 'illegal', 'contradict', 'resend', 'look', 'send'],
+  ['webhook', 'episode', 'measure', 'consent', 'erase', 'signIn'],
 ];
 const THEME_SHARE = 0.6;
 
