@@ -1,5 +1,7 @@
 /** A retry with an Idempotency-Key finds the work done with its answer, or not done at all: also where the answer cannot be stored. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterStatus } from '../sdk/retry.ts';
+import { until } from './helpers/database.ts';
 import { runService } from './helpers/running-service.ts';
 import type { RunningService } from './helpers/running-service.ts';
 
@@ -54,4 +56,25 @@ it('a key that one organization key uses in two projects is two keys', async () 
   const [here, there] = [await create(running.org.projectKey), await create(other.body.project_key)];
   for (const made of [here, there]) expect(made.status, made.text).toBe(201);
   expect(there.body.project_id).not.toBe(here.body.project_id);
+});
+
+it('a repeat while the first request is still being answered is told to come again, as clients understand it', async () => {
+  const { pool } = running.database;
+  const { xuser_token: as } = await running.token('impatient');
+  const report = () => running.send('POST', '/api/v1/moods', { as, body: { score: 5 }, headers: { 'idempotency-key': 'mood-2' } });
+  const lock = await pool.connect();
+  try {
+    await lock.query('begin; lock table mood');
+    const first = report();
+    await until(async () => (await pool.query(`select from pg_locks where relation = 'mood'::regclass and not granted`)).rowCount === 1);
+    const repeat = await report();
+    expect([repeat.status, repeat.body['code'], repeat.headers.get('retry-after')]).toEqual([503, 'busy', '1']);
+    expect(afterStatus(repeat.status)).toBe('retry');
+    await lock.query('rollback');
+    expect((await first).status).toBe(201);
+  } finally {
+    lock.release(true);
+  }
+  const again = await report();
+  expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true']);
 });

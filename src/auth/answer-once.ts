@@ -4,7 +4,7 @@ import type { Pool, PoolClient } from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { Reply, RequestContext } from '../http/route.ts';
 import { transaction } from '../storage/transaction.ts';
-import { keepReply } from './idempotency.ts';
+import { AGAIN, keepReply } from './idempotency.ts';
 
 export type AnsweredOnce = Readonly<{
   /** Of the route that answers. */
@@ -14,7 +14,7 @@ export type AnsweredOnce = Readonly<{
 }>;
 
 /** @param work everything that belongs together, on the client that it is given
- *  @throws PipelineError conflict when another request with this key was faster; nothing of this one is kept then */
+ *  @throws PipelineError busy when another request with this key was faster; nothing of this one is kept then */
 export async function answerOnce(
   pool: Pool,
   request: Pick<RequestContext, 'caller' | 'header'>,
@@ -27,7 +27,7 @@ export async function answerOnce(
     const reply = await work(client);
     if (key === '' || caller.kind === 'anonymous') return reply;
     if (!(await keepReply(client, { caller, route: operationId, key }, reply, subjectId))) {
-      throw new PipelineError('conflict', 'Another request with this Idempotency-Key was faster; send it again for its answer.');
+      throw new PipelineError('busy', 'Another request with this Idempotency-Key was faster; send it again for its answer.', AGAIN);
     }
     return reply;
   });

@@ -12,6 +12,10 @@ const KEPT = '24 hours';
 /** A first request that never finished (a crash) blocks its key this long. */
 const UNFINISHED = '60 seconds';
 
+/** Of two with one key the slower one is told to come again, and not that its work can never be done: a client that queues what people write
+ *  would give it up. */
+export const AGAIN = { retryAfterSec: 1 } as const;
+
 type Row = Readonly<{
   body_hash: Buffer;
   status: number | null;
@@ -72,7 +76,7 @@ export async function keepReply(db: Db, keyed: Keyed, reply: Reply, subjectId: s
   return rowCount === 1;
 }
 
-/** Takes the key, or answers what is known of it. @throws PipelineError idempotency_mismatch, conflict (still being answered) */
+/** Takes the key, or answers what is known of it. @throws PipelineError idempotency_mismatch, busy (still being answered) */
 async function claim(db: Db, scope: readonly string[], bodyHash: Buffer): Promise<Reply | null> {
   const { rowCount } = await db.query(
     `insert into idempotency (organization_id, operation, idempotency_key, body_hash) values ($1, $2, $3, $4)
@@ -92,7 +96,11 @@ async function claim(db: Db, scope: readonly string[], bodyHash: Buffer): Promis
     throw new PipelineError('idempotency_mismatch', 'The Idempotency-Key was used with another request.');
   }
   if (row === undefined || row.status === null)
-    throw new PipelineError('conflict', 'The first request with this Idempotency-Key is still being answered.');
+    throw new PipelineError(
+      'busy',
+      'The first request with this Idempotency-Key is still being answered; send it again for its answer.',
+      AGAIN,
+    );
   const { 'content-type': contentType = 'application/json', ...headers } = row.response_headers ?? {};
   return {
     status: row.status,

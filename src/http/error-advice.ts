@@ -130,7 +130,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Wait for `Retry-After` seconds. Nothing was kept or done: send the same again. Put more into one packet, more packets into one batch.',
   },
   busy: {
-    when: 'A queue of the service is full; it protects what it has already taken.',
+    when: 'A queue of the service is full; it protects what it has already taken. Or the first request with this `Idempotency-Key` is still being answered.',
     act: 'Nothing was kept: wait for `Retry-After`, send the same again. Operators: `/metrics` shows which queue, `/readyz` what waits.',
   },
   unavailable: {

@@ -36,7 +36,7 @@ export function errorsOf(route: Route): readonly ErrorCode[] {
   }
   if (route.params !== undefined) add('not_found');
   if (route.body !== undefined) add('payload_too_large', 'request_timeout', 'unsupported_media_type');
-  if (route.idempotent === true) add('idempotency_mismatch', 'conflict');
+  if (route.idempotent === true) add('idempotency_mismatch', 'busy');
   add(...(route.errors ?? []));
   return [...codes].toSorted((a, b) => errorTable[a].status - errorTable[b].status || (a < b ? -1 : 1));
 }
