@@ -40,21 +40,17 @@ export async function ask(stage: Stage, method: string, path: string, options: A
   };
   let last = 'nothing';
   let lostCount = 0;
-  let isRepeated = false;
   for (const deadline = performance.now() + GIVE_UP_MS; performance.now() < deadline; await sleep(100)) {
     try {
       const response = await fetch(stage.url + path, { ...request, signal: AbortSignal.timeout(30_000) });
       const text = await response.text();
       last = `${response.status} ${text.slice(0, 300)}`;
-      const isUnanswered = response.status === 409 && isRepeated && text.includes('still being answered'); // the try before
-      isRepeated = true;
-      if (response.status === 503 || response.status === 429 || isUnanswered) continue;
+      if (response.status === 503 || response.status === 429) continue;
       const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
       const json = isJson ? JSON.parse(text.replaceAll(/"(\w+_ns)":(-?\d+)/g, '"$1":"$2"')) : null;
       return { status: response.status, json, text, headers: response.headers, lostCount };
     } catch (error) {
       last = String(error);
-      isRepeated = true;
       lostCount++;
       // It ends itself when another one has its log: somebody starts it again.
       if (!stage.service.running && !stage.isDisturbed) await stage.disturb(async () => undefined);
