@@ -54,6 +54,12 @@ function copyWithout({ edits }: Mend): string {
   return copy;
 }
 
+/** The first sentence about what is wrong: of `verify` not its numbers. */
+function complaintOf(line: string): string | null {
+  const text = /^ {2}(?:(?!samples: verify)\w+: |FAULT )(.*)$/.exec(line)?.[1];
+  return text?.slice(0, 160).replaceAll('|', '/') ?? null;
+}
+
 async function playIn(copy: string, options: readonly string[]): Promise<Found> {
   const flags = ['--disable-warning=ExperimentalWarning', join(copy, 'histories/run.ts'), '--no-shrink', ...options];
   const child = spawn(process.execPath, flags, { cwd: copy, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -69,7 +75,7 @@ async function playIn(copy: string, options: readonly string[]): Promise<Found> 
       plays++;
       sec += Number(played[1]);
     }
-    by ??= /^ {2}(\w+: .*)$/.exec(line)?.[1]?.slice(0, 160).replaceAll('|', '/') ?? null;
+    by ??= complaintOf(line);
   }
   const code = await ended;
   // It could not even begin, or go on: that is found, too.
