@@ -85,12 +85,12 @@ const WORLD_MAX = 3;
 const longOnes: readonly string[] = ['takeBack', 'databaseAway'];
 
 /** What a fault needs is often several commands in one order, which is rare among all of them: five histories of seven have a theme, and more
- *  than half of their commands are of it. */
+ *  than half of their commands are of it; what is named twice is twice as likely. */
 const themes: readonly (readonly string[])[] = [
   [],
   [],
   ['boot', 'send', 'pause'],
-  ['boot', 'send', 'record', 'upload', 'retention'],
+  ['boot', 'boot', 'send', 'retention', 'retention'],
   ['takeBack', 'databaseAway', 'send', 'record', 'upload'],
   ['odd', 'illegal', 'contradict', 'resend', 'look', 'send'],
   ['webhook', 'episode', 'measure', 'consent', 'erase', 'signIn'],
@@ -128,7 +128,7 @@ export function generate(seed: number, only: readonly string[] = [], length = 30
     });
   });
   const theme = pick(random, themes);
-  const ofTheme = taking.filter(({ name }) => theme.includes(name)).map((one) => ({ ...one, share: one.weight }));
+  const ofTheme = taking.flatMap((one) => theme.filter((name) => name === one.name).map(() => ({ ...one, share: one.weight })));
   const commands: Command[] = [];
   let worlds = 0;
   while (commands.length < length && taking.length > 0) {
