@@ -14,7 +14,7 @@ const rowsOf = (table: 'beat' | 'feature', what: string): string => `
 
 export async function derivedRows(
   sql: (text: string, values: readonly unknown[]) => Promise<unknown[]>,
-  boots: readonly Boot[],
+  boots: readonly Pick<Boot, 'bootId'>[],
 ): Promise<Rows> {
   const rows = (await sql(
     `${rowsOf('beat', `encode(float8send(r.interval_ms), 'hex'), r.kind, r.reason`)} union all ${rowsOf('feature', `encode(float8send(r.value), 'hex')`)}`,

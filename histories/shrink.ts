@@ -3,21 +3,27 @@ import type { History } from './commands.ts';
 
 /** @param fails plays a history  @param playsMax so many at most */
 export async function shrink(history: History, fails: (candidate: History) => Promise<boolean>, playsMax = 24): Promise<History> {
-  let commands = history.commands;
+  const failsWith = (commands: History['commands']): Promise<boolean> => fails({ ...history, commands });
+  return { ...history, commands: await shrinkList(history.commands, failsWith, playsMax) };
+}
+
+/** Leaves out what a failure does not need. */
+export async function shrinkList<T>(all: readonly T[], fails: (candidate: T[]) => Promise<boolean>, playsMax: number): Promise<T[]> {
+  let items = [...all];
   let plays = 0;
-  for (let size = Math.ceil(commands.length / 2); size >= 1;) {
+  for (let size = Math.ceil(items.length / 2); size >= 1;) {
     let isShorter = false;
-    for (let at = commands.length - size; at > -size && plays < playsMax; at -= size) {
+    for (let at = items.length - size; at > -size && plays < playsMax; at -= size) {
       const from = Math.max(0, at);
-      const candidate = [...commands.slice(0, from), ...commands.slice(at + size)];
+      const candidate = [...items.slice(0, from), ...items.slice(at + size)];
       plays++;
-      if (candidate.length === 0 || !(await fails({ ...history, commands: candidate }))) continue;
-      commands = candidate;
+      if (candidate.length === 0 || !(await fails(candidate))) continue;
+      items = candidate;
       isShorter = true;
     }
     if (plays >= playsMax) break;
     if (size === 1 && !isShorter) break;
-    if (!isShorter || size > commands.length) size = Math.max(1, Math.floor(size / 2));
+    if (!isShorter || size > items.length) size = Math.max(1, Math.floor(size / 2));
   }
-  return { ...history, commands };
+  return items;
 }

@@ -183,6 +183,18 @@ describe('WebSocket /ingest/stream', () => {
     socket.close();
   });
 
+  it('refuses a packet that is too large and takes the next one', async () => {
+    const { packets, key } = device(2);
+    const { socket, replies } = await stream();
+    socket.send(encodePacket(packets[0]!));
+    socket.send(new Uint8Array(256 * 1024 + 1));
+    socket.send(encodePacket(packets[1]!));
+    await until(() => replies.at(-1)?.settled === 3);
+    expect(replies.flatMap((reply) => reply.rejected)).toMatchObject([{ index: 1, code: 'packet_too_large' }]);
+    expect(service.sink.stored.get(key)?.size).toBe(2);
+    socket.close();
+  });
+
   // promise: withheld
   it('withholds acknowledgements while busy and goes on afterwards', async () => {
     const { packets, key } = device(50);

@@ -1,35 +1,42 @@
-/** `npm run fuzz`: mutated inputs for every decoder that meets the outside.
+/** `npm run fuzz`: hostile inputs for every decoder that meets the outside, for the service as a whole, and for its API.
  *
  *  npm run fuzz -- [--count 10000000] [--seed 1] [--only packet,json]
- *  Four fifths of the mutations are of packets. Exit code 1 with the input in base64 when a decoder threw anything but its clean error or took
- *  more than 50 ms. */
+ *  npm run fuzz -- --service [--minutes 10] [--seed S] [--size 120] [--database URL] [--file CASES.json] [--keep-going] [--out FOLDER]
+ *  npm run fuzz -- --api     [--minutes 10] [--seed S] [--size 400] [--database URL] [--file CASES.json] [--keep-going] [--out FOLDER]
+ *  Exit code 1 with the input when something fails. docs/faults.md says what is held against what. */
 import { parseArgs } from 'node:util';
-import { createRandom } from '../../src/cli/simulator/random.ts';
-import { fuzz } from './fuzz.ts';
-import { makeTargets } from './targets.ts';
+import { fuzzApi } from './api/run.ts';
+import { fuzzDecoders } from './decoders.ts';
+import { fuzzService } from './service/run.ts';
+import type { LongOptions } from './service/run.ts';
 
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '10000000' },
-    seed: { type: 'string', default: '1' },
+    seed: { type: 'string' },
     only: { type: 'string', default: '' },
+    service: { type: 'boolean', default: false },
+    api: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '10' },
+    size: { type: 'string' },
+    database: { type: 'string', default: '' },
+    file: { type: 'string' },
+    'keep-going': { type: 'boolean', default: false },
+    out: { type: 'string', default: '.cache/fuzz' },
   },
 });
-const wanted = values.only === '' ? null : new Set(values.only.split(','));
-const targets = (await makeTargets()).filter(({ name }) => wanted === null || wanted.has(name));
-if (targets.length === 0) throw new Error(`no target of ${values.only}`);
-const startedMs = performance.now();
-const { counts, findings, rssMiBMax } = await fuzz(targets, {
-  count: Number(values.count),
-  random: createRandom(Number(values.seed), 'fuzz'),
-  onProgress: ({ name, mutations, accepted, refused, slowestMs }) =>
-    console.log(
-      `${name.padEnd(18)} ${String(mutations).padStart(10)} mutations  ${String(accepted).padStart(9)} accepted  ${String(refused).padStart(9)} refused  slowest ${slowestMs.toFixed(1)} ms`,
-    ),
-});
-for (const { target, what, inputBase64 } of findings) console.log(`FINDING ${target}: ${what}\n  ${inputBase64}`);
-const total = counts.reduce((sum, row) => sum + row.mutations, 0);
-console.log(
-  `seed ${values.seed}: ${total} mutations in ${Math.round((performance.now() - startedMs) / 1000)} s, ${findings.length} findings, ${Math.round(rssMiBMax)} MiB resident at most`,
-);
-process.exitCode = findings.length === 0 ? 0 : 1;
+
+if (!values.service && !values.api) process.exitCode = (await fuzzDecoders(Number(values.count), Number(values.seed ?? 1), values.only)) === 0 ? 0 : 1;
+else {
+  const long = (size: number): LongOptions => ({
+    minutes: Number(values.minutes),
+    seed: Number(values.seed ?? Math.floor(Math.random() * 1e6)),
+    database: values.database,
+    size: Number(values.size ?? size),
+    file: values.file,
+    keepGoing: values['keep-going'],
+    out: values.out,
+  });
+  const failed = values.service ? await fuzzService(long(120)) : await fuzzApi(long(400));
+  process.exit(failed === 0 ? 0 : 1); // whatever is still open
+}

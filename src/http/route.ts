@@ -130,6 +130,9 @@ export type SocketRoute = Readonly<{
   /** Subprotocol echoed to the client, e.g. `bio.v1`. */
   protocol: string;
   messageBytesMax: number;
+  /** Longer messages, up to this, are given to the handlers, which refuse them with a code; absent: none. Beyond it the library breaks the
+   *  connection, and the peer does not hear why. */
+  refusedBytesMax?: number;
   /** Open sockets of one user over all tokens, and of one key or operator; above it 429. Absent: no limit. */
   socketsMax?: Readonly<{ user: number; key: number }>;
   /** Bytes of unsent output a socket may hold before uWS drops or closes. */

@@ -89,7 +89,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, len
   for (const route of options.sockets ?? []) {
     const readQuery = compileQuery(route.query ?? {});
     app.ws<Data>(route.path, {
-      maxPayloadLength: route.messageBytesMax,
+      maxPayloadLength: route.refusedBytesMax ?? route.messageBytesMax,
       maxBackpressure: route.backpressureBytesMax,
       closeOnBackpressureLimit: false,
       idleTimeout: IDLE_SEC,

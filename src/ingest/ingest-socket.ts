@@ -28,6 +28,9 @@ export const WINDOW = 256;
 const QUEUE_MESSAGES_MAX = 2 * WINDOW;
 const UNSETTLED_MAX = 4 * WINDOW;
 const QUEUE_BYTES_MAX = 4 * 1024 * 1024;
+/** A packet that is up to so many bytes too large is refused as packet_too_large, so that its device goes on; a longer message breaks the
+ *  connection. */
+const OVERSIZE_BYTES = 1024 * 1024;
 const BUSY_RETRY_MS = 20;
 /** Acknowledgements of one socket come at least this far apart, ms, unless the client needs one: a message of a few bytes costs the service
  *  as much as taking a packet. At ten packets a second that halves their number. No packet waits longer than this: an acknowledgement is due
@@ -106,6 +109,7 @@ export class IngestSockets {
       access: { key: 'ingest', userToken: 'own' },
       protocol: 'bio.v1',
       messageBytesMax: this.#ingest.config.packetBytesMax,
+      refusedBytesMax: this.#ingest.config.packetBytesMax + OVERSIZE_BYTES,
       socketsMax: { user: this.#ingest.config.userIngestSocketsMax, key: this.#ingest.config.keyIngestSocketsMax },
       backpressureBytesMax: 64 * 1024,
       open: (request, peer) => {
