@@ -333,3 +333,29 @@ it('takes the times that the interface states, and answers 422 to every other, w
     }
   }
 });
+
+it('takes a strip along as WFDB whatever gain and baseline its channels have', async () => {
+  const { xuser_token: token } = await running.token('gains');
+  const ecg = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: 4e9, unit: 'mV' } as const;
+  const samples = Int32Array.of(-200, 0, 200, 1000);
+  const blocks = [
+    block({ ...ecg, gain: -200 }, samples),
+    block({ ...ecg, code: 'ecg.v1', gain: 200, baseline: 0.5 }, samples),
+    block({ ...ecg, code: 'ecg.v2', gain: 5e-324 }, samples),
+    block({ ...ecg, code: 'ecg.v3', gain: 1e-12, baseline: 1e308 }, samples),
+    block({ ...ecg, code: 'ecg.v4' }, Float32Array.of(Infinity, -Infinity, NaN, 1)),
+  ];
+  const one = packet({ blocks });
+  expect((await running.ingest(one, token)).status).toBe(202);
+  await running.service.pipeline.checkpoint();
+  const { body: streams } = await running.send<{ id: string }[]>('GET', '/api/v1/streams', { as: token });
+  const at = (sec: number): string => new Date(Number(startNs / 1_000_000n) + sec * 1000).toISOString();
+  const path = `/api/v1/streams/${streams[0]!.id}/strip?since=${at(0)}&until=${at(1)}`;
+  const response = await fetch(`${running.service.baseUrl}${path}&format=wfdb`, { headers: { authorization: `Bearer ${token}` } });
+  const zip = Buffer.from(await response.arrayBuffer());
+  expect(response.status, zip.toString()).toBe(200);
+  const text = zip.toString('latin1');
+  expect(text.match(/channel \S+ is left out/g)).toEqual(['channel ecg.v2 is left out', 'channel ecg.v3 is left out']);
+  // Upside down: the first sample is 200 of a gain of 200, and was -200 of one of -200.
+  expect(text).toContain('.dat 16 200(0)/mV 16 0 200 ');
+});

@@ -7,6 +7,11 @@ import type { SampleSegment } from './samples.ts';
 
 /** Largest value of format 16; the one below its least means "missing". */
 const FORMAT_16_MAX = 32_767;
+/** Readers hold a baseline in 32 bits. */
+const BASELINE_MAX = 2_147_483_647;
+/** A header has nine decimal places and no exponent: these gains keep five digits. */
+const GAIN_MIN = 1e-4;
+const GAIN_MAX = 1e15;
 
 /** @param segments of any channels  @param epochNs Unix ns of grid index 0  @param range Unix ns, [from, to)
  *  @returns a ZIP of NAME.hea and NAME.dat; with several rates NAME_<rate in Hz> for each */
@@ -22,14 +27,17 @@ export function stripWfdb(
     const own = segments.filter((segment) => segment.rateNanoHz === rateNanoHz);
     const from = gridCeil(range.fromNs - epochNs, rateNanoHz);
     const length = gridCeil(range.toNs - epochNs, rateNanoHz) - from;
-    const leads = [...new Set(own.map((segment) => segment.channelNo))].map((channelNo) =>
-      leadOf(
+    const leads: LeadToWrite[] = [];
+    const comments = [`start_unix_ns ${range.fromNs}`];
+    for (const channelNo of new Set(own.map((segment) => segment.channelNo))) {
+      const lead = leadOf(
         own.filter((segment) => segment.channelNo === channelNo),
         from,
         length,
-      ),
-    );
-    const comments = [`start_unix_ns ${range.fromNs}`];
+      );
+      if (typeof lead === 'string') comments.push(lead);
+      else leads.push(lead);
+    }
     const { hea, dat } = encodeRecord({ name: record, fs: rateNanoHz / 1e9, leads, comments });
     return [
       { name: `${record}.hea`, bytes: hea },
@@ -39,26 +47,33 @@ export function stripWfdb(
   return zipStored(entries);
 }
 
-/** One lead on the grid, gaps missing. Values that format 16 cannot carry (24 bits, fractions) are put on a scale that it can. */
-function leadOf(segments: readonly SampleSegment[], from: number, length: number): LeadToWrite {
-  const { code, gain, baseline, unit } = segments[0]!;
+/** One lead on the grid, gaps missing. Values that format 16 cannot carry (24 bits, fractions) are put on a scale that it can; a lead of negative
+ *  gain is written upside down, which leaves its physical values as they are.
+ *  @returns or a sentence: with no gain does the format carry the values */
+function leadOf(segments: readonly SampleSegment[], from: number, length: number): LeadToWrite | string {
+  const { code, baseline, unit } = segments[0]!;
+  const sign = segments[0]!.gain < 0 ? -1 : 1;
+  const gain = Math.abs(segments[0]!.gain);
   let most = 0;
-  let whole = Number.isInteger(baseline);
+  let whole = Number.isInteger(baseline) && Math.abs(baseline) <= BASELINE_MAX;
   for (const { samples } of segments) {
     for (let i = 0; i < samples.length; i++) {
       const value = samples[i]!;
-      if (Math.abs(value) > most) most = Math.abs(value);
+      if (Number.isFinite(value) && Math.abs(value) > most) most = Math.abs(value);
       if (!Number.isInteger(value)) whole = false;
     }
   }
   const fits = whole && most <= FORMAT_16_MAX;
   const scale = fits ? 1 : FORMAT_16_MAX / Math.max(Number.MIN_VALUE, most + Math.abs(baseline));
+  const scaledGain = gain * scale;
+  if (!(scaledGain >= GAIN_MIN && scaledGain <= GAIN_MAX))
+    return `channel ${code} is left out: gain ${sign * gain}, baseline ${baseline}`;
   const out = new Int32Array(length).fill(MISSING_SAMPLE);
   for (const { samples, k0 } of segments) {
     for (let i = 0; i < samples.length; i++) {
       const value = samples[i]!;
-      if (Number.isFinite(value)) out[k0 + i - from] = fits ? value : Math.round((value - baseline) * scale);
+      if (Number.isFinite(value)) out[k0 + i - from] = sign * (fits ? value : Math.round((value - baseline) * scale));
     }
   }
-  return { name: code, gain: gain * scale, baseline: fits ? baseline : 0, unit, samples: out };
+  return { name: code, gain: scaledGain, baseline: fits && baseline !== 0 ? sign * baseline : 0, unit, samples: out };
 }
