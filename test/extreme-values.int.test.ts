@@ -359,3 +359,31 @@ it('takes a strip along as WFDB whatever gain and baseline its channels have', a
   // Upside down: the first sample is 200 of a gain of 200, and was -200 of one of -200.
   expect(text).toContain('.dat 16 200(0)/mV 16 0 200 ');
 });
+
+it('draws a strip of missing, infinite, flat and tiny values, and answers others meanwhile', async () => {
+  const { xuser_token: token } = await running.token('drawn');
+  const ecg = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: 4e9, unit: 'mV' } as const;
+  const shapes: readonly Partial<Block>[] = [
+    block(ecg, Float32Array.of(1, NaN, 2, 3)),
+    block({ ...ecg, code: 'ecg.v1' }, Float32Array.of(Infinity, 1, -Infinity, 2)),
+    block({ ...ecg, code: 'ecg.v2' }, Float32Array.of(NaN, NaN, NaN, NaN)),
+    block({ ...ecg, code: 'ecg.v3', unit: 'Pa' }, Float32Array.of(1e30, 1e30, 1e30, 1e30)),
+    block({ ...ecg, code: 'ecg.v4', gain: 5e-324, unit: 'Pa' }, Int32Array.of(0, 1, -1, 2)),
+    block({ ...ecg, code: 'ecg.v5', gain: 1.7e308, unit: 'Pa' }, Int32Array.of(0, 1, -1, 2)),
+    block({ ...ecg, code: 'ecg.v6', baseline: 1e308 }, Int32Array.of(0, 1, -1, 2)),
+  ];
+  expect((await running.ingest(packet({ blocks: shapes as Block[] }), token)).status).toBe(202);
+  await running.service.pipeline.checkpoint();
+  const { body: streams } = await running.send<{ id: string }[]>('GET', '/api/v1/streams', { as: token });
+  const at = (sec: number): string => new Date(Number(startNs / 1_000_000n) + sec * 1000).toISOString();
+  const path = `/api/v1/streams/${streams[0]!.id}/strip?since=${at(0)}&until=${at(1)}`;
+  for (const channelOf of shapes) {
+    const { code } = channelOf.channel!;
+    const svg = await running.send('GET', `${path}&channel=${code}&format=svg`, { as: token });
+    expect(svg.status, code).toBe(200);
+    expect(svg.text, code).not.toMatch(/NaN|Infinity/);
+    expect((await running.send('GET', `${path}&channel=${code}&format=png`, { as: token })).status, code).toBe(200);
+  }
+  const gap = await running.send('GET', `${path}&channel=ecg.ii`, { as: token });
+  expect(gap.text.match(/<path d="M[^"]+"\/>/g)).toHaveLength(3); // the pulse, one sample, and two after the missing one
+});

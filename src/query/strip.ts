@@ -26,6 +26,9 @@ const RIBBON_PX = 8;
 const HATCH_PX = 5;
 /** More points than this per pixel column become its minimum and maximum. */
 const POINTS_PER_PX = 2;
+/** Physical values beyond this are left out, and a span below that is flat: what is between them can be divided and multiplied. */
+const DRAWN_MAX = 1e150;
+const SPAN_MIN = 1e-100;
 const PER_MILLIVOLT: Readonly<Record<string, number>> = { mV: 1, uV: 1000, V: 0.001 };
 
 /** x, y, x, y … in pixels, rounded to 0.01. */
@@ -183,7 +186,7 @@ function pathOf(line: Polyline): string {
   return path;
 }
 
-/** Extent of the samples that are not bad, in physical units; a flat line gets room. */
+/** Extent of the samples that are not bad and can be drawn, in physical units; a flat line gets room. */
 function extentOf(segments: readonly SampleSegment[]): [number, number] {
   let low = Infinity;
   let high = -Infinity;
@@ -191,12 +194,22 @@ function extentOf(segments: readonly SampleSegment[]): [number, number] {
     for (let i = 0; i < samples.length; i++) {
       if (qmask !== null && qmask[i] === 2) continue;
       const value = (samples[i]! - baseline) / gain;
+      if (!isDrawn(value)) continue;
       if (value < low) low = value;
       if (value > high) high = value;
     }
   }
-  if (!(low < high)) return low === Infinity ? [-1, 1] : [low - 1, high + 1];
-  return [low, high];
+  if (low === Infinity) return [-1, 1];
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  // Less than what numbers of this size differ by is flat, too.
+  if (high - low > Math.max(SPAN_MIN, size * 1e-9)) return [low, high];
+  const room = Math.max(1, size * 1e-6);
+  return [low - room, high + room];
+}
+
+/** Not: a missing sample, an infinite one, and what is so large that its distance from another one is infinite. */
+function isDrawn(value: number): boolean {
+  return Math.abs(value) <= DRAWN_MAX;
 }
 
 function tracesOf(segment: SampleSegment, x0: number, y: (value: number) => number, good: Polyline[], bad: Polyline[]): void {
@@ -214,16 +227,21 @@ function tracesOf(segment: SampleSegment, x0: number, y: (value: number) => numb
     if (isBad !== lineIsBad) flush();
     lineIsBad = isBad;
     const end = Math.min(samples.length, i + stride);
-    let min = samples[i]!;
-    let max = min;
-    for (let j = i + 1; j < end; j++) {
-      const value = samples[j]!;
+    let min = Infinity;
+    let max = -Infinity;
+    for (let j = i; j < end; j++) {
+      const value = (samples[j]! - baseline) / gain;
+      if (!isDrawn(value)) continue;
       if (value < min) min = value;
       if (value > max) max = value;
     }
+    if (min === Infinity) {
+      flush(); // a gap is a gap
+      continue;
+    }
     const x = round(x0 + i * step);
-    line.push(x, round(y((min - baseline) / gain)));
-    if (max !== min) line.push(x, round(y((max - baseline) / gain)));
+    line.push(x, round(y(min)));
+    if (max !== min) line.push(x, round(y(max)));
   }
   flush();
 }
