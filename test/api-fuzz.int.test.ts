@@ -145,7 +145,11 @@ it(`nobody sees what is not theirs, whatever they ask for, seed ${SEED}`, async 
     if (wire === null) continue;
     const { method, path, headers, body } = wire;
     const response = await patientFetch(baseUrl + path, { method, headers, ...(body === undefined ? {} : { body }) });
-    const complaints = judge(description, operation, request, wire, world, { status: response.status, headers: response.headers, text: await response.text() });
+    const complaints = judge(description, operation, request, wire, world, {
+      status: response.status,
+      headers: response.headers,
+      text: await response.text(),
+    });
     wrong.push(...complaints.map((text) => `request ${i}: ${request.credential} ${method} ${path.slice(0, 200)}: ${text.slice(0, 300)}`));
   }
   expect(wrong, running.faults.slice(0, 3).join('\n')).toEqual([]);

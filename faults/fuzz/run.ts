@@ -26,7 +26,8 @@ const { values } = parseArgs({
   },
 });
 
-if (!values.service && !values.api) process.exitCode = (await fuzzDecoders(Number(values.count), Number(values.seed ?? 1), values.only)) === 0 ? 0 : 1;
+if (!values.service && !values.api)
+  process.exitCode = (await fuzzDecoders(Number(values.count), Number(values.seed ?? 1), values.only)) === 0 ? 0 : 1;
 else {
   const long = (size: number): LongOptions => ({
     minutes: Number(values.minutes),

@@ -50,7 +50,10 @@ export class FuzzStage {
   #watched: Promise<void> = Promise.resolve();
   readonly #dropDatabase: () => Promise<void>;
 
-  private constructor(parts: Pick<FuzzStage, 'workDir' | 'databaseUrl' | 'database' | 'service' | 'description'>, drop: () => Promise<void>) {
+  private constructor(
+    parts: Pick<FuzzStage, 'workDir' | 'databaseUrl' | 'database' | 'service' | 'description'>,
+    drop: () => Promise<void>,
+  ) {
     this.workDir = parts.workDir;
     this.databaseUrl = parts.databaseUrl;
     this.database = parts.database;

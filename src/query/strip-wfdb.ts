@@ -66,8 +66,7 @@ function leadOf(segments: readonly SampleSegment[], from: number, length: number
   const fits = whole && most <= FORMAT_16_MAX;
   const scale = fits ? 1 : FORMAT_16_MAX / Math.max(Number.MIN_VALUE, most + Math.abs(baseline));
   const scaledGain = gain * scale;
-  if (!(scaledGain >= GAIN_MIN && scaledGain <= GAIN_MAX))
-    return `channel ${code} is left out: gain ${sign * gain}, baseline ${baseline}`;
+  if (!(scaledGain >= GAIN_MIN && scaledGain <= GAIN_MAX)) return `channel ${code} is left out: gain ${sign * gain}, baseline ${baseline}`;
   const out = new Int32Array(length).fill(MISSING_SAMPLE);
   for (const { samples, k0 } of segments) {
     for (let i = 0; i < samples.length; i++) {

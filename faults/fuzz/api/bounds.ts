@@ -17,7 +17,11 @@ export async function measureBounds(stage: FuzzStage, operations: readonly Opera
   const bounds = new Map<string, number>();
   for (const operation of operations) {
     const { operationId } = operation;
-    const credential = operation.description.includes('an operator session') ? 'owner' : operation.description.includes('a user token') ? 'ada' : 'all';
+    const credential = operation.description.includes('an operator session')
+      ? 'owner'
+      : operation.description.includes('a user token')
+        ? 'ada'
+        : 'all';
     const wire = wireOf({ operationId, credential, about: 'ada', changes: [] }, operation, world);
     const times: number[] = [];
     for (let i = 0; i < TRIES && wire !== null; i++) {

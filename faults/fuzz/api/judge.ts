@@ -15,9 +15,11 @@ export function judge(description: Description, operation: Operation, request: R
   const found = description.breaches(operation, answer).map((breach) => `described: ${breach}`);
   if (status >= 500) found.push(`fault: ${status} ${text.slice(0, 300)}`);
   const allowed = isAllowed(operation, credential);
-  if (!allowed && !refusals.has(status)) found.push(`access: ${request.credential} may not and is answered ${status} ${text.slice(0, 200)}`);
+  if (!allowed && !refusals.has(status))
+    found.push(`access: ${request.credential} may not and is answered ${status} ${text.slice(0, 200)}`);
   // Scopes and roles decide for everything; a request about somebody else may still be refused.
-  if (allowed && credential.kind === 'key' && status === 401) found.push(`access: ${request.credential} may and is answered 401 ${text.slice(0, 200)}`);
+  if (allowed && credential.kind === 'key' && status === 401)
+    found.push(`access: ${request.credential} may and is answered 401 ${text.slice(0, 200)}`);
   for (const owner of owners) {
     const canary = world.canaries[owner];
     if (!credential.blind.includes(owner) || !text.includes(canary)) continue;
@@ -30,7 +32,8 @@ export function judge(description: Description, operation: Operation, request: R
 }
 
 /** What was said may be said back. */
-const asked = ({ path, body = '' }: Wire, canary: string): boolean => decodeURIComponent(path.replaceAll(/%(?![0-9a-f]{2})/gi, '%25')).includes(canary) || body.includes(canary);
+const asked = ({ path, body = '' }: Wire, canary: string): boolean =>
+  decodeURIComponent(path.replaceAll(/%(?![0-9a-f]{2})/gi, '%25')).includes(canary) || body.includes(canary);
 
 const around = (text: string, canary: string): string => text.slice(Math.max(0, text.indexOf(canary) - 120), text.indexOf(canary) + 60);
 

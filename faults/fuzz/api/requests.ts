@@ -24,10 +24,36 @@ export type Wire = Readonly<{ method: string; path: string; headers: Readonly<Re
 /** Not asked with a credential that may: each try takes 128 MiB and a quarter of a second for a password; or it ends what others need. */
 const costly = new Set(['signIn', 'createMember', 'updateMember', 'signOut']);
 /** Asked with ids that nobody has: they take away what the others need. */
-const destructive = /^(delete|erase|rotate|revoke|end|archive|retire|withdraw|recordConsent|updateUser|updateProject|setProjectSettings|setOrigins)/;
+const destructive =
+  /^(delete|erase|rotate|revoke|end|archive|retire|withdraw|recordConsent|updateUser|updateProject|setProjectSettings|setOrigins)/;
 const NOBODY = '00000000-0000-4000-8000-000000000000';
 
-const oddTexts = ['', ' ', '%', '%00', '\u0000', 'null', '-1', '0', '1e400', 'true', '\u{1F600}', 'a,b', ',', '..', '../..', "' or 1=1 --", '\u202e', 'x'.repeat(3000), '[]', '{}', '2026-01-05', 'now', 'P1D', '1;2'];
+const oddTexts = [
+  '',
+  ' ',
+  '%',
+  '%00',
+  '\u0000',
+  'null',
+  '-1',
+  '0',
+  '1e400',
+  'true',
+  '\u{1F600}',
+  'a,b',
+  ',',
+  '..',
+  '../..',
+  "' or 1=1 --",
+  '\u202e',
+  'x'.repeat(3000),
+  '[]',
+  '{}',
+  '2026-01-05',
+  'now',
+  'P1D',
+  '1;2',
+];
 const headers: readonly (readonly [string, string])[] = [
   ['accept', 'text/html'],
   ['accept', 'application/x-protobuf'],
@@ -67,7 +93,9 @@ export class Requests {
   make(random: Random): Request {
     const operation = pick(random, this.#operations);
     const credential = random.next() < 0.6 ? pick(random, ['all', 'owner', 'ada']) : pick(random, this.#credentials);
-    const changes = Array.from({ length: Math.floor(random.next() ** 1.5 * 4) }, () => this.#change(operation, random)).filter((one) => one !== null);
+    const changes = Array.from({ length: Math.floor(random.next() ** 1.5 * 4) }, () => this.#change(operation, random)).filter(
+      (one) => one !== null,
+    );
     return { operationId: operation.operationId, credential, about: random.next() < 0.7 ? 'ada' : pick(random, owners), changes };
   }
 
@@ -77,14 +105,24 @@ export class Requests {
     const kind = random.next();
     if (kind < 0.45 && parameters.length > 0) {
       const { name, in: place, schema: own } = pick(random, parameters);
-      const given = random.next() < 0.6 ? pick(random, extremes(own)) : random.next() < 0.5 ? sample(own, name, {}) : pick(random, oddTexts);
+      const given =
+        random.next() < 0.6 ? pick(random, extremes(own)) : random.next() < 0.5 ? sample(own, name, {}) : pick(random, oddTexts);
       const value = Array.isArray(given) ? given.slice(0, 500).join(',') : String(given);
       if (place === 'path') return { at: 'path', name, value };
       return { at: random.next() < 0.15 ? 'again' : 'query', name, value };
     }
-    if (kind < 0.5) return { at: 'query', name: pick(random, ['unknown', '__proto__', 'limit', 'cursor', 'x'.repeat(300)]), value: pick(random, oddTexts) };
+    if (kind < 0.5)
+      return {
+        at: 'query',
+        name: pick(random, ['unknown', '__proto__', 'limit', 'cursor', 'x'.repeat(300)]),
+        value: pick(random, oddTexts),
+      };
     if (kind < 0.85 && schema !== undefined) {
-      if (random.next() < 0.08) return { at: 'raw', text: pick(random, ['', '{', 'nul', '"\\ud800"', '[1,2', '{"a":1,"a":2}', `"${'x'.repeat(2_000_000)}"`, '\u0000', '1e999']) };
+      if (random.next() < 0.08)
+        return {
+          at: 'raw',
+          text: pick(random, ['', '{', 'nul', '"\\ud800"', '[1,2', '{"a":1,"a":2}', `"${'x'.repeat(2_000_000)}"`, '\u0000', '1e999']),
+        };
       return { at: 'body', value: pick(random, this.#bodiesOf(operation, schema)) };
     }
     const [name, value] = pick(random, headers);
@@ -99,7 +137,17 @@ export class Requests {
 }
 
 /** In place of ids: what is written is whoever the request is about. */
-const names: Readonly<Record<string, unknown>> = { subject_id: '{{subject_id}}', xuser_id: '{{xuser_id}}', external_id: '{{external_id}}', project_id: '{{project_id}}', project_key: '{{project_key}}', stream_id: '{{stream_id}}', device_id: '{{device_id}}', biosignal_id: 20, profile_id: '{{profile_id}}' };
+const names: Readonly<Record<string, unknown>> = {
+  subject_id: '{{subject_id}}',
+  xuser_id: '{{xuser_id}}',
+  external_id: '{{external_id}}',
+  project_id: '{{project_id}}',
+  project_key: '{{project_key}}',
+  stream_id: '{{stream_id}}',
+  device_id: '{{device_id}}',
+  biosignal_id: 20,
+  profile_id: '{{profile_id}}',
+};
 
 export const schemaOf = (operation: Operation): Schema | undefined => operation.requestBody?.content['application/json']?.schema;
 
@@ -108,7 +156,8 @@ export function isAllowed({ description, security }: Operation, { kind, scopes, 
   if (security.length === 0) return true;
   if (kind === 'key') return scopes.some((scope) => description.includes(`an organization key with the scope \`${scope}\``));
   if (kind === 'user') return description.includes('a user token');
-  if (kind === 'operator') return role === 'owner' ? description.includes('an operator session') : description.includes('an operator session, role `viewer`');
+  if (kind === 'operator')
+    return role === 'owner' ? description.includes('an operator session') : description.includes('an operator session, role `viewer`');
   return false;
 }
 
@@ -122,7 +171,9 @@ export function wireOf(request: Request, operation: Operation, world: World): Wi
   let path = operation.path;
   const query: [string, string][] = [];
   for (const { name, in: place, schema } of (operation.parameters ?? []).filter((one) => one.in !== 'header')) {
-    const own = request.changes.findLast((one) => (one.at === 'path' || one.at === 'query') && one.name === name) as { value: string } | undefined;
+    const own = request.changes.findLast((one) => (one.at === 'path' || one.at === 'query') && one.name === name) as
+      | { value: string }
+      | undefined;
     const value = own?.value ?? textOf(place === 'path' && !isHarmless ? NOBODY : sample(schema, name, known));
     if (place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value));
     else if (own !== undefined || (operation.parameters ?? []).some((one) => one.name === name && (one.required || name === 'subject_id')))

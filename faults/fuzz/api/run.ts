@@ -31,7 +31,8 @@ export async function fuzzApi(options: LongOptions): Promise<number> {
   try {
     const first = await makeWorld(served);
     const bounds = await measureBounds(stage, stage.description.operations, first);
-    const ask = (request: Request, world: World): Promise<Failure | null> => askOne(stage, byId.get(request.operationId)!, request, world, bounds);
+    const ask = (request: Request, world: World): Promise<Failure | null> =>
+      askOne(stage, byId.get(request.operationId)!, request, world, bounds);
     if (options.file !== undefined) {
       const { requests } = JSON.parse(readFileSync(options.file, 'utf8')) as { requests: readonly Request[] };
       for (const request of requests) print(await ask(request, first), '');
@@ -58,7 +59,9 @@ export async function fuzzApi(options: LongOptions): Promise<number> {
         console.log(`  ${text.slice(0, 1200)}`);
         seen.add(text.replaceAll(/[0-9a-f-]{36}|\d+/g, '#').slice(0, 120));
       }
-      console.log(`seed ${seed}: ${options.size} requests; ${Math.round(stage.rssMiBMax)} MiB and turns of ${Math.max(0, Math.round(stage.turnMsMax))} ms at most; ${seen.size} kinds of failures until now`);
+      console.log(
+        `seed ${seed}: ${options.size} requests; ${Math.round(stage.rssMiBMax)} MiB and turns of ${Math.max(0, Math.round(stage.turnMsMax))} ms at most; ${seen.size} kinds of failures until now`,
+      );
       if (!stage.service.running || (seen.size > 0 && !options.keepGoing)) break;
     }
     return seen.size;

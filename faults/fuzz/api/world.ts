@@ -51,14 +51,28 @@ export async function makeWorld(served: Served): Promise<World> {
   const { projectId } = await createProject(pool, mine.orgId, 'Second project');
   const bearer = (secret: string): Record<string, string> => ({ authorization: `Bearer ${secret}` });
   const key = async (name: string, given: readonly string[], project?: string): Promise<Record<string, string>> =>
-    bearer((await createApiKey(pool, { orgId: mine.orgId, name, scopes: given as never, ...(project === undefined ? {} : { projectId: project }) })).key);
+    bearer(
+      (
+        await createApiKey(pool, {
+          orgId: mine.orgId,
+          name,
+          scopes: given as never,
+          ...(project === undefined ? {} : { projectId: project }),
+        })
+      ).key,
+    );
   const session = async (role: 'viewer' | 'owner'): Promise<Record<string, string>> => {
     const email = `${role}-${randomUUID()}@members.example`;
     await createMember(pool, { orgId: mine.orgId, email, displayName: role, role, password: PASSWORD });
     const { token } = await signIn(pool, email, PASSWORD, { ip: '127.0.0.1', userAgent: '' });
     return { cookie: `bio_session=${token}`, origin: served.baseUrl };
   };
-  const ofKey = (headers: Record<string, string>, given: readonly string[], blind: readonly Owner[] = ['eve']): Credential => ({ headers, scopes: given, kind: 'key', blind });
+  const ofKey = (headers: Record<string, string>, given: readonly string[], blind: readonly Owner[] = ['eve']): Credential => ({
+    headers,
+    scopes: given,
+    kind: 'key',
+    blind,
+  });
   const none: Omit<Credential, 'headers'> = { scopes: [], kind: 'invalid', blind: owners };
   const credentials: Record<string, Credential> = {
     none: { ...none, kind: 'none', headers: {} },
@@ -84,14 +98,18 @@ async function makePerson({ baseUrl }: Served, org: NewOrganization, canary: str
     const isJson = !(body instanceof Uint8Array);
     const response = await fetch(`${baseUrl}${path}`, {
       method,
-      headers: { authorization: `Bearer ${as}`, ...(body === undefined ? {} : { 'content-type': isJson ? 'application/json' : 'application/x-protobuf; encoding=delimited' }) },
+      headers: {
+        authorization: `Bearer ${as}`,
+        ...(body === undefined ? {} : { 'content-type': isJson ? 'application/json' : 'application/x-protobuf; encoding=delimited' }),
+      },
       ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : Buffer.from(body) }),
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 300)}`);
     return (text === '' ? {} : JSON.parse(text)) as T;
   };
-  const made = async (path: string, body: unknown, as?: string): Promise<string> => (await ask<{ id: string }>('POST', `/api/v1/${path}`, body, as)).id;
+  const made = async (path: string, body: unknown, as?: string): Promise<string> =>
+    (await ask<{ id: string }>('POST', `/api/v1/${path}`, body, as)).id;
   const { xuser_token: token, xuser_id: subject } = await ask<{ xuser_token: string; xuser_id: string }>('POST', '/api/v1/sdk/token', {
     external_id: canary,
     project_key: org.projectKey,
@@ -99,15 +117,33 @@ async function makePerson({ baseUrl }: Served, org: NewOrganization, canary: str
   await ask('POST', '/ingest/raw-packet', recordingOf(canary), token);
   const [stream] = await ask<{ id: string }[]>('GET', '/api/v1/streams', undefined, token);
   const devices = await ask<Record<string, string>[]>('GET', '/api/v1/devices?limit=1000', undefined);
-  const episode = await made('episodes', { subject_id: subject, kind: 'event', started_at: '2026-01-01T00:00:00Z', title: canary, summary: { text: canary } });
-  const { artifacts } = await ask<{ artifacts: { id: string }[] }>('POST', `/api/v1/episodes/${episode}/artifacts`, { kind: 'note', title: canary });
+  const episode = await made('episodes', {
+    subject_id: subject,
+    kind: 'event',
+    started_at: '2026-01-01T00:00:00Z',
+    title: canary,
+    summary: { text: canary },
+  });
+  const { artifacts } = await ask<{ artifacts: { id: string }[] }>('POST', `/api/v1/episodes/${episode}/artifacts`, {
+    kind: 'note',
+    title: canary,
+  });
   await ask('POST', '/api/v1/moods', { score: 3, note: canary }, token);
   await ask('POST', '/api/v1/journal', { text: canary }, token);
-  const questionnaire = { title: canary, item: [{ linkId: 'a', text: canary, type: 'text' }] };
+  // Questionnaires are for everybody of a project, profiles of devices for everybody of an organization: no canaries.
+  const questionnaire = { title: 'How are you?', item: [{ linkId: 'a', text: 'How are you?', type: 'text' }] };
   const code = `q-${canary.slice(-12)}`;
-  await ask('PUT', `/api/v1/projects/${org.projectId}/questionnaires/${code}`, { resource: questionnaire, scoring: { scores: [], safety: [] } });
-  const answered = { resourceType: 'QuestionnaireResponse', questionnaire: code, status: 'completed', item: [{ linkId: 'a', answer: [{ valueString: canary }] }] };
-  const profile = { code: `p-${canary.slice(-12)}`, name: canary, manufacturer: '', model: '', channels: [] };
+  await ask('PUT', `/api/v1/projects/${org.projectId}/questionnaires/${code}`, {
+    resource: questionnaire,
+    scoring: { scores: [], safety: [] },
+  });
+  const answered = {
+    resourceType: 'QuestionnaireResponse',
+    questionnaire: code,
+    status: 'completed',
+    item: [{ linkId: 'a', answer: [{ valueString: canary }] }],
+  };
+  const profile = { code: `p-${canary.slice(-12)}`, name: 'A profile', manufacturer: '', model: '', channels: [] };
   return {
     token,
     known: {
@@ -141,8 +177,17 @@ function recordingOf(canary: string): Uint8Array {
   const startUnixNs = BigInt(Date.now() - 3_600_000) * 1_000_000n;
   const device = createSimulatedDevice({ seed: 5, channels: ['ecg.ii', 'ppg.ir', 'temp.skin'] });
   const bootId = randomUUID().replaceAll('-', '');
-  const next = createPacketSource(device, { deviceId: canary.slice(0, 64), bootId, subject: canary, startUnixNs, packetMs: 1000, firmware: canary });
+  const next = createPacketSource(device, {
+    deviceId: canary.slice(0, 64),
+    bootId,
+    subject: canary,
+    startUnixNs,
+    packetMs: 1000,
+    firmware: canary,
+  });
   const sentUnixNs = BigInt(Date.now()) * 1_000_000n;
   const events = [{ code: 'button', tOffsetNs: 7, text: canary }];
-  return encodeBatch(Array.from({ length: SECONDS }, (_, i) => encodePacket({ ...next().packet, sentUnixNs, events: i === 0 ? events : [] })));
+  return encodeBatch(
+    Array.from({ length: SECONDS }, (_, i) => encodePacket({ ...next().packet, sentUnixNs, events: i === 0 ? events : [] })),
+  );
 }

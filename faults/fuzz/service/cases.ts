@@ -86,8 +86,17 @@ function basePackets({ base, index, device, packetCount, seqFrom }: Case, round:
   });
 }
 
-const channel = (code: string, kind: ChannelConfig['kind'], hz: number, lead = ''): ChannelConfig => ({ code, kind, rateNanoHz: hz * 1e9, gain: 200, baseline: 0, unit: 'mV', lead });
-const wave = (count: number): Int32Array => Int32Array.from({ length: count }, (_, i) => Math.round(500 * Math.sin(i / 9) + (i % 200 === 0 ? 2000 : 0)));
+const channel = (code: string, kind: ChannelConfig['kind'], hz: number, lead = ''): ChannelConfig => ({
+  code,
+  kind,
+  rateNanoHz: hz * 1e9,
+  gain: 200,
+  baseline: 0,
+  unit: 'mV',
+  lead,
+});
+const wave = (count: number): Int32Array =>
+  Int32Array.from({ length: count }, (_, i) => Math.round(500 * Math.sin(i / 9) + (i % 200 === 0 ? 2000 : 0)));
 
 function contentOf(base: Case['base'], packet: Packet, i: number): Partial<Packet> {
   const { blocks } = packet;
@@ -103,11 +112,27 @@ function contentOf(base: Case['base'], packet: Packet, i: number): Partial<Packe
         events: [{ code: 'button', tOffsetNs: 7, text: 'pressed' }],
       };
     case 'floats':
-      return { blocks: blocks.slice(0, 2).map((block): Block => ({ ...block, channel: { ...block.channel, gain: 1, baseline: 0 }, samples: Float32Array.from(block.samples, (value) => value / 200) })) };
+      return {
+        blocks: blocks
+          .slice(0, 2)
+          .map((block): Block => ({
+            ...block,
+            channel: { ...block.channel, gain: 1, baseline: 0 },
+            samples: Float32Array.from(block.samples, (value) => value / 200),
+          })),
+      };
     case 'short':
       return { blocks: [first] };
     case 'leads':
-      return { blocks: Array.from({ length: 20 }, (_, k): Block => ({ ...first, channel: channel(`ecg.v${k}`, 'ecg', 250, `V${k}`), tOffsetNs: 0, samples: wave(250), qmask: null })) };
+      return {
+        blocks: Array.from({ length: 20 }, (_, k): Block => ({
+          ...first,
+          channel: channel(`ecg.v${k}`, 'ecg', 250, `V${k}`),
+          tOffsetNs: 0,
+          samples: wave(250),
+          qmask: null,
+        })),
+      };
     case 'slow':
       return { blocks: [{ channel: channel('temp.skin', 'temp', 0.001), tOffsetNs: 0, samples: wave(1), qmask: null }] };
     case 'fast':
@@ -128,7 +153,10 @@ const BOMB_BYTES = 32 * 1024 * 1024;
 let bomb: Uint8Array<ArrayBuffer> | null = null;
 
 /** How a body travels. */
-export function coded(body: Uint8Array, coding: Case['coding']): Readonly<{ body: Uint8Array<ArrayBuffer>; headers: Readonly<Record<string, string>> }> {
+export function coded(
+  body: Uint8Array,
+  coding: Case['coding'],
+): Readonly<{ body: Uint8Array<ArrayBuffer>; headers: Readonly<Record<string, string>> }> {
   const plain = Uint8Array.from(body);
   switch (coding) {
     case 'gzip':

@@ -27,7 +27,13 @@ type Told = Readonly<{
 }>;
 
 /** @returns what is wrong with the answers */
-export async function deliver(stage: FuzzStage, given: Case, packets: readonly Uint8Array[], as: string, ledger: Ledger): Promise<string[]> {
+export async function deliver(
+  stage: FuzzStage,
+  given: Case,
+  packets: readonly Uint8Array[],
+  as: string,
+  ledger: Ledger,
+): Promise<string[]> {
   if (given.transport === 'socket') {
     const { told, complaints } = await overSocket(stage, packets, as);
     return [...complaints, ...enter(ledger, packets, told)];
@@ -38,7 +44,14 @@ export async function deliver(stage: FuzzStage, given: Case, packets: readonly U
   return complaints;
 }
 
-async function post(stage: FuzzStage, { transport, coding }: Case, packets: readonly Uint8Array[], content: Uint8Array, as: string, ledger: Ledger): Promise<string[]> {
+async function post(
+  stage: FuzzStage,
+  { transport, coding }: Case,
+  packets: readonly Uint8Array[],
+  content: Uint8Array,
+  as: string,
+  ledger: Ledger,
+): Promise<string[]> {
   const { body, headers } = coded(content, coding);
   const type = `application/x-protobuf${transport === 'batch' ? '; encoding=delimited' : ''}`;
   const answer = await stage.ask('POST', '/ingest/raw-packet', { as, body, headers: { ...headers, 'content-type': type } });
@@ -84,7 +97,8 @@ async function overSocket(stage: FuzzStage, packets: readonly Uint8Array[], as: 
     socket.addEventListener('close', ({ code }) => {
       const isOurs = Object.values(errorTable).some(({ close }) => close === code);
       const isTooLong = packets.some((packet) => packet.length > MESSAGE_BYTES_MAX); // breaks the connection
-      if (told.until < packets.length && !isOurs && !isTooLong) complaints.push(`the socket was closed with ${code}, which is no code of ours`);
+      if (told.until < packets.length && !isOurs && !isTooLong)
+        complaints.push(`the socket was closed with ${code}, which is no code of ours`);
       if (code === errorTable.internal.close) complaints.push('the socket was closed as a fault of the service');
       done();
     });
@@ -120,7 +134,8 @@ function enter(ledger: Ledger, packets: readonly Uint8Array[], told: Told): stri
       accepted++;
     } else {
       duplicates++;
-      if (before.packet.contentHash !== packet.contentHash) complaints.push(`packet ${index}, seq ${packet.seq}, was acknowledged; another one is stored under its number`);
+      if (before.packet.contentHash !== packet.contentHash)
+        complaints.push(`packet ${index}, seq ${packet.seq}, was acknowledged; another one is stored under its number`);
     }
   }
   if (told.accepted !== accepted || told.duplicates !== duplicates)

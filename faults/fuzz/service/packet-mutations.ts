@@ -33,7 +33,19 @@ const float = (value: number): Given => {
 };
 
 const SEC = 1_000_000_000n;
-const edges = [0n, 1n, 2n ** 31n - 1n, 2n ** 31n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n - 1n];
+const edges = [
+  0n,
+  1n,
+  2n ** 31n - 1n,
+  2n ** 31n,
+  2n ** 32n - 1n,
+  2n ** 32n,
+  2n ** 53n - 1n,
+  2n ** 53n,
+  2n ** 63n - 1n,
+  2n ** 63n,
+  2n ** 64n - 1n,
+];
 /** Unix ns of days at which something begins or ends: calendars, clocks that were never set, 32 bits of seconds, 64 bits of ns. */
 const days = ['1900-01-01', '1970-01-02', '2000-01-01', '2015-01-01', '2038-01-19', '2199-12-31', '2200-01-02'].map(
   (day) => BigInt(Date.parse(day)) * 1_000_000n,
@@ -65,10 +77,35 @@ const texts = [
   'e\u0301',
   '\ufeffx',
 ].map(text);
-const badUtf8 = [Uint8Array.of(0xff), Uint8Array.of(0xed, 0xa0, 0x80), Uint8Array.of(0xc0, 0x80), Uint8Array.of(0xf4, 0x90, 0x80, 0x80)].map(bytes);
+const badUtf8 = [
+  Uint8Array.of(0xff),
+  Uint8Array.of(0xed, 0xa0, 0x80),
+  Uint8Array.of(0xc0, 0x80),
+  Uint8Array.of(0xf4, 0x90, 0x80, 0x80),
+].map(bytes);
 const offsets = [...edges, 1n, 999_999_999n, 3600n * SEC, 86_400n * SEC, 86_400n * SEC + 1n].map(int);
-const doubles = [0, -0, 1, -1, 5e-324, -5e-324, 1e-30, 1e30, 1.7976931348623157e308, -1.7976931348623157e308, NaN, Infinity, -Infinity].map(float);
-const codes = ['ecg.ii', 'ppg.ir', 'eda', 'temp.skin', 'resp', 'acc.x', 'other', 'hr', 'steps', 'spo2', 'battery', 'ECG', 'a b', 'x'.repeat(32), 'x'.repeat(33), '.', '-'].map(text);
+const doubles = [0, -0, 1, -1, 5e-324, -5e-324, 1e-30, 1e30, 1.7976931348623157e308, -1.7976931348623157e308, NaN, Infinity, -Infinity].map(
+  float,
+);
+const codes = [
+  'ecg.ii',
+  'ppg.ir',
+  'eda',
+  'temp.skin',
+  'resp',
+  'acc.x',
+  'other',
+  'hr',
+  'steps',
+  'spo2',
+  'battery',
+  'ECG',
+  'a b',
+  'x'.repeat(32),
+  'x'.repeat(33),
+  '.',
+  '-',
+].map(text);
 const units = ['', '1', 'mV', 'uV', 'Cel', '%', '/min', 'x'.repeat(16), 'x'.repeat(17), '\u00b5V', 'mV\0'].map(text);
 const rates = [0, 1, 999_999, 1_000_000, 3_333_333, 1e9, 130_100_000_000, 512e9, 1e12, 1e15, 1e15 + 1].map(int);
 
@@ -116,8 +153,15 @@ export function makeMutation(random: Random): Mutation {
     return { op: 'set', path, at, value: pick(random, values[path]!) };
   }
   if (kind < 0.62)
-    return { op: 'samples', at, field: pick(random, [3, 4, 5, 6] as const), pattern: pick(random, samplePatterns), count: pick(random, [0, 1, 2, 250, 250, 4000, 262_144, 300_000]) };
-  if (kind < 0.68) return { op: 'quality', at, runs: pick(random, [[0], [1001], [1, 2], [4, 5, 6], [2 ** 31], [4 * 250 + 3], [4 * 249 + 2]]) };
+    return {
+      op: 'samples',
+      at,
+      field: pick(random, [3, 4, 5, 6] as const),
+      pattern: pick(random, samplePatterns),
+      count: pick(random, [0, 1, 2, 250, 250, 4000, 262_144, 300_000]),
+    };
+  if (kind < 0.68)
+    return { op: 'quality', at, runs: pick(random, [[0], [1001], [1, 2], [4, 5, 6], [2 ** 31], [4 * 250 + 3], [4 * 249 + 2]]) };
   switch (below(random, 9)) {
     case 0:
       return { op: 'wire', at, wire: pick(random, [0, 1, 2, 5] as const) };
@@ -126,7 +170,13 @@ export function makeMutation(random: Random): Mutation {
     case 2:
       return { op: 'drop', at };
     case 3:
-      return { op: 'unknown', at, no: pick(random, [0, 8, 14, 15, 100, 2 ** 29 - 1]), wire: pick(random, [0, 1, 2, 5] as const), size: pick(random, [0, 1, 100, 70_000]) };
+      return {
+        op: 'unknown',
+        at,
+        no: pick(random, [0, 8, 14, 15, 100, 2 ** 29 - 1]),
+        wire: pick(random, [0, 1, 2, 5] as const),
+        size: pick(random, [0, 1, 100, 70_000]),
+      };
     case 4:
       return { op: 'length', at, off: pick(random, [-1, 1, 2, 1000, 2 ** 31, 2 ** 32]) };
     case 5:
@@ -166,7 +216,10 @@ function mutateTree(tree: Field[], mutation: Exclude<Mutation, { op: 'cut' | 'fl
     case 'set':
       return setField(tree, all, mutation);
     case 'samples': {
-      const block = at(all.filter(({ path }) => path === '10'), mutation.at);
+      const block = at(
+        all.filter(({ path }) => path === '10'),
+        mutation.at,
+      );
       if (block === undefined) return;
       const field = block.list[block.index]!;
       const others = (field.value as Field[]).filter(({ no }) => no < 3 || no > 7);
@@ -174,7 +227,10 @@ function mutateTree(tree: Field[], mutation: Exclude<Mutation, { op: 'cut' | 'fl
       return;
     }
     case 'quality': {
-      const block = at(all.filter(({ path }) => path === '10'), mutation.at);
+      const block = at(
+        all.filter(({ path }) => path === '10'),
+        mutation.at,
+      );
       if (block === undefined) return;
       const value = Buffer.concat(mutation.runs.map((run) => varintBytes(BigInt(run))));
       const field = block.list[block.index]!;
@@ -214,8 +270,24 @@ function setField(tree: Field[], all: readonly Place[], { path, at, value }: Mut
 
 /** Of 300,000 samples: more than a packet may have. */
 function sampleBytes(field: 3 | 4 | 5 | 6, pattern: SamplePattern, count: number): Uint8Array {
-  const floats = { extremes: [3.4e38, -3.4e38], constant: [1], nan: [NaN], infinite: [Infinity, -Infinity], huge: [1e30], noise: [0.3, -0.7, 1.1], spikes: [0, 0, 0, 1e6] };
-  const ints = { extremes: [2 ** 31 - 1, -(2 ** 31)], constant: [1], nan: [-(2 ** 31)], infinite: [2 ** 31 - 1], huge: [1e9], noise: [3, -7, 11], spikes: [0, 0, 0, 1e6] };
+  const floats = {
+    extremes: [3.4e38, -3.4e38],
+    constant: [1],
+    nan: [NaN],
+    infinite: [Infinity, -Infinity],
+    huge: [1e30],
+    noise: [0.3, -0.7, 1.1],
+    spikes: [0, 0, 0, 1e6],
+  };
+  const ints = {
+    extremes: [2 ** 31 - 1, -(2 ** 31)],
+    constant: [1],
+    nan: [-(2 ** 31)],
+    infinite: [2 ** 31 - 1],
+    huge: [1e9],
+    noise: [3, -7, 11],
+    spikes: [0, 0, 0, 1e6],
+  };
   const list = field === 6 ? floats[pattern] : ints[pattern];
   if (field === 3) {
     const parts: Uint8Array[] = [];

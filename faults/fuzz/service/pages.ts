@@ -12,26 +12,40 @@ type Stream = Readonly<{ id: string; started_at: string; recorded_from: string |
 /** So many streams of each person are looked at from all sides. */
 const STREAMS_MAX = 40;
 const AT_ONCE = 4;
+/** Each takes a minute: a service that hangs is not asked on. */
+const UNANSWERED_MAX = 4;
 const exportFormats = ['wfdb', 'edf', 'csv', 'parquet', 'fhir'] as const;
 /** What no sentence of ours to a person looks like. */
-const NO_SENTENCE = /TypeError|RangeError|ReferenceError|Cannot read|is not a function|undefined|NaN\b|\bat .*\.ts:\d+|invalid input syntax|out of range for type/;
+const NO_SENTENCE =
+  /TypeError|RangeError|ReferenceError|Cannot read|is not a function|undefined|NaN\b|\bat .*\.ts:\d+|invalid input syntax|out of range for type/;
 
 /** @returns what is wrong */
 export async function askEveryPage(stage: FuzzStage, { key, projectId, people }: Reader): Promise<string[]> {
   const complaints: string[] = [];
-  const ask = async (path: string, as: string, more: Readonly<{ accept?: string; body?: unknown; allowed?: readonly number[] }> = {}): Promise<string> => {
+  let unanswered = 0;
+  const ask = async (
+    path: string,
+    as: string,
+    more: Readonly<{ accept?: string; body?: unknown; allowed?: readonly number[] }> = {},
+  ): Promise<string> => {
+    if (unanswered >= UNANSWERED_MAX) return '[]';
     const { accept, body, allowed = [] } = more;
     const method = body === undefined ? 'GET' : 'POST';
     const headers = { ...(accept === undefined ? {} : { accept }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
-    const answer = await stage.ask(method, path, { as, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }).catch(String);
+    const answer = await stage
+      .ask(method, path, { as, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+      .catch(String);
     if (typeof answer === 'string') {
+      unanswered++;
       complaints.push(`${method} ${path} ${accept ?? ''} ${body === undefined ? '' : JSON.stringify(body)}: no answer: ${answer}`);
       return '[]';
     }
     const operation = stage.description.operationOf(method, path)!;
     const wrong = stage.description.breaches(operation, answer);
     if (answer.status >= 300 && !allowed.includes(answer.status)) wrong.push(`answered ${answer.status}: ${answer.text.slice(0, 300)}`);
-    complaints.push(...wrong.slice(0, 3).map((text) => `${method} ${path} ${accept ?? ''} ${body === undefined ? '' : JSON.stringify(body)}: ${text}`));
+    complaints.push(
+      ...wrong.slice(0, 3).map((text) => `${method} ${path} ${accept ?? ''} ${body === undefined ? '' : JSON.stringify(body)}: ${text}`),
+    );
     return answer.status === 200 ? answer.text : '[]';
   };
   const asks: (() => Promise<unknown>)[] = [
@@ -60,14 +74,19 @@ export async function askEveryPage(stage: FuzzStage, { key, projectId, people }:
       for (const more of ['', '&quality_max=2', '&order=asc'])
         asks.push(() => ask(`/api/v1/observations?subject_id=${id}&biosignal_id=${signal}&limit=1000${more}`, key));
     asks.push(() => ask(`/api/v1/observations?subject_id=${id}&biosignal_id=1&limit=100`, token, { accept: 'application/fhir+json' }));
-    for (const chart of chartsOf(biosignals.map((one) => one.id))) asks.push(() => ask('/api/v1/charts/query', key, { body: { ...chart, subject_id: id } }));
+    for (const chart of chartsOf(biosignals.map((one) => one.id)))
+      asks.push(() => ask('/api/v1/charts/query', key, { body: { ...chart, subject_id: id } }));
     for (const stream of streams.slice(0, STREAMS_MAX)) asks.push(...streamAsks(stream, key, ask));
   }
   await inTurns(asks);
   return complaints;
 }
 
-function streamAsks({ id, started_at, recorded_from }: Stream, key: string, ask: (path: string, as: string, more?: { accept?: string; allowed?: readonly number[] }) => Promise<string>): (() => Promise<unknown>)[] {
+function streamAsks(
+  { id, started_at, recorded_from }: Stream,
+  key: string,
+  ask: (path: string, as: string, more?: { accept?: string; allowed?: readonly number[] }) => Promise<string>,
+): (() => Promise<unknown>)[] {
   const path = `/api/v1/streams/${id}`;
   const fromMs = Date.parse(recorded_from ?? started_at);
   const range = `since=${time(fromMs)}&until=${time(fromMs + 5000)}`;
@@ -77,7 +96,9 @@ function streamAsks({ id, started_at, recorded_from }: Stream, key: string, ask:
     ...['application/json', 'application/x-protobuf'].map((accept) => () => ask(`${path}/features`, key, { accept })),
     () => ask(`${path}/features?ts_unit=ms&quality_max=0`, key),
     () => ask(`${path}/beats`, key),
-    ...['application/json', 'text/csv', 'application/x-protobuf', 'application/vnd.apache.arrow.stream'].map((accept) => () => ask(`${path}/samples?${whole}`, key, { accept })),
+    ...['application/json', 'text/csv', 'application/x-protobuf', 'application/vnd.apache.arrow.stream'].map(
+      (accept) => () => ask(`${path}/samples?${whole}`, key, { accept }),
+    ),
     () => ask(`${path}/samples?raw=true&${range}`, key),
     // Nothing recorded there is nothing to draw.
     ...['svg', 'png', 'csv', 'wfdb'].map((format) => () => ask(`${path}/strip?${range}&format=${format}`, key, { allowed: [404, 400] })),
@@ -87,7 +108,9 @@ function streamAsks({ id, started_at, recorded_from }: Stream, key: string, ask:
 function chartsOf(signals: readonly number[]): readonly object[] {
   const series = signals.slice(0, 16).map((biosignal_id) => ({ biosignal_id }));
   const features = ['hr_ecg', 'hr_ppg', 'hrv_rmssd_60s', 'temp_skin_mean'].map((feature) => ({ feature }));
-  const waves = ['ecg', 'ppg', 'temp', 'eda'].flatMap((_, i) => signals.slice(i, i + 1).map((biosignal_id) => ({ biosignal_id, agg: 'mean' })));
+  const waves = ['ecg', 'ppg', 'temp', 'eda'].flatMap((_, i) =>
+    signals.slice(i, i + 1).map((biosignal_id) => ({ biosignal_id, agg: 'mean' })),
+  );
   const whole = { from: '2017-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z' }; // nearly as long as a chart may be
   return [
     { series, range: { duration: 'PT2H' } },
@@ -124,7 +147,8 @@ export async function exportEverybody(stage: FuzzStage, { people }: Reader): Pro
       try {
         const code = await runCommand(exportRecordings, [id, '--format', format, '--out', folder], quietConsole(stage, out));
         const said = out.join(' | ');
-        if (code !== 0 && (said === '' || NO_SENTENCE.test(said))) complaints.push(`export --format ${format} ended with ${code}: ${said.slice(0, 500)}`);
+        if (code !== 0 && (said === '' || NO_SENTENCE.test(said)))
+          complaints.push(`export --format ${format} ended with ${code}: ${said.slice(0, 500)}`);
       } catch (error) {
         complaints.push(`export --format ${format} threw ${String((error as Error).stack).slice(0, 500)}`);
       }

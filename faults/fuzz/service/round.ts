@@ -33,7 +33,8 @@ export async function witnessAlone(stage: FuzzStage): Promise<WitnessRows> {
   const witness = new Witness(randomUUID(), 'alone');
   await witness.sendOverHttp(stage, apiKey.key);
   const rows = await witness.rows(stage, null);
-  if (witness.complaints.length > 0 || rows.size === 0) throw new Error(`the witness alone: ${rows.size} rows; ${witness.complaints.join('; ')}`);
+  if (witness.complaints.length > 0 || rows.size === 0)
+    throw new Error(`the witness alone: ${rows.size} rows; ${witness.complaints.join('; ')}`);
   return rows;
 }
 
@@ -44,7 +45,8 @@ export async function playRound(stage: FuzzStage, { cases, wanted, exports }: Ro
   const [near, far] = [new Witness(`${name} near`, 'witness'), new Witness(`${name} far`, 'witness')];
   const [ledger, otherLedger]: [Ledger, Ledger] = [new Map(), new Map()];
   const complaints: Complaint[] = [];
-  const complain = (kind: Complaint['kind'], texts: readonly string[]): void => void complaints.push(...texts.map((text) => ({ kind, text })));
+  const complain = (kind: Complaint['kind'], texts: readonly string[]): void =>
+    void complaints.push(...texts.map((text) => ({ kind, text })));
 
   await Promise.all([
     near.sendOverHttp(stage, org.apiKey.key),

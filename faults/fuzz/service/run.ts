@@ -40,7 +40,8 @@ export async function fuzzService(options: LongOptions): Promise<number> {
       }
       return await playRound(stage, { cases, wanted, exports });
     };
-    const given = options.file === undefined ? null : (JSON.parse(readFileSync(options.file, 'utf8')) as { seed: number; cases: readonly Case[] });
+    const given =
+      options.file === undefined ? null : (JSON.parse(readFileSync(options.file, 'utf8')) as { seed: number; cases: readonly Case[] });
     const deadlineMs = performance.now() + options.minutes * 60_000;
     for (let i = 0; i === 0 || performance.now() < deadlineMs; i++) {
       const seed = given?.seed ?? options.seed + i;
@@ -82,7 +83,8 @@ async function report(
   folder: string,
 ): Promise<void> {
   const { kind } = complaints[0]!;
-  const fails = async (candidate: readonly Case[]): Promise<boolean> => (await play(candidate, kind === 'export')).some((one) => one.kind === kind);
+  const fails = async (candidate: readonly Case[]): Promise<boolean> =>
+    (await play(candidate, kind === 'export')).some((one) => one.kind === kind);
   const few = await shrinkList(cases, fails, PLAYS_MAX);
   const all = few.flatMap((one, at) => one.mutations.map((mutation) => ({ at, mutation })));
   const withOnly = (kept: typeof all): readonly Case[] =>

@@ -18,7 +18,14 @@ const SETTLE_MS = 20_000;
 
 export function quietConsole(stage: FuzzStage, out: string[] = []): Console {
   const say = (line: string): void => void out.push(line);
-  return { out: say, err: say, progress: null, env: { DATABASE_URL: stage.databaseUrl }, cwd: stage.workDir, signal: new AbortController().signal };
+  return {
+    out: say,
+    err: say,
+    progress: null,
+    env: { DATABASE_URL: stage.databaseUrl },
+    cwd: stage.workDir,
+    signal: new AbortController().signal,
+  };
 }
 
 /** @returns what is wrong */
@@ -47,7 +54,11 @@ async function compareOnce(stage: FuzzStage, orgId: string, ledger: Ledger): Pro
     if (!found.has(key) && sent.some(({ state }) => state === 'accepted')) complaints.push(`${key} was acknowledged and has no stream`);
   for (const stream of streams) {
     const sent = ledger.get(bootKey(stream.device, stream.boot)) ?? [];
-    const wrong = [...compareSeqs(stream, sent), ...(await compareSamples(stage, stream, sent)), ...(await compareItems(stage, stream, sent))];
+    const wrong = [
+      ...compareSeqs(stream, sent),
+      ...(await compareSamples(stage, stream, sent)),
+      ...(await compareItems(stage, stream, sent)),
+    ];
     complaints.push(...wrong.map((text) => `${stream.device} ${stream.boot}: ${text}`));
   }
   return complaints;
@@ -131,8 +142,12 @@ async function compareItems(stage: FuzzStage, { id, epoch_ns: epochNs }: StreamR
   const must = countsOf(itemsOf(['accepted']));
   const may = countsOf(itemsOf(['accepted', 'maybe']));
   return [
-    ...[...must].filter(([item, n]) => (there.get(item) ?? 0) < n).map(([item, n]) => `${there.get(item) ?? 0} instead of ${n} times: ${item}`),
-    ...[...there].filter(([item, n]) => (may.get(item) ?? 0) < n).map(([item, n]) => `${n} times, and ${may.get(item) ?? 0} were acknowledged: ${item}`),
+    ...[...must]
+      .filter(([item, n]) => (there.get(item) ?? 0) < n)
+      .map(([item, n]) => `${there.get(item) ?? 0} instead of ${n} times: ${item}`),
+    ...[...there]
+      .filter(([item, n]) => (may.get(item) ?? 0) < n)
+      .map(([item, n]) => `${n} times, and ${may.get(item) ?? 0} were acknowledged: ${item}`),
   ].slice(0, 3);
 }
 
@@ -149,7 +164,8 @@ function doubleBits(value: number): string {
 }
 
 /** Floats by their 32 bits, so that NaN compares. */
-const bitsOf = (samples: Samples): Int32Array => (samples instanceof Int32Array ? samples : new Int32Array(Float32Array.from(samples).buffer));
+const bitsOf = (samples: Samples): Int32Array =>
+  samples instanceof Int32Array ? samples : new Int32Array(Float32Array.from(samples).buffer);
 
 function channelId({ code, kind, rateNanoHz, gain, baseline, unit, lead }: ChannelConfig): string {
   return JSON.stringify([code, kind, rateNanoHz, gain, baseline, unit, lead]);

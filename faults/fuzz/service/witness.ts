@@ -50,7 +50,9 @@ export class Witness {
   async sendOverHttp(stage: FuzzStage, as: string): Promise<void> {
     for (const [i, body] of this.#packets.entries()) {
       for (let attempt = 1; ; attempt++) {
-        const answer = await stage.ask('POST', '/ingest/raw-packet', { as, body, headers: { 'content-type': 'application/x-protobuf' } }).catch(String);
+        const answer = await stage
+          .ask('POST', '/ingest/raw-packet', { as, body, headers: { 'content-type': 'application/x-protobuf' } })
+          .catch(String);
         if (typeof answer === 'string') {
           this.complaints.push(`packet ${i} of the witness got no answer: ${answer}`);
           return;
