@@ -387,3 +387,16 @@ it('draws a strip of missing, infinite, flat and tiny values, and answers others
   const gap = await running.send('GET', `${path}&channel=ecg.ii`, { as: token });
   expect(gap.text.match(/<path d="M[^"]+"\/>/g)).toHaveLength(3); // the pulse, one sample, and two after the missing one
 });
+
+it('does not write out the empty places of a strip of few samples at a high rate', async () => {
+  const { xuser_token: token } = await running.token('sparse');
+  const fast = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: 1e15, unit: 'mV' } as const;
+  expect((await running.ingest(packet({ blocks: [block(fast, Int32Array.of(1))] }), token)).status).toBe(202);
+  await running.service.pipeline.checkpoint();
+  const { body: streams } = await running.send<{ id: string }[]>('GET', '/api/v1/streams', { as: token });
+  const at = (sec: number): string => new Date(Number(startNs / 1_000_000n) + sec * 1000).toISOString();
+  const strip = (sec: number) =>
+    running.send('GET', `/api/v1/streams/${streams[0]!.id}/strip?since=${at(0)}&until=${at(sec)}&format=wfdb`, { as: token });
+  expect((await strip(60)).body).toMatchObject({ status: 400, code: 'range_too_large' });
+  expect((await strip(1)).status).toBe(200);
+});

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';
 import { openDatabase } from '../../src/storage/database.ts';
@@ -134,6 +134,12 @@ export class FuzzStage {
     await this.#dropDatabase();
     rmSync(this.workDir, { recursive: true, force: true });
   }
+}
+
+/** What went wrong, with what was behind it: of fetch only that says anything. */
+export function wordsOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }
 
 async function embedded(folder: string): Promise<{ url: string; drop: () => Promise<void> }> {

@@ -1,4 +1,5 @@
 /** A strip as WFDB: one record per rate, as the two files of each in a ZIP archive. */
+import { PipelineError } from '../errors.ts';
 import { encodeRecord, MISSING_SAMPLE } from '../formats/wfdb.ts';
 import type { LeadToWrite } from '../formats/wfdb.ts';
 import { zipStored } from '../formats/zip.ts';
@@ -12,15 +13,27 @@ const BASELINE_MAX = 2_147_483_647;
 /** A header has nine decimal places and no exponent: these gains keep five digits. */
 const GAIN_MIN = 1e-4;
 const GAIN_MAX = 1e15;
+/** Places for samples of one archive, missing ones too: a minute of 64 channels of 2 kHz. One sample a minute at 1 MHz has as many places as a
+ *  full minute. */
+const PLACES_MAX = 8_000_000;
 
 /** @param segments of any channels  @param epochNs Unix ns of grid index 0  @param range Unix ns, [from, to)
- *  @returns a ZIP of NAME.hea and NAME.dat; with several rates NAME_<rate in Hz> for each */
+ *  @returns a ZIP of NAME.hea and NAME.dat; with several rates NAME_<rate in Hz> for each
+ *  @throws PipelineError range_too_large */
 export function stripWfdb(
   segments: readonly SampleSegment[],
   epochNs: bigint,
   range: Readonly<{ fromNs: bigint; toNs: bigint }>,
   name: string,
 ): Uint8Array {
+  const channels = new Map(segments.map(({ channelNo, rateNanoHz }) => [channelNo, rateNanoHz]));
+  const sec = Number(range.toNs - range.fromNs) / 1e9;
+  const places = [...channels.values()].reduce((sum, rateNanoHz) => sum + (sec * rateNanoHz) / 1e9, 0);
+  if (places > PLACES_MAX)
+    throw new PipelineError(
+      'range_too_large',
+      `As WFDB this has ${Math.round(places)} places for samples, at most ${PLACES_MAX}: take less time, or CSV.`,
+    );
   const rates = [...new Set(segments.map((segment) => segment.rateNanoHz))].toSorted((a, b) => b - a);
   const entries = rates.flatMap((rateNanoHz) => {
     const record = rates.length === 1 ? name : `${name}_${String(rateNanoHz / 1e9).replace('.', 'p')}`;

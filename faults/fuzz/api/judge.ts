@@ -18,7 +18,7 @@ export function judge(description: Description, operation: Operation, request: R
   if (!allowed && !refusals.has(status))
     found.push(`access: ${request.credential} may not and is answered ${status} ${text.slice(0, 200)}`);
   // Scopes and roles decide for everything; a request about somebody else may still be refused.
-  if (allowed && credential.kind === 'key' && status === 401)
+  if (allowed && operation.security.length > 0 && credential.kind === 'key' && status === 401)
     found.push(`access: ${request.credential} may and is answered 401 ${text.slice(0, 200)}`);
   for (const owner of owners) {
     const canary = world.canaries[owner];

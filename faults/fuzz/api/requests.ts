@@ -201,5 +201,5 @@ function bodyOf({ changes }: Request, schema: Schema | undefined, known: Readonl
   const change = changes.findLast((one) => one.at === 'body' || one.at === 'raw');
   if (change?.at === 'raw') return change.text;
   const text = JSON.stringify(change === undefined ? sample(schema, '', known) : change.value);
-  return text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => String(known[name] ?? ''));
+  return text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => textOf(known[name]));
 }

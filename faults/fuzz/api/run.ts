@@ -6,7 +6,7 @@ import { shrinkList } from '../../../histories/shrink.ts';
 import { createRandom } from '../../../src/cli/simulator/random.ts';
 import type { Operation } from '../description.ts';
 import type { LongOptions } from '../service/run.ts';
-import { FuzzStage } from '../stage.ts';
+import { FuzzStage, wordsOf } from '../stage.ts';
 import { measureBounds } from './bounds.ts';
 import type { Bounds } from './bounds.ts';
 import { judge } from './judge.ts';
@@ -85,7 +85,7 @@ async function askOne(stage: FuzzStage, operation: Operation, request: Request, 
   } catch (error) {
     // A header that no client can send is none of the service's.
     if (error instanceof TypeError && /header|ByteString|invalid/i.test(error.message)) return null;
-    return { request, wire, complaints: [`no answer: ${String(error)} ${String((error as Error).cause ?? '')}`] };
+    return { request, wire, complaints: [`no answer: ${wordsOf(error)}`] };
   }
 }
 

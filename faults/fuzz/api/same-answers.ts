@@ -110,7 +110,7 @@ async function compareSamples(stream: string, ask: Ask, same: Same): Promise<voi
   const times = (table.getChild('ts_ns')?.data ?? []).flatMap((part) => [...(part.values as BigInt64Array)]); // a value of a vector is in ms
   same(
     'samples as Arrow and JSON',
-    channels.map((channel, i) => `${String(channel)} ${String(values[i] ?? '')} ${String(flags[i])}`),
+    channels.map((channel, i) => `${String(channel)} ${typeof values[i] === 'number' ? values[i] : ''} ${String(flags[i])}`),
     rows,
   );
   same(

@@ -113,13 +113,11 @@ function contentOf(base: Case['base'], packet: Packet, i: number): Partial<Packe
       };
     case 'floats':
       return {
-        blocks: blocks
-          .slice(0, 2)
-          .map((block): Block => ({
-            ...block,
-            channel: { ...block.channel, gain: 1, baseline: 0 },
-            samples: Float32Array.from(block.samples, (value) => value / 200),
-          })),
+        blocks: blocks.slice(0, 2).map((block): Block => ({
+          ...block,
+          channel: { ...block.channel, gain: 1, baseline: 0 },
+          samples: Float32Array.from(block.samples, (value) => value / 200),
+        })),
       };
     case 'short':
       return { blocks: [first] };

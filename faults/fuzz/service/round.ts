@@ -2,6 +2,7 @@
  *  held against what it must be. */
 import { randomUUID } from 'node:crypto';
 import type { NewOrganization } from '../../../src/auth/organizations.ts';
+import { wordsOf } from '../stage.ts';
 import type { FuzzStage } from '../stage.ts';
 import { packetsOf } from './cases.ts';
 import type { Case } from './cases.ts';
@@ -92,7 +93,7 @@ async function playCases(
         const wrong = await deliver(stage, given, packets, as, given.sender === 'stranger' ? otherLedger : ledger);
         complain(wrong.map((text) => `case ${given.index} (${given.base}, ${given.transport}, ${given.coding}): ${text}`));
       } catch (error) {
-        complain([`case ${given.index} got no answer: ${String(error)} ${String((error as Error).cause ?? '')}`]);
+        complain([`case ${given.index} got no answer: ${wordsOf(error)}`]);
       }
     }
   };

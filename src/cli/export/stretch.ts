@@ -12,7 +12,7 @@ import { MISSING } from '../recording.ts';
 
 /** Channel seconds that are read and decoded at once. */
 const ROWS_PER_QUERY = 4000;
-/** Samples that a format which is written whole may hold: 4 bytes each in memory. */
+/** Samples that a format which is written whole may hold, and places for missing ones: 4 bytes each in memory. */
 const SAMPLES_MAX = 200_000_000;
 
 /** Unix ns, from inclusive, to exclusive. */
@@ -88,11 +88,13 @@ export async function readWhole(job: StreamExport): Promise<SampleSegment[]> {
   for await (const page of samplePages(job)) {
     segments.push(...page);
     for (const { samples } of page) sampleCount += samples.length;
-    if (sampleCount > SAMPLES_MAX) {
-      throw new UsageError(`more than ${SAMPLES_MAX} samples in one file: narrow --since and --until, or export as parquet`);
-    }
+    if (sampleCount > SAMPLES_MAX) throw tooLong();
   }
   return segments;
+}
+
+function tooLong(): UsageError {
+  return new UsageError(`more than ${SAMPLES_MAX} samples in one file, gaps counted: narrow --since and --until, or export as parquet`);
 }
 
 /** Device time at which all channels of an export begin: a whole second, where grids of whole rates meet. */
@@ -101,21 +103,26 @@ export function startOf(segments: readonly SampleSegment[], epochNs: bigint): bi
   return firstNs - (firstNs % 1_000_000_000n);
 }
 
-/** Puts the segments of each channel on one array; what is not there is MISSING. Float samples are scaled to integers of nine digits. */
+/** Puts the segments of each channel on one array; what is not there, or no finite number, is MISSING. Float samples are scaled to integers of nine digits.
+ *  @throws UsageError above SAMPLES_MAX places, which a gap at a high rate has, too */
 export function joinSegments(segments: readonly SampleSegment[], startDeviceNs: bigint): Column[] {
   const columns: Column[] = [];
+  let places = 0;
   for (const channelNo of [...new Set(segments.map((segment) => segment.channelNo))].toSorted((a, b) => a - b)) {
     const own = segments.filter((segment) => segment.channelNo === channelNo);
     const { code, kind, unit, lead, gain, baseline, rateNanoHz } = own[0]!;
     const kStart = gridCeil(startDeviceNs, rateNanoHz);
     const kEnd = own.reduce((most, { k0, samples }) => Math.max(most, k0 + samples.length), 0);
+    places += Math.max(0, kEnd - kStart);
+    if (places > SAMPLES_MAX) throw tooLong();
     const samples = new Int32Array(Math.max(0, kEnd - kStart)).fill(MISSING);
     const floats = own.some((segment) => segment.samples instanceof Float32Array);
     const scale = floats ? floatScale(own) : 1;
     for (const segment of own) {
       for (let i = 0; i < segment.samples.length; i++) {
         const value = segment.samples[i]!;
-        if (segment.k0 + i >= kStart && !Number.isNaN(value)) samples[segment.k0 + i - kStart] = floats ? Math.round(value * scale) : value;
+        if (segment.k0 + i >= kStart && Number.isFinite(value))
+          samples[segment.k0 + i - kStart] = floats ? Math.round(value * scale) : value;
       }
     }
     columns.push({
@@ -130,7 +137,8 @@ export function joinSegments(segments: readonly SampleSegment[], startDeviceNs: 
 /** The power of ten that brings the largest value just below 2^31. */
 function floatScale(segments: readonly SampleSegment[]): number {
   let largest = 1e-9;
-  for (const { samples } of segments) for (const value of samples) if (Math.abs(value) > largest) largest = Math.abs(value);
+  for (const { samples } of segments)
+    for (const value of samples) if (Number.isFinite(value) && Math.abs(value) > largest) largest = Math.abs(value);
   return 10 ** Math.min(9, Math.floor(Math.log10(2_000_000_000 / largest)));
 }
 
