@@ -297,9 +297,11 @@ it('takes the times that the interface states, and answers 422 to every other, w
     `/api/v1/projects/${running.org.projectKey}/biosignals`,
   );
   const mood = catalog.body.find(({ abbreviation }) => abbreviation === 'MOOD')!.id;
-  const good = ['1900-01-01T00:00:00+14:00', '2199-12-31T23:59:59.999999999-14:00'];
+  const good = ['1900-01-01T00:00:00-14:00', '2199-12-31T23:59:59.999999999+14:00'];
   const bad = [
     '1899-12-31T23:59:59Z',
+    '1900-01-01T00:00:00+14:00',
+    '2199-12-31T23:59:59-14:00',
     '2200-01-01T00:00:00Z',
     '2262-04-11T23:47:17Z',
     '2300-01-01T00:00:00Z',

@@ -2,7 +2,7 @@
  *  64 bits (1677 to 2262) must all take what passes: no year 0, no 60th second, no time zone name in brackets. */
 import { Format } from 'typebox/format';
 
-export const TIME_RULE = 'must be a time of RFC 3339 from 1900 to 2199, with Z or an offset of at most 14 hours, to the nanosecond';
+export const TIME_RULE = 'must be a time of RFC 3339 from 1900 to 2199 in UTC, with Z or an offset of at most 14 hours, to the nanosecond';
 export const DATE_RULE = 'must be a date YYYY-MM-DD from 1900 to 2199';
 
 const timePattern = /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-](0\d|1[0-3]):[0-5]\d|[+-]14:00)$/;
@@ -16,8 +16,11 @@ export function isDate(text: string): boolean {
   return at.getUTCMonth() + 1 === Number(month) && at.getUTCDate() === Number(day); // February 30 is March 2, or not a time at all
 }
 
+/** Its year counts in UTC, as answers write it: what is taken with an offset of 14 hours must be a time there, too. */
 export function isTime(text: string): boolean {
-  return isDate(timePattern.exec(text)?.[1] ?? '');
+  if (!isDate(timePattern.exec(text)?.[1] ?? '')) return false;
+  const year = new Date(text).getUTCFullYear();
+  return year >= 1900 && year <= 2199;
 }
 
 /** Clocks of senders may run ahead by this, ms. */
