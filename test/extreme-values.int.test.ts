@@ -402,3 +402,24 @@ it('does not write out the empty places of a strip of few samples at a high rate
   expect((await strip(60)).body).toMatchObject({ status: 400, code: 'range_too_large' });
   expect((await strip(1)).status).toBe(200);
 });
+
+it('gives samples from before 1970 in every format', async () => {
+  const { xuser_id: subject } = await running.token('archive');
+  const blocks = [block({}, Int32Array.of(1, 2, 3, 4))];
+  const recordedUnixNs = BigInt(Date.parse('1925-01-01T00:00:00Z')) * 1_000_000n;
+  expect((await running.ingest(packet({ subject: 'archive', blocks, recordedUnixNs }))).status).toBe(202);
+  await running.service.pipeline.checkpoint();
+  const { body: streams } = await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${subject}`);
+  const path = `/api/v1/streams/${streams[0]!.id}/samples?since=1924-12-31T00:00:00Z&until=1925-01-02T00:00:00Z`;
+  for (const accept of ['application/json', 'text/csv', 'application/x-protobuf', 'application/vnd.apache.arrow.stream']) {
+    const { status, text } = await running.send('GET', path, { headers: { accept } });
+    expect([accept, status, text.slice(0, 200)]).toEqual([accept, 200, text.slice(0, 200)]);
+  }
+  const bytes = await fetch(`${running.service.baseUrl}${path}`, {
+    headers: { accept: 'application/x-protobuf', authorization: `Bearer ${running.org.apiKey.key}` },
+  }).then((answer) => answer.arrayBuffer());
+  const t0 = Buffer.alloc(9);
+  t0[0] = 0x31; // t0_ns, sfixed64
+  t0.writeBigInt64LE(recordedUnixNs, 1);
+  expect(Buffer.from(bytes).includes(t0)).toBe(true);
+});

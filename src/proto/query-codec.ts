@@ -51,7 +51,7 @@ export function encodeSegments(list: readonly SegmentMessage[]): Uint8Array<Arra
     w.text(0x1a, unit);
     w.text(0x22, lead);
     w.uint(0x28, rateNanoHz);
-    w.fixed64(0x31, t0Ns);
+    w.fixed64(0x31, BigInt.asUintN(64, t0Ns)); // before 1970: two's complement
     w.double(0x39, gain);
     w.double(0x41, baseline);
     if (samples instanceof Float32Array) w.floats(0x52, samples);
