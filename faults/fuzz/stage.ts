@@ -10,7 +10,8 @@ import { openDatabase } from '../../src/storage/database.ts';
 import type { Database } from '../../src/storage/database.ts';
 import { emptyDatabase } from '../../test/helpers/database.ts';
 import { PrivatePostgres } from '../lib/private-postgres.ts';
-import { freePort, ServiceProcess } from '../lib/service.ts';
+import { ServiceProcess } from '../lib/service.ts';
+import { freePort } from '../lib/free-port.ts';
 import { Description } from './description.ts';
 
 /** Resident memory of the service, MiB. At rest it has 200 to 300. */
