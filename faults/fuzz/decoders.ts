@@ -1,5 +1,5 @@
-/** The form of `npm run fuzz` without a service: four fifths of the mutations are of packets. Fails with the input in base64 when a decoder threw
- *  anything but its clean error or took more than 50 ms. */
+/** The form of `npm run fuzz` without a service: four fifths of the mutations are of packets. Fails with the input in base64 when a decoder
+ *  threw anything but its clean error or took more than 50 ms. */
 import { createRandom } from '../../src/cli/simulator/random.ts';
 import { fuzz } from './fuzz.ts';
 import { makeTargets } from './targets.ts';

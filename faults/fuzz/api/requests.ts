@@ -1,4 +1,5 @@
-/** Requests that the description allows, and changes of them: plain JSON, with names in place of ids, so that they can be asked of another world. */
+/** Requests that the description allows, and changes of them: plain JSON, with names in place of ids, so that they can be asked of another
+ *  world. */
 import type { Random } from '../../../src/cli/simulator/random.ts';
 import type { Operation, Schema } from '../description.ts';
 import { bodiesOf, extremes, sample } from './values.ts';

@@ -1,5 +1,5 @@
-/** `npm run fuzz -- --api`: random requests of every operation by every kind of credential until the time is over, in rounds with a world of
- *  their own each. The first request that fails is cut down and kept as a file that can be asked again. */
+/** `npm run fuzz -- --api`: random requests of every operation by every kind of credential until the time is over, in rounds with a world
+ *  of their own each. The first request that fails is cut down and kept as a file that can be asked again. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { shrinkList } from '../../../histories/shrink.ts';

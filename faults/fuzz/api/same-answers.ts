@@ -1,5 +1,5 @@
-/** The same question asked in two ways has one answer: by the person and by a key, in pages and at once, as JSON, CSV and Arrow, as a chart and
- *  as a list. */
+/** The same question asked in two ways has one answer: by the person and by a key, in pages and at once, as JSON, CSV and Arrow, as a chart
+ *  and as a list. */
 import { tableFromIPC } from 'apache-arrow';
 import type { Random } from '../../../src/cli/simulator/random.ts';
 import type { FuzzStage } from '../stage.ts';

@@ -1,5 +1,5 @@
-/** `npm run fuzz -- --service`: rounds of mutated packets against the whole service until the time is over. The first round that fails is cut
- *  down, mutation by mutation, and kept as a file that can be played again. */
+/** `npm run fuzz -- --service`: rounds of mutated packets against the whole service until the time is over. The first round that fails is
+ *  cut down, mutation by mutation, and kept as a file that can be played again. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { shrinkList } from '../../../histories/shrink.ts';

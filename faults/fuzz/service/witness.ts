@@ -1,5 +1,5 @@
-/** A device that does everything right beside those that do not: all of its packets must be acknowledged and its beats and values must be what
- *  they are when it is alone. */
+/** A device that does everything right beside those that do not: all of its packets must be acknowledged and its beats and values must be
+ *  what they are when it is alone. */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { derivedRows } from '../../../histories/rows.ts';

@@ -103,7 +103,8 @@ export function startOf(segments: readonly SampleSegment[], epochNs: bigint): bi
   return firstNs - (firstNs % 1_000_000_000n);
 }
 
-/** Puts the segments of each channel on one array; what is not there, or no finite number, is MISSING. Float samples are scaled to integers of nine digits.
+/** Puts the segments of each channel on one array; what is not there, or no finite number, is MISSING. Float samples are scaled to integers
+ *  of nine digits.
  *  @throws UsageError above SAMPLES_MAX places, which a gap at a high rate has, too */
 export function joinSegments(segments: readonly SampleSegment[], startDeviceNs: bigint): Column[] {
   const columns: Column[] = [];
