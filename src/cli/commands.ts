@@ -42,6 +42,10 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Replay annotated recordings and compare heart rate and RMSSD with their reference beats.',
     load: async () => (await import('./agreement.ts')).agreement,
   },
+  conform: {
+    summary: 'Test a running service from outside: every endpoint, credential, limit and format against its documents.',
+    load: async () => (await import('./conform.ts')).conform,
+  },
   verify: { summary: 'Check a ledger of sent packets against the database.', load: async () => (await import('./verify.ts')).verify },
   import: {
     summary: 'Import recordings (WFDB with .atr, EDF+, CSV, dataset folders) at their own time.',

@@ -1,0 +1,112 @@
+/** `biosignal conform`: a black-box test of any deployment, through what everybody can reach. */
+import { writeFileSync } from 'node:fs';
+import type { Command, Console } from './command.ts';
+import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts';
+import { budget } from './conform/client.ts';
+import type { Check } from './conform/checks.ts';
+import { groupNames, play } from './conform/play.ts';
+import type { Played } from './conform/play.ts';
+import { countOf, reportPage } from './conform/report.ts';
+
+export const conform: Command = {
+  name: 'conform',
+  summary: 'Test a running service from outside: every endpoint, credential, limit and format against its documents.',
+  positionals: 'URL',
+  description: `For operators after an upgrade and for integrators before going live. Safe on a running service: it works in two projects of its own,
+'conform' and 'conform other', with people and devices named conform-..., and erases them at the end, also after Ctrl-C and
+failures. What stays is two empty projects, revoked keys and the audit log. Nothing of other people is read or printed.
+
+The key: an organization key of the scopes read, write, ingest and admin. admin is needed: without it nothing could be cleaned up.
+Of the others, what a missing one is needed for is skipped. A key that ends leaves out webhooks and cannot make the projects.
+An organization with one project gets no second one unasked: see --project and --new-project.
+
+At most ${budget.requestsMax} requests, ${budget.bytesMax / 1024 / 1024} MiB and --timeout seconds. Up to ${budget.refusedMax} credentials are sent to be refused, ${budget.refusedBurst} at once and
+then ${budget.refusedPerSec} a second, so that the limit of wrong tries of this address is not reached; one wrong password is tried.
+The certificate of an authority of your own: NODE_EXTRA_CA_CERTS=FILE.`,
+  options: {
+    key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key, see above.' },
+    'other-key': {
+      type: 'string',
+      value: 'KEY',
+      env: 'BIO_OTHER_KEY',
+      doc: 'Key of another organization, for what must not be seen across.',
+    },
+    session: {
+      type: 'string',
+      value: 'COOKIE',
+      env: 'BIO_SESSION',
+      doc: "Value of an operator's session cookie, to be tried on every endpoint.",
+    },
+    project: { type: 'string', value: 'ID', doc: 'Work in this project and make none; what would change its settings is skipped.' },
+    'new-project': { type: 'boolean', doc: 'Make the projects also where there is only one so far.' },
+    'webhook-url': { type: 'string', value: 'URL', doc: 'Deliver a ping there. Default: nothing is delivered.' },
+    only: { type: 'string', value: 'GROUP', multiple: true, doc: `One group of checks, may be given again: ${groupNames.join('; ')}.` },
+    report: { type: 'string', value: 'FILE', multiple: true, doc: 'Write the report there: .html or .json. May be given twice.' },
+    timeout: { type: 'string', value: 'SEC', fallback: '600', doc: 'End and clean up after this time.' },
+  },
+  examples: ['biosignal conform https://bio.example --report conform.html', 'biosignal conform http://127.0.0.1:8080 --new-project --json'],
+  run: async ({ console, options, positionals, json }) => {
+    const [url = console.env['BIO_URL']] = positionals;
+    if (url === undefined || positionals.length > 1) throw new UsageError('name one address, e.g. https://bio.example');
+    if (!/^https?:\/\/[^/]+\/?$/.test(url) || !URL.canParse(url))
+      throw new UsageError(`'${url}' is no address such as https://bio.example`);
+    const files = options.list('report');
+    for (const file of files) if (!/\.(html|json)$/.test(file)) throw new UsageError(`--report ends in .html or .json, not '${file}'`);
+    const only = options.list('only');
+    for (const name of only)
+      if (!groupNames.includes(name)) throw new UsageError(`--only: no group '${name}'; there are ${groupNames.join('; ')}`);
+    const deadline = AbortSignal.timeout(options.number('timeout', 1, 3600) * 1000);
+    const played = await play({
+      url: url.replace(/\/$/, ''),
+      key: options.required('key'),
+      otherKey: options.text('other-key'),
+      session: options.text('session'),
+      project: options.text('project'),
+      newProject: options.flag('new-project'),
+      webhookUrl: options.text('webhook-url'),
+      only,
+      signal: AbortSignal.any([console.signal, deadline]),
+      told: (news) => tell(console, news, json),
+    });
+    for (const file of files)
+      writeFileSync(file, file.endsWith('.html') ? reportPage(played) : `${JSON.stringify(summaryOf(played), null, 2)}\n`);
+    if (json) console.out(JSON.stringify(summaryOf(played), null, 2));
+    else for (const line of describe(played)) console.out(line);
+    if (console.signal.aborted) return EXIT_INTERRUPTED;
+    return played.cut === '' && countOf(played.checks, 'failed') === 0 && played.left.length === 0 ? EXIT_OK : EXIT_FAILED;
+  },
+};
+
+function tell(console: Console, news: string | Check, json: boolean): void {
+  if (typeof news === 'string') console.progress?.(`\r${news.padEnd(60)}`);
+  else if (news.result === 'failed') {
+    console.progress?.(`\r${''.padEnd(60)}\r`);
+    const say = json ? console.err : console.out;
+    say(`FAILED   ${news.group}: ${news.name}`);
+    for (const [word, text] of [
+      ['sent', news.sent],
+      ['expected', news.expected],
+      ['got', news.got],
+    ] as const)
+      if (text !== '') say(`         ${word.padEnd(9)}${text}`);
+  }
+}
+
+function summaryOf(played: Played): object {
+  const { checks, ...rest } = played;
+  return { ...rest, passed: countOf(checks, 'passed'), failed: countOf(checks, 'failed'), skipped: countOf(checks, 'skipped'), checks };
+}
+
+function describe({ checks, requests, durationMs, left, cut }: Played): string[] {
+  const lines: string[] = [];
+  const reasons = new Map<string, number>();
+  for (const { result, got } of checks) if (result === 'skipped') reasons.set(got, (reasons.get(got) ?? 0) + 1);
+  for (const [reason, count] of reasons) lines.push(`skipped  ${count}: ${reason}`);
+  for (const sentence of left) lines.push(`LEFT     ${sentence}`);
+  if (cut !== '') lines.push(`CUT      ${cut}: not everything was checked`);
+  lines.push(
+    `${checks.length} checks in ${(durationMs / 1000).toFixed(1)} s with ${requests} requests: ` +
+      `${countOf(checks, 'passed')} passed, ${countOf(checks, 'failed')} failed, ${countOf(checks, 'skipped')} skipped`,
+  );
+  return lines;
+}

@@ -1,0 +1,145 @@
+/** Sends the requests of the conformance test: bounded in number, bytes and time, slowed by what the service asks for, and never the one
+ *  who has the operator's own address locked out. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { causeOf } from './words.ts';
+import { parseExact } from '../api.ts';
+
+/** What one run sends at most (docs/operator.md has the same table). */
+export const budget = {
+  /** HTTP requests, handshakes of sockets included. */
+  requestsMax: 4000,
+  /** Bodies and messages that are sent, bytes. */
+  bytesMax: 32 * 1024 * 1024,
+  /** Credentials that the service has to look up and refuse. */
+  refusedMax: 90,
+  /** Of these at once; then as many a second as below. The service lets an address have 100, then 5 a second. */
+  refusedBurst: 40,
+  refusedPerSec: 2,
+} as const;
+
+/** Who asks. `name` is what the report says; secrets are in `headers` only. */
+export type Credential = Readonly<{
+  name: string;
+  headers: Readonly<Record<string, string>>;
+  /** The service will have to look it up and refuse it. */
+  refused?: true;
+}>;
+export const nobody: Credential = { name: 'nobody', headers: {} };
+export const bearer = (name: string, secret: string): Credential => ({ name, headers: { authorization: `Bearer ${secret}` } });
+export const refusedBearer = (name: string, secret: string): Credential => ({ ...bearer(name, secret), refused: true });
+
+export type Ask = Readonly<{
+  method: string;
+  path: string;
+  as: Credential;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is, by default as a packet. */
+  bytes?: Uint8Array;
+  headers?: Readonly<Record<string, string>>;
+}>;
+
+export type Answer = Readonly<{
+  status: number;
+  headers: Headers;
+  bytes: Uint8Array;
+  text: string;
+  /** JSON with integers beyond 2^53 as bigint; undefined when it is none. */
+  json: unknown;
+  /** `code` of a problem document, or ''. */
+  code: string;
+}>;
+
+/** The run may send no more: what is left is skipped. */
+export class BudgetSpent extends Error {
+  override readonly name = 'BudgetSpent';
+}
+
+const ATTEMPTS = 6;
+const ANSWER_MS_MAX = 60_000;
+const WAIT_MS_MAX = 15_000;
+
+export class Client {
+  readonly base: URL;
+  readonly signal: AbortSignal;
+  sentRequests = 0;
+  sentBytes = 0;
+  sentRefused = 0;
+  /** Why nothing more was sent; '' while there is room. */
+  spent = '';
+  #tokens: number = budget.refusedBurst;
+  #tokensMs = performance.now();
+
+  constructor(baseUrl: string, signal: AbortSignal) {
+    this.base = new URL(baseUrl);
+    this.signal = signal;
+  }
+
+  /** A request and its answer. 429 and 503 with Retry-After are waited for and asked again: nothing was done.
+   *  @throws Error when nothing answers */
+  async send(ask: Ask): Promise<Answer> {
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#once(ask);
+      const retrySec = Number(answer.headers.get('retry-after') ?? Number.NaN);
+      if ((answer.status !== 429 && answer.status !== 503) || !Number.isFinite(retrySec) || attempt >= ATTEMPTS) return answer;
+      await sleep(Math.min(WAIT_MS_MAX, Math.max(250, 1000 * retrySec)), undefined, { signal: this.signal });
+    }
+  }
+
+  /** Counts what is sent in other ways: raw sockets and WebSockets. */
+  async spend(bytes: number, refused = false): Promise<void> {
+    this.signal.throwIfAborted();
+    this.sentRequests++;
+    this.sentBytes += bytes;
+    if (this.sentRequests > budget.requestsMax) this.#stop(`more than ${budget.requestsMax} requests`);
+    if (this.sentBytes > budget.bytesMax) this.#stop(`more than ${budget.bytesMax} bytes`);
+    if (refused) await this.#spendRefused();
+  }
+
+  #stop(why: string): never {
+    this.spent = why;
+    throw new BudgetSpent(why);
+  }
+
+  async #once({ method, path, as, body, bytes, headers }: Ask): Promise<Answer> {
+    const content = body === undefined ? bytes : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+    await this.spend(content?.length ?? 0, as.refused === true);
+    const type = body === undefined ? 'application/x-protobuf' : 'application/json';
+    try {
+      const response = await fetch(new URL(path, this.base), {
+        method,
+        redirect: 'manual',
+        headers: { ...(content === undefined ? {} : { 'content-type': type }), ...as.headers, ...headers },
+        ...(content === undefined ? {} : { body: Buffer.from(content) }),
+        signal: AbortSignal.any([this.signal, AbortSignal.timeout(ANSWER_MS_MAX)]),
+      });
+      return answerOf(response, new Uint8Array(await response.arrayBuffer()));
+    } catch (error) {
+      this.signal.throwIfAborted();
+      throw new Error(`no answer: ${causeOf(error)}`, { cause: error });
+    }
+  }
+
+  async #spendRefused(): Promise<void> {
+    if (++this.sentRefused > budget.refusedMax) this.#stop(`more than ${budget.refusedMax} credentials that must be refused`);
+    const nowMs = performance.now();
+    this.#tokens = Math.min(budget.refusedBurst, this.#tokens + ((nowMs - this.#tokensMs) / 1000) * budget.refusedPerSec) - 1;
+    this.#tokensMs = nowMs;
+    if (this.#tokens < 0) await sleep((-this.#tokens * 1000) / budget.refusedPerSec, undefined, { signal: this.signal });
+  }
+}
+
+function answerOf(response: Response, bytes: Uint8Array): Answer {
+  const { status, headers } = response;
+  const text = Buffer.from(bytes).toString('utf8');
+  const isJson = /[/+]json/.test(headers.get('content-type') ?? '') && text !== '';
+  let json: unknown;
+  try {
+    json = isJson ? parseExact(text) : undefined;
+  } catch {
+    json = undefined;
+  }
+  const { code } = (json ?? {}) as { code?: unknown };
+  const problem = (headers.get('content-type') ?? '').startsWith('application/problem+json');
+  return { status, headers, bytes, text, json, code: problem && typeof code === 'string' ? code : '' };
+}

@@ -1,0 +1,32 @@
+/** How the report says what was sent and what came back. Secrets are never among it. */
+import type { Answer, Ask } from './client.ts';
+
+const SHOWN_MAX = 160;
+
+export function shown(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  const clean = text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '·');
+  return clean.length > SHOWN_MAX ? `${clean.slice(0, SHOWN_MAX)}…` : clean;
+}
+
+export function sentWords({ method, path, as, body, bytes, headers }: Ask): string {
+  const parts = [`${method} ${shown(path)} as ${as.name}`];
+  const told = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${shown(value)}`);
+  if (told.length > 0) parts.push(told.join(', '));
+  if (body !== undefined) parts.push(shown(typeof body === 'string' ? body : JSON.stringify(body)));
+  if (bytes !== undefined) parts.push(`${bytes.length} bytes`);
+  return parts.join('; ');
+}
+
+export function gotWords(answer: Answer): string {
+  const { status, code, headers } = answer;
+  if (code !== '') return `${status} ${code}: ${shown((answer.json as { detail?: string }).detail ?? '')}`;
+  const type = (headers.get('content-type') ?? '').split(';')[0] ?? '';
+  return [status, type === '' ? '' : `${type}, ${answer.bytes.length} bytes`].filter((part) => part !== '').join(' ');
+}
+
+export function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const inner = error.cause instanceof Error ? causeOf(error.cause) : '';
+  return inner === '' ? error.message || error.name : inner;
+}
