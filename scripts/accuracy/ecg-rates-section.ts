@@ -1,4 +1,5 @@
-/** Heart rate and HRV of detected beats against the same figures of the reference beats. */
+/** Heart rate and HRV of the beats that the engine finds against the same figures of the reference beats, both worked out here: what
+ *  detection alone does to them. What the service gives out is in the section `values`. */
 import { detectRecording } from './ecg-detection-section.ts';
 import { addNoise, loadElectrodeMotion, loadMitdb } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
@@ -95,11 +96,11 @@ export async function run(dataDir: string): Promise<Section | null> {
     ]);
   }
   return {
-    title: 'ECG: heart rate and HRV of the detected beats against the reference beats',
+    title: "ECG: what detection does to heart rate and HRV (beats through the engine, figures worked out here, not the service's)",
     rows,
     json: { gross: json },
     notes: [
-      'HR: 60 / mean RR of 10 s. RMSSD and SDNN of 5 minutes over all intervals, uncorrected: ectopic beats are in both.',
+      'mitdb, on which the detector was tuned. HR: 60 / mean RR of 10 s. RMSSD and SDNN of 5 minutes over all intervals, uncorrected: ectopic beats are in both.',
       'The reference annotations jitter by several milliseconds, which raises their RMSSD; small differences are theirs as much as ours.',
     ],
   };

@@ -19,124 +19,138 @@ const detection = (goal: string, what: string, target: number, ...path: string[]
   better: 'higher',
   target,
 });
-const heartRate = (group: string, key: string): readonly string[] => ['ecg-quality', 'gross', 'heartRate', group, key];
 
+const ecgDatabases = ['mitdb', 'qtdb'] as const;
+const noiseTargets = [
+  [12, 99.85],
+  [6, 99],
+  [0, 93.5],
+] as const;
+/** Of each database: a goal counts on those that nothing was chosen on. */
 const goals: readonly Goal[] = [
-  detection('S1', 'R peaks, first lead: F1 %', 99.9, 'gross', 'f1'),
-  detection('S1', 'R peaks, first lead: Se %', 99.88, 'gross', 'se'),
-  detection('S1', 'R peaks, first lead: +P %', 99.88, 'gross', 'ppv'),
-  detection('S1', 'worst record: F1 %', 98.9, 'worstRecord', 'f1'),
-  ...[125, 250, 500].map((fs) => detection('S1', `the same at ${fs} Hz: F1 %`, 99.85, `first lead at ${fs} Hz`, 'f1')),
-  detection('S2', 'R peaks, leads fused: F1 %', 99.95, 'all leads fused', 'f1'),
+  detection('S1', 'R peaks, mitdb, first lead: F1 %', 99.92, 'mitdb', 'first lead', 'f1'),
+  detection('S1', 'R peaks, mitdb, first lead: Se %', 99.9, 'mitdb', 'first lead', 'se'),
+  detection('S1', 'R peaks, mitdb, first lead: +P %', 99.9, 'mitdb', 'first lead', 'ppv'),
+  detection('S1', 'worst record, mitdb: F1 %', 99, 'mitdb', 'worstRecord', 'f1'),
+  ...[125, 250, 500].map((fs) => detection('S1', `the same at ${fs} Hz: F1 %`, 99.87, 'mitdb', `first lead at ${fs} Hz`, 'f1')),
+  detection('S1b', 'R peaks, qtdb, first lead: F1 %', 99.97, 'qtdb', 'first lead', 'f1'),
+  detection('S2', 'R peaks, mitdb, leads fused: F1 %', 99.95, 'mitdb', 'leads fused', 'f1'),
+  ...ecgDatabases.map((database) =>
+    detection('S2', `leads fused over the better lead, ${database}: points of F1`, 0, database, 'fusedOverBetter'),
+  ),
+  ...ecgDatabases.flatMap((database) =>
+    noiseTargets.map(([snr, target]): Goal => ({
+      goal: 'S3',
+      what: `R peaks, ${database}, electrode motion ${snr} dB: F1 %`,
+      path: ['ecg-noise', database, `${snr} dB`, 'f1'],
+      better: 'higher',
+      target,
+    })),
+  ),
   ...(
     [
-      [12, 99.8],
-      [6, 98.6],
-      [0, 92.5],
+      ['bidmc', 99.3],
+      ['spc', 90],
+      ['capnobase', 99.9],
     ] as const
-  ).map(([snr, target]): Goal => ({
-    goal: 'S3',
-    what: `R peaks, electrode motion ${snr} dB: F1 %`,
-    path: ['ecg-noise', 'gross', `${snr} dB`, 'f1'],
-    better: 'higher',
-    target,
-  })),
-  { goal: 'S4', what: 'PPG beats, BIDMC: F1 %', path: ['ppg', 'bidmc', 'f1'], better: 'higher', target: 99.2 },
-  { goal: 'S4', what: 'PPG beats, running: F1 %', path: ['ppg', 'spc', 'f1'], better: 'higher', target: 89 },
-  {
+  ).map(([set, target]): Goal => ({ goal: 'S4', what: `pulse beats, ${set}: F1 %`, path: ['ppg', set, 'f1'], better: 'higher', target })),
+  ...['at rest', 'anaesthesia'].map((where): Goal => ({
     goal: 'S5',
-    what: 'pulse rate through the engine, BIDMC: within 5 bpm, %',
-    path: ['pulse-stream', 'hr_ppg, at rest', 'within'],
+    what: `pulse rate, ${where === 'at rest' ? 'bidmc' : 'capnobase'}: within 5 bpm, %`,
+    path: ['pulse-stream', `hr_ppg, ${where}`, 'within'],
     better: 'higher',
-    target: 98,
+    target: 99,
     isShare: true,
-  },
+  })),
   {
     goal: 'S5',
-    what: 'heart rate in motion through the engine: mean error, bpm',
+    what: 'heart rate in motion, spc: mean error, bpm',
     path: ['pulse-stream', 'hr_ppg_motion, running', 'meanError'],
     better: 'lower',
-    target: 1.2,
+    target: 1.5,
   },
-  { goal: 'S6', what: 'EC57 TP2, HF: worst error %', path: ['hrv', 'TP2', 'worstErrorPercent'], better: 'lower', target: 5 },
-  { goal: 'S6', what: 'EC57 TP4, VLF: worst error %', path: ['hrv', 'TP4', 'worstErrorPercent'], better: 'lower', target: 5 },
+  { goal: 'S6', what: 'EC57 TP2, HF: worst error %', path: ['hrv', 'TP2', 'worstErrorPercent'], better: 'lower', target: 2 },
+  { goal: 'S6', what: 'EC57 TP4, VLF: worst error %', path: ['hrv', 'TP4', 'worstErrorPercent'], better: 'lower', target: 2 },
   { goal: 'S7', what: 'RMSSD with 6 % mixed faults: median error %', path: ['hrv', 'mixed 6 %', 'rmssd'], better: 'lower', target: 4 },
   { goal: 'S7', what: 'RMSSD of clean beats: median error %', path: ['hrv', 'clean', 'rmssd'], better: 'lower', target: 0.5 },
   {
     goal: 'S8',
-    what: 'PRV SDNN against ECG, near-sinus windows whatever their flag: mean error, ms',
-    path: ['ppg', 'prvBidmc', 'sdnnMeanErrorMs'],
-    better: 'lower',
-    target: 0.9,
-  },
-  {
-    goal: 'S8',
-    what: 'PRV SDNN against ECG, both flagged 0: mean error, ms',
+    what: 'PRV SDNN against ECG, bidmc, both flagged 0: mean error, ms',
     path: ['values', 'prv', 'prv_sdnn_300s against hrv_sdnn_300s', 'mean'],
     better: 'lower',
-    target: 0.9,
+    target: 0.6,
   },
-  { goal: 'S9', what: 'ECG quality: AUC held out', path: ['ecg-quality', 'gross', 'aucHeldOut'], better: 'higher', target: 0.97 },
-  {
+  ...ecgDatabases.map((database): Goal => ({
     goal: 'S9',
-    what: 'PPG quality, as the engine runs it: AUC held out',
-    path: ['ppg-quality', 'with spectral rate', 'aucHeldOut'],
+    what: `ECG quality, ${database} with noise: AUC`,
+    path: ['ecg-quality', `${database}, noise`, 'auc'],
     better: 'higher',
-    target: 0.97,
-  },
-  {
+    target: 0.98,
+  })),
+  ...['bidmc', 'spc', 'capnobase', 'total'].map((set): Goal => ({
     goal: 'S9',
-    what: 'heart rate flagged 0, clean, held out: within 5 bpm, %',
-    path: heartRate('clean, held out', 'of flag 0 within 5 bpm %'),
+    what: `PPG quality, ${set}: AUC`,
+    path: ['ppg-quality', set, 'auc'],
     better: 'higher',
-    target: 99,
-  },
-  {
-    goal: 'S9',
-    what: 'heart rate off by more, clean, held out: flagged 1 or 2, %',
-    path: heartRate('clean, held out', 'of off by > 5 bpm flagged 1 or 2 %'),
+    target: 0.975,
+  })),
+  ...ecgDatabases.flatMap((database) =>
+    (
+      [
+        ['rateGoodWithin', 'flagged 0, within 5 bpm', 99.8],
+        ['rateOffFlagged', 'off by more, flagged 1 or 2', 95],
+        ['rateGood', 'time flagged 0', 90],
+      ] as const
+    ).map(([key, what, target]): Goal => ({
+      goal: 'S9b',
+      what: `heart rate, ${database}: ${what}, %`,
+      path: ['ecg-quality', `${database}, clean`, key],
+      better: 'higher',
+      target,
+    })),
+  ),
+  ...(['goodWithin5', 'offFlagged'] as const).map((key): Goal => ({
+    goal: 'S9b',
+    what: `pulse rate, all databases: ${key === 'goodWithin5' ? 'flagged 0, within 5 bpm' : 'off by more, flagged 1 or 2'}, %`,
+    path: ['ppg-quality', 'total', key],
     better: 'higher',
-    target: 95,
-  },
-  {
-    goal: 'S9',
-    what: 'heart rate off by more, noise, held out: flagged 1 or 2, %',
-    path: heartRate('noise, held out', 'of off by > 5 bpm flagged 1 or 2 %'),
-    better: 'higher',
-    target: 95,
-  },
-  {
-    goal: 'S9',
-    what: 'pulse rate off by more: flagged 1 or 2, %',
-    path: ['pulse-stream', 'hr_ppg, at rest', 'offFlagged'],
-    better: 'higher',
-    target: 95,
-    isShare: true,
-  },
+    target: key === 'goodWithin5' ? 99.8 : 95,
+  })),
   ...(['offFlagged', 'within'] as const).map((key): Goal => ({
-    goal: 'S9',
-    what: `heart rate in motion, held out: ${key === 'within' ? 'flagged 0, within 5 bpm' : 'off by more, flagged 1 or 2'}, %`,
+    goal: 'S9b',
+    what: `heart rate in motion, spc: ${key === 'within' ? 'flagged 0, within 5 bpm' : 'off by more, flagged 1 or 2'}, %`,
     path: ['ppg-motion-trust', 'both', key],
     better: 'higher',
-    target: key === 'within' ? 99 : 95,
+    target: key === 'within' ? 99.8 : 95,
     isShare: true,
   })),
-  {
-    goal: 'S9',
-    what: 'RMSSD of 60 s flagged 0: within 10 % of the aligned annotations, %',
-    path: ['values', 'rmssdFlag0Within'],
+  ...ecgDatabases.flatMap((database) =>
+    (
+      [
+        ['rmssdFlag0Within', 'flagged 0: within 10 % of the aligned annotations', 99],
+        ['rmssdFlag0Share', 'flagged 0', 60],
+      ] as const
+    ).map(([key, what, target]): Goal => ({
+      goal: 'S9c',
+      what: `RMSSD of 60 s, ${database}, ${what}, %`,
+      path: ['values', database, key],
+      better: 'higher',
+      target,
+      isShare: true,
+    })),
+  ),
+  ...(
+    [
+      ['cinc2017', 0.95],
+      ['mitdb', 0.98],
+    ] as const
+  ).map(([database, target]): Goal => ({
+    goal: 'S12',
+    what: `fibrillation against normal, ${database}: AUC`,
+    path: ['rhythm', `${database} A against N`],
     better: 'higher',
-    target: 99,
-    isShare: true,
-  },
-  {
-    goal: 'S9',
-    what: 'RMSSD of 60 s flagged 0: within 10 % of the annotations as they stand, %',
-    path: ['values', 'rmssdOfLabelsFlag0Within'],
-    better: 'higher',
-    target: 99,
-    isShare: true,
-  },
+    target,
+  })),
 ];
 
 /** @param json by section, as `--json` prints it  @returns null when none of the figures was measured */
@@ -161,7 +175,7 @@ export function goalSection(json: Readonly<Record<string, unknown>>): Section | 
     ],
     json: measured.map(({ goal, what, figure, better, target, isReached }) => ({ goal, what, figure, better, target, isReached })),
     notes: [
-      'On the recordings given here; S6 (time domain, 1e-12) and S10 (live = recomputed) are tests: src/dsp/hrv.test.ts, src/dsp/feature-pool.test.ts, test/reprocess.int.test.ts.',
+      'On the recordings given here, weights in use; mitdb, bidmc, spc and em_noise are those that parameters were chosen on. S6 (time domain, 1e-12) and S10 (live = recomputed) are tests: src/dsp/hrv.test.ts, src/dsp/feature-pool.test.ts, test/reprocess.int.test.ts.',
     ],
   };
 }

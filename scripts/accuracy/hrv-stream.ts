@@ -1,6 +1,7 @@
 /** Runs a recording through the stream engine as the service does, without threads, and gives its values by feature. */
 import { RowBuffer, readOutputs, headWidth, rowWidth } from '../../src/dsp/feature-wire.ts';
 import type { BeatRow, FeatureRow } from '../../src/dsp/feature-rows.ts';
+import { beatMethods } from '../../src/dsp/methods.ts';
 import { StreamEngine } from '../../src/dsp/segment-engine.ts';
 import { KernelStock } from '../../src/dsp/segment-runner.ts';
 import type { ChannelConfig } from '../../src/signal.ts';
@@ -44,4 +45,11 @@ export function streamRows(channels: readonly PhysicalChannel[]): StreamRows {
     else list.push(row);
   }
   return { beats: output!.beats, features };
+}
+
+/** Beats that the engine stores for the channels' ECG or pulse, s; not those it put where it thinks one was missed. */
+export function beatSeconds({ beats }: StreamRows, source: 'ecg' | 'ppg'): Float64Array {
+  const { code } = beatMethods[source];
+  const own = beats.filter(({ method, kind }) => method === code && kind !== 'interpolated');
+  return Float64Array.from(own, ({ tNs }) => Number(tNs) / 1e9).sort();
 }

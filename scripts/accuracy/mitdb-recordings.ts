@@ -1,7 +1,9 @@
-/** The annotated ECG recordings (MIT-BIH layout: NAME.hea, .dat, .atr), and what is done to them before scoring. */
+/** The annotated ECG recordings (WFDB: NAME.hea, .dat, .atr), and what is done to them before scoring. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { physicalSamples, readAnnotations, readRecord } from '../../src/formats/wfdb.ts';
+import { learningSec, matchBeats } from './match-beats.ts';
+import type { BeatMatch } from './match-beats.ts';
 
 export type EcgRecording = Readonly<{
   name: string;
@@ -14,19 +16,28 @@ export type EcgRecording = Readonly<{
   codes: readonly string[];
   /** Ventricular flutter or fibrillation, samples. */
   flutter: readonly (readonly [number, number])[];
+  /** Rhythms as annotated, e.g. `AFIB`, samples [from, to). */
+  rhythms: readonly Readonly<{ name: string; from: number; to: number }>[];
+  /** Beats before this are not counted, s: the learning time of EC57 in MIT-BIH; QTDB is scored whole. */
+  countFromSec: number;
 }>;
 
 const cache = new Map<string, Promise<EcgRecording[]>>();
 
-/** Reads every record of DIR/mitdb that has beat annotations; empty where the folder is absent. */
-export function loadMitdb(dataDir: string): Promise<EcgRecording[]> {
-  const folder = join(dataDir, 'mitdb');
+/** Every record of DIR/mitdb that has beat annotations; empty where the folder is absent. */
+export const loadMitdb = (dataDir: string): Promise<EcgRecording[]> => loadOnce(join(dataDir, 'mitdb'), learningSec);
+
+/** Every record of DIR/qtdb that has annotations of the whole recording. */
+export const loadQtdb = (dataDir: string): Promise<EcgRecording[]> => loadOnce(join(dataDir, 'qtdb'), 0);
+
+function loadOnce(folder: string, countFromSec: number): Promise<EcgRecording[]> {
   let recordings = cache.get(folder);
-  if (recordings === undefined) cache.set(folder, (recordings = load(folder)));
+  if (recordings === undefined) cache.set(folder, (recordings = loadFolder(folder, countFromSec)));
   return recordings;
 }
 
-async function load(folder: string): Promise<EcgRecording[]> {
+/** A record that cannot be read is said and left out: one bad header does not end a report. */
+export async function loadFolder(folder: string, countFromSec: number): Promise<EcgRecording[]> {
   if (!existsSync(folder)) return [];
   const names = readdirSync(folder)
     .filter((file) => file.endsWith('.hea') && existsSync(join(folder, `${file.slice(0, -4)}.atr`)))
@@ -34,31 +45,50 @@ async function load(folder: string): Promise<EcgRecording[]> {
     .toSorted();
   const recordings: EcgRecording[] = [];
   for (const name of names) {
-    const record = await readRecord(join(folder, `${name}.hea`));
-    const annotations = await readAnnotations(join(folder, `${name}.atr`));
-    const beats = annotations.filter((a) => a.isBeat);
-    const flutter: [number, number][] = [];
-    let from = -1;
-    for (const a of annotations) {
-      if (a.code === '[') from = a.sample;
-      if (a.code === ']' && from >= 0) {
-        flutter.push([from, a.sample]);
-        from = -1;
-      }
+    try {
+      recordings.push(await loadRecording(folder, name, countFromSec));
+    } catch (error) {
+      console.warn(`SKIPPED ${name}: ${error instanceof Error ? error.message : String(error)}`);
     }
-    const end = record.leads[0]?.samples.length ?? 0;
-    if (from >= 0) flutter.push([from, end]);
-    recordings.push({
-      name,
-      fs: record.fs,
-      leads: record.leads.map(physicalSamples),
-      leadNames: record.leads.map((lead) => lead.name),
-      beats: Float64Array.from(beats, (a) => a.sample),
-      codes: beats.map((a) => a.code),
-      flutter,
-    });
   }
   return recordings;
+}
+
+async function loadRecording(folder: string, name: string, countFromSec: number): Promise<EcgRecording> {
+  const record = await readRecord(join(folder, `${name}.hea`));
+  const annotations = await readAnnotations(join(folder, `${name}.atr`));
+  const beats = annotations.filter((a) => a.isBeat);
+  const end = record.leads[0]?.samples.length ?? 0;
+  const flutter: [number, number][] = [];
+  const rhythms: { name: string; from: number; to: number }[] = [];
+  let from = -1;
+  for (const a of annotations) {
+    if (a.code === '[') from = a.sample;
+    if (a.code === ']' && from >= 0) {
+      flutter.push([from, a.sample]);
+      from = -1;
+    }
+    const last = rhythms.at(-1);
+    if (a.code === '+' && last !== undefined) last.to = a.sample;
+    if (a.code === '+') rhythms.push({ name: a.aux.replace(/^\(/, '').replace(/\0.*$/, ''), from: a.sample, to: end });
+  }
+  if (from >= 0) flutter.push([from, end]);
+  return {
+    name,
+    fs: record.fs,
+    leads: record.leads.map(physicalSamples),
+    leadNames: record.leads.map((lead) => lead.name),
+    beats: Float64Array.from(beats, (a) => a.sample),
+    codes: beats.map((a) => a.code),
+    flutter,
+    rhythms,
+    countFromSec,
+  };
+}
+
+/** Detected beats against the recording's own, by the rules of its database. @param detected samples, ascending */
+export function matchRecording({ beats, fs, flutter, countFromSec }: EcgRecording, detected: ArrayLike<number>): BeatMatch {
+  return matchBeats(beats, detected, fs, flutter, (position) => position >= countFromSec * fs);
 }
 
 /** Samples at another rate, by a Hann-windowed sinc of 16 zero crossings that also band-limits. */

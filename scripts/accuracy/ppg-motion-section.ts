@@ -1,4 +1,5 @@
-/** Heart rate from wrist PPG while running (IEEE SPC): mean absolute error against the given rates, windows of 8 s every 2 s. */
+/** Heart rate from wrist PPG while running (IEEE SPC): mean absolute error against the given rates, windows of 8 s every 2 s. The kernel is called
+ *  directly, to compare ways to cut a recording; what the service gives out is in the section `pulse-stream`. */
 import { PpgMotionHeartRate, emptyRates } from '../../src/dsp/ppg-motion-hr.ts';
 import { loadPpg } from './ppg-recordings.ts';
 import type { PpgItem } from './ppg-recordings.ts';
@@ -26,7 +27,7 @@ export async function run(dataDir: string): Promise<Section | null> {
     rows.push([name, mean.toFixed(3), within5.toFixed(1), ...results.map(({ meanError }) => meanError.toFixed(2))]);
     json[name] = { meanErrorBpm: mean, within5, byRecording: results.map(({ meanError }) => meanError) };
   }
-  return { title: 'Heart rate in motion', rows, json };
+  return { title: 'Heart rate in motion by the way a recording is cut (kernel called directly; chosen on these recordings)', rows, json };
 }
 
 export function motionErrors(item: PpgItem, cut: Cut, withAcc = true): { meanError: number; within5: number } {

@@ -3,19 +3,27 @@ import { join } from 'node:path';
 import type { BeatDetector, FoundBeats } from '../../src/dsp/kernel.ts';
 import { RPeakDetector } from '../../src/dsp/r-peaks.ts';
 import { listBidmc, listSpc, readBidmc, readSpc } from '../../src/formats/recordings.ts';
-import { agreedBeats, twoAverageRPeaks } from './ppg-reference.ts';
+import { readCapnobase } from './capnobase.ts';
+import { beatSeconds, streamRows } from './hrv-stream.ts';
+import type { PhysicalChannel } from './hrv-stream.ts';
+import { agreedBeats, markedBeats, twoAverageRPeaks } from './ppg-reference.ts';
 import type { PpgReference } from './ppg-reference.ts';
+import type { ChosenOn } from './section.ts';
+
+export const ppgSets = ['bidmc', 'spc', 'capnobase'] as const;
+export type PpgSet = (typeof ppgSets)[number];
+/** Parameters were chosen with these in view. */
+export const ppgChosenOn: Readonly<Record<PpgSet, ChosenOn>> = { bidmc: 'yes', spc: 'yes', capnobase: 'no' };
 
 export type PpgItem = Readonly<{
   /** Recording, and channel where it has two. */
   name: string;
-  set: 'bidmc' | 'spc';
-  /** 0 or 1: recordings alternate; what is fitted on one half is checked on the other. */
-  half: number;
+  set: PpgSet;
   fs: number;
   ppg: Float64Array;
+  /** Empty where the recording has none (CapnoBase). */
   ecg: Float64Array;
-  /** R peaks of src/dsp, seconds. */
+  /** R peaks of src/dsp, seconds; likewise. */
   rSec: Float64Array;
   reference: PpgReference;
   /** Inspirations by two annotators, seconds (BIDMC). */
@@ -25,12 +33,12 @@ export type PpgItem = Readonly<{
   spc: Readonly<{ ppg: readonly Float64Array[]; acc: readonly Float64Array[]; bpm: Float64Array }> | null;
 }>;
 
-/** Reads BIDMC and IEEE SPC, as far as they are there. */
-export function loadPpg(dataDir: string, sets: readonly ('bidmc' | 'spc')[] = ['bidmc', 'spc']): PpgItem[] {
+/** Reads BIDMC, IEEE SPC and CapnoBase, as far as they are there. */
+export function loadPpg(dataDir: string, sets: readonly PpgSet[] = ppgSets): PpgItem[] {
   const items: PpgItem[] = [];
   const bidmc = join(dataDir, 'bidmc');
   if (sets.includes('bidmc')) {
-    listBidmc(bidmc).forEach((name, index) => {
+    listBidmc(bidmc).forEach((name) => {
       const recording = readBidmc(bidmc, name);
       const ecg = recording.signals.get('II') ?? recording.signals.get('I');
       const ppg = recording.signals.get('PLETH');
@@ -41,7 +49,6 @@ export function loadPpg(dataDir: string, sets: readonly ('bidmc' | 'spc')[] = ['
       items.push({
         name,
         set: 'bidmc',
-        half: index % 2,
         fs,
         ppg,
         ecg,
@@ -53,32 +60,57 @@ export function loadPpg(dataDir: string, sets: readonly ('bidmc' | 'spc')[] = ['
       });
     });
   }
-  const spcDir = join(dataDir, 'ieee_spc2015');
-  if (!sets.includes('spc')) return items;
-  listSpc(spcDir).forEach((name, index) => {
-    const { fs, ecg, ppg, acc, bpm } = readSpc(spcDir, name);
-    const rSec = findBeats(new RPeakDetector(fs), ecg).map((position) => position / fs);
-    const second = twoAverageRPeaks(ecg, fs);
-    ppg.forEach((x, channel) => {
-      items.push({
-        name: `${name.slice(0, 7)}.${channel + 1}`,
-        set: 'spc',
-        half: index % 2,
-        fs,
-        ppg: x,
-        ecg,
-        rSec,
-        reference: agreedBeats(rSec, second, x, fs),
-        breathSec: null,
-        resp: null,
-        spc: { ppg, acc, bpm },
-      });
-    });
-  });
+  if (sets.includes('spc')) items.push(...loadSpc(join(dataDir, 'ieee_spc2015')));
+  if (sets.includes('capnobase')) items.push(...loadCapnobase(join(dataDir, 'capnobase')));
   return items;
 }
 
-/** Beats of a whole recording, fed in 1 s pieces. @returns fractional sample positions */
+function loadSpc(dir: string): PpgItem[] {
+  return listSpc(dir).flatMap((name) => {
+    const { fs, ecg, ppg, acc, bpm } = readSpc(dir, name);
+    const rSec = findBeats(new RPeakDetector(fs), ecg).map((position) => position / fs);
+    const second = twoAverageRPeaks(ecg, fs);
+    return ppg.map((x, channel): PpgItem => ({
+      name: `${name.slice(0, 7)}.${channel + 1}`,
+      set: 'spc',
+      fs,
+      ppg: x,
+      ecg,
+      rSec,
+      reference: agreedBeats(rSec, second, x, fs),
+      breathSec: null,
+      resp: null,
+      spc: { ppg, acc, bpm },
+    }));
+  });
+}
+
+function loadCapnobase(dir: string): PpgItem[] {
+  return readCapnobase(dir).map(({ name, fs, ppg, peakSec, artefactSec }): PpgItem => ({
+    name,
+    set: 'capnobase',
+    fs,
+    ppg,
+    ecg: new Float64Array(0),
+    rSec: new Float64Array(0),
+    reference: markedBeats(peakSec, artefactSec, ppg, fs),
+    breathSec: null,
+    resp: null,
+    spc: null,
+  }));
+}
+
+export const ppgChannels = (leads: readonly Float64Array[], fs: number): PhysicalChannel[] =>
+  leads.map((samples, i) => ({ code: `ppg.${i}`, kind: 'ppg', fs, unit: '1', samples }));
+
+export const accChannels = ({ spc, fs }: PpgItem): PhysicalChannel[] =>
+  (spc?.acc ?? []).map((samples, i) => ({ code: `acc.${'xyz'[i]}`, kind: 'acc', fs, unit: 'g', samples }));
+
+/** Pulse beats as the service stores them, s. @param leads wavelengths to fuse */
+export const pulseBeats = (leads: readonly Float64Array[], fs: number): Float64Array =>
+  beatSeconds(streamRows(ppgChannels(leads, fs)), 'ppg');
+
+/** Beats of a whole recording by a detector alone, fed in 1 s pieces: for references, and for what the engine does not give out. @returns fractional sample positions */
 export function findBeats(detector: BeatDetector, x: Float64Array | readonly Float64Array[]): Float64Array {
   const found = findAll(detector, x);
   return found.position.slice(0, found.count);

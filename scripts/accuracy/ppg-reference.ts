@@ -26,24 +26,48 @@ export function agreedBeats(first: Float64Array, second: Float64Array, ppg: Floa
   for (const j of pairs) if (j >= 0) used[j] = 1;
   second.forEach((time, j) => used[j] === 0 && lonely.push(time));
   lonely.sort((a, b) => a - b);
-  const agreed = first.filter((_, i) => pairs[i]! >= 0);
+  return referenceOf(
+    first.filter((_, i) => pairs[i]! >= 0),
+    (from, to) => lonely.some((time) => time > from && time < to),
+    ppg,
+    fs,
+    endSec,
+  );
+}
+
+/** Beats that an expert marked. @param artefactSec stretches that count neither way, flattened pairs */
+export function markedBeats(marked: Float64Array, artefactSec: Float64Array, ppg: Float64Array, fs: number): PpgReference {
+  const isArtefact = (from: number, to: number): boolean => {
+    for (let k = 0; k + 1 < artefactSec.length; k += 2) if (artefactSec[k]! < to && artefactSec[k + 1]! > from) return true;
+    return false;
+  };
+  return referenceOf(marked, isArtefact, ppg, fs, ppg.length / fs);
+}
+
+/** @param isDisputed does the stretch between two beats count neither way? */
+function referenceOf(
+  beatSec: Float64Array,
+  isDisputed: (from: number, to: number) => boolean,
+  ppg: Float64Array,
+  fs: number,
+  endSec: number,
+): PpgReference {
   const flat = flatSpans(ppg, fs);
   const spans: number[] = [];
   const isValid: boolean[] = [];
-  for (let i = 0; i + 1 < agreed.length; i++) {
-    const from = agreed[i]!;
-    const to = agreed[i + 1]!;
-    const disputed = lonely.some((time) => time > from && time < to);
+  for (let i = 0; i + 1 < beatSec.length; i++) {
+    const from = beatSec[i]!;
+    const to = beatSec[i + 1]!;
     const isFlat = flat.some(([a, b]) => a < to && b > from);
-    isValid.push(!disputed && !isFlat && to - from <= RR_MAX_SEC && from >= 2 && to <= endSec - 2);
+    isValid.push(!isDisputed(from, to) && !isFlat && to - from <= RR_MAX_SEC && from >= 2 && to <= endSec - 2);
   }
   const beats: number[] = [];
-  for (let i = 0; i < agreed.length; i++) {
-    if (isValid[i - 1] === true || isValid[i] === true) beats.push(agreed[i]!);
+  for (let i = 0; i < beatSec.length; i++) {
+    if (isValid[i - 1] === true || isValid[i] === true) beats.push(beatSec[i]!);
     if (isValid[i] !== true) continue;
     const last = spans.length - 1;
-    if (spans[last] === agreed[i]) spans[last] = agreed[i + 1]!;
-    else spans.push(agreed[i]!, agreed[i + 1]!);
+    if (spans[last] === beatSec[i]) spans[last] = beatSec[i + 1]!;
+    else spans.push(beatSec[i]!, beatSec[i + 1]!);
   }
   return { beatSec: Float64Array.from(beats), spanSec: Float64Array.from(spans) };
 }

@@ -1,16 +1,16 @@
 /** Pulse rate, heart rate in motion and respiration as users get them: through the stream engine, in its segments, with their flags (S5, S9).
  *
- *  BIDMC at rest: hr_ppg and hr_ppg_motion against the reference rate of the same 8 s (median interval of the agreed R peaks). IEEE SPC running,
+ *  BIDMC at rest and CapnoBase under anaesthesia: hr_ppg and hr_ppg_motion against the reference rate of the same 8 s (median interval of the
+ *  agreed R peaks, or of the marked pulses). IEEE SPC running,
  *  all wavelengths and the accelerometer: hr_ppg_motion against the given rates. Respiration without a respiration channel: BIDMC, windows of
  *  32 s, against the mean of the annotators where they agree within 2 /min. */
 import type { FeatureRow } from '../../src/dsp/feature-rows.ts';
 import { streamRows } from './hrv-stream.ts';
-import { PpgBeatDetector } from '../../src/dsp/ppg-beats.ts';
-import { findBeats, loadPpg } from './ppg-recordings.ts';
+import { accChannels, loadPpg, ppgChannels, pulseBeats } from './ppg-recordings.ts';
 import type { PpgItem } from './ppg-recordings.ts';
 import { rateBpm } from './ppg-quality-section.ts';
 import { scoreBeats } from './ppg-reference.ts';
-import type { Section } from './section.ts';
+import type { ChosenOn, DatabaseFigure, Section } from './section.ts';
 
 export type FlaggedErrors = Readonly<{
   count: number;
@@ -29,10 +29,22 @@ export async function run(dataDir: string): Promise<Section | null> {
   if (items.length === 0) return null;
   const figures = pulseStreamFigures(items);
   const percent = (share: number): string => (Number.isNaN(share) ? '-' : (100 * share).toFixed(2));
-  const rows = [['value', 'count', 'mean error /min', 'within %', 'flag 0 / 1 / 2 within %', 'off and flagged %', 'flagged 0 / 1 / 2 %']];
-  for (const [name, f] of Object.entries(figures))
+  const rows = [
+    ['value', 'chosen on', 'count', 'mean error /min', 'within %', 'flag 0 / 1 / 2 within %', 'off and flagged %', 'flagged 0 / 1 / 2 %'],
+  ];
+  const byDatabase: DatabaseFigure[] = [];
+  for (const [name, f] of Object.entries(figures)) {
+    const [database, chosenOn] = databaseOf(name);
+    byDatabase.push({
+      what: `${name}: mean error /min; within ${name.startsWith('resp') ? 2 : 5}, %`,
+      database,
+      chosenOn,
+      n: String(f.count),
+      figure: `${f.meanError.toFixed(2)}; ${percent(f.within)}`,
+    });
     rows.push([
       name,
+      chosenOn,
       String(f.count),
       f.meanError.toFixed(2),
       percent(f.within),
@@ -40,47 +52,49 @@ export async function run(dataDir: string): Promise<Section | null> {
       percent(f.offFlagged),
       f.flagShares.map(percent).join(' / '),
     ]);
+  }
   return {
     title: 'Pulse and breathing through the engine',
     rows,
     json: figures,
+    byDatabase,
     notes: ['Within 5 /min (heart rate), 2 /min (respiration). Every second (hr_ppg), 2 s (hr_ppg_motion) or 16 s (respiration).'],
   };
 }
 
+function databaseOf(name: string): [string, ChosenOn] {
+  if (name.endsWith('running')) return ['spc', 'yes'];
+  return name.endsWith('anaesthesia') ? ['capnobase', 'no'] : ['bidmc', 'yes'];
+}
+
 export function pulseStreamFigures(items: readonly PpgItem[]): Record<string, FlaggedErrors> {
-  const rest = items.filter((item) => item.set === 'bidmc');
+  const rest = items.filter((item) => item.set !== 'spc');
   const running = items.filter((item) => item.name.endsWith('.1') && item.set === 'spc');
   const judged = new Map<string, Judged[]>();
   const note = (name: string, of: Judged): void => void (judged.get(name)?.push(of) ?? judged.set(name, [of]));
   for (const item of rest) {
     const { fs, ppg, ecg } = item;
     // the pulse arrives later than the R peak: one constant lag per recording, as in the scores of beats
-    const { lagSec } = scoreBeats(
-      findBeats(new PpgBeatDetector(fs), ppg).map((position) => position / fs),
-      item.reference,
-    );
+    const { lagSec } = scoreBeats(pulseBeats([ppg], fs), item.reference);
     const { features } = streamRows([
       { code: 'ppg.ir', kind: 'ppg', fs, unit: '1', samples: ppg },
-      { code: 'ecg.ii', kind: 'ecg', fs, unit: 'mV', samples: ecg },
+      ...(ecg.length > 0 ? [{ code: 'ecg.ii', kind: 'ecg' as const, fs, unit: 'mV', samples: ecg }] : []),
     ]);
+    const where = item.set === 'bidmc' ? 'at rest' : 'anaesthesia';
     for (const name of ['hr_ppg', 'hr_ppg_motion'])
       for (const row of features.get(name) ?? []) {
         const truth = referenceRate(item, seconds(row) + lagSec);
-        if (truth !== null) note(`${name}, at rest`, { error: Math.abs(row.value - truth), flag: row.qmask });
+        if (truth !== null) note(`${name}, ${where}`, { error: Math.abs(row.value - truth), flag: row.qmask });
       }
-    for (const name of ['resp_rate_ppg', 'resp_rate_ecg'])
+    for (const name of item.breathSec === null ? [] : ['resp_rate_ppg', 'resp_rate_ecg'])
       for (const row of features.get(name) ?? []) {
         const truth = breathsPerMin(item, seconds(row));
         if (truth !== null) note(name, { error: Math.abs(row.value - truth), flag: row.qmask });
       }
   }
-  for (const { fs, spc } of running) {
-    const { ppg, acc, bpm } = spc!;
-    const { features } = streamRows([
-      ...ppg.map((samples, i) => ({ code: `ppg.${i}`, kind: 'ppg' as const, fs, unit: '1', samples })),
-      ...acc.map((samples, i) => ({ code: `acc.${'xyz'[i]}`, kind: 'acc' as const, fs, unit: 'g', samples })),
-    ]);
+  for (const item of running) {
+    const { ppg, bpm } = item.spc!;
+    const { features } = streamRows([...ppgChannels(ppg, item.fs), ...accChannels(item)]);
     for (const name of ['hr_ppg', 'hr_ppg_motion'])
       for (const row of features.get(name) ?? []) {
         const truth = bpm[(seconds(row) - 8) / 2];

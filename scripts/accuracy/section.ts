@@ -1,6 +1,18 @@
 /** What a section of the accuracy report is, and how it is printed. A section is a file `*-section.ts` in this folder that exports
  *  `run(dataDir)`; scripts/accuracy.ts finds them by name, so a new one needs no registration. */
 
+/** What is done about weights and thresholds that were fitted on some of the recordings. Null: the ones in use are scored, as users get them.
+ *  'recording': fitted anew for each recording on the others; 'database': for each database on the others. */
+export type LeaveOut = 'recording' | 'database' | null;
+
+export type Options = Readonly<{ leaveOut: LeaveOut }>;
+
+/** Were parameters chosen with these recordings in view? In part: a rule or two was. */
+export type ChosenOn = 'yes' | 'no' | 'in part';
+
+/** One figure of one database, for the table of all of them. */
+export type DatabaseFigure = Readonly<{ what: string; database: string; chosenOn: ChosenOn; n: string; figure: string }>;
+
 export type Section = Readonly<{
   title: string;
   /** Rows of a table, the first one is the header. */
@@ -11,12 +23,14 @@ export type Section = Readonly<{
   notes?: readonly string[];
   /** Worst cases, drawn. */
   pictures?: readonly Picture[];
+  /** Its main figures, by database. */
+  byDatabase?: readonly DatabaseFigure[];
 }>;
 
 export type Picture = Readonly<{ caption: string; svg: string }>;
 
 /** A section, or null where its recordings are absent. */
-export type SectionModule = Readonly<{ run: (dataDir: string) => Promise<Section | null> }>;
+export type SectionModule = Readonly<{ run: (dataDir: string, options: Options) => Promise<Section | null> }>;
 
 /** Aligned columns; the first is text, the others are numbers and align right. */
 export function textTable(rows: readonly (readonly string[])[]): string {
@@ -28,6 +42,35 @@ export function textTable(rows: readonly (readonly string[])[]): string {
       .join('  ')
       .trimEnd();
   return rows.map(line).join('\n');
+}
+
+/** Every section's main figures in one table; null where there are none. */
+export function databaseSection(sections: readonly Section[]): Section | null {
+  const figures = sections.flatMap((section) => section.byDatabase ?? []);
+  if (figures.length === 0) return null;
+  return {
+    title: 'By database',
+    rows: [
+      ['figure', 'database', 'chosen on', 'n', 'value'],
+      ...figures.map(({ what, database, chosenOn, n, figure }) => [what, database, chosenOn, n, figure]),
+    ],
+    json: figures,
+    notes: [
+      'Chosen on: parameters were chosen with these recordings in view, so the figure flatters. What counts is the rows that say no. A total holds both.',
+    ],
+  };
+}
+
+/** GitHub's tables. Figures alone: no times, so that the same recordings and code give the same file. */
+export function markdownPage(sections: readonly Section[], heading: string, lead: readonly string[]): string {
+  const cell = (text: string): string => text.replaceAll('|', '\\|');
+  const line = (row: readonly string[]): string => `| ${row.map(cell).join(' | ')} |`;
+  const parts = sections.map(({ title, rows, notes }) => {
+    const [header, ...body] = rows;
+    const table = [line(header!), `|${header!.map((_, c) => (c === 0 ? '---' : '---:')).join('|')}|`, ...body.map(line)];
+    return [`## ${title}`, table.join('\n'), ...(notes ?? [])].join('\n\n');
+  });
+  return `${[`# ${heading}`, ...lead, ...parts].join('\n\n')}\n`;
 }
 
 /** One page that needs nothing else: tables and drawn worst cases. */

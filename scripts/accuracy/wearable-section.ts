@@ -35,10 +35,10 @@ export function run(dataDir: string): Promise<Section | null> {
     json[subject] = { rates: rates.length, flagShares: shares, compared: compared.length, apart };
   }
   return Promise.resolve({
-    title: 'Heart rate in motion: wrists of people who sit',
+    title: 'Heart rate in motion: wrists of people who sit, through the engine',
     rows,
     json,
-    notes: [`The first ${lengthSec / 60} minutes of each.`],
+    notes: [`Stress Predict, the first ${lengthSec / 60} minutes of each; no reference. Chosen on: in part (S01, S03, S05).`],
   });
 }
 
