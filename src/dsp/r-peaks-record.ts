@@ -1,6 +1,6 @@
 /** R peaks of a whole recording in memory, cut into segments as the service cuts a stream. */
 
-import { noBeats } from './kernel-beats.ts';
+import { appendBeat, noBeats } from './kernel-beats.ts';
 import type { FoundBeats } from './kernel.ts';
 import { RPeakDetector } from './r-peaks.ts';
 import { contextSec, segmentSec } from './segment-grid.ts';
@@ -30,8 +30,7 @@ export function findRPeaks(leads: readonly Float64Array[], fs: number): FoundBea
       if (position < start || position >= end) continue;
       const last = all.count === 0 ? Number.NEGATIVE_INFINITY : all.position[all.count - 1]!;
       if (last < start && position - last < SEAM_SEC * fs) continue;
-      all.position[all.count] = position;
-      all.confidence[all.count++] = found.confidence[i]!;
+      appendBeat(all, position, found.confidence[i]!);
     }
   }
   return all;
