@@ -148,10 +148,32 @@ describe('signals', () => {
     [32, [0xfe, 0xff, 0xff, 0xff], [-2]],
     [212, [0x01, 0xf0, 0xff], [1, -1]],
     [212, [0x00, 0x08], [MISSING_SAMPLE]],
+    // 1, -1, 10 bits of the highest five of both pairs: 0b00010 and 0b11111
+    [310, [0x02, 0x10, 0xfe, 0xff], [1, -1, -30]],
+    [310, [0x00, 0x04], [MISSING_SAMPLE]],
+    [311, [0x01, 0xfc, 0xef, 0x1f], [1, -1, 510]],
+    [311, [0x00, 0x02], [MISSING_SAMPLE]],
+    [8, [0x01, 0xff, 0x7f], [1, 0, 127]],
   ])('format %i decodes %j', (format, bytes, want) => {
     const h = header(`r 1 360 0\nr.dat ${format}`);
     const leads = decodeGroup(Uint8Array.from(bytes), h.signals, h);
     expect(isRejected(leads) ? leads : [...leads[0]!.samples]).toEqual(want);
+  });
+
+  test('differences of format 8 begin at the initial value of each signal', () => {
+    const h = header('r 2 100 3\nr.dat 8 200 8 0 50\nr.dat 8 200 8 0 -7');
+    const leads = decodeGroup(Uint8Array.of(0, 1, 0x80, 1, 3, 0xfe), h.signals, h);
+    if (isRejected(leads)) throw new Error(leads.detail);
+    expect(leads.map(({ samples }) => [...samples])).toEqual([
+      [50, -78, -75],
+      [-6, -5, -7],
+    ]);
+  });
+
+  test('a pair of bytes at the end of format 310 is one sample', () => {
+    const h = header('r 1 360 5\nr.dat 310');
+    expect(isRejected(decodeGroup(new Uint8Array(6), h.signals, h))).toBe(true);
+    expect(isRejected(decodeGroup(new Uint8Array(8), h.signals, h))).toBe(false);
   });
 
   test('several samples per frame make a faster lead, a skew is taken off', () => {

@@ -4,8 +4,8 @@
  *  The files are untrusted: a header may name data files only by plain names inside its own folder, and every count, length and
  *  number is checked before memory is taken. The parsers return `Rejected`; the functions that open files throw PipelineError.
  *
- *  Read: signal formats 16, 24, 32, 61, 80, 160 and 212, several samples per frame, skew, byte offsets, several files per record.
- *  Not read: multi-segment records (their header says `name/segments`), formats 8, 310, 311 and the FLAC ones, AHA annotations. */
+ *  Read: signal formats 8, 16, 24, 32, 61, 80, 160, 212, 310 and 311, several samples per frame, skew, byte offsets, several files per record.
+ *  Not read: multi-segment records (their header says `name/segments`), the FLAC formats, AHA annotations. */
 
 import { constants } from 'node:fs';
 import { open, readFile, realpath, rename, writeFile } from 'node:fs/promises';
@@ -14,9 +14,10 @@ import { isRejected, PipelineError, rejected } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import { isRecordable } from '../signal.ts';
 import { civilTimeNs } from './civil-time.ts';
+import { decodeSamples, formats, isFormat, MISSING_SAMPLE, samplesIn } from './wfdb-samples.ts';
+import type { WfdbFormat } from './wfdb-samples.ts';
 
-/** A sample that the recorder marked as missing (each format has its own smallest number for it). */
-export const MISSING_SAMPLE = -2_147_483_648;
+export { MISSING_SAMPLE } from './wfdb-samples.ts';
 
 const HEADER_BYTES_MAX = 65_536;
 const ANNOTATION_BYTES_MAX = 64 * 1024 * 1024;
@@ -27,18 +28,6 @@ const SAMPLES_PER_FRAME_MAX = 1_000;
 const RATE_MAX = 1_000_000; // Hz
 const DEFAULT_GAIN = 200; // header(5): used where the gain is absent or 0
 const DEFAULT_FRAME_RATE = 250; // header(5)
-
-/** Bits per sample, and the digital value that means "missing" in a format. */
-const formats = {
-  16: { bits: 16, missing: -32_768 },
-  24: { bits: 24, missing: -8_388_608 },
-  32: { bits: 32, missing: MISSING_SAMPLE },
-  61: { bits: 16, missing: -32_768 },
-  80: { bits: 8, missing: -128 },
-  160: { bits: 16, missing: -32_768 },
-  212: { bits: 12, missing: -2_048 },
-} as const;
-export type WfdbFormat = keyof typeof formats;
 
 /** One signal line of a header. physical = (digital - baseline) / gain. */
 export type WfdbSignal = Readonly<{
@@ -54,6 +43,8 @@ export type WfdbSignal = Readonly<{
   unit: string;
   adcResolution: number;
   adcZero: number;
+  /** The sample before the first one: where the differences of format 8 begin. */
+  initial: number;
   /** 16-bit sum of all samples, or null where the header has none. */
   checksum: number | null;
   /** Description, e.g. `MLII`; `signal 0` where the header has none. */
@@ -244,6 +235,8 @@ function parseSignalLine(line: string, i: number): WfdbSignal | Rejected {
   if (adcResolution === null || adcZero === null) return bad(`signal ${i}: ADC resolution or zero is malformed`);
   const baseline = scale[2] === undefined ? adcZero : integer(scale[2], -2_147_483_648, 2_147_483_647);
   if (baseline === null) return bad(`signal ${i}: baseline "${scale[2]}" is out of range`);
+  const initial = field[5] === undefined ? adcZero : integer(field[5], -2_147_483_648, 2_147_483_647);
+  if (initial === null) return bad(`signal ${i}: initial value "${short(field[5])}" is malformed`);
   const checksum = field[6] === undefined ? null : integer(field[6], -65_536, 65_536);
   return {
     file,
@@ -256,6 +249,7 @@ function parseSignalLine(line: string, i: number): WfdbSignal | Rejected {
     unit: scale[3] ?? 'mV',
     adcResolution,
     adcZero,
+    initial,
     checksum,
     name: field.slice(8).join(' ').slice(0, 64) || `signal ${i}`,
   };
@@ -267,7 +261,7 @@ export function decodeGroup(bytes: Uint8Array, group: readonly WfdbSignal[], hea
   let perFrame = 0;
   for (const signal of group) perFrame += signal.samplesPerFrame;
   const skewMax = Math.max(...group.map((signal) => signal.skew));
-  const available = Math.floor((Math.max(0, bytes.length - byteOffset) * 8) / formats[format].bits);
+  const available = samplesIn(Math.max(0, bytes.length - byteOffset), format);
   const frames = header.frameCount === 0 ? Math.floor(available / perFrame) : header.frameCount;
   // Skewed tails may lie beyond the end; those samples are then missing. Everything else must be there.
   if (frames * perFrame > available) return bad(`file "${file}" ends early: ${frames * perFrame} samples announced, ${available} present`);
@@ -279,6 +273,7 @@ export function decodeGroup(bytes: Uint8Array, group: readonly WfdbSignal[], hea
   let column = 0;
   for (const signal of group) {
     const { samplesPerFrame, skew } = signal;
+    if (format === 8) addUp(flat, signal, column, perFrame);
     const samples = new Int32Array(frames * samplesPerFrame);
     const { missing } = formats[format];
     let sum = 0;
@@ -305,43 +300,14 @@ export function decodeGroup(bytes: Uint8Array, group: readonly WfdbSignal[], hea
   return leads;
 }
 
-/** @param count samples, all of which are known to be within bytes */
-function decodeSamples(bytes: Uint8Array, format: WfdbFormat, count: number): Int32Array {
-  const out = new Int32Array(count);
-  switch (format) {
-    case 16:
-      for (let i = 0; i < count; i++) out[i] = ((bytes[2 * i]! | (bytes[2 * i + 1]! << 8)) << 16) >> 16;
-      return out;
-    case 61:
-      for (let i = 0; i < count; i++) out[i] = ((bytes[2 * i + 1]! | (bytes[2 * i]! << 8)) << 16) >> 16;
-      return out;
-    case 160:
-      for (let i = 0; i < count; i++) out[i] = (bytes[2 * i]! | (bytes[2 * i + 1]! << 8)) - 32_768;
-      return out;
-    case 80:
-      for (let i = 0; i < count; i++) out[i] = bytes[i]! - 128;
-      return out;
-    case 24:
-      for (let i = 0; i < count; i++) out[i] = ((bytes[3 * i]! | (bytes[3 * i + 1]! << 8) | (bytes[3 * i + 2]! << 16)) << 8) >> 8;
-      return out;
-    case 32:
-      for (let i = 0; i < count; i++) {
-        out[i] = bytes[4 * i]! | (bytes[4 * i + 1]! << 8) | (bytes[4 * i + 2]! << 16) | (bytes[4 * i + 3]! << 24);
-      }
-      return out;
-    case 212:
-      // Two samples in three bytes: the middle byte carries the high nibbles (low nibble: first sample).
-      for (let i = 0; i < count; i++) {
-        const at = (i >> 1) * 3;
-        const value = (i & 1) === 0 ? bytes[at]! | ((bytes[at + 1]! & 0x0f) << 8) : bytes[at + 2]! | ((bytes[at + 1]! & 0xf0) << 4);
-        out[i] = (value << 20) >> 20;
-      }
-      return out;
-    default: {
-      const never: never = format;
-      throw new RangeError(`format ${String(never)}`);
+/** Makes samples of the differences of one signal, in place. @param column its first in a frame */
+function addUp(flat: Int32Array, { samplesPerFrame, initial }: WfdbSignal, column: number, perFrame: number): void {
+  let value = initial;
+  for (let frame = 0; frame < flat.length; frame += perFrame)
+    for (let s = 0; s < samplesPerFrame; s++) {
+      value = (value + flat[frame + column + s]!) | 0;
+      flat[frame + column + s] = value;
     }
-  }
 }
 
 // ---- annotations ---------------------------------------------------------------------------------------------------------------
@@ -606,10 +572,6 @@ function orThrow<T extends object>(value: T | Rejected, path: string): T {
 /** A name without a path: letters, digits, `_ - .`, beginning with a letter or digit. */
 function plainName(name: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/.test(name);
-}
-
-function isFormat(format: number): format is WfdbFormat {
-  return Object.hasOwn(formats, format);
 }
 
 function integer(field: string | undefined, min: number, max: number): number | null {
