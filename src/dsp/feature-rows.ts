@@ -39,7 +39,7 @@ export type BeatRow = Readonly<{
   kind: BeatKind;
   reason: BeatReason;
   quality: QualityFlag;
-  /** Method code of the detector, e.g. `derived:r_peaks_v3`. */
+  /** Method code of the detector, e.g. `derived:r_peaks_v4`. */
   method: string;
 }>;
 
@@ -52,7 +52,7 @@ export type FeatureRow = Readonly<{
   tNs: bigint;
   value: number;
   qmask: QualityFlag;
-  /** e.g. `derived:hrv_rmssd_60s_v3`. */
+  /** e.g. `derived:hrv_rmssd_60s_v4`. */
   methodCode: string;
 }>;
 

@@ -9,6 +9,11 @@ const earlier = (current: Method, version: number, notes: string): Method =>
 export const retiredBeatMethods: readonly Method[] = [
   earlier(
     beatMethods.ecg,
+    3,
+    'a P wave without a beat (second-degree block) or noise in a pause was taken for a beat that is late, and of two beats within 200 ms the second was lost (QTDB, first lead: 22 errors in 37,588 beats, version 4: 13).',
+  ),
+  earlier(
+    beatMethods.ecg,
     2,
     'of two close waves the higher one was taken, not the likelier one or the one that all leads have; with several leads an artefact in one of them counted as noise of all (MIT-BIH, two leads: 60 errors in 46,141 beats, version 3: 46).',
   ),
@@ -26,6 +31,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
+      ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
       ...(current.version > 2
         ? [earlier(current, 2, `made of r_peaks version 2${current.feature.startsWith('hrv_') ? laterDoubts : ''}.`)]
         : []),
@@ -43,13 +49,14 @@ export const retiredMethods: readonly Method[] = [
     1,
     'flagged by the share of power near the rate alone (78 % of rates off by 5 /min flagged, version 2: all).',
   ),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 3, 'of the beats of r_peaks version 3.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 2, 'of the beats of r_peaks version 2.'),
   {
     ...featureMethods[methodIndex('sqi_ecg')]!,
     version: 1,
     code: 'derived:sqi_ecg_v1',
     notes:
-      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 and 3: 0.978), a heart rate bore the flag of its second.',
+      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 to 4: 0.978), a heart rate bore the flag of its second.',
   },
   method({
     feature: 'hr_ppg',

@@ -44,7 +44,7 @@ export const method = (entry: Entry): Method => {
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 3,
+    version: 4,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -53,7 +53,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. Version 2 took the higher of two close waves, and an artefact of one lead for noise of all.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. Version 3 took a blocked P wave, or noise in a pause, for a beat that was late.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -71,7 +71,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 3, mean_nn: 3, sdnn: 3, pnn50: 3, sd1: 3, sd2: 3, lf: 3, hf: 3, lf_hf: 3 },
+  ecg: { rmssd: 4, mean_nn: 4, sdnn: 4, pnn50: 4, sd1: 4, sd2: 4, lf: 4, hf: 4, lf_hf: 4 },
   ppg: { rmssd: 2, mean_nn: 2, sdnn: 3, pnn50: 2, sd1: 2, sd2: 3, lf: 2, hf: 2, lf_hf: 2 },
 };
 
@@ -120,7 +120,7 @@ const block = (feature: string, source: MethodSource, title: string, unit: strin
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 3,
+    version: 4,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -128,7 +128,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks version 3 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
+      'Intervals of r_peaks version 4 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
@@ -146,7 +146,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 3,
+    version: 4,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -155,7 +155,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See ecg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 2 judged the beats of r_peaks version 2.',
+      'See ecg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 3 judged the beats of r_peaks version 3.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -246,7 +246,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 3 : 1,
+      version: source === 'ecg' ? 4 : 1,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',

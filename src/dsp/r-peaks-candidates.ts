@@ -61,6 +61,11 @@ export class Rejected {
     this.count -= count;
   }
 
+  remove(i: number): void {
+    for (const column of [this.at, this.height, this.steep, this.edge, this.score]) column.copyWithin(i, i + 1, this.count);
+    this.count--;
+  }
+
   /** Lets go of those before `oldest`. @returns number of the best one at least `apart` after `lastAt`; -1: there is none */
   best(oldest: number, lastAt: number, apart: number): number {
     let old = 0;

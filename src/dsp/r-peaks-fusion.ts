@@ -152,6 +152,13 @@ export class LeadFusion {
     return lead;
   }
 
+  /** Strength of a candidate in the lead where it is strongest, of those that are not silent. */
+  strongest(at: number): number {
+    let most = 0;
+    for (let lead = 0; lead < this.#leads.length; lead++) if (!this.#isSilent(lead)) most = Math.max(most, this.#strength(lead, at));
+    return most;
+  }
+
   /** How strong a candidate is in the leads that are not silent. */
   #weighStrengths(at: number, beatCount: number): void {
     let sum = 0;

@@ -16,6 +16,9 @@ const FOLLOWER_SEC = 0.42; // a T wave comes within this time of its beat,
 const FOLLOWER_HEIGHT = 0.8; // is lower than this share of it,
 const FOLLOWER_STEEP = 0.7; // and flatter than this share
 const FOLLOWERS = 3; // so many in a row are let pass
+const PAUSE = 2; // after so many mean intervals without a beat
+const PAUSE_HEIGHT = 0.5; // a wave lower than this share of the beats
+const PAUSE_NOISE = 1.8; // that does not stand out from the noise by this factor is part of it
 
 export class BeatLevels {
   /** Of the feature: at beats, at rejected candidates. 0: not learned. */
@@ -106,6 +109,17 @@ export class BeatLevels {
     this.#followers = Math.min(this.#followers + 1, 2 * FOLLOWERS);
     this.#followed = true;
     return this.#followers > FOLLOWERS;
+  }
+
+  /** In a long pause the highest of the noise looks like a beat that has become low. That one would stand out. */
+  isNoiseOfPause(at: number, height: number): boolean {
+    const since = at - this.lastAt;
+    return (
+      since > PAUSE * this.rr &&
+      since < Number.POSITIVE_INFINITY &&
+      height < PAUSE_HEIGHT * this.signal &&
+      height < PAUSE_NOISE * this.noise
+    );
   }
 
   reject(height: number): void {

@@ -1,6 +1,7 @@
 /** The band-passed wave at a candidate: its likeness to the mean beat, and where exactly its R wave is. */
 import { FEATURE_DELAY_SEC, featureWidth } from './r-peaks-feature.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
+import { PWaves } from './r-peaks-p-waves.ts';
 
 const TEMPLATE_HALF_SEC = 0.065;
 const TEMPLATE_GAIN = 0.2;
@@ -28,6 +29,10 @@ export class BeatShape {
   readonly #template: Float64Array;
   /** Of the candidate under judgement, unit energy. */
   readonly #shape: Float64Array;
+  readonly #pWaves: PWaves;
+  /** Summit of the wave of the last likeness(), and the root of its energy. */
+  #centre = 0;
+  #size = 0;
   /** Of the R waves of the first lead, -1..1. */
   #polarity = 0;
 
@@ -43,11 +48,13 @@ export class BeatShape {
     this.#near = Math.round(SUMMIT_SEC * fd);
     this.#template = new Float64Array(2 * templateHalf(fd) + 1);
     this.#shape = new Float64Array(2 * templateHalf(fd) + 1);
+    this.#pWaves = new PWaves(leads[0]!, fd);
   }
 
   forget(): void {
     this.#polarity = 0;
     this.#template.fill(0);
+    this.#pWaves.forget();
     this.beatCount = 0;
   }
 
@@ -71,8 +78,10 @@ export class BeatShape {
       dot += v * t;
       norm += t * t;
     }
+    this.#centre = centre;
+    this.#size = Math.sqrt(energy);
     if (energy === 0) return 0;
-    const scale = 1 / Math.sqrt(energy);
+    const scale = 1 / this.#size;
     for (let i = 0; i < length; i++) shape[i] = shape[i]! * scale;
     return norm === 0 ? 0 : (dot * scale) / Math.sqrt(norm);
   }
@@ -84,6 +93,16 @@ export class BeatShape {
     const template = this.#template;
     const shape = this.#shape;
     for (let i = 0; i < template.length; i++) template[i] = template[i]! + learn * (shape[i]! - template[i]!);
+  }
+
+  /** Takes what lies before the wave of the last likeness() into the mean of it. @param since feature samples since the beat before */
+  learnBefore(since: number): void {
+    this.#pWaves.learn(this.#centre, this.#size, since);
+  }
+
+  /** Is the wave of the last likeness() a P wave? */
+  get isPWave(): boolean {
+    return this.#pWaves.isOne(this.#centre, this.#shape, this.#size);
   }
 
   /** Where the feature has a candidate, samples since reset. */

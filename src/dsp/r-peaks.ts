@@ -10,6 +10,7 @@ import { LeadFusion } from './r-peaks-fusion.ts';
 import { Judge, NOISY_FULL } from './r-peaks-judge.ts';
 import { BLOCK, LeadSignal } from './r-peaks-lead.ts';
 import { BeatLevels } from './r-peaks-levels.ts';
+import { P_WAVE_REACH_SEC } from './r-peaks-p-waves.ts';
 import { BeatShape, REFINE_SEC, templateHalf } from './r-peaks-shape.ts';
 
 // The detection signal. Decimation first: QRS energy lies below 25 Hz, and 360 samples/s of it triple the cost for the same F1.
@@ -22,6 +23,10 @@ export const SEARCH_BACK_RR = 1.25; // no beat for this many mean RR: the best r
 export const SEARCH_BACK_SCORE = -2; // ... when its score is above this
 const SEARCH_BACK_MIN_SEC = 0.33;
 const TOO_OLD_SEC = 1.8;
+
+/** Waves below this share of the level of beats may be P waves; those above it are beats from which their place is learned. */
+const P_WAVE_SHARE = 0.75;
+const P_WAVE_LEADS = 0.7; // and are below this in every lead
 
 export const LEARN_SEC = 1.58; // candidates are held back this long at the start
 const SILENCE_SEC = 5; // no beat for this long: learn anew, but not far below the old level
@@ -43,6 +48,8 @@ export type LeadListener = {
  *  - the rules are terms of one score (height, prominence between the valleys, lateness, shape, rhythm, rivals), most of them weighted
  *    by how noisy the signal is, so that clean signals are judged by height alone;
  *  - every candidate is judged 0.6 s after its peak, with its followers known; search-back takes rejected ones by score, at most 1.8 s old;
+ *  - what looks like the waves that stand before the beats, in shape and size, is a P wave, and no beat however late one is;
+ *  - in a long pause a low wave is a beat only if it stands out from the noise;
  *  - the threshold is raised after a beat, and falls with the time since the last one.
  *  Several leads: their slopes are summed with weights (level of its beats to its mean)^3 over that level, leads that fell silent left
  *  out; a wave that one of them lacks scores less, and none counts more than 1.15 times its beats; of two close
@@ -102,7 +109,7 @@ export class RPeakDetector implements BeatDetector {
     this.#tooOld = Math.round(TOO_OLD_SEC * fd);
     this.#searchApart = SEARCH_BACK_MIN_SEC * fd;
     // Rings reach back to the oldest candidate that may still become a beat, and are written up to one block ahead.
-    const ringLength = powerOfTwo(this.#tooOld + featureWidth(fd) + templateHalf(fd) + 4 + BLOCK);
+    const ringLength = powerOfTwo(this.#tooOld + Math.ceil(P_WAVE_REACH_SEC * fd) + featureWidth(fd) + templateHalf(fd) + 4 + BLOCK);
     const layout = {
       decimation: this.decimation,
       highPass: highPass(HIGH_PASS_HZ, fd),
@@ -246,6 +253,10 @@ export class RPeakDetector implements BeatDetector {
     const judge = this.#judge;
     if (!judge.next()) return;
     const { at, height, steep, edge, score, alike } = judge;
+    if (score > 0 && this.#isNoBeat(at, judge.weighed)) {
+      this.#levels.reject(judge.weighed);
+      return;
+    }
     if (score > 0) {
       this.#accept(at, height, steep, edge, score, alike, out);
       return;
@@ -253,6 +264,13 @@ export class RPeakDetector implements BeatDetector {
     if (judge.isDoubtful) this.#note(this.#shape.middle(at), score, alike, 0);
     this.#levels.reject(judge.weighed);
     this.#rejected.keep(at, height, steep, edge, score);
+  }
+
+  /** To be asked right after likeness() of the same candidate. */
+  #isNoBeat(at: number, height: number): boolean {
+    if (this.#levels.isNoiseOfPause(at, height)) return true;
+    if (height >= P_WAVE_SHARE * this.#levels.signal || !this.#shape.isPWave) return false;
+    return this.#fusion === null || this.#fusion.strongest(at) < P_WAVE_LEADS;
   }
 
   #searchBack(out: FoundBeats): void {
@@ -267,6 +285,10 @@ export class RPeakDetector implements BeatDetector {
     const score = rejected.score[best]!;
     const later = rejected.count - best - 1;
     const alike = this.#shape.likeness(at, k);
+    if (this.#isNoBeat(at, height)) {
+      rejected.remove(best);
+      return;
+    }
     rejected.drop(best + 1);
     this.#accept(at, height, steep, edge, score, alike, out);
     rejected.count = later;
@@ -277,6 +299,8 @@ export class RPeakDetector implements BeatDetector {
     const { k } = this.#peaks;
     const levels = this.#levels;
     const shape = this.#shape;
+    // what stands before a beat is learned from beats that are not in doubt
+    if (score > 0 && height >= P_WAVE_SHARE * levels.signal) shape.learnBefore(at - levels.lastAt);
     levels.accept(at, height, steep, edge);
     this.#rejected.count = 0;
     shape.learn();

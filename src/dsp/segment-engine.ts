@@ -156,6 +156,7 @@ export class StreamEngine implements RowSink {
       leadCount: leads.length + axes.length,
       seamUs: 100_000,
       apartUs: 200_000,
+      mayBeClose: true,
     };
     const channelNo = leads[0]!.channelNos[0]!;
     const beats: BeatGroup = {
@@ -229,6 +230,7 @@ function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: S
       leadCount,
       seamUs: make === 'values' ? 0 : 300_000,
       apartUs: make === 'values' ? 0 : 900_000,
+      mayBeClose: false,
     },
     make,
   });

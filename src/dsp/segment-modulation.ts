@@ -25,6 +25,7 @@ const breathKind: KernelKind = {
   leadCount: 1,
   seamUs: 300_000,
   apartUs: 900_000,
+  mayBeClose: false,
 };
 
 type Modulation = { runner: SegmentRunner; breathsUs: number[] };

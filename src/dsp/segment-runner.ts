@@ -46,6 +46,8 @@ export type KernelKind = Readonly<{
    *  younger one's from seamUs before the seam on, unless one of the older lies closer than apartUs. Both 0 where there are no events. */
   seamUs: number;
   apartUs: number;
+  /** May two events of one kernel lie closer than apartUs? Beats may; of breaths and responses the first one counts. */
+  mayBeClose: boolean;
 }>;
 
 /** `kernel` is null while waiting; `items` outlives it. */
@@ -72,6 +74,8 @@ export class SegmentRunner {
   #missing = 0;
   #finalUs = 0;
   #lastUs = Number.NEGATIVE_INFINITY;
+  /** The last event of the runs before the current one. */
+  #beforeUs = Number.NEGATIVE_INFINITY;
 
   constructor(kind: KernelKind, stock: KernelStock, sink: ItemSink) {
     this.#kind = kind;
@@ -134,6 +138,7 @@ export class SegmentRunner {
   /** The run of the segment from here on; the one after it opens when its context starts. */
   #become(current: Run): void {
     this.#current = current;
+    this.#beforeUs = this.#lastUs;
     this.#next = null;
     this.#border = segmentAt(current.segment.index + 1, this.#kind.rateNanoHz).contextK;
     if (this.#k >= this.#border) this.#openNext(current);
@@ -207,7 +212,8 @@ export class SegmentRunner {
       if (kind !== itemKind.event) {
         if (tUs < startUs) continue;
       } else {
-        if (tUs < startUs - this.#kind.seamUs || tUs - this.#lastUs < this.#kind.apartUs) continue;
+        const last = this.#kind.mayBeClose ? this.#beforeUs : this.#lastUs;
+        if (tUs < startUs - this.#kind.seamUs || tUs - last < this.#kind.apartUs) continue;
         this.#lastUs = tUs;
       }
       this.#sink(tUs, values[at + 2]!, values[at + 3]!, kind);

@@ -29,7 +29,7 @@ export type DerivedBeat = Readonly<{
   kind: 'normal' | 'ectopic' | 'artefact' | 'interpolated';
   reason: string;
   quality: 0 | 1 | 2;
-  /** e.g. `derived:r_peaks_v3`. */
+  /** e.g. `derived:r_peaks_v4`. */
   method: string;
 }>;
 
