@@ -66,7 +66,7 @@ describe.skipIf(!present)('R peaks of MIT-BIH', () => {
     expect(f1(countRecording(recording, recording.leads.slice(0, 1)))).toBeGreaterThanOrEqual(floor);
   });
 
-  test('gross over the recordings: first lead 99.90 (sensitivity and predictivity 99.88), all leads fused 99.945, each half 99.87', async () => {
+  test('gross over the recordings: first lead 99.90 (sensitivity and predictivity 99.88), all leads fused 99.95, each half 99.87', async () => {
     const first: Counts = { tp: 0, fp: 0, fn: 0 };
     const fused: Counts = { tp: 0, fp: 0, fn: 0 };
     const halves: Counts[] = [
@@ -82,7 +82,7 @@ describe.skipIf(!present)('R peaks of MIT-BIH', () => {
     expect(f1(first)).toBeGreaterThanOrEqual(99.905);
     expect(sensitivity(first)).toBeGreaterThanOrEqual(99.88);
     expect(predictivity(first)).toBeGreaterThanOrEqual(99.93);
-    expect(f1(fused)).toBeGreaterThanOrEqual(99.945);
+    expect(f1(fused)).toBeGreaterThanOrEqual(99.95);
     for (const half of halves) expect(f1(half)).toBeGreaterThanOrEqual(99.87);
   });
 
@@ -142,7 +142,7 @@ describe.skipIf(!hasQtdb)('R peaks of QTDB', () => {
       const counts = recordings.map(countLeads);
       const errors = (list: readonly Counts[]): number => list.reduce((sum, { fp, fn }) => sum + fp + fn, 0);
       expect(errors(counts.map(({ first }) => first))).toBeLessThanOrEqual(4);
-      expect(errors(counts.map(({ fused }) => fused))).toBeLessThanOrEqual(4);
+      expect(errors(counts.map(({ fused }) => fused))).toBeLessThanOrEqual(5);
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -154,16 +154,16 @@ if (!hasCinc) console.warn(`SKIPPED: no CinC 2017 recordings in ${dataDir}, the 
 
 describe.skipIf(!hasCinc)('CinC 2017', () => {
   test('fibrillation is less regular than normal rhythm, and noise is not called good', async () => {
-    const recordings = (await readCinc(dataDir)).filter((_, i) => i % 3 === 0);
-    expect(recordings.length).toBe(50);
-    expect(fibrillationAuc(recordings, 'N')).toBeGreaterThanOrEqual(0.8);
+    const recordings = await readCinc(dataDir);
+    expect(recordings.length).toBe(150);
+    expect(fibrillationAuc(recordings, 'N')).toBeGreaterThanOrEqual(0.84);
     const of = (label: string): ReturnType<typeof flagShares> =>
       flagShares(
         recordings.filter((r) => r.label === label),
         'sqi_ecg',
       );
-    expect(of('N').share).toBeGreaterThanOrEqual(0.8);
-    expect(of('~').share).toBeLessThanOrEqual(0.1);
+    expect(of('N').share).toBeGreaterThanOrEqual(0.85);
+    expect(of('~').share).toBeLessThanOrEqual(0.05);
   });
 });
 

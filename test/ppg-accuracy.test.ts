@@ -67,7 +67,7 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
   });
 
   test('tells wrong seconds from right ones', () => {
-    expect(aucOf(judgePpg(of('bidmc').filter((_, i) => i % 2 === 1)))).toBeGreaterThanOrEqual(0.96);
+    expect(aucOf(judgePpg(of('bidmc').filter((_, i) => i % 2 === 1)))).toBeGreaterThanOrEqual(0.99);
   });
 
   test('gives the respiratory rate from a respiration channel', () => {
@@ -81,5 +81,5 @@ if (!hasCapnobase) console.warn(`SKIPPED: no CapnoBase in ${dataDir}, the floor 
 test.skipIf(!hasCapnobase)('finds the beats of patients under anaesthesia, on which nothing was chosen', () => {
   const items = loadPpg(dataDir, ['capnobase']).filter((_, i) => i % 5 === 0);
   expect(items).toHaveLength(5);
-  expect(rates(gross(items.map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(99.9);
+  expect(rates(gross(items.map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(99.7);
 });
