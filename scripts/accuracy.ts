@@ -9,6 +9,7 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { beatMethods } from '../src/dsp/methods.ts';
 import { goalSection } from './accuracy/goals.ts';
 import { databaseSection, htmlPage, markdownPage, textTable } from './accuracy/section.ts';
 import type { LeaveOut, Section, SectionModule } from './accuracy/section.ts';
@@ -32,6 +33,9 @@ const files = readdirSync(folder)
 
 const markdownLead = [
   'Written by `npm run accuracy -- --markdown docs/accuracy.md`, from the recordings described in `scripts/accuracy/`; do not edit.',
+  `Beats by ${Object.values(beatMethods)
+    .map(({ feature, version }) => `${feature} version ${version}`)
+    .join(' and ')}.`,
   'Every figure is of the values that the service stores (same engine, same segments, weights in use), where a title does not say otherwise. Goals that are missed are listed as missed. Other programs are not listed: no figure of theirs is measured by this repository.',
 ];
 const sections: Section[] = [];
