@@ -1,0 +1,153 @@
+/** Runs the mutants of files: first which test runs which part of them, then for each mutant those tests, unit tests first, until one fails. */
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { partAt, readHits, withMarkers } from './coverage.ts';
+import { apply, mutantsOf } from './mutants.ts';
+import type { Mutant } from './mutants.ts';
+import { hashOf, readResult, writeResult } from './results.ts';
+import type { FileResult, Result } from './results.ts';
+import { integrationTestsOf, unitTestsOf } from './tests-of.ts';
+import type { Tree } from './tree.ts';
+
+/** A test that takes longer without a mutant is not asked. */
+const TEST_SEC_MAX = 120;
+/** Allowance of a test with a mutant: so many times what it took, and so much more for a machine at work. */
+const TIMES_MAX = 4;
+const EXTRA_MS = 15_000;
+
+/** Measured on the files as they are. `parts`: `file part` of coverage.ts. */
+type Measured = Readonly<{ test: string; passed: boolean; ms: number; parts: ReadonlySet<string> }>;
+type Source = Readonly<{ file: string; text: string; mutants: readonly Mutant[]; tests: readonly string[]; id: number }>;
+
+/** Literal numbers are the method in DSP and codecs; elsewhere they are limits and statuses. */
+export function numbersMatter(file: string): boolean {
+  return file.startsWith('src/dsp/') || /codec|copy-binary|seq-set|clock-fit|key-format/.test(file);
+}
+
+/** @param onResult hears of each file when it is done */
+export async function mutate(tree: Tree, files: readonly string[], fresh: boolean, onResult: (result: FileResult) => void): Promise<void> {
+  const unitTests = globSync('src/**/*.test.ts');
+  const sources = files.map((file, id): Source => {
+    const text = readFileSync(file, 'utf8');
+    const tests = [...unitTestsOf('.', file, unitTests), ...integrationTestsOf(file)];
+    return { file, text, mutants: mutantsOf(file, text, numbersMatter(file)), tests, id };
+  });
+  const due: Source[] = [];
+  for (const source of sources) {
+    const before = fresh ? null : readResult(source.file);
+    if (before !== null && before.complete && before.mutantsHash === mutantsHash(source) && before.testsHash === testsHash(source))
+      onResult(before);
+    else due.push(source);
+  }
+  const measured = await measure(tree, due);
+  for (const source of due) onResult(await mutateFile(tree, source, measured, fresh));
+}
+
+/** Runs every test of the sources once, with markers in all of them. */
+async function measure(tree: Tree, sources: readonly Source[]): Promise<readonly Measured[]> {
+  for (const { file, text, id } of sources) tree.write(file, withMarkers(file, text, id).text);
+  const measured: Measured[] = [];
+  for (const test of new Set(sources.flatMap(({ tests }) => tests))) {
+    const folder = mkdtempSync(join(tmpdir(), 'biosignal-parts-'));
+    let startedMs = performance.now();
+    let outcome = await tree.run(test, TEST_SEC_MAX * 1000, folder);
+    if (outcome !== 'timeout' && !outcome.passed) {
+      startedMs = performance.now();
+      outcome = await tree.run(test, TEST_SEC_MAX * 1000, folder);
+    }
+    const passed = outcome !== 'timeout' && outcome.passed;
+    const parts = readHits(folder);
+    rmSync(folder, { recursive: true });
+    const ms = performance.now() - startedMs;
+    measured.push({ test, passed, ms, parts });
+    console.log(
+      `${passed ? 'measured' : 'LEFT OUT'} ${test} (${(ms / 1000).toFixed(1)} s)${outcome === 'timeout' ? ' too slow' : passed ? '' : ` ${outcome.why}`}`,
+    );
+  }
+  for (const { file, text } of sources) tree.write(file, text);
+  return measured;
+}
+
+async function mutateFile(tree: Tree, source: Source, measured: readonly Measured[], fresh: boolean): Promise<FileResult> {
+  const { file, text, mutants, tests, id } = source;
+  const { parts } = withMarkers(file, text, id);
+  const known = keptResults(source, fresh);
+  const keys = numbered(mutants);
+  const kills = new Map<string, number>();
+  const results: Result[] = [];
+  const red = measured.filter((one) => tests.includes(one.test) && !one.passed).map(({ test }) => test);
+  const state = (complete: boolean): FileResult => ({
+    file,
+    mutantsHash: mutantsHash(source),
+    testsHash: testsHash(source),
+    red,
+    complete,
+    results: complete ? results : [...results, ...keys.slice(results.length).flatMap((key) => known.get(key) ?? [])],
+  });
+  for (const [i, mutant] of mutants.entries()) {
+    const before = known.get(keys[i]!);
+    if (before !== undefined) {
+      results.push({ ...before, line: mutant.line });
+      continue;
+    }
+    const covering = measured.filter(
+      (one) => one.passed && tests.includes(one.test) && one.parts.has(`${id} ${partAt(parts, mutant.start)}`),
+    );
+    const order = covering.toSorted(
+      (a, b) => Number(isIntegration(a)) - Number(isIntegration(b)) || (kills.get(b.test) ?? 0) - (kills.get(a.test) ?? 0) || a.ms - b.ms,
+    );
+    tree.write(file, apply(text, mutant));
+    const result = await resultOf(tree, mutant, order);
+    kills.set(result.by, (kills.get(result.by) ?? 0) + 1);
+    results.push(result);
+    writeResult(state(false));
+  }
+  tree.write(file, text);
+  const done = state(true);
+  writeResult(done);
+  return done;
+}
+
+async function resultOf(tree: Tree, { operator, line, text }: Mutant, tests: readonly Measured[]): Promise<Result> {
+  const mutant = { operator, line, text };
+  for (const { test, ms } of tests) {
+    const outcome = await tree.run(test, TIMES_MAX * ms + EXTRA_MS);
+    if (outcome === 'timeout') return { ...mutant, status: 'timeout', by: test };
+    if (!outcome.passed) return { ...mutant, status: 'killed', by: test };
+  }
+  return { ...mutant, status: tests.length === 0 ? 'uncovered' : 'survived', by: '' };
+}
+
+/** Results of an earlier run that still hold: all of them on the same tests, else those of mutants that were found. */
+function keptResults(source: Source, fresh: boolean): ReadonlyMap<string, Result> {
+  const before = fresh ? null : readResult(source.file);
+  if (before === null) return new Map();
+  const sameTests = before.testsHash === testsHash(source);
+  const holds = ({ status }: Result): boolean => status === 'killed' || status === 'timeout' || sameTests;
+  return before.mutantsHash === mutantsHash(source) || !sameTests
+    ? new Map(numbered(before.results).flatMap((key, i) => (holds(before.results[i]!) ? [[key, before.results[i]!]] : [])))
+    : new Map();
+}
+
+/** Names of mutants; of those with the same text the second is #2. */
+function numbered(mutants: readonly Pick<Mutant, 'operator' | 'text'>[]): readonly string[] {
+  const counts = new Map<string, number>();
+  return mutants.map(({ operator, text }) => {
+    const key = `${operator} ${text}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+    return `${key} #${counts.get(key)}`;
+  });
+}
+
+function mutantsHash({ text, mutants }: Source): string {
+  return hashOf(text, ...numbered(mutants));
+}
+
+function testsHash({ tests }: Source): string {
+  return hashOf(...tests.flatMap((test) => [test, readFileSync(test, 'utf8')]));
+}
+
+function isIntegration({ test }: Measured): boolean {
+  return test.endsWith('.int.test.ts');
+}

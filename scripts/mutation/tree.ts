@@ -1,0 +1,83 @@
+/** A copy of the checkout in which mutants are run, and the vitest that runs them there. The checkout itself is never changed. */
+import { execFileSync, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { TestAnswer, TestRequest } from './host.ts';
+
+export type Outcome = TestAnswer | 'timeout';
+
+export class Tree {
+  readonly folder: string;
+  readonly #databaseUrl: string;
+  #host: ChildProcess | null = null;
+  #changed = new Set<string>();
+
+  /** @param databaseUrl the server for all tests of the run */
+  constructor(folder: string, databaseUrl: string) {
+    this.folder = folder;
+    this.#databaseUrl = databaseUrl;
+    rmSync(folder, { recursive: true, force: true });
+    const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { encoding: 'utf8', maxBuffer: 1 << 26 }).split(
+      '\0',
+    );
+    for (const file of files.filter((name) => name !== '' && existsSync(name))) {
+      mkdirSync(join(folder, dirname(file)), { recursive: true });
+      copyFileSync(file, join(folder, file));
+    }
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+  }
+
+  write(file: string, text: string): void {
+    writeFileSync(join(this.folder, file), text);
+    this.#changed.add(file);
+  }
+
+  /** Runs one test file on the tree as it is. A run that takes too long is killed with everything that it started. */
+  async run(test: string, timeoutMs: number, hits = ''): Promise<Outcome> {
+    this.#host ??= await this.#startHost();
+    const request: TestRequest = { test, changed: [...this.#changed], hits };
+    this.#changed.clear();
+    const answer = await answerOf<TestAnswer>(this.#host, timeoutMs, () => this.#host!.send(request));
+    if (answer !== null) return answer;
+    this.#killHost();
+    return 'timeout';
+  }
+
+  close(): void {
+    this.#killHost();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async #startHost(): Promise<ChildProcess> {
+    const recordings = resolve(process.env['BIO_TEST_DATA'] ?? '../shared/data');
+    const host = fork(join(this.folder, 'scripts/mutation/host.ts'), [], {
+      cwd: this.folder,
+      detached: true, // a process group, to be killed as one
+      stdio: ['ignore', 'ignore', process.env['BIO_MUTATION_DEBUG'] ? 'inherit' : 'ignore', 'ipc'],
+      env: { ...process.env, BIO_TEST_DATABASE_URL: this.#databaseUrl, BIO_TEST_DATA: recordings },
+    });
+    if ((await answerOf(host, 120_000, () => undefined)) === null) throw new Error('vitest does not start in the copy');
+    return host;
+  }
+
+  #killHost(): void {
+    if (this.#host?.pid !== undefined && this.#host.exitCode === null) process.kill(-this.#host.pid, 'SIGKILL');
+    this.#host = null;
+  }
+}
+
+/** The next message of a child; null when it takes too long or the child is gone. */
+function answerOf<T>(child: ChildProcess, timeoutMs: number, ask: () => void): Promise<T | null> {
+  return new Promise((settle) => {
+    const done = (answer: T | null): void => {
+      clearTimeout(timer);
+      child.off('message', done).off('exit', gone);
+      settle(answer);
+    };
+    const gone = (): void => done(null);
+    const timer = setTimeout(gone, timeoutMs);
+    child.once('message', done as (message: unknown) => void).once('exit', gone);
+    ask();
+  });
+}
