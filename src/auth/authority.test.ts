@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import type { PipelineError } from '../errors.ts';
+import { checkEnd, checkRole, needWholeOrganization } from './authority.ts';
+
+const refusal = (act: () => void): string => {
+  try {
+    act();
+    return 'allowed';
+  } catch (error) {
+    return (error as PipelineError).code;
+  }
+};
+
+describe('nobody gives more than they have', () => {
+  const noon = new Date('2026-01-01T12:00:00Z');
+  const later = new Date(noon.getTime() + 1);
+  test.each([
+    ['a key without an end gives any time', later, null, 'allowed'],
+    ['and time without an end', null, null, 'allowed'],
+    ['a key gives time up to its own end', noon, noon, 'allowed'],
+    ['less too', noon, later, 'allowed'],
+    ['no millisecond more', later, noon, 'scope_missing'],
+    ['and none without an end', null, noon, 'scope_missing'],
+  ])('%s', (_, until, own, wanted) => {
+    expect(refusal(() => checkEnd(until, own))).toBe(wanted);
+  });
+
+  test('a role is given by who may give it', () => {
+    expect(refusal(() => checkRole('viewer', ['analyst', 'viewer']))).toBe('allowed');
+    expect(refusal(() => checkRole('owner', ['analyst', 'viewer']))).toBe('scope_missing');
+    expect(refusal(() => checkRole('viewer', []))).toBe('scope_missing');
+  });
+
+  test('a key of one project has nothing to say about the organization', () => {
+    const key = { kind: 'key', keyId: 'k', orgId: 'o', scopes: ['admin'], projectId: null, subjectId: null } as const;
+    expect(refusal(() => needWholeOrganization(key))).toBe('allowed');
+    expect(refusal(() => needWholeOrganization({ ...key, projectId: 'p' }))).toBe('scope_missing');
+    expect(refusal(() => needWholeOrganization({ kind: 'operator', operatorId: 'x', orgId: 'o', role: 'admin' }))).toBe('allowed');
+  });
+});
