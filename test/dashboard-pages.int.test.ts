@@ -238,7 +238,6 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     expect(await page.getByRole('row', { name: /Weight/ }).textContent()).toMatch(/71\.5 kg.*good.*imported/s);
     expect(await page.getByRole('row', { name: /Oxygen saturation/ }).textContent()).toMatch(/45 %.*suspect/s);
     expect(await reported.getByRole('row', { name: /Blood pressure/ }).textContent()).toMatch(/Blood pressure\s*0\s*0\s*0\s*–/s);
-    if (process.env['SHOT']) await page.screenshot({ path: process.env['SHOT'], fullPage: true });
     expect(await reported.textContent()).toMatch(/overdue\s*Walk.*of 8,000.*Good.*Slept <b>well<\/b>/s);
     expect(await violations(page, 'main')).toEqual([]);
     expect(errors).toEqual([]);
