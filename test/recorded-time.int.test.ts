@@ -344,7 +344,7 @@ describe.concurrent('a recording keeps the start that it states', () => {
     const [stream] = (await running.send<Listed[]>('GET', '/api/v1/streams?subject_id=stepped')).body;
     const path = `/api/v1/streams/${stream!.id}/samples?since=${iso(startMs)}&until=${iso(startMs + 3000)}&raw=true`;
     const { body } = await running.send<{ samples: number[] }[]>('GET', path);
-    expect(body.flatMap(({ samples }) => samples)).toEqual([...ecg.slice(0, 3 * FS)]);
+    expect(body.flatMap(({ samples }) => samples)).toEqual(Array.from(ecg.slice(0, 3 * FS)));
   });
 
   // promise: clock-rules, notices
