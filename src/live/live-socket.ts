@@ -12,6 +12,8 @@ import type { Hub } from './hub.ts';
 import { Outbox } from './outbox.ts';
 
 const TEXT_BYTES_MAX = 16 * 1024; // a token of 8 KiB and its wrapping
+/** More than a frame of every channel of a subject. */
+const FRAME_BYTES_MAX = 1 << 20;
 const SELECTION_MAX = 64;
 const NAME = /^[a-z0-9][a-z0-9._-]{0,31}$/;
 const RATE_HZ_MIN = 0.1;
@@ -53,8 +55,8 @@ export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
     protocol: 'bio.v1',
     messageBytesMax: TEXT_BYTES_MAX,
     socketsMax: options.socketsMax,
-    // uWS drops silently above this; the outbox stops long before.
-    backpressureBytesMax: 4 * options.viewerQueueBytesMax,
+    // uWS drops silently above this, its close frame too; the outbox stops long before, after one frame more.
+    backpressureBytesMax: 4 * options.viewerQueueBytesMax + FRAME_BYTES_MAX,
     open: (request, peer) => new Viewer(options, request, peer),
   };
 }
