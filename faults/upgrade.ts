@@ -13,7 +13,7 @@ function nextRelease(workDir: string, upgrades: number): string {
   mkdirSync(folder);
   for (const part of ['src', 'sql', 'faults', 'package.json']) cpSync(join(root, part), join(folder, part), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  const last = readdirSync(join(folder, 'sql')).filter((name) => /^\d{6}-/.test(name)).length;
+  const last = Math.max(...readdirSync(join(folder, 'sql')).map((name) => Number(/^\d{6}(?=-)/.exec(name)?.[0] ?? 0)));
   for (let i = 1; i <= upgrades; i++) {
     const name = `${String(last + i).padStart(6, '0')}-of-the-next-release-${i}.sql`;
     // A column on the tables that packets go to, every row of one rewritten, and an index: what an upgrade does at its worst.
