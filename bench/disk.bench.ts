@@ -21,7 +21,7 @@ const ROW_SEC: readonly (readonly [RegExp, number])[] = [
   [/^feature_1h/, 3600],
   [/^feature_1d/, 86_400],
 ];
-/** Minutes are kept in rollups when they are so old, ms: see sql/000009 and sql/000010. */
+/** Minutes are kept in rollups when they are so old, ms: see sql/000012-rollups-continuous.sql and sql/000013-rollups-portable.sql. */
 const KEPT_AFTER_MS = 200_000;
 
 async function simulate(port: number, key: string): Promise<void> {

@@ -1,5 +1,5 @@
-/** `npm run docs`: writes the documents that are tables of the code: docs/errors.md and its pages, docs/features.md, .env.example,
- *  and docs/promises.md. test/docs.test.ts and test/promises.test.ts hold them to what this makes. */
+/** `npm run docs`: writes the documents that are tables of the code: docs/errors.md and its pages, docs/features.md, docs/schema.md,
+ *  .env.example, and docs/promises.md. test/docs.test.ts and test/promises.test.ts hold them to what this makes. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { envExample } from '../src/cli/config.ts';
@@ -12,6 +12,7 @@ import { settings } from '../src/config.ts';
 import { errorAdvice } from '../src/http/error-advice.ts';
 import { promisesDocument } from './promises.ts';
 import type { Sources } from './promises.ts';
+import { schemaDocument } from './schema-document.ts';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string[] => [
@@ -149,6 +150,7 @@ if (import.meta.main) {
     ...errorPages(),
     'docs/features.md': featuresDocument(),
     'docs/promises.md': promisesDocument(promiseSources()),
+    'docs/schema.md': schemaDocument(),
     '.env.example': `${envExample()}\n`,
   };
   mkdirSync(`${root}docs/errors`, { recursive: true });

@@ -10,9 +10,3 @@ call add_columnstore_policy('sample_block', after => interval '8 days');
 call add_columnstore_policy('beat', after => interval '15 days');
 call add_columnstore_policy('feature', after => interval '15 days');
 call add_columnstore_policy('measurement', after => interval '60 days');
-
--- Late data of any age: a refresh works on invalidated ranges only, so an open start costs nothing while nothing is late.
-select remove_continuous_aggregate_policy('feature_1m'), remove_continuous_aggregate_policy('feature_1h'), remove_continuous_aggregate_policy('feature_1d');
-select add_continuous_aggregate_policy('feature_1m', start_offset => null, end_offset => interval '2 minutes', schedule_interval => interval '1 minute');
-select add_continuous_aggregate_policy('feature_1h', start_offset => null, end_offset => interval '1 hour', schedule_interval => interval '10 minutes');
-select add_continuous_aggregate_policy('feature_1d', start_offset => null, end_offset => interval '1 day', schedule_interval => interval '1 hour');

@@ -1,586 +1,595 @@
--- The schema on postgres, from the catalogs. Written by npm run schema:dump; never edited.
+-- The schema on postgres (PostgreSQL 18), from the catalogs. Written by npm run schema:dump; never edited.
 
 -- tables
 
-table allowed_origin
-  id uuid not null default gen_random_uuid()
-  project_id uuid not null
-  origin text not null
+table allowed_origin row level security
   created_at timestamp with time zone not null default now()
-table api_key
   id uuid not null default gen_random_uuid()
-  organization_id uuid not null
-  project_id uuid
-  name text not null
-  env text not null
-  public_id text not null
-  secret_hash bytea not null
-  scopes text[] not null
+  origin text not null
+  project_id uuid not null
+table api_key row level security
   created_at timestamp with time zone not null default now()
   created_by uuid
+  env text not null
   expires_at timestamp with time zone
-  revoked_at timestamp with time zone
-  last_used_at timestamp with time zone
-  rotated_from uuid
-table artifact
   id uuid not null default gen_random_uuid()
-  episode_id uuid not null
-  kind text not null
-  title text not null default ''::text
-  starts_at timestamp with time zone
-  ends_at timestamp with time zone
-  stream_id integer
-  channel_code text
-  media_type text not null default 'application/json'::text
-  content jsonb not null default '{}'::jsonb
-  data bytea
-  created_by text not null default ''::text
-  created_at timestamp with time zone not null default now()
-table audit_log
-  id bigint not null identity always
-  time timestamp with time zone not null default now()
-  organization_id uuid
-  actor_kind text not null
-  actor_id text not null default ''::text
-  action text not null
-  target_kind text not null default ''::text
-  target_id text not null default ''::text
-  detail jsonb not null default '{}'::jsonb
-  ip inet
-  request_id text not null default ''::text
-  chain_seq bigint
-  prev_hash bytea
-  hash bytea
-  subject_id uuid
+  last_used_at timestamp with time zone
+  name text not null
+  organization_id uuid not null
   project_id uuid
+  public_id text not null
+  revoked_at timestamp with time zone
+  rotated_from uuid
+  scopes text[] not null
+  secret_hash bytea not null
+table artifact row level security
+  channel_code text
+  content jsonb not null default '{}'::jsonb
+  created_at timestamp with time zone not null default now()
+  created_by text not null default ''::text
+  data bytea
+  ends_at timestamp with time zone
+  episode_id uuid not null
+  id uuid not null default gen_random_uuid()
+  kind text not null
+  media_type text not null default 'application/json'::text
+  starts_at timestamp with time zone
+  stream_id integer
+  title text not null default ''::text
+table audit_log row level security
+  action text not null
+  actor_id text not null default ''::text
+  actor_kind text not null
+  chain_seq bigint
+  detail jsonb not null default '{}'::jsonb
+  hash bytea
+  id bigint not null identity always
+  ip inet
+  organization_id uuid
+  prev_hash bytea
+  project_id uuid
+  request_id text not null default ''::text
+  subject_id uuid
+  target_id text not null default ''::text
+  target_kind text not null default ''::text
+  time timestamp with time zone not null default now()
 table beat (RANGE ("time"))
-  time timestamp with time zone not null
-  ts_ns bigint not null
-  stream_id integer not null
   channel_no smallint not null
-  method_id smallint not null
   interval_ms double precision
   kind smallint not null
+  method_id smallint not null
   qmask smallint not null
   reason text not null default ''::text
-table biosignal
-  id integer not null identity
-  project_id uuid
-  name text not null
+  stream_id integer not null
+  time timestamp with time zone not null
+  ts_ns bigint not null
+table biosignal row level security
   abbreviation text not null
-  unit text not null
-  loinc_code text not null default ''::text
-  mdc_code text not null default ''::text
-  signal_type text not null
-  role text not null default 'measurement'::text
-  source_type text not null
-  feature text
   channel_kind text
   code text
   created_at timestamp with time zone not null default now()
-  possible_min double precision
-  possible_max double precision
-  plausible_min double precision
+  feature text
+  id integer not null identity
+  loinc_code text not null default ''::text
+  mdc_code text not null default ''::text
+  name text not null
   plausible_max double precision
+  plausible_min double precision
+  possible_max double precision
+  possible_min double precision
+  project_id uuid
   range_source text not null default ''::text
-table consent
+  role text not null default 'measurement'::text
+  signal_type text not null
+  source_type text not null
+  unit text not null
+table consent row level security
+  created_at timestamp with time zone not null default now()
+  document text not null default ''::text
+  granted boolean not null
   id bigint not null identity always
   organization_id uuid not null
-  xuser_id uuid not null
   purpose text not null
-  granted boolean not null
-  document text not null default ''::text
   recorded_by text not null
-  created_at timestamp with time zone not null default now()
+  xuser_id uuid not null
 table database_kind
   kind text not null
   one boolean not null default true
-table device
-  id uuid not null default gen_random_uuid()
-  organization_id uuid not null
-  project_id uuid
-  external_id text not null
-  name text not null default ''::text
-  profile_id uuid
-  xuser_id uuid
-  firmware text not null default ''::text
+table device row level security
   created_at timestamp with time zone not null default now()
+  external_id text not null
+  firmware text not null default ''::text
+  id uuid not null default gen_random_uuid()
   last_seen_at timestamp with time zone
+  name text not null default ''::text
+  organization_id uuid not null
+  profile_id uuid
+  project_id uuid
+  xuser_id uuid
 table device_event (RANGE ("time"))
-  time timestamp with time zone not null
-  ts_ns bigint not null
-  id uuid not null
-  stream_id integer not null
   code text not null
   content text not null default ''::text
-table device_profile
-  id uuid not null default gen_random_uuid()
-  organization_id uuid
+  id uuid not null
+  stream_id integer not null
+  time timestamp with time zone not null
+  ts_ns bigint not null
+table device_profile row level security
+  channels jsonb not null default '[]'::jsonb
   code text not null
-  name text not null
+  created_at timestamp with time zone not null default now()
+  id uuid not null default gen_random_uuid()
   manufacturer text not null default ''::text
   model text not null default ''::text
-  channels jsonb not null default '[]'::jsonb
-  created_at timestamp with time zone not null default now()
+  name text not null
+  organization_id uuid
   spo2_offset double precision
   spo2_slope double precision
-table episode
+table episode row level security
+  created_at timestamp with time zone not null default now()
+  created_by text not null default ''::text
+  ended_at timestamp with time zone
   id uuid not null default gen_random_uuid()
+  kind text not null
   organization_id uuid not null
   project_id uuid not null
-  xuser_id uuid not null
-  stream_id integer
-  kind text not null
-  title text not null default ''::text
-  status text not null default 'open'::text
   severity text not null default 'none'::text
   started_at timestamp with time zone not null
-  ended_at timestamp with time zone
+  status text not null default 'open'::text
+  stream_id integer
   summary jsonb not null default '{}'::jsonb
-  created_by text not null default ''::text
-  created_at timestamp with time zone not null default now()
+  title text not null default ''::text
   updated_at timestamp with time zone not null default now()
-table episode_acknowledgement
-  id uuid not null default gen_random_uuid()
-  episode_id uuid not null
+  xuser_id uuid not null
+table episode_acknowledgement row level security
   acknowledged_by text not null
+  created_at timestamp with time zone not null default now()
+  ended_at timestamp with time zone
+  episode_id uuid not null
+  id uuid not null default gen_random_uuid()
   name text not null default ''::text
   note text not null default ''::text
-  created_at timestamp with time zone not null default now()
-  ended_at timestamp with time zone
 table episode_event
-  code text not null
-  title text not null
-  severity text not null
-  before_sec integer not null
   after_sec integer not null
+  before_sec integer not null
+  code text not null
+  severity text not null
+  title text not null
 table feature (RANGE ("time"))
+  channel_no smallint not null
+  method_id smallint not null
+  qmask smallint not null
+  stream_id integer not null
   time timestamp with time zone not null
   ts_ns bigint not null
   value double precision
-  stream_id integer not null
-  method_id smallint not null
-  channel_no smallint not null
-  qmask smallint not null
 table feature_1d_kept
   bucket timestamp with time zone not null
-  stream_id integer not null
-  method_id smallint not null
   channel_no smallint not null
-  n bigint not null
-  value_n bigint not null
-  good_n bigint not null
-  suspect_n bigint not null
-  sum numeric
-  good_sum numeric
-  suspect_sum numeric
-  min double precision
-  good_min double precision
-  suspect_min double precision
-  max double precision
-  good_max double precision
-  suspect_max double precision
   first double precision
   good_first double precision
-  last double precision
   good_last double precision
+  good_max double precision
+  good_min double precision
+  good_n bigint not null
+  good_sum numeric
+  last double precision
+  max double precision
+  method_id smallint not null
+  min double precision
+  n bigint not null
+  stream_id integer not null
+  sum numeric
+  suspect_max double precision
+  suspect_min double precision
+  suspect_n bigint not null
+  suspect_sum numeric
+  value_n bigint not null
 table feature_1h_kept
   bucket timestamp with time zone not null
-  stream_id integer not null
-  method_id smallint not null
   channel_no smallint not null
-  n bigint not null
-  value_n bigint not null
-  good_n bigint not null
-  suspect_n bigint not null
-  sum numeric
-  good_sum numeric
-  suspect_sum numeric
-  min double precision
-  good_min double precision
-  suspect_min double precision
-  max double precision
-  good_max double precision
-  suspect_max double precision
   first double precision
   good_first double precision
-  last double precision
   good_last double precision
+  good_max double precision
+  good_min double precision
+  good_n bigint not null
+  good_sum numeric
+  last double precision
+  max double precision
+  method_id smallint not null
+  min double precision
+  n bigint not null
+  stream_id integer not null
+  sum numeric
+  suspect_max double precision
+  suspect_min double precision
+  suspect_n bigint not null
+  suspect_sum numeric
+  value_n bigint not null
 table feature_1m_kept
   bucket timestamp with time zone not null
-  stream_id integer not null
-  method_id smallint not null
   channel_no smallint not null
-  n bigint not null
-  value_n bigint not null
-  good_n bigint not null
-  suspect_n bigint not null
-  sum numeric
-  good_sum numeric
-  suspect_sum numeric
-  min double precision
-  good_min double precision
-  suspect_min double precision
-  max double precision
-  good_max double precision
-  suspect_max double precision
   first double precision
   good_first double precision
-  last double precision
   good_last double precision
-table goal
+  good_max double precision
+  good_min double precision
+  good_n bigint not null
+  good_sum numeric
+  last double precision
+  max double precision
+  method_id smallint not null
+  min double precision
+  n bigint not null
+  stream_id integer not null
+  sum numeric
+  suspect_max double precision
+  suspect_min double precision
+  suspect_n bigint not null
+  suspect_sum numeric
+  value_n bigint not null
+table goal row level security
+  agg text not null default 'sum'::text
+  biosignal_id integer not null
+  created_at timestamp with time zone not null default now()
+  created_by text not null default ''::text
+  ended_at timestamp with time zone
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
-  project_id uuid not null
-  xuser_id uuid not null
-  biosignal_id integer not null
-  title text not null default ''::text
-  target double precision not null
-  agg text not null default 'sum'::text
   period text not null default 'day'::text
-  created_by text not null default ''::text
+  project_id uuid not null
+  target double precision not null
+  title text not null default ''::text
+  xuser_id uuid not null
+table idempotency row level security
+  body_hash bytea not null
   created_at timestamp with time zone not null default now()
-  ended_at timestamp with time zone
-table idempotency
-  organization_id uuid not null
   idempotency_key text not null
   operation text not null
-  body_hash bytea not null
-  status integer
-  response_headers jsonb
+  organization_id uuid not null
   response_body bytea
-  created_at timestamp with time zone not null default now()
+  response_headers jsonb
+  status integer
   xuser_id uuid
-table journal_entry
+table journal_entry row level security
+  created_at timestamp with time zone not null default now()
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
   project_id uuid not null
-  xuser_id uuid not null
   sealed bytea not null
   time timestamp with time zone not null
-  created_at timestamp with time zone not null default now()
+  xuser_id uuid not null
 table measurement (RANGE ("time"))
-  time timestamp with time zone not null
-  ts_ns bigint not null
+  biosignal_id integer not null
+  device_id uuid
+  given_unit text
+  given_value double precision
   id uuid not null
+  method_code text not null default 'measured:device_v1'::text
   organization_id uuid not null
   project_id uuid not null
-  xuser_id uuid not null
-  biosignal_id integer not null
-  value double precision not null
-  unit text not null
   qmask smallint not null default 0
-  method_code text not null default 'measured:device_v1'::text
-  device_id uuid
   stream_id integer
-  given_value double precision
-  given_unit text
+  time timestamp with time zone not null
+  ts_ns bigint not null
+  unit text not null
+  value double precision not null
+  xuser_id uuid not null
 table method
+  cadence_hz double precision
+  code text not null
+  created_at timestamp with time zone not null default now()
   id smallint not null identity always
   kind text not null
   name text not null
-  code text not null
-  cadence_hz double precision
   unit text not null default ''::text
-  created_at timestamp with time zone not null default now()
 table migration
+  applied_at timestamp with time zone not null default now()
+  checksum text not null
   id integer not null
   name text not null
-  checksum text not null
   skipped boolean not null default false
-  applied_at timestamp with time zone not null default now()
-table mood
+table mood row level security
+  created_at timestamp with time zone not null default now()
   id uuid not null default gen_random_uuid()
+  note text not null default ''::text
   organization_id uuid not null
   project_id uuid not null
-  xuser_id uuid not null
   score smallint not null
-  note text not null default ''::text
   time timestamp with time zone not null
+  xuser_id uuid not null
+table operator_account row level security
   created_at timestamp with time zone not null default now()
-table operator_account
-  id uuid not null default gen_random_uuid()
-  organization_id uuid not null
-  email text not null
+  disabled_at timestamp with time zone
   display_name text not null default ''::text
+  email text not null
+  id uuid not null default gen_random_uuid()
+  last_login_at timestamp with time zone
+  organization_id uuid not null
   password_hash text not null
   role text not null
+table operator_session row level security
   created_at timestamp with time zone not null default now()
-  last_login_at timestamp with time zone
-  disabled_at timestamp with time zone
-table operator_session
-  id uuid not null default gen_random_uuid()
-  operator_id uuid not null
-  token_hash bytea not null
-  created_at timestamp with time zone not null default now()
-  last_seen_at timestamp with time zone not null default now()
   expires_at timestamp with time zone not null
-  revoked_at timestamp with time zone
+  id uuid not null default gen_random_uuid()
   ip inet
+  last_seen_at timestamp with time zone not null default now()
+  operator_id uuid not null
+  revoked_at timestamp with time zone
+  token_hash bytea not null
   user_agent text not null default ''::text
-table organization
+table organization row level security
+  created_at timestamp with time zone not null default now()
   id uuid not null default gen_random_uuid()
   name text not null
   settings jsonb not null default '{}'::jsonb
-  created_at timestamp with time zone not null default now()
 table packet_hash (RANGE ("time"))
-  time timestamp with time zone not null
-  stream_id integer not null
   first_seq bigint not null
   hashes bytea not null
-table packet_log (RANGE ("time"))
+  stream_id integer not null
   time timestamp with time zone not null
+table packet_log (RANGE ("time"))
   batch_id bigint not null
-  part smallint not null
+  data bytea not null storage external
   packet_count integer not null
-  data bytea not null
+  part smallint not null
+  time timestamp with time zone not null
 table packet_log_checkpoint
-  id boolean not null default true
   batch_id bigint not null default 0
-  updated_at timestamp with time zone not null default now()
   epoch bigint not null default 0
+  id boolean not null default true
   owner uuid
   owner_name text not null default ''::text
   renewed_at timestamp with time zone not null default now()
+  updated_at timestamp with time zone not null default now()
 table partition_rule
   relation text not null
   step interval not null
   toast_tuple_target integer
-table project
-  id uuid not null default gen_random_uuid()
-  organization_id uuid not null
-  name text not null
-  project_key text not null
-  time_zone text not null default 'UTC'::text
-  settings jsonb not null default '{}'::jsonb
-  created_at timestamp with time zone not null default now()
+table project row level security
   archived_at timestamp with time zone
   consent_required text[] not null default '{}'::text[]
-  previous_project_key text
+  created_at timestamp with time zone not null default now()
+  id uuid not null default gen_random_uuid()
+  name text not null
+  organization_id uuid not null
   previous_key_expires_at timestamp with time zone
-table project_biosignal
-  project_id uuid not null
+  previous_project_key text
+  project_key text not null
+  settings jsonb not null default '{}'::jsonb
+  time_zone text not null default 'UTC'::text
+table project_biosignal row level security
   biosignal_id integer not null
   hidden boolean not null default false
-  role text
-table project_retention
   project_id uuid not null
-  organization_id uuid not null
-  samples_days integer
-  features_days integer
+  role text
+table project_retention row level security
   beats_days integer
+  features_days integer
+  organization_id uuid not null
+  project_id uuid not null
+  samples_days integer
   updated_at timestamp with time zone not null default now()
-table project_retention_swept
+table project_retention_swept row level security
+  cutoff timestamp with time zone not null
   project_id uuid not null
   relation text not null
-  cutoff timestamp with time zone not null
   whole_at timestamp with time zone not null
-table public_key_use
+table public_key_use row level security
   key text not null
-  project_id uuid not null
   last_used_at timestamp with time zone not null
-table questionnaire
-  id uuid not null default gen_random_uuid()
-  organization_id uuid not null
   project_id uuid not null
+table questionnaire row level security
   code text not null
-  version integer not null
-  resource jsonb not null
-  scoring jsonb not null default '{"safety": [], "scores": []}'::jsonb
-  created_by text not null default ''::text
   created_at timestamp with time zone not null default now()
-  retired_at timestamp with time zone
-table questionnaire_draft
-  organization_id uuid not null
-  project_id uuid not null
-  xuser_id uuid not null
-  questionnaire text not null
-  version text not null
-  item jsonb not null
-  updated_at timestamp with time zone not null default now()
-table questionnaire_response
+  created_by text not null default ''::text
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
   project_id uuid not null
-  xuser_id uuid not null
-  questionnaire text not null
-  version text not null
+  resource jsonb not null
+  retired_at timestamp with time zone
+  scoring jsonb not null default '{"safety": [], "scores": []}'::jsonb
+  version integer not null
+table questionnaire_draft row level security
   item jsonb not null
-  scores jsonb not null default '[]'::jsonb
-  safety boolean not null default false
+  organization_id uuid not null
+  project_id uuid not null
+  questionnaire text not null
+  updated_at timestamp with time zone not null default now()
+  version text not null
+  xuser_id uuid not null
+table questionnaire_response row level security
+  amends uuid
   authored timestamp with time zone not null
   created_at timestamp with time zone not null default now()
-  status text not null default 'completed'::text
-  amends uuid
-  superseded_by uuid
+  id uuid not null default gen_random_uuid()
+  item jsonb not null
+  organization_id uuid not null
+  project_id uuid not null
+  questionnaire text not null
   reason text not null default ''::text
+  safety boolean not null default false
+  scores jsonb not null default '[]'::jsonb
+  status text not null default 'completed'::text
+  superseded_by uuid
+  version text not null
+  xuser_id uuid not null
 table retention
-  relation text not null
   keep interval
-table rollup_dirty
-  stream_id integer not null
-  method_id smallint not null
-  channel_no smallint not null
+  relation text not null
+table rollup_dirty with (autovacuum_vacuum_threshold=1000, autovacuum_vacuum_scale_factor=0, autovacuum_analyze_threshold=1000)
   bucket timestamp with time zone not null
+  channel_no smallint not null
+  method_id smallint not null
+  stream_id integer not null
   taken boolean not null default false
 table sample_block (RANGE ("time"))
-  time timestamp with time zone not null
-  start_ns bigint not null
-  stream_id integer not null
-  n integer not null
-  min real
+  bad_n smallint not null
+  channel_no smallint not null
+  codec bytea not null storage external
   max real
   mean real
-  channel_no smallint not null
+  min real
+  n integer not null
+  start_ns bigint not null
+  stream_id integer not null
   suspect_n smallint not null
-  bad_n smallint not null
-  codec bytea not null
-table sdk_key
-  id uuid not null default gen_random_uuid()
-  project_id uuid not null
-  sdk_key text not null
-  name text not null default ''::text
+  time timestamp with time zone not null
+table sdk_key row level security
   created_at timestamp with time zone not null default now()
-  revoked_at timestamp with time zone
   expires_at timestamp with time zone
+  id uuid not null default gen_random_uuid()
+  name text not null default ''::text
+  project_id uuid not null
+  revoked_at timestamp with time zone
   rotated_from uuid
+  sdk_key text not null
 table service_secret
+  created_at timestamp with time zone not null default now()
   name text not null
   value bytea not null
-  created_at timestamp with time zone not null default now()
-table set_aside
-  id bigint not null identity always
-  time timestamp with time zone not null default now()
-  kind text not null
-  organization_id uuid
-  xuser_id uuid
-  stream_id integer
-  reason text not null
-  sqlstate text
-  log_position bigint
+table set_aside row level security
+  bytes bytea storage external
   content json
-  bytes bytea
   digest bytea not null
+  id bigint not null identity always
+  kind text not null
+  log_position bigint
+  organization_id uuid
+  reason text not null
   replay_at timestamp with time zone
+  sqlstate text
+  stream_id integer
+  time timestamp with time zone not null default now()
+  xuser_id uuid
 table signing_key
-  kid text not null
   algorithm text not null default 'RS256'::text
+  created_at timestamp with time zone not null default now()
+  expires_at timestamp with time zone
+  kid text not null
+  not_before timestamp with time zone not null default now()
   private_pem text not null
   public_jwk jsonb not null
-  created_at timestamp with time zone not null default now()
-  not_before timestamp with time zone not null default now()
   retire_at timestamp with time zone
-  expires_at timestamp with time zone
-table stream
-  id integer not null identity always
-  uuid uuid not null default gen_random_uuid()
-  organization_id uuid not null
-  project_id uuid not null
-  device_id uuid not null
-  xuser_id uuid not null
+table stream row level security
   boot_id bytea not null
+  clock_offset_ns bigint
+  clock_pairs integer not null default 0
+  clock_rms_ns double precision
+  clock_skew_ppm double precision
+  device_id uuid not null
+  ended_at timestamp with time zone
   epoch_ns bigint not null
   firmware text not null default ''::text
-  seqs int8multirange not null default '{}'::int8multirange
-  clock_offset_ns bigint
-  clock_skew_ppm double precision
-  clock_rms_ns double precision
-  clock_pairs integer not null default 0
-  started_at timestamp with time zone not null default now()
+  id integer not null identity always
   last_packet_at timestamp with time zone
   last_sample_at timestamp with time zone
-  ended_at timestamp with time zone
+  organization_id uuid not null
+  project_id uuid not null
+  recorded_from timestamp with time zone
+  seqs int8multirange not null default '{}'::int8multirange
   spo2_offset double precision
   spo2_slope double precision
-  recorded_from timestamp with time zone
+  started_at timestamp with time zone not null default now()
   time_source text
-table stream_channel
-  stream_id integer not null
+  uuid uuid not null default gen_random_uuid()
+  xuser_id uuid not null
+table stream_channel row level security
+  baseline double precision not null
   channel_no smallint not null
   code text not null
-  kind text not null
-  rate_nhz bigint not null
-  gain double precision not null
-  baseline double precision not null
-  unit text not null
-  lead text not null default ''::text
   created_at timestamp with time zone not null default now()
-table task
-  id uuid not null default gen_random_uuid()
-  organization_id uuid not null
-  project_id uuid not null
-  xuser_id uuid not null
-  title text not null
+  gain double precision not null
+  kind text not null
+  lead text not null default ''::text
+  rate_nhz bigint not null
+  stream_id integer not null
+  unit text not null
+table task row level security
+  created_at timestamp with time zone not null default now()
   description text not null default ''::text
   due timestamp with time zone
-  status text not null default 'due'::text
-  status_at timestamp with time zone
-  created_at timestamp with time zone not null default now()
-  schedule_id uuid
-  slot timestamp without time zone
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  project_id uuid not null
   questionnaire text
   response_id uuid
-table task_schedule
-  id uuid not null default gen_random_uuid()
-  organization_id uuid not null
-  project_id uuid not null
-  xuser_id uuid not null
+  schedule_id uuid
+  slot timestamp without time zone
+  status text not null default 'due'::text
+  status_at timestamp with time zone
   title text not null
+  xuser_id uuid not null
+table task_schedule row level security
+  created_at timestamp with time zone not null default now()
+  created_by text not null default ''::text
   description text not null default ''::text
+  ended_at timestamp with time zone
+  ends_on date
   every text not null
   every_n integer not null default 1
-  weekdays smallint[] not null default '{}'::smallint[]
-  times time without time zone[] not null
-  starts_on date not null
-  ends_on date
-  created_by text not null default ''::text
-  created_at timestamp with time zone not null default now()
-  ended_at timestamp with time zone
-  questionnaire text
+  id uuid not null default gen_random_uuid()
   made_until date
+  organization_id uuid not null
+  project_id uuid not null
+  questionnaire text
+  starts_on date not null
+  times time without time zone[] not null
+  title text not null
+  weekdays smallint[] not null default '{}'::smallint[]
+  xuser_id uuid not null
 table unit_conversion
-  given text not null
-  unit text not null
   code text not null default ''::text
   factor double precision not null
+  given text not null
   shift double precision not null default 0
-table webhook
+  unit text not null
+table webhook row level security
+  created_at timestamp with time zone not null default now()
+  description text not null default ''::text
+  disabled_at timestamp with time zone
+  events text[] not null
+  gone_at timestamp with time zone
+  gone_reason text
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
-  project_id uuid
-  url text not null
-  events text[] not null
-  secret bytea not null
-  description text not null default ''::text
-  created_at timestamp with time zone not null default now()
-  disabled_at timestamp with time zone
-  gone_at timestamp with time zone
   previous_secret bytea
   previous_secret_expires_at timestamp with time zone
-  gone_reason text
-table webhook_delivery
-  id uuid not null default gen_random_uuid()
-  webhook_id uuid not null
-  event text not null
-  payload jsonb not null
-  status text not null default 'pending'::text
+  project_id uuid
+  secret bytea not null
+  url text not null
+table webhook_delivery row level security
   attempts integer not null default 0
-  next_attempt_at timestamp with time zone not null default now()
-  last_status integer
-  last_error text
   created_at timestamp with time zone not null default now()
   delivered_at timestamp with time zone
-table xuser
+  event text not null
+  id uuid not null default gen_random_uuid()
+  last_error text
+  last_status integer
+  next_attempt_at timestamp with time zone not null default now()
+  payload jsonb not null
+  status text not null default 'pending'::text
+  webhook_id uuid not null
+table xuser row level security
+  attributes jsonb not null default '{}'::jsonb
+  created_at timestamp with time zone not null default now()
+  disabled_at timestamp with time zone
+  display_name text not null default ''::text
+  external_id text not null
   id uuid not null default gen_random_uuid()
   organization_id uuid not null
   project_id uuid not null
-  external_id text not null
-  display_name text not null default ''::text
   time_zone text
-  attributes jsonb not null default '{}'::jsonb
-  created_at timestamp with time zone not null default now()
   updated_at timestamp with time zone not null default now()
-  disabled_at timestamp with time zone
+
+-- sequences
+
+audit_log.id: bigint from 1 by 1
+biosignal.id: integer from 1000 by 1
+consent.id: bigint from 1 by 1
+method.id: smallint from 1 by 1
+set_aside.id: bigint from 1 by 1
+stream.id: integer from 1 by 1
 
 -- constraints
 
@@ -642,7 +651,23 @@ episode_event: episode_event_strip_check CHECK ((((before_sec >= 0) AND (before_
 feature: feature_pkey PRIMARY KEY (stream_id, method_id, channel_no, "time")
 feature: feature_qmask_check CHECK (((qmask >= 0) AND (qmask <= 2)))
 feature_1d_kept: feature_1d_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
+feature_1d_kept: feature_1m_kept_bucket_not_null NOT NULL bucket
+feature_1d_kept: feature_1m_kept_channel_no_not_null NOT NULL channel_no
+feature_1d_kept: feature_1m_kept_good_n_not_null NOT NULL good_n
+feature_1d_kept: feature_1m_kept_method_id_not_null NOT NULL method_id
+feature_1d_kept: feature_1m_kept_n_not_null NOT NULL n
+feature_1d_kept: feature_1m_kept_stream_id_not_null NOT NULL stream_id
+feature_1d_kept: feature_1m_kept_suspect_n_not_null NOT NULL suspect_n
+feature_1d_kept: feature_1m_kept_value_n_not_null NOT NULL value_n
 feature_1h_kept: feature_1h_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
+feature_1h_kept: feature_1m_kept_bucket_not_null NOT NULL bucket
+feature_1h_kept: feature_1m_kept_channel_no_not_null NOT NULL channel_no
+feature_1h_kept: feature_1m_kept_good_n_not_null NOT NULL good_n
+feature_1h_kept: feature_1m_kept_method_id_not_null NOT NULL method_id
+feature_1h_kept: feature_1m_kept_n_not_null NOT NULL n
+feature_1h_kept: feature_1m_kept_stream_id_not_null NOT NULL stream_id
+feature_1h_kept: feature_1m_kept_suspect_n_not_null NOT NULL suspect_n
+feature_1h_kept: feature_1m_kept_value_n_not_null NOT NULL value_n
 feature_1m_kept: feature_1m_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
 goal: goal_agg_check CHECK ((agg = ANY (ARRAY['sum'::text, 'mean'::text, 'max'::text, 'count'::text])))
 goal: goal_biosignal_id_fkey FOREIGN KEY (biosignal_id) REFERENCES biosignal(id) ON DELETE CASCADE
@@ -811,7 +836,7 @@ CREATE INDEX xuser_organization_id_idx ON public.xuser USING btree (organization
 
 -- views
 
-api.beat
+api.beat with (security_barrier=true)
  SELECT r."time",
     r.ts_ns,
     r.stream_id,
@@ -824,7 +849,7 @@ api.beat
    FROM beat r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
-api.device_event
+api.device_event with (security_barrier=true)
  SELECT r."time",
     r.ts_ns,
     r.id,
@@ -834,7 +859,7 @@ api.device_event
    FROM device_event r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
-api.feature
+api.feature with (security_barrier=true)
  SELECT r."time",
     r.ts_ns,
     r.value,
@@ -845,7 +870,7 @@ api.feature
    FROM feature r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
-api.feature_1d
+api.feature_1d with (security_barrier=true)
  SELECT r.bucket,
     r.stream_id,
     r.method_id,
@@ -870,7 +895,7 @@ api.feature_1d
    FROM feature_1d r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
-api.feature_1h
+api.feature_1h with (security_barrier=true)
  SELECT r.bucket,
     r.stream_id,
     r.method_id,
@@ -895,7 +920,7 @@ api.feature_1h
    FROM feature_1h r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
-api.feature_1m
+api.feature_1m with (security_barrier=true)
  SELECT r.bucket,
     r.stream_id,
     r.method_id,
@@ -920,7 +945,7 @@ api.feature_1m
    FROM feature_1m r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
-api.measurement
+api.measurement with (security_barrier=true, check_option=cascaded)
  SELECT "time",
     ts_ns,
     id,
@@ -938,7 +963,7 @@ api.measurement
     given_unit
    FROM measurement
   WHERE organization_id = current_organization();
-api.sample_block
+api.sample_block with (security_barrier=true)
  SELECT r."time",
     r.start_ns,
     r.stream_id,
@@ -1173,8 +1198,34 @@ UNION ALL
           WHERE feature."time" >= d.bucket AND feature."time" < (d.bucket + '00:01:00'::interval) AND feature.stream_id = d.stream_id AND feature.method_id = d.method_id AND feature.channel_no = d.channel_no
          HAVING count(*) > 0) f;
 
+-- columns of views
+
+api.beat: time timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text
+api.device_event: time timestamp with time zone, ts_ns bigint, id uuid, stream_id integer, code text, content text
+api.feature: time timestamp with time zone, ts_ns bigint, value double precision, stream_id integer, method_id smallint, channel_no smallint, qmask smallint
+api.feature_1d: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+api.feature_1h: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+api.feature_1m: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+api.measurement: time timestamp with time zone, ts_ns bigint, id uuid, organization_id uuid, project_id uuid, xuser_id uuid, biosignal_id integer, value double precision, unit text, qmask smallint, method_code text, device_id uuid, stream_id integer, given_value double precision, given_unit text
+api.sample_block: time timestamp with time zone, start_ns bigint, stream_id integer, n integer, min real, max real, mean real, channel_no smallint, suspect_n smallint, bad_n smallint, codec bytea
+feature_1d: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+feature_1h: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+feature_1m: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+
 -- functions
 
+CREATE OR REPLACE FUNCTION api.feature_minutes(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone, what text, worst integer)
+ RETURNS TABLE(minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  return query select f.* from public.feature_minutes(
+    array(select s.id from public.stream s where s.id = any (stream_ids) and s.organization_id = public.current_organization()),
+    method, from_time, to_time, what, worst) f;
+end
+$function$
 CREATE OR REPLACE FUNCTION public.apply_retention()
  RETURNS integer
  LANGUAGE plpgsql
@@ -1837,7 +1888,7 @@ sdk_key: sdk_key_own for ALL to biosignal_api using ((project_id IN ( SELECT pro
   WHERE (project.organization_id = current_organization()))))
 sdk_key: sdk_key_service for ALL to biosignal_ingest, biosignal_worker using (true)
 set_aside: set_aside_own for SELECT to biosignal_api using ((organization_id = current_organization()))
-set_aside: set_aside_service for ALL to biosignal_ingest, biosignal_worker using (true)
+set_aside: set_aside_service for ALL to biosignal_ingest, biosignal_worker using (true) with check (true)
 stream: stream_own for ALL to biosignal_api using ((organization_id = current_organization()))
 stream: stream_service for ALL to biosignal_ingest, biosignal_worker using (true)
 stream_channel: stream_channel_own for ALL to biosignal_api using ((EXISTS ( SELECT
@@ -1940,3 +1991,155 @@ public.webhook_delivery: delete, insert, select, update to biosignal_api
 public.xuser: delete, insert, select, update to biosignal_api
 public.xuser: insert, select, update to biosignal_ingest
 public.xuser: select to biosignal_worker
+
+-- rights on schemas and functions
+
+api.feature_minutes(integer[],smallint,timestamp with time zone,timestamp with time zone,text,integer): execute to biosignal_api
+apply_retention(): execute to public
+audit_log_append_only(): execute to public
+audit_log_broken_at(uuid): execute to public
+audit_log_chain(): execute to public
+audit_log_text(audit_log): execute to public
+block_float32(bigint): execute to public
+block_int32(bigint): execute to public
+block_number(bytea,integer): execute to public
+claim_log(uuid,text,bigint): execute to public
+current_organization(): execute to biosignal_api
+current_organization(): execute to biosignal_audit
+current_organization(): execute to public
+decode_block(bytea): execute to public
+ensure_partitions(text,timestamp with time zone,timestamp with time zone): execute to public
+fence_writer(): execute to public
+hold_log(bigint): execute to public
+missing_consents(uuid): execute to biosignal_api
+missing_consents(uuid): execute to biosignal_ingest
+missing_consents(uuid): execute to public
+note_rollup_dirty(): execute to public
+notify_auth(): execute to public
+notify_auth_insert(): execute to public
+open_event_episode(uuid,timestamp with time zone,integer,text,text): execute to biosignal_worker
+refresh_rollups(integer,integer): execute to public
+refuse_consent_change(): execute to public
+retention_cutoff(text): execute to public
+samples(uuid,text,timestamp with time zone,timestamp with time zone): execute to public
+schema api: usage to biosignal_api
+schema api: usage to biosignal_audit
+schema api: usage to biosignal_ingest
+schema api: usage to biosignal_worker
+schema public: usage to biosignal_api
+schema public: usage to biosignal_audit
+schema public: usage to biosignal_ingest
+schema public: usage to biosignal_worker
+schema public: usage to public
+
+-- comments
+
+sample_block: one row: the samples of one channel in 1, 2, 4 or 8 seconds of the device clock, the fewest that make 800 samples
+stream.last_sample_at: end of the newest sample, measurement or event
+stream.recorded_from: first sample, measurement or event; null: none yet
+stream.started_at: when its first packet arrived
+stream.time_source: stated: by the recording; device: its clock; age: of its packets, by a clock that was wrong; arrival: of its first packet
+
+-- rows of biosignal
+
+{"id": 1, "code": null, "name": "Electrocardiogram", "role": "measurement", "unit": "mV", "feature": null, "mdc_code": "131328", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "ECG", "channel_kind": "ecg", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 2, "code": null, "name": "Photoplethysmogram", "role": "measurement", "unit": "1", "feature": null, "mdc_code": "150452", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "PPG", "channel_kind": "ppg", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 3, "code": null, "name": "Electrodermal activity", "role": "measurement", "unit": "uS", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "EDA", "channel_kind": "eda", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 4, "code": null, "name": "Temperature signal", "role": "measurement", "unit": "Cel", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "TEMP", "channel_kind": "temp", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 5, "code": null, "name": "Respiration signal", "role": "measurement", "unit": "1", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "RESP-W", "channel_kind": "resp", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 6, "code": null, "name": "Acceleration", "role": "measurement", "unit": "[g]", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "ACC", "channel_kind": "acc", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 7, "code": null, "name": "Angular velocity", "role": "measurement", "unit": "deg/s", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "GYRO", "channel_kind": "gyro", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 20, "code": null, "name": "Heart rate from ECG", "role": "calculation", "unit": "/min", "feature": "hr_ecg", "mdc_code": "", "loinc_code": "8867-4", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "HR", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 21, "code": null, "name": "Heart rate from PPG", "role": "calculation", "unit": "/min", "feature": "hr_ppg", "mdc_code": "", "loinc_code": "8867-4", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "HR-PPG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 22, "code": null, "name": "HRV RMSSD, 60 s", "role": "calculation", "unit": "ms", "feature": "hrv_rmssd_60s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "RMSSD", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 23, "code": null, "name": "HRV SDNN, 5 min", "role": "calculation", "unit": "ms", "feature": "hrv_sdnn_300s", "mdc_code": "", "loinc_code": "80404-7", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SDNN", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 24, "code": null, "name": "HRV pNN50, 5 min", "role": "calculation", "unit": "1", "feature": "hrv_pnn50_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "PNN50", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 25, "code": null, "name": "HRV low-frequency power, 5 min", "role": "calculation", "unit": "ms2", "feature": "hrv_lf_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "LF", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 26, "code": null, "name": "HRV high-frequency power, 5 min", "role": "calculation", "unit": "ms2", "feature": "hrv_hf_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "HF", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 27, "code": null, "name": "HRV LF/HF ratio, 5 min", "role": "calculation", "unit": "1", "feature": "hrv_lf_hf_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "LF/HF", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 28, "code": null, "name": "PRV SDNN, 5 min", "role": "calculation", "unit": "ms", "feature": "prv_sdnn_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "PRV-SDNN", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 29, "code": null, "name": "PRV RMSSD, 60 s", "role": "calculation", "unit": "ms", "feature": "prv_rmssd_60s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "PRV-RMSSD", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 30, "code": null, "name": "Respiratory rate", "role": "calculation", "unit": "/min", "feature": "resp_rate", "mdc_code": "", "loinc_code": "9279-1", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "RESP", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 31, "code": null, "name": "Tonic skin conductance", "role": "calculation", "unit": "uS", "feature": "eda_tonic", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SCL", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 32, "code": null, "name": "Skin conductance responses", "role": "calculation", "unit": "/min", "feature": "scr_rate", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SCR", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 33, "code": null, "name": "Skin temperature", "role": "calculation", "unit": "Cel", "feature": "temp_mean", "mdc_code": "", "loinc_code": "61008-9", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SKT", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 34, "code": null, "name": "Physical activity", "role": "calculation", "unit": "[g]", "feature": "activity", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "ACT", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 35, "code": null, "name": "Steps from acceleration", "role": "calculation", "unit": "{steps}", "feature": "steps", "mdc_code": "", "loinc_code": "55423-8", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "STEPS-D", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 36, "code": null, "name": "Signal quality of the ECG", "role": "calculation", "unit": "1", "feature": "sqi_ecg", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SQI-ECG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 37, "code": null, "name": "Signal quality of the PPG", "role": "calculation", "unit": "1", "feature": "sqi_ppg", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SQI-PPG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 38, "code": null, "name": "Heart rate from PPG in motion", "role": "calculation", "unit": "/min", "feature": "hr_ppg_motion", "mdc_code": "", "loinc_code": "8867-4", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "HR-PPG-M", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 39, "code": null, "name": "Respiratory rate from the pulse", "role": "calculation", "unit": "/min", "feature": "resp_rate_ppg", "mdc_code": "", "loinc_code": "9279-1", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "RESP-PPG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 40, "code": null, "name": "Respiratory rate from ECG", "role": "calculation", "unit": "/min", "feature": "resp_rate_ecg", "mdc_code": "", "loinc_code": "9279-1", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "RESP-ECG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 41, "code": null, "name": "Oxygen saturation from red and infrared light", "role": "calculation", "unit": "%", "feature": "spo2", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SPO2-PPG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 60, "code": "steps", "name": "Steps", "role": "measurement", "unit": "{steps}", "feature": null, "mdc_code": "", "loinc_code": "55423-8", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "STEPS", "channel_kind": null, "possible_max": 200000, "possible_min": 0, "range_source": "A count; a run of 24 h has about 200,000 steps.", "plausible_max": 100000, "plausible_min": 0}
+{"id": 61, "code": "spo2", "name": "Oxygen saturation by pulse oximetry", "role": "measurement", "unit": "%", "feature": null, "mdc_code": "", "loinc_code": "59408-5", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "SPO2", "channel_kind": null, "possible_max": 100, "possible_min": 0, "range_source": "A share. Oximeters state their accuracy for 70 to 100 % (ISO 80601-2-61).", "plausible_max": 100, "plausible_min": 50}
+{"id": 62, "code": "body_temperature", "name": "Body temperature", "role": "measurement", "unit": "Cel", "feature": null, "mdc_code": "", "loinc_code": "8310-5", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "BT", "channel_kind": null, "possible_max": 50, "possible_min": 10, "range_source": "Survived: 13.7 Cel (Gilbert 2000, Lancet 355:375) and 46.5 Cel (Slovis 1982, Ann Emerg Med 11:269).", "plausible_max": 43, "plausible_min": 30}
+{"id": 63, "code": "sleep_duration", "name": "Sleep duration", "role": "measurement", "unit": "h", "feature": null, "mdc_code": "", "loinc_code": "93832-4", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "SLEEP", "channel_kind": null, "possible_max": 72, "possible_min": 0, "range_source": "A duration; more than 18 h a night is rarely sleep.", "plausible_max": 18, "plausible_min": 0}
+{"id": 64, "code": "stress", "name": "Stress score", "role": "measurement", "unit": "{score}", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "score", "source_type": "device", "abbreviation": "STRESS", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 65, "code": "heart_rate", "name": "Heart rate, as the device reports it", "role": "measurement", "unit": "/min", "feature": null, "mdc_code": "", "loinc_code": "8867-4", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "HR-R", "channel_kind": null, "possible_max": 600, "possible_min": 0, "range_source": "Up to 600 /min is described (Chhabra 2012, Indian Pacing Electrophysiol J 12:32).", "plausible_max": 250, "plausible_min": 25}
+{"id": 66, "code": "battery", "name": "Battery of the device", "role": "measurement", "unit": "%", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "BATT", "channel_kind": null, "possible_max": 100, "possible_min": 0, "range_source": "A share.", "plausible_max": 100, "plausible_min": 0}
+{"id": 67, "code": "weight", "name": "Body weight", "role": "measurement", "unit": "kg", "feature": null, "mdc_code": "", "loinc_code": "29463-7", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "WEIGHT", "channel_kind": null, "possible_max": 700, "possible_min": 0.2, "range_source": "From the smallest newborns who lived, about 0.2 kg, to the heaviest people, about 635 kg.", "plausible_max": 300, "plausible_min": 2}
+{"id": 68, "code": "bp_systolic", "name": "Systolic blood pressure", "role": "measurement", "unit": "mm[Hg]", "feature": null, "mdc_code": "", "loinc_code": "8480-6", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "BP-SYS", "channel_kind": null, "possible_max": 500, "possible_min": 0, "range_source": "Up to 480/350 mm[Hg] was measured in weight lifters (MacDougall 1985, J Appl Physiol 58:785).", "plausible_max": 260, "plausible_min": 60}
+{"id": 69, "code": "bp_diastolic", "name": "Diastolic blood pressure", "role": "measurement", "unit": "mm[Hg]", "feature": null, "mdc_code": "", "loinc_code": "8462-4", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "BP-DIA", "channel_kind": null, "possible_max": 400, "possible_min": 0, "range_source": "Up to 480/350 mm[Hg] was measured in weight lifters (MacDougall 1985, J Appl Physiol 58:785).", "plausible_max": 160, "plausible_min": 30}
+{"id": 70, "code": "glucose", "name": "Blood glucose", "role": "measurement", "unit": "mg/dL", "feature": null, "mdc_code": "", "loinc_code": "2339-0", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "GLUCOSE", "channel_kind": null, "possible_max": 3000, "possible_min": 0, "range_source": "Meters read 20 to 600 mg/dL; above 2,600 mg/dL was survived.", "plausible_max": 600, "plausible_min": 20}
+{"id": 80, "code": "mood", "name": "Mood", "role": "measurement", "unit": "{score}", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "MOOD", "channel_kind": null, "possible_max": 5, "possible_min": 1, "range_source": "The scale.", "plausible_max": 5, "plausible_min": 1}
+{"id": 81, "code": "phq9", "name": "PHQ-9 total score", "role": "measurement", "unit": "{score}", "feature": null, "mdc_code": "", "loinc_code": "44261-6", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "PHQ-9", "channel_kind": null, "possible_max": 27, "possible_min": 0, "range_source": "The scale.", "plausible_max": 27, "plausible_min": 0}
+{"id": 82, "code": "gad7", "name": "GAD-7 total score", "role": "measurement", "unit": "{score}", "feature": null, "mdc_code": "", "loinc_code": "70274-6", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "GAD-7", "channel_kind": null, "possible_max": 21, "possible_min": 0, "range_source": "The scale.", "plausible_max": 21, "plausible_min": 0}
+{"id": 83, "code": "who5", "name": "WHO-5 well-being index", "role": "measurement", "unit": "%", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "WHO-5", "channel_kind": null, "possible_max": 100, "possible_min": 0, "range_source": "The scale.", "plausible_max": 100, "plausible_min": 0}
+
+-- rows of device_profile
+
+{"code": "generic", "name": "Any device", "model": "", "channels": [], "spo2_slope": null, "spo2_offset": null, "manufacturer": "", "organization_id": null}
+{"code": "simulator", "name": "Simulated chest patch and wristband", "model": "simulator", "channels": [{"code": "ecg.ii", "kind": "ecg", "lead": "II", "unit": "mV", "rate_hz": 250}, {"code": "ppg.ir", "kind": "ppg", "lead": "wrist", "unit": "1", "rate_hz": 125}, {"code": "eda", "kind": "eda", "lead": "wrist", "unit": "uS", "rate_hz": 4}, {"code": "temp.skin", "kind": "temp", "lead": "wrist", "unit": "Cel", "rate_hz": 4}], "spo2_slope": null, "spo2_offset": null, "manufacturer": "biosignal", "organization_id": null}
+{"code": "wfdb", "name": "Recording in WFDB format", "model": "", "channels": [], "spo2_slope": null, "spo2_offset": null, "manufacturer": "", "organization_id": null}
+
+-- rows of episode_event
+
+{"code": "alarm", "title": "Alarm of the device", "severity": "high", "after_sec": 15, "before_sec": 15}
+{"code": "arrhythmia", "title": "Arrhythmia seen by the device", "severity": "medium", "after_sec": 15, "before_sec": 15}
+{"code": "button", "title": "Marked by the wearer", "severity": "low", "after_sec": 15, "before_sec": 15}
+{"code": "fall", "title": "Fall", "severity": "high", "after_sec": 15, "before_sec": 15}
+{"code": "symptom", "title": "Symptom", "severity": "medium", "after_sec": 15, "before_sec": 15}
+
+-- rows of packet_log_checkpoint
+
+{"id": true, "epoch": 0, "owner": null, "batch_id": 0, "owner_name": ""}
+
+-- rows of partition_rule
+
+{"step": "06:00:00", "relation": "packet_hash", "toast_tuple_target": null}
+{"step": "06:00:00", "relation": "packet_log", "toast_tuple_target": 8160}
+{"step": "1 day", "relation": "sample_block", "toast_tuple_target": 8160}
+{"step": "28 days", "relation": "device_event", "toast_tuple_target": null}
+{"step": "28 days", "relation": "measurement", "toast_tuple_target": null}
+{"step": "7 days", "relation": "beat", "toast_tuple_target": null}
+{"step": "7 days", "relation": "feature", "toast_tuple_target": null}
+
+-- rows of retention
+
+{"keep": "1 day", "relation": "packet_hash"}
+{"keep": "1 day", "relation": "packet_log"}
+{"keep": null, "relation": "beat"}
+{"keep": null, "relation": "device_event"}
+{"keep": null, "relation": "feature"}
+{"keep": null, "relation": "measurement"}
+{"keep": null, "relation": "sample_block"}
+
+-- rows of unit_conversion
+
+{"code": "", "unit": "%", "given": "1", "shift": 0, "factor": 100}
+{"code": "", "unit": "/min", "given": "1/min", "shift": 0, "factor": 1}
+{"code": "", "unit": "/min", "given": "{beats}/min", "shift": 0, "factor": 1}
+{"code": "", "unit": "Cel", "given": "K", "shift": -273.15, "factor": 1}
+{"code": "", "unit": "Cel", "given": "[degF]", "shift": -17.77777777777778, "factor": 0.5555555555555556}
+{"code": "", "unit": "Cel", "given": "°C", "shift": 0, "factor": 1}
+{"code": "", "unit": "Cel", "given": "°F", "shift": -17.77777777777778, "factor": 0.5555555555555556}
+{"code": "", "unit": "h", "given": "min", "shift": 0, "factor": 0.016666666666666666}
+{"code": "", "unit": "h", "given": "s", "shift": 0, "factor": 0.0002777777777777778}
+{"code": "", "unit": "kg", "given": "[lb_av]", "shift": 0, "factor": 0.45359237}
+{"code": "", "unit": "kg", "given": "g", "shift": 0, "factor": 0.001}
+{"code": "", "unit": "kg", "given": "lb", "shift": 0, "factor": 0.45359237}
+{"code": "", "unit": "mm[Hg]", "given": "kPa", "shift": 0, "factor": 7.500615758456563}
+{"code": "", "unit": "mm[Hg]", "given": "mmHg", "shift": 0, "factor": 1}
+{"code": "glucose", "unit": "mg/dL", "given": "mmol/L", "shift": 0, "factor": 18.0156}
+{"code": "heart_rate", "unit": "/min", "given": "bpm", "shift": 0, "factor": 1}

@@ -66,7 +66,7 @@ const LOOK_AHEAD_NS = BigInt(reachAheadSec) * 1_000_000_000n;
 /** Values older than this are history and not shown as live. */
 const LIVE_FEATURE_MS_MAX = 60_000;
 const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
-/** The shortest time that a table can be kept, see sql/000011-retention.sql. */
+/** The shortest time that a table can be kept, see sql/000007-retention.sql. */
 const RETENTION_NS_MIN = 3_600_000_000_000n;
 /** Kinds of refusals that are remembered as said: a device that is refused again and again is one line of the log. */
 const SAID_MAX = 1000;

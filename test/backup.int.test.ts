@@ -132,3 +132,21 @@ test('a damaged or unfinished backup is refused before anything is touched', asy
   expect(await run(restore, '', '', work)).toBe(1);
   expect(lines.join('\n')).toContain('no manifest.json');
 });
+
+test('a backup from before the baseline is refused with what to do', async () => {
+  const path = join(work, 'one', 'manifest.json');
+  const text = readFileSync(path, 'utf8');
+  const target = await emptyDatabase();
+  try {
+    writeFileSync(path, JSON.stringify({ ...(JSON.parse(text) as object), schemaVersion: 53 }));
+    expect(await run(restore, target.url, '', join(work, 'one'))).toBe(1);
+    expect(lines.join('\n')).toMatch(
+      /has schema 53, .* restore it with the release that wrote it, upgrade that database, and back it up again/,
+    );
+    writeFileSync(path, text);
+    expect(await run(restore, target.url, '', join(work, 'one'))).toBe(0); // nothing was left behind
+  } finally {
+    writeFileSync(path, text);
+    await target.drop();
+  }
+}, 60_000);

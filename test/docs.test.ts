@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { errorPages, errorsDocument } from '../scripts/build-docs.ts';
+import { schemaDocument } from '../scripts/schema-document.ts';
 import { helpText } from '../src/cli/command.ts';
 import { commands } from '../src/cli/commands.ts';
 import { settings } from '../src/config.ts';
@@ -24,6 +25,7 @@ const documents = [
   'sdk/README.md',
   'widgets/README.md',
   'src/dsp/README.md',
+  'sql/README.md',
   'bench/README.md',
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
@@ -110,6 +112,14 @@ function headings(text: string): string[] {
 
 test('docs/errors.md is what `npm run docs` writes', () => {
   expect(readFileSync(join(root, 'docs/errors.md'), 'utf8')).toBe(errorsDocument());
+});
+
+test('docs/schema.md is what `npm run docs` writes, and has every table of the snapshot', () => {
+  const text = readFileSync(join(root, 'docs/schema.md'), 'utf8');
+  expect(text).toBe(schemaDocument());
+  const tables = [...readFileSync(join(root, 'sql/schema.snapshot.sql'), 'utf8').matchAll(/^table (\w+)/gm)].map(([, name = '']) => name);
+  expect(tables.length).toBeGreaterThan(50);
+  expect(tables.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });
 
 // promise: problems

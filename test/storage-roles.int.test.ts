@@ -243,20 +243,50 @@ describe('the service', () => {
   });
 });
 
-// A migration that adds a table and forgets who may see it fails here.
+const seenByView = 'grows: read through its view in schema api';
+/** Tables with somebody's rows that have no row-level security, or no policy for api: no role sees them but those that are named. */
+const exceptions: Readonly<Record<string, Readonly<{ reason: string; roles: readonly string[] }>>> = {
+  sample_block: { reason: seenByView, roles: ['ingest', 'worker'] },
+  beat: { reason: seenByView, roles: ['worker'] },
+  feature: { reason: seenByView, roles: ['worker'] },
+  measurement: { reason: seenByView, roles: ['ingest', 'worker'] },
+  device_event: { reason: seenByView, roles: ['ingest', 'worker'] },
+  packet_hash: { reason: 'grows, and is no question of anybody', roles: ['ingest'] },
+  rollup_dirty: { reason: 'what the rollups note of features, which api sees through their views', roles: ['worker'] },
+  feature_1m_kept: { reason: 'a rollup, which api sees through its view', roles: [] },
+  feature_1h_kept: { reason: 'a rollup, which api sees through its view', roles: [] },
+  feature_1d_kept: { reason: 'a rollup, which api sees through its view', roles: [] },
+  project_retention_swept: { reason: "the housekeeping's own notes", roles: [] },
+};
+
+// A migration that adds a table and forgets who may see it fails here. Somebody's: with an organization, a project, a person or a stream, by a
+// column or over a chain of foreign keys that ends with the organization.
 // promise: row-security
-test('every table with somebody’s rows is guarded: row-level security, or a view and no right on the table', async () => {
-  const { rows } = await database.pool.query<{ name: string; guarded: boolean; reachable: boolean; api: boolean; organization: boolean }>(
-    `select c.relname as name, c.relrowsecurity as guarded, organization, has_table_privilege('biosignal_api', c.oid, 'select') as reachable,
-       exists (select from pg_policy p where p.polrelid = c.oid and 'biosignal_api'::regrole = any (p.polroles)) or to_regclass('api.' || quote_ident(c.relname)) is not null as api
+test('every table with somebody’s rows has row-level security and a policy, or is an exception with a reason', async () => {
+  const { rows } = await database.pool.query<{ name: string; guarded: boolean; roles: string[]; view: boolean }>(
+    `with recursive owned (relation) as (
+       select 'organization'::regclass::oid
+       union select k.conrelid from pg_constraint k join owned o on k.confrelid = o.relation where k.contype = 'f'
+     )
+     select c.relname as name, to_regclass('api.' || quote_ident(c.relname)) is not null as view,
+       c.relrowsecurity and exists (select from pg_policy p where p.polrelid = c.oid and 'biosignal_api'::regrole = any (p.polroles)) as guarded,
+       array(select role from unnest(array['api', 'ingest', 'worker', 'audit']) role
+         where has_table_privilege('biosignal_' || role, c.oid, 'select, insert, update, delete')) as roles
      from pg_class c
-     cross join lateral (
-       select count(*) > 0 as somebodys, count(*) filter (where attname = 'organization_id') > 0 as organization from pg_attribute a
-       where a.attrelid = c.oid and a.attnum > 0 and not attisdropped
-         and attname in ('organization_id', 'project_id', 'xuser_id', 'stream_id', 'webhook_id', 'episode_id', 'operator_id')) a
-     where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace and somebodys order by 1`,
+     where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace
+       and (c.oid in (select relation from owned) or exists (
+         select from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+           and a.attname in ('organization_id', 'project_id', 'xuser_id', 'subject_id', 'stream_id')))
+     order by 1`,
   );
-  expect(rows.length).toBeGreaterThan(20);
-  expect(rows.filter((row) => row.reachable && !row.guarded).map((row) => row.name)).toEqual([]);
-  expect(rows.filter((row) => row.organization && !row.api).map((row) => row.name)).toEqual([]);
+  expect(rows.length).toBeGreaterThan(35);
+  const unguarded = rows.filter((row) => !row.guarded);
+  for (const { name, roles, view } of unguarded) {
+    expect(exceptions[name]?.reason, `${name} has no row-level security or no policy`).toBeDefined();
+    expect([name, roles]).toEqual([name, exceptions[name]!.roles]);
+    if (exceptions[name]!.reason === seenByView) expect([name, view]).toEqual([name, true]);
+  }
+  // On servers with continuous aggregates the rollups are no tables.
+  const here = (name: string): boolean => database.kind !== 'timescale' || !/^rollup_dirty$|_kept$/.test(name);
+  expect(unguarded.map(({ name }) => name)).toEqual(Object.keys(exceptions).filter(here).toSorted());
 });

@@ -24,7 +24,7 @@ const impersonal = new Set(['getFleetCounts']);
 /** Changes whose handlers write an entry of their own. */
 const ownEntries = new Set(['recordConsent', 'eraseUser', 'exportUser']);
 
-/** Actions that only look; the rest of the log are acts. As in the index of sql/000037-audit-subject.sql. */
+/** Actions that only look; the rest of the log are acts. As in the index of sql/000016-audit.sql. */
 export const readActions = ['personal_data.read', 'personal_data.listed', 'live.started', 'live.ended'] as const;
 
 type From = Pick<RequestContext, 'remoteAddress' | 'requestId'>;

@@ -18,6 +18,7 @@ import { audit } from '../auth/audit.ts';
 import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from '../storage/database.ts';
+import { BASELINE_VERSION } from '../storage/baseline.ts';
 import { migrate } from '../storage/migrate.ts';
 import { Partitions } from '../storage/partitions.ts';
 import { commandLine } from './acts.ts';
@@ -228,6 +229,13 @@ export async function readBackup(database: Database, folder: string, manifest: M
       throw new PipelineError(
         'conflict',
         `the backup has schema ${manifest.schemaVersion}, this release knows ${version}: use the newer release`,
+      );
+    }
+    if (manifest.schemaVersion < BASELINE_VERSION) {
+      throw new PipelineError(
+        'conflict',
+        `the backup has schema ${manifest.schemaVersion}, and what became of rows between that and ${BASELINE_VERSION} is not known here: restore it ` +
+          'with the release that wrote it, upgrade that database, and back it up again (docs/operator.md, "Upgrade")',
       );
     }
     await makePartitions(client, database, manifest);

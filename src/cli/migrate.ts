@@ -18,6 +18,7 @@ several nodes. 'biosignal start' does the same first.`,
       const result = await migrateDatabase(address.url, { plain: readConfig(console.env).plainPostgres });
       if (json) console.out(JSON.stringify(result, null, 2));
       else {
+        if (result.takenOver) console.out('taken over from before the baseline: the schema is the same, only its ledger was rewritten');
         for (const name of result.applied) console.out(`applied ${name}`);
         console.out(`schema version ${result.version} on ${result.kind}${result.applied.length === 0 ? ', nothing to do' : ''}`);
       }

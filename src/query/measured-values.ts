@@ -1,5 +1,5 @@
 /** What may be stored as a measurement: in the unit of its biosignal, or one that converts to it; not of the future; and of a size that can be.
- *  What is possible but implausible is taken with the flag suspect. Ranges and conversions are the catalog's (000053-plausible-measurements.sql). */
+ *  What is possible but implausible is taken with the flag suspect. Ranges and conversions are the catalog's (sql/000004-catalog.sql). */
 import type { Db } from '../auth/api-keys.ts';
 import { PipelineError } from '../errors.ts';
 import type { FieldError } from '../errors.ts';

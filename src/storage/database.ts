@@ -33,7 +33,7 @@ export type DatabaseOptions = Readonly<{
   statementTimeoutMs?: number;
   /** Shown in pg_stat_activity. Default `biosignal`. */
   applicationName?: string;
-  /** Every connection acts as this role of sql/000016-roles.sql; the login must be a member of it. Default: as the login itself. */
+  /** Every connection acts as this role of sql/000054-roles.sql; the login must be a member of it. Default: as the login itself. */
   role?: DatabaseRole;
   /** Hears of connections that fail while idle. Default: ignored; the pool replaces them. */
   onError?: (error: Error) => void;

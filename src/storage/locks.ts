@@ -8,7 +8,7 @@ export const locks = {
   migration: 8_031_447_120_943n,
   /** Makers of the template database that tests clone. */
   testTemplate: 8_031_447_120_944n,
-  /** The owner of the packet log holds it as long as it runs (sql/000035). */
+  /** The owner of the packet log holds it as long as it runs (sql/000011-log-ownership.sql). */
   packetLog: 8_031_447_120_945n,
   /** The service that deletes what projects keep no longer. */
   projectRetention: 8_031_447_120_946n,
@@ -16,9 +16,10 @@ export const locks = {
 
 /** Locks of two numbers, as the two-argument functions take them (a space of their own). */
 export const pairLocks = {
-  /** Held shared by every write of the data path to its commit, alone by a claim of the packet log (sql/000035). */
+  /** Held shared by every write of the data path to its commit, alone by a claim of the packet log (sql/000011-log-ownership.sql). */
   logHold: [803_145, 0],
-  /** Held shared by writers of features from their note to their commit, alone by the refresh while it takes its list (sql/000009). */
+  /** Held shared by writers of features from their note to their commit, alone by the refresh while it takes its list
+   *  (sql/000013-rollups-portable.sql). */
   noted: [803_144, 1],
   /** The refresh, from its list to its last commit; erasure keeps it out. */
   refresh: [803_144, 2],
@@ -28,11 +29,11 @@ export const pairLocks = {
 export const namedLocks = {
   signingKey: 'biosignal signing key',
   episodeRules: 'biosignal episode rules',
-  /** And the table: one maker of its partitions at a time (sql/000004). */
+  /** And the table: one maker of its partitions at a time (sql/000008-partitions.sql). */
   partition: 'biosignal partition ',
   /** And the stream: one replacement of its beats and values after the other, whoever makes it (service, reprocess). */
   derived: 'biosignal derived ',
-  /** And the organization: entries of its audit chain one after the other (sql/000015). */
+  /** And the organization: entries of its audit chain one after the other (sql/000016-audit.sql). */
   audit: 'biosignal audit ',
 } as const;
 

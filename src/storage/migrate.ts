@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { PipelineError } from '../errors.ts';
+import { BASELINE_VERSION, isFromBeforeBaseline, takeOver } from './baseline.ts';
 import type { ServerKind } from './database.ts';
 import { locks } from './locks.ts';
 import { sqlStateOf } from './sql-states.ts';
@@ -28,6 +29,8 @@ export type MigrateResult = Readonly<{
   applied: readonly string[];
   /** Number of the newest file. */
   version: number;
+  /** The database was made by the files before the baseline, and has its ledger now. */
+  takenOver: boolean;
 }>;
 
 export type MigrateOptions = Readonly<{
@@ -50,8 +53,9 @@ const sqlFolder = new URL('../../sql/', import.meta.url);
 
 /** Migrates. Fresh, again, from an older release, twenty at once, after a kill in the middle: all end in the same schema.
  *  A new database becomes the best kind that the server offers, and stays that kind.
- *  @throws PipelineError conflict when the database is newer than the code, when an applied file was changed since, when the server can
- *  no longer do what the schema was made for, or when it has TimescaleDB and a new database cannot use it (unless it shall be plain) */
+ *  @throws PipelineError conflict when the database is newer than the code or older than the baseline, when an applied file was changed since,
+ *  when the server can no longer do what the schema was made for, or when it has TimescaleDB and a new database cannot use it (unless it
+ *  shall be plain) */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<MigrateResult> {
   const migrations = await readMigrations(options.folder ?? sqlFolder);
   const client = new pg.Client({ connectionString: url, application_name: 'biosignal migrate', options: '-c timezone=UTC' });
@@ -60,8 +64,11 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   try {
     await client.query('select pg_advisory_lock($1)', [locks.migration.toString()]);
     const kind = await settleKind(client, url, options.plain === true);
-    const done = await readLedger(client);
-    refuseUnknown(migrations, done);
+    const ledger = await readLedger(client);
+    const takenOver = isFromBeforeBaseline(ledger, migrations);
+    refuseUnknown(migrations, takenOver ? ledger.filter(({ id }) => id > BASELINE_VERSION) : ledger);
+    if (takenOver) await takeOver(client, kind, migrations);
+    const done = new Set((takenOver ? await readLedger(client) : ledger).map(({ id }) => id));
     const applied: string[] = [];
     for (const migration of migrations) {
       if (done.has(migration.id)) continue;
@@ -69,7 +76,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
       await applyInTurns(client, migration, runs, options);
       if (runs) applied.push(migration.name);
     }
-    return { kind, applied, version: migrations.at(-1)?.id ?? 0 };
+    return { kind, applied, version: migrations.at(-1)?.id ?? 0, takenOver };
   } finally {
     await client.end();
   }
@@ -160,15 +167,16 @@ async function offeredKind(client: pg.Client): Promise<ServerKind> {
   return license === 'timescale' ? 'timescale' : 'timescale_apache';
 }
 
-async function readLedger(client: pg.Client): Promise<Map<number, Readonly<{ name: string; checksum: string }>>> {
-  const { rows } = await client.query<{ id: number; name: string; checksum: string }>('select id, name, checksum from migration');
-  return new Map(rows.map((row) => [row.id, row]));
+type LedgerRow = Readonly<{ id: number; name: string; checksum: string }>;
+
+async function readLedger(client: pg.Client): Promise<LedgerRow[]> {
+  return (await client.query<LedgerRow>('select id, name, checksum from migration')).rows;
 }
 
-function refuseUnknown(migrations: readonly Migration[], done: ReadonlyMap<number, Readonly<{ name: string; checksum: string }>>): void {
+function refuseUnknown(migrations: readonly Migration[], ledger: readonly LedgerRow[]): void {
   const known = new Map(migrations.map((migration) => [migration.id, migration]));
-  for (const [id, row] of done) {
-    const migration = known.get(id);
+  for (const row of ledger) {
+    const migration = known.get(row.id);
     if (migration === undefined) {
       throw new PipelineError('conflict', `the database is newer than this code: it has ${row.name}; start the release that wrote it`);
     }

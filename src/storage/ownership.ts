@@ -1,7 +1,7 @@
 /** Who writes the packet log of a database: one instance at a time, and never again one that has lost it.
  *
  *  Right by the epoch alone: claiming gives an instance an epoch above all before it, its writers name that epoch, and the database refuses
- *  one that is not the newest (sql/000035-log-ownership.sql). A claim waits for what is being committed, so nothing is acknowledged by the
+ *  one that is not the newest (sql/000011-log-ownership.sql). A claim waits for what is being committed, so nothing is acknowledged by the
  *  former owner that the next one does not read.
  *  Quick by two signs of life, which may be wrong without harm: a session lock, free the moment the process has gone, and a row that the
  *  owner renews. No clock is compared: one who waits watches whether the row changes.

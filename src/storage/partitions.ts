@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import type { Database } from './database.ts';
 
-/** 2001-01-01, where date_bin of sql/000004 starts, in Unix µs. */
+/** 2001-01-01, where date_bin of sql/000008-partitions.sql starts, in Unix µs. */
 const ORIGIN_US = 978_307_200_000_000;
 
 export class Partitions {

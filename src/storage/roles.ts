@@ -1,5 +1,5 @@
 /** The service's connections by what they may do. The login of DATABASE_URL owns the schema; its parts act as the roles of
- *  sql/000016-roles.sql, so that a mistake in one of them cannot read or change what is not its own:
+ *  sql/000054-roles.sql, so that a mistake in one of them cannot read or change what is not its own:
  *  api (REST; one organization per transaction), ingest (log, streams, samples), worker (beats, features, reported values).
  *  As the owner remain: migrations, credentials (a key is looked up before its organization is known), housekeeping, erasure. */
 import { settings } from '../config.ts';

@@ -1,0 +1,1927 @@
+-- The schema on timescale (PostgreSQL 17, TimescaleDB 2.29), from the catalogs. Written by npm run schema:dump; never edited.
+
+-- tables
+
+table allowed_origin row level security
+  created_at timestamp with time zone not null default now()
+  id uuid not null default gen_random_uuid()
+  origin text not null
+  project_id uuid not null
+table api_key row level security
+  created_at timestamp with time zone not null default now()
+  created_by uuid
+  env text not null
+  expires_at timestamp with time zone
+  id uuid not null default gen_random_uuid()
+  last_used_at timestamp with time zone
+  name text not null
+  organization_id uuid not null
+  project_id uuid
+  public_id text not null
+  revoked_at timestamp with time zone
+  rotated_from uuid
+  scopes text[] not null
+  secret_hash bytea not null
+table artifact row level security
+  channel_code text
+  content jsonb not null default '{}'::jsonb
+  created_at timestamp with time zone not null default now()
+  created_by text not null default ''::text
+  data bytea
+  ends_at timestamp with time zone
+  episode_id uuid not null
+  id uuid not null default gen_random_uuid()
+  kind text not null
+  media_type text not null default 'application/json'::text
+  starts_at timestamp with time zone
+  stream_id integer
+  title text not null default ''::text
+table audit_log row level security
+  action text not null
+  actor_id text not null default ''::text
+  actor_kind text not null
+  chain_seq bigint
+  detail jsonb not null default '{}'::jsonb
+  hash bytea
+  id bigint not null identity always
+  ip inet
+  organization_id uuid
+  prev_hash bytea
+  project_id uuid
+  request_id text not null default ''::text
+  subject_id uuid
+  target_id text not null default ''::text
+  target_kind text not null default ''::text
+  time timestamp with time zone not null default now()
+table beat
+  channel_no smallint not null
+  interval_ms double precision
+  kind smallint not null
+  method_id smallint not null
+  qmask smallint not null
+  reason text not null default ''::text
+  stream_id integer not null
+  time timestamp with time zone not null
+  ts_ns bigint not null
+table biosignal row level security
+  abbreviation text not null
+  channel_kind text
+  code text
+  created_at timestamp with time zone not null default now()
+  feature text
+  id integer not null identity
+  loinc_code text not null default ''::text
+  mdc_code text not null default ''::text
+  name text not null
+  plausible_max double precision
+  plausible_min double precision
+  possible_max double precision
+  possible_min double precision
+  project_id uuid
+  range_source text not null default ''::text
+  role text not null default 'measurement'::text
+  signal_type text not null
+  source_type text not null
+  unit text not null
+table consent row level security
+  created_at timestamp with time zone not null default now()
+  document text not null default ''::text
+  granted boolean not null
+  id bigint not null identity always
+  organization_id uuid not null
+  purpose text not null
+  recorded_by text not null
+  xuser_id uuid not null
+table database_kind
+  kind text not null
+  one boolean not null default true
+table device row level security
+  created_at timestamp with time zone not null default now()
+  external_id text not null
+  firmware text not null default ''::text
+  id uuid not null default gen_random_uuid()
+  last_seen_at timestamp with time zone
+  name text not null default ''::text
+  organization_id uuid not null
+  profile_id uuid
+  project_id uuid
+  xuser_id uuid
+table device_event
+  code text not null
+  content text not null default ''::text
+  id uuid not null
+  stream_id integer not null
+  time timestamp with time zone not null
+  ts_ns bigint not null
+table device_profile row level security
+  channels jsonb not null default '[]'::jsonb
+  code text not null
+  created_at timestamp with time zone not null default now()
+  id uuid not null default gen_random_uuid()
+  manufacturer text not null default ''::text
+  model text not null default ''::text
+  name text not null
+  organization_id uuid
+  spo2_offset double precision
+  spo2_slope double precision
+table episode row level security
+  created_at timestamp with time zone not null default now()
+  created_by text not null default ''::text
+  ended_at timestamp with time zone
+  id uuid not null default gen_random_uuid()
+  kind text not null
+  organization_id uuid not null
+  project_id uuid not null
+  severity text not null default 'none'::text
+  started_at timestamp with time zone not null
+  status text not null default 'open'::text
+  stream_id integer
+  summary jsonb not null default '{}'::jsonb
+  title text not null default ''::text
+  updated_at timestamp with time zone not null default now()
+  xuser_id uuid not null
+table episode_acknowledgement row level security
+  acknowledged_by text not null
+  created_at timestamp with time zone not null default now()
+  ended_at timestamp with time zone
+  episode_id uuid not null
+  id uuid not null default gen_random_uuid()
+  name text not null default ''::text
+  note text not null default ''::text
+table episode_event
+  after_sec integer not null
+  before_sec integer not null
+  code text not null
+  severity text not null
+  title text not null
+table feature
+  channel_no smallint not null
+  method_id smallint not null
+  qmask smallint not null
+  stream_id integer not null
+  time timestamp with time zone not null
+  ts_ns bigint not null
+  value double precision
+table goal row level security
+  agg text not null default 'sum'::text
+  biosignal_id integer not null
+  created_at timestamp with time zone not null default now()
+  created_by text not null default ''::text
+  ended_at timestamp with time zone
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  period text not null default 'day'::text
+  project_id uuid not null
+  target double precision not null
+  title text not null default ''::text
+  xuser_id uuid not null
+table idempotency row level security
+  body_hash bytea not null
+  created_at timestamp with time zone not null default now()
+  idempotency_key text not null
+  operation text not null
+  organization_id uuid not null
+  response_body bytea
+  response_headers jsonb
+  status integer
+  xuser_id uuid
+table journal_entry row level security
+  created_at timestamp with time zone not null default now()
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  project_id uuid not null
+  sealed bytea not null
+  time timestamp with time zone not null
+  xuser_id uuid not null
+table measurement
+  biosignal_id integer not null
+  device_id uuid
+  given_unit text
+  given_value double precision
+  id uuid not null
+  method_code text not null default 'measured:device_v1'::text
+  organization_id uuid not null
+  project_id uuid not null
+  qmask smallint not null default 0
+  stream_id integer
+  time timestamp with time zone not null
+  ts_ns bigint not null
+  unit text not null
+  value double precision not null
+  xuser_id uuid not null
+table method
+  cadence_hz double precision
+  code text not null
+  created_at timestamp with time zone not null default now()
+  id smallint not null identity always
+  kind text not null
+  name text not null
+  unit text not null default ''::text
+table migration
+  applied_at timestamp with time zone not null default now()
+  checksum text not null
+  id integer not null
+  name text not null
+  skipped boolean not null default false
+table mood row level security
+  created_at timestamp with time zone not null default now()
+  id uuid not null default gen_random_uuid()
+  note text not null default ''::text
+  organization_id uuid not null
+  project_id uuid not null
+  score smallint not null
+  time timestamp with time zone not null
+  xuser_id uuid not null
+table operator_account row level security
+  created_at timestamp with time zone not null default now()
+  disabled_at timestamp with time zone
+  display_name text not null default ''::text
+  email text not null
+  id uuid not null default gen_random_uuid()
+  last_login_at timestamp with time zone
+  organization_id uuid not null
+  password_hash text not null
+  role text not null
+table operator_session row level security
+  created_at timestamp with time zone not null default now()
+  expires_at timestamp with time zone not null
+  id uuid not null default gen_random_uuid()
+  ip inet
+  last_seen_at timestamp with time zone not null default now()
+  operator_id uuid not null
+  revoked_at timestamp with time zone
+  token_hash bytea not null
+  user_agent text not null default ''::text
+table organization row level security
+  created_at timestamp with time zone not null default now()
+  id uuid not null default gen_random_uuid()
+  name text not null
+  settings jsonb not null default '{}'::jsonb
+table packet_hash
+  first_seq bigint not null
+  hashes bytea not null
+  stream_id integer not null
+  time timestamp with time zone not null
+table packet_log with (toast_tuple_target=8160)
+  batch_id bigint not null
+  data bytea not null storage external
+  packet_count integer not null
+  part smallint not null
+  time timestamp with time zone not null
+table packet_log_checkpoint
+  batch_id bigint not null default 0
+  epoch bigint not null default 0
+  id boolean not null default true
+  owner uuid
+  owner_name text not null default ''::text
+  renewed_at timestamp with time zone not null default now()
+  updated_at timestamp with time zone not null default now()
+table project row level security
+  archived_at timestamp with time zone
+  consent_required text[] not null default '{}'::text[]
+  created_at timestamp with time zone not null default now()
+  id uuid not null default gen_random_uuid()
+  name text not null
+  organization_id uuid not null
+  previous_key_expires_at timestamp with time zone
+  previous_project_key text
+  project_key text not null
+  settings jsonb not null default '{}'::jsonb
+  time_zone text not null default 'UTC'::text
+table project_biosignal row level security
+  biosignal_id integer not null
+  hidden boolean not null default false
+  project_id uuid not null
+  role text
+table project_retention row level security
+  beats_days integer
+  features_days integer
+  organization_id uuid not null
+  project_id uuid not null
+  samples_days integer
+  updated_at timestamp with time zone not null default now()
+table project_retention_swept row level security
+  cutoff timestamp with time zone not null
+  project_id uuid not null
+  relation text not null
+  whole_at timestamp with time zone not null
+table public_key_use row level security
+  key text not null
+  last_used_at timestamp with time zone not null
+  project_id uuid not null
+table questionnaire row level security
+  code text not null
+  created_at timestamp with time zone not null default now()
+  created_by text not null default ''::text
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  project_id uuid not null
+  resource jsonb not null
+  retired_at timestamp with time zone
+  scoring jsonb not null default '{"safety": [], "scores": []}'::jsonb
+  version integer not null
+table questionnaire_draft row level security
+  item jsonb not null
+  organization_id uuid not null
+  project_id uuid not null
+  questionnaire text not null
+  updated_at timestamp with time zone not null default now()
+  version text not null
+  xuser_id uuid not null
+table questionnaire_response row level security
+  amends uuid
+  authored timestamp with time zone not null
+  created_at timestamp with time zone not null default now()
+  id uuid not null default gen_random_uuid()
+  item jsonb not null
+  organization_id uuid not null
+  project_id uuid not null
+  questionnaire text not null
+  reason text not null default ''::text
+  safety boolean not null default false
+  scores jsonb not null default '[]'::jsonb
+  status text not null default 'completed'::text
+  superseded_by uuid
+  version text not null
+  xuser_id uuid not null
+table retention
+  keep interval
+  relation text not null
+table sample_block with (toast_tuple_target=8160)
+  bad_n smallint not null
+  channel_no smallint not null
+  codec bytea not null storage external
+  max real
+  mean real
+  min real
+  n integer not null
+  start_ns bigint not null
+  stream_id integer not null
+  suspect_n smallint not null
+  time timestamp with time zone not null
+table sdk_key row level security
+  created_at timestamp with time zone not null default now()
+  expires_at timestamp with time zone
+  id uuid not null default gen_random_uuid()
+  name text not null default ''::text
+  project_id uuid not null
+  revoked_at timestamp with time zone
+  rotated_from uuid
+  sdk_key text not null
+table service_secret
+  created_at timestamp with time zone not null default now()
+  name text not null
+  value bytea not null
+table set_aside row level security
+  bytes bytea storage external
+  content json
+  digest bytea not null
+  id bigint not null identity always
+  kind text not null
+  log_position bigint
+  organization_id uuid
+  reason text not null
+  replay_at timestamp with time zone
+  sqlstate text
+  stream_id integer
+  time timestamp with time zone not null default now()
+  xuser_id uuid
+table signing_key
+  algorithm text not null default 'RS256'::text
+  created_at timestamp with time zone not null default now()
+  expires_at timestamp with time zone
+  kid text not null
+  not_before timestamp with time zone not null default now()
+  private_pem text not null
+  public_jwk jsonb not null
+  retire_at timestamp with time zone
+table stream row level security
+  boot_id bytea not null
+  clock_offset_ns bigint
+  clock_pairs integer not null default 0
+  clock_rms_ns double precision
+  clock_skew_ppm double precision
+  device_id uuid not null
+  ended_at timestamp with time zone
+  epoch_ns bigint not null
+  firmware text not null default ''::text
+  id integer not null identity always
+  last_packet_at timestamp with time zone
+  last_sample_at timestamp with time zone
+  organization_id uuid not null
+  project_id uuid not null
+  recorded_from timestamp with time zone
+  seqs int8multirange not null default '{}'::int8multirange
+  spo2_offset double precision
+  spo2_slope double precision
+  started_at timestamp with time zone not null default now()
+  time_source text
+  uuid uuid not null default gen_random_uuid()
+  xuser_id uuid not null
+table stream_channel row level security
+  baseline double precision not null
+  channel_no smallint not null
+  code text not null
+  created_at timestamp with time zone not null default now()
+  gain double precision not null
+  kind text not null
+  lead text not null default ''::text
+  rate_nhz bigint not null
+  stream_id integer not null
+  unit text not null
+table task row level security
+  created_at timestamp with time zone not null default now()
+  description text not null default ''::text
+  due timestamp with time zone
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  project_id uuid not null
+  questionnaire text
+  response_id uuid
+  schedule_id uuid
+  slot timestamp without time zone
+  status text not null default 'due'::text
+  status_at timestamp with time zone
+  title text not null
+  xuser_id uuid not null
+table task_schedule row level security
+  created_at timestamp with time zone not null default now()
+  created_by text not null default ''::text
+  description text not null default ''::text
+  ended_at timestamp with time zone
+  ends_on date
+  every text not null
+  every_n integer not null default 1
+  id uuid not null default gen_random_uuid()
+  made_until date
+  organization_id uuid not null
+  project_id uuid not null
+  questionnaire text
+  starts_on date not null
+  times time without time zone[] not null
+  title text not null
+  weekdays smallint[] not null default '{}'::smallint[]
+  xuser_id uuid not null
+table unit_conversion
+  code text not null default ''::text
+  factor double precision not null
+  given text not null
+  shift double precision not null default 0
+  unit text not null
+table webhook row level security
+  created_at timestamp with time zone not null default now()
+  description text not null default ''::text
+  disabled_at timestamp with time zone
+  events text[] not null
+  gone_at timestamp with time zone
+  gone_reason text
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  previous_secret bytea
+  previous_secret_expires_at timestamp with time zone
+  project_id uuid
+  secret bytea not null
+  url text not null
+table webhook_delivery row level security
+  attempts integer not null default 0
+  created_at timestamp with time zone not null default now()
+  delivered_at timestamp with time zone
+  event text not null
+  id uuid not null default gen_random_uuid()
+  last_error text
+  last_status integer
+  next_attempt_at timestamp with time zone not null default now()
+  payload jsonb not null
+  status text not null default 'pending'::text
+  webhook_id uuid not null
+table xuser row level security
+  attributes jsonb not null default '{}'::jsonb
+  created_at timestamp with time zone not null default now()
+  disabled_at timestamp with time zone
+  display_name text not null default ''::text
+  external_id text not null
+  id uuid not null default gen_random_uuid()
+  organization_id uuid not null
+  project_id uuid not null
+  time_zone text
+  updated_at timestamp with time zone not null default now()
+
+-- sequences
+
+audit_log.id: bigint from 1 by 1
+biosignal.id: integer from 1000 by 1
+consent.id: bigint from 1 by 1
+method.id: smallint from 1 by 1
+set_aside.id: bigint from 1 by 1
+stream.id: integer from 1 by 1
+
+-- constraints
+
+allowed_origin: allowed_origin_pkey PRIMARY KEY (id)
+allowed_origin: allowed_origin_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+allowed_origin: allowed_origin_project_id_origin_key UNIQUE (project_id, origin)
+api_key: api_key_env_check CHECK ((env = ANY (ARRAY['live'::text, 'test'::text])))
+api_key: api_key_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
+api_key: api_key_pkey PRIMARY KEY (id)
+api_key: api_key_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+api_key: api_key_public_id_key UNIQUE (public_id)
+api_key: api_key_rotated_from_fkey FOREIGN KEY (rotated_from) REFERENCES api_key(id) ON DELETE SET NULL
+api_key: api_key_scopes_check CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read'::text, 'write'::text, 'ingest'::text, 'admin'::text])))
+api_key: api_key_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+artifact: artifact_episode_id_fkey FOREIGN KEY (episode_id) REFERENCES episode(id) ON DELETE CASCADE
+artifact: artifact_pkey PRIMARY KEY (id)
+artifact: artifact_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE SET NULL
+audit_log: audit_log_pkey PRIMARY KEY (id)
+beat: beat_pkey PRIMARY KEY (stream_id, channel_no, method_id, "time")
+biosignal: biosignal_abbreviation_key UNIQUE NULLS NOT DISTINCT (project_id, abbreviation)
+biosignal: biosignal_code_key UNIQUE (project_id, code)
+biosignal: biosignal_pkey PRIMARY KEY (id)
+biosignal: biosignal_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+biosignal: biosignal_role_check CHECK ((role = ANY (ARRAY['measurement'::text, 'calculation'::text, 'setting'::text, 'unspecified'::text])))
+biosignal: biosignal_signal_type_check CHECK ((signal_type = ANY (ARRAY['waveform'::text, 'interval'::text, 'scalar'::text, 'event'::text, 'category'::text, 'score'::text])))
+biosignal: biosignal_source_type_check CHECK ((source_type = ANY (ARRAY['device'::text, 'derived'::text, 'self_report'::text, 'clinician'::text, 'import'::text])))
+consent: consent_document_check CHECK ((length(document) <= 500))
+consent: consent_pkey PRIMARY KEY (id)
+consent: consent_purpose_check CHECK ((purpose = ANY (ARRAY['recording'::text, 'sharing'::text])))
+consent: consent_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+database_kind: database_kind_one_check CHECK (one)
+database_kind: database_kind_pkey PRIMARY KEY (one)
+device: device_external_id_check CHECK (((external_id <> ''::text) AND (length(external_id) <= 128)))
+device: device_organization_id_external_id_key UNIQUE (organization_id, external_id)
+device: device_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
+device: device_pkey PRIMARY KEY (id)
+device: device_profile_id_fkey FOREIGN KEY (profile_id) REFERENCES device_profile(id) ON DELETE SET NULL
+device: device_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+device: device_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE SET NULL
+device_event: device_event_pkey PRIMARY KEY (stream_id, "time", id)
+device_profile: device_profile_organization_id_code_key UNIQUE NULLS NOT DISTINCT (organization_id, code)
+device_profile: device_profile_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
+device_profile: device_profile_pkey PRIMARY KEY (id)
+device_profile: device_profile_spo2_check CHECK (((spo2_offset IS NULL) = (spo2_slope IS NULL)))
+episode: episode_ended_at_check CHECK ((ended_at >= started_at))
+episode: episode_open_check CHECK (((status <> 'open'::text) OR (ended_at IS NULL)))
+episode: episode_pkey PRIMARY KEY (id)
+episode: episode_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+episode: episode_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
+episode: episode_status_check CHECK ((status = ANY (ARRAY['open'::text, 'closed'::text, 'cancelled'::text])))
+episode: episode_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE SET NULL
+episode: episode_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+episode_acknowledgement: episode_acknowledgement_episode_id_fkey FOREIGN KEY (episode_id) REFERENCES episode(id) ON DELETE CASCADE
+episode_acknowledgement: episode_acknowledgement_note_check CHECK ((length(note) <= 1000))
+episode_acknowledgement: episode_acknowledgement_pkey PRIMARY KEY (id)
+episode_event: episode_event_pkey PRIMARY KEY (code)
+episode_event: episode_event_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
+episode_event: episode_event_strip_check CHECK ((((before_sec >= 0) AND (before_sec <= 30)) AND ((after_sec >= 1) AND (after_sec <= 30))))
+feature: feature_pkey PRIMARY KEY (stream_id, method_id, channel_no, "time")
+feature: feature_qmask_check CHECK (((qmask >= 0) AND (qmask <= 2)))
+goal: goal_agg_check CHECK ((agg = ANY (ARRAY['sum'::text, 'mean'::text, 'max'::text, 'count'::text])))
+goal: goal_biosignal_id_fkey FOREIGN KEY (biosignal_id) REFERENCES biosignal(id) ON DELETE CASCADE
+goal: goal_period_check CHECK ((period = ANY (ARRAY['day'::text, 'week'::text])))
+goal: goal_pkey PRIMARY KEY (id)
+goal: goal_target_check CHECK ((target > (0)::double precision))
+goal: goal_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+idempotency: idempotency_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
+idempotency: idempotency_pkey PRIMARY KEY (organization_id, operation, idempotency_key)
+journal_entry: journal_entry_pkey PRIMARY KEY (id)
+journal_entry: journal_entry_sealed_check CHECK (((octet_length(sealed) >= 29) AND (octet_length(sealed) <= 100000)))
+journal_entry: journal_entry_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+measurement: measurement_pkey PRIMARY KEY (xuser_id, biosignal_id, "time", id)
+measurement: measurement_qmask_check CHECK (((qmask >= 0) AND (qmask <= 2)))
+method: method_kind_check CHECK ((kind = ANY (ARRAY['feature'::text, 'beat'::text])))
+method: method_kind_name_code_key UNIQUE (kind, name, code)
+method: method_pkey PRIMARY KEY (id)
+migration: migration_pkey PRIMARY KEY (id)
+mood: mood_note_check CHECK ((length(note) <= 1000))
+mood: mood_pkey PRIMARY KEY (id)
+mood: mood_score_check CHECK (((score >= 1) AND (score <= 5)))
+mood: mood_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+operator_account: operator_account_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
+operator_account: operator_account_pkey PRIMARY KEY (id)
+operator_account: operator_account_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'clinician'::text, 'analyst'::text, 'viewer'::text])))
+operator_session: operator_session_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator_account(id) ON DELETE CASCADE
+operator_session: operator_session_pkey PRIMARY KEY (id)
+operator_session: operator_session_token_hash_key UNIQUE (token_hash)
+organization: organization_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
+organization: organization_pkey PRIMARY KEY (id)
+packet_log: packet_log_pkey PRIMARY KEY (batch_id, part, "time")
+packet_log_checkpoint: packet_log_checkpoint_id_check CHECK (id)
+packet_log_checkpoint: packet_log_checkpoint_pkey PRIMARY KEY (id)
+project: project_consent_required_check CHECK ((consent_required <@ ARRAY['recording'::text, 'sharing'::text]))
+project: project_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
+project: project_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
+project: project_organization_id_id_key UNIQUE (organization_id, id)
+project: project_pkey PRIMARY KEY (id)
+project: project_previous_key_check CHECK (((previous_project_key IS NULL) = (previous_key_expires_at IS NULL)))
+project: project_previous_project_key_key UNIQUE (previous_project_key)
+project: project_project_key_key UNIQUE (project_key)
+project_biosignal: project_biosignal_biosignal_id_fkey FOREIGN KEY (biosignal_id) REFERENCES biosignal(id) ON DELETE CASCADE
+project_biosignal: project_biosignal_pkey PRIMARY KEY (project_id, biosignal_id)
+project_biosignal: project_biosignal_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+project_biosignal: project_biosignal_role_check CHECK ((role = ANY (ARRAY['measurement'::text, 'calculation'::text, 'setting'::text, 'unspecified'::text])))
+project_retention: project_retention_beats_days_check CHECK (((beats_days >= 1) AND (beats_days <= 36500)))
+project_retention: project_retention_features_days_check CHECK (((features_days >= 1) AND (features_days <= 36500)))
+project_retention: project_retention_pkey PRIMARY KEY (project_id)
+project_retention: project_retention_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+project_retention: project_retention_samples_days_check CHECK (((samples_days >= 1) AND (samples_days <= 36500)))
+project_retention_swept: project_retention_swept_pkey PRIMARY KEY (project_id, relation)
+project_retention_swept: project_retention_swept_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+public_key_use: public_key_use_pkey PRIMARY KEY (key)
+public_key_use: public_key_use_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+questionnaire: questionnaire_code_check CHECK ((code ~ '^[a-z][a-z0-9-]{0,62}$'::text))
+questionnaire: questionnaire_pkey PRIMARY KEY (id)
+questionnaire: questionnaire_project_id_code_version_key UNIQUE (project_id, code, version)
+questionnaire: questionnaire_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+questionnaire: questionnaire_version_check CHECK ((version > 0))
+questionnaire_draft: questionnaire_draft_pkey PRIMARY KEY (xuser_id, questionnaire)
+questionnaire_draft: questionnaire_draft_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+questionnaire_response: questionnaire_response_amends_fkey FOREIGN KEY (amends) REFERENCES questionnaire_response(id) ON DELETE CASCADE
+questionnaire_response: questionnaire_response_pkey PRIMARY KEY (id)
+questionnaire_response: questionnaire_response_status_check CHECK ((status = ANY (ARRAY['completed'::text, 'amended'::text])))
+questionnaire_response: questionnaire_response_superseded_by_fkey FOREIGN KEY (superseded_by) REFERENCES questionnaire_response(id) ON DELETE SET NULL
+questionnaire_response: questionnaire_response_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+retention: retention_keep_check CHECK ((keep >= '01:00:00'::interval))
+retention: retention_pkey PRIMARY KEY (relation)
+sample_block: sample_block_pkey PRIMARY KEY (stream_id, channel_no, "time")
+sdk_key: sdk_key_pkey PRIMARY KEY (id)
+sdk_key: sdk_key_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+sdk_key: sdk_key_rotated_from_fkey FOREIGN KEY (rotated_from) REFERENCES sdk_key(id) ON DELETE SET NULL
+sdk_key: sdk_key_sdk_key_key UNIQUE (sdk_key)
+service_secret: service_secret_pkey PRIMARY KEY (name)
+service_secret: service_secret_value_check CHECK ((octet_length(value) >= 32))
+set_aside: set_aside_digest_key UNIQUE (digest)
+set_aside: set_aside_kind_check CHECK ((kind = ANY (ARRAY['packet'::text, 'log'::text, 'samples'::text, 'derived'::text, 'measurement'::text, 'event'::text])))
+set_aside: set_aside_pkey PRIMARY KEY (id)
+set_aside: set_aside_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+signing_key: signing_key_algorithm_check CHECK ((algorithm = 'RS256'::text))
+signing_key: signing_key_pkey PRIMARY KEY (kid)
+stream: stream_boot_id_check CHECK ((octet_length(boot_id) = 16))
+stream: stream_device_id_boot_id_key UNIQUE (device_id, boot_id)
+stream: stream_device_id_fkey FOREIGN KEY (device_id) REFERENCES device(id) ON DELETE CASCADE
+stream: stream_pkey PRIMARY KEY (id)
+stream: stream_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+stream: stream_spo2_check CHECK (((spo2_offset IS NULL) = (spo2_slope IS NULL)))
+stream: stream_time_source_check CHECK ((time_source = ANY (ARRAY['stated'::text, 'device'::text, 'age'::text, 'arrival'::text])))
+stream: stream_uuid_key UNIQUE (uuid)
+stream: stream_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+stream_channel: stream_channel_config_key UNIQUE (stream_id, code, kind, rate_nhz, gain, baseline, unit, lead)
+stream_channel: stream_channel_kind_check CHECK ((kind = ANY (ARRAY['ecg'::text, 'ppg'::text, 'eda'::text, 'temp'::text, 'resp'::text, 'acc'::text, 'gyro'::text, 'other'::text])))
+stream_channel: stream_channel_pkey PRIMARY KEY (stream_id, channel_no)
+stream_channel: stream_channel_rate_check CHECK ((rate_nhz > 0))
+stream_channel: stream_channel_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE CASCADE
+task: task_pkey PRIMARY KEY (id)
+task: task_response_id_fkey FOREIGN KEY (response_id) REFERENCES questionnaire_response(id) ON DELETE SET NULL
+task: task_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES task_schedule(id) ON DELETE CASCADE
+task: task_status_check CHECK ((status = ANY (ARRAY['due'::text, 'done'::text, 'skipped'::text, 'missed'::text])))
+task: task_title_check CHECK (((title <> ''::text) AND (length(title) <= 200)))
+task: task_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+task_schedule: task_schedule_every_check CHECK (((every = ANY (ARRAY['day'::text, 'week'::text])) AND ((every_n >= 1) AND (every_n <= 365))))
+task_schedule: task_schedule_pkey PRIMARY KEY (id)
+task_schedule: task_schedule_times_check CHECK (((cardinality(times) >= 1) AND (cardinality(times) <= 24)))
+task_schedule: task_schedule_title_check CHECK (((title <> ''::text) AND (length(title) <= 200)))
+task_schedule: task_schedule_weekdays_check CHECK (((weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND ((every = 'day'::text) OR (cardinality(weekdays) > 0))))
+task_schedule: task_schedule_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+unit_conversion: unit_conversion_pkey PRIMARY KEY (given, unit, code)
+webhook: webhook_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
+webhook: webhook_pkey PRIMARY KEY (id)
+webhook: webhook_previous_secret_check CHECK (((previous_secret IS NULL) = (previous_secret_expires_at IS NULL)))
+webhook: webhook_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+webhook: webhook_secret_check CHECK ((octet_length(secret) >= 32))
+webhook_delivery: webhook_delivery_pkey PRIMARY KEY (id)
+webhook_delivery: webhook_delivery_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text])))
+webhook_delivery: webhook_delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id) ON DELETE CASCADE
+xuser: xuser_external_id_check CHECK (((external_id <> ''::text) AND (length(external_id) <= 255)))
+xuser: xuser_pkey PRIMARY KEY (id)
+xuser: xuser_project_id_external_id_key UNIQUE (project_id, external_id)
+xuser: xuser_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+
+-- indexes
+
+CREATE INDEX api_key_organization_id_idx ON public.api_key USING btree (organization_id)
+CREATE INDEX artifact_episode_id_idx ON public.artifact USING btree (episode_id)
+CREATE INDEX audit_log_actor_idx ON public.audit_log USING btree (organization_id, actor_id, id)
+CREATE INDEX audit_log_acts_idx ON public.audit_log USING btree (organization_id, id) WHERE (action <> ALL (ARRAY['personal_data.read'::text, 'personal_data.listed'::text, 'live.started'::text, 'live.ended'::text]))
+CREATE UNIQUE INDEX audit_log_chain_key ON public.audit_log USING btree (organization_id, chain_seq) NULLS NOT DISTINCT WHERE (chain_seq IS NOT NULL)
+CREATE INDEX audit_log_organization_id_id_idx ON public.audit_log USING btree (organization_id, id)
+CREATE INDEX audit_log_organization_id_time_idx ON public.audit_log USING btree (organization_id, "time")
+CREATE INDEX audit_log_subject_idx ON public.audit_log USING btree (organization_id, subject_id, id) WHERE (subject_id IS NOT NULL)
+CREATE INDEX consent_xuser_id_purpose_idx ON public.consent USING btree (xuser_id, purpose, id)
+CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
+CREATE UNIQUE INDEX episode_acknowledgement_current_key ON public.episode_acknowledgement USING btree (episode_id) WHERE (ended_at IS NULL)
+CREATE INDEX episode_acknowledgement_episode_id_idx ON public.episode_acknowledgement USING btree (episode_id, created_at)
+CREATE INDEX episode_open_idx ON public.episode USING btree (organization_id, started_at) WHERE (status = 'open'::text)
+CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
+CREATE INDEX goal_xuser_id_idx ON public.goal USING btree (xuser_id)
+CREATE INDEX idempotency_created_at_idx ON public.idempotency USING btree (created_at)
+CREATE INDEX journal_entry_xuser_id_time_idx ON public.journal_entry USING btree (xuser_id, "time")
+CREATE INDEX mood_xuser_id_time_idx ON public.mood USING btree (xuser_id, "time")
+CREATE UNIQUE INDEX operator_account_email_key ON public.operator_account USING btree (lower(email))
+CREATE INDEX operator_account_organization_id_idx ON public.operator_account USING btree (organization_id)
+CREATE INDEX operator_session_operator_id_idx ON public.operator_session USING btree (operator_id)
+CREATE INDEX packet_hash_stream_idx ON public.packet_hash USING btree (stream_id, first_seq)
+CREATE INDEX public_key_use_project_id_idx ON public.public_key_use USING btree (project_id)
+CREATE INDEX questionnaire_organization_id_idx ON public.questionnaire USING btree (organization_id)
+CREATE UNIQUE INDEX questionnaire_response_amends_key ON public.questionnaire_response USING btree (amends)
+CREATE INDEX questionnaire_response_xuser_id_authored_idx ON public.questionnaire_response USING btree (xuser_id, authored)
+CREATE INDEX sdk_key_project_id_idx ON public.sdk_key USING btree (project_id)
+CREATE INDEX set_aside_organization_id_id_idx ON public.set_aside USING btree (organization_id, id)
+CREATE INDEX set_aside_xuser_id_idx ON public.set_aside USING btree (xuser_id)
+CREATE INDEX stream_project_id_started_at_idx ON public.stream USING btree (project_id, started_at)
+CREATE INDEX stream_xuser_id_recorded_idx ON public.stream USING btree (xuser_id, COALESCE(recorded_from, started_at))
+CREATE INDEX task_occurrence_due_idx ON public.task USING btree (due) WHERE ((status = 'due'::text) AND (schedule_id IS NOT NULL))
+CREATE INDEX task_response_id_idx ON public.task USING btree (response_id) WHERE (response_id IS NOT NULL)
+CREATE UNIQUE INDEX task_schedule_id_slot_key ON public.task USING btree (schedule_id, slot)
+CREATE INDEX task_schedule_xuser_id_idx ON public.task_schedule USING btree (xuser_id)
+CREATE INDEX task_xuser_id_due_idx ON public.task USING btree (xuser_id, due)
+CREATE INDEX webhook_delivery_due_idx ON public.webhook_delivery USING btree (webhook_id, next_attempt_at) WHERE (status = 'pending'::text)
+CREATE INDEX webhook_delivery_webhook_id_idx ON public.webhook_delivery USING btree (webhook_id, created_at)
+CREATE INDEX webhook_organization_id_idx ON public.webhook USING btree (organization_id)
+CREATE INDEX xuser_organization_id_idx ON public.xuser USING btree (organization_id)
+
+-- views
+
+api.beat with (security_barrier=true)
+ SELECT r."time",
+    r.ts_ns,
+    r.stream_id,
+    r.channel_no,
+    r.method_id,
+    r.interval_ms,
+    r.kind,
+    r.qmask,
+    r.reason
+   FROM beat r
+     JOIN stream s ON s.id = r.stream_id
+  WHERE s.organization_id = current_organization();
+api.device_event with (security_barrier=true)
+ SELECT r."time",
+    r.ts_ns,
+    r.id,
+    r.stream_id,
+    r.code,
+    r.content
+   FROM device_event r
+     JOIN stream s ON s.id = r.stream_id
+  WHERE s.organization_id = current_organization();
+api.feature with (security_barrier=true)
+ SELECT r."time",
+    r.ts_ns,
+    r.value,
+    r.stream_id,
+    r.method_id,
+    r.channel_no,
+    r.qmask
+   FROM feature r
+     JOIN stream s ON s.id = r.stream_id
+  WHERE s.organization_id = current_organization();
+api.feature_1d with (security_barrier=true)
+ SELECT r.bucket,
+    r.stream_id,
+    r.method_id,
+    r.channel_no,
+    r.n,
+    r.value_n,
+    r.good_n,
+    r.suspect_n,
+    r.sum,
+    r.good_sum,
+    r.suspect_sum,
+    r.min,
+    r.good_min,
+    r.suspect_min,
+    r.max,
+    r.good_max,
+    r.suspect_max,
+    r.first,
+    r.good_first,
+    r.last,
+    r.good_last
+   FROM feature_1d r
+     JOIN stream s ON s.id = r.stream_id
+  WHERE s.organization_id = current_organization();
+api.feature_1h with (security_barrier=true)
+ SELECT r.bucket,
+    r.stream_id,
+    r.method_id,
+    r.channel_no,
+    r.n,
+    r.value_n,
+    r.good_n,
+    r.suspect_n,
+    r.sum,
+    r.good_sum,
+    r.suspect_sum,
+    r.min,
+    r.good_min,
+    r.suspect_min,
+    r.max,
+    r.good_max,
+    r.suspect_max,
+    r.first,
+    r.good_first,
+    r.last,
+    r.good_last
+   FROM feature_1h r
+     JOIN stream s ON s.id = r.stream_id
+  WHERE s.organization_id = current_organization();
+api.feature_1m with (security_barrier=true)
+ SELECT r.bucket,
+    r.stream_id,
+    r.method_id,
+    r.channel_no,
+    r.n,
+    r.value_n,
+    r.good_n,
+    r.suspect_n,
+    r.sum,
+    r.good_sum,
+    r.suspect_sum,
+    r.min,
+    r.good_min,
+    r.suspect_min,
+    r.max,
+    r.good_max,
+    r.suspect_max,
+    r.first,
+    r.good_first,
+    r.last,
+    r.good_last
+   FROM feature_1m r
+     JOIN stream s ON s.id = r.stream_id
+  WHERE s.organization_id = current_organization();
+api.measurement with (security_barrier=true, check_option=cascaded)
+ SELECT "time",
+    ts_ns,
+    id,
+    organization_id,
+    project_id,
+    xuser_id,
+    biosignal_id,
+    value,
+    unit,
+    qmask,
+    method_code,
+    device_id,
+    stream_id,
+    given_value,
+    given_unit
+   FROM measurement
+  WHERE organization_id = current_organization();
+api.sample_block with (security_barrier=true)
+ SELECT r."time",
+    r.start_ns,
+    r.stream_id,
+    r.n,
+    r.min,
+    r.max,
+    r.mean,
+    r.channel_no,
+    r.suspect_n,
+    r.bad_n,
+    r.codec
+   FROM sample_block r
+     JOIN stream s ON s.id = r.stream_id
+  WHERE s.organization_id = current_organization();
+feature_1d
+ SELECT _materialized_feature_1d.bucket,
+    _materialized_feature_1d.stream_id,
+    _materialized_feature_1d.method_id,
+    _materialized_feature_1d.channel_no,
+    _materialized_feature_1d.n,
+    _materialized_feature_1d.value_n,
+    _materialized_feature_1d.good_n,
+    _materialized_feature_1d.suspect_n,
+    _materialized_feature_1d.sum,
+    _materialized_feature_1d.good_sum,
+    _materialized_feature_1d.suspect_sum,
+    _materialized_feature_1d.min,
+    _materialized_feature_1d.good_min,
+    _materialized_feature_1d.suspect_min,
+    _materialized_feature_1d.max,
+    _materialized_feature_1d.good_max,
+    _materialized_feature_1d.suspect_max,
+    _materialized_feature_1d.first,
+    _materialized_feature_1d.good_first,
+    _materialized_feature_1d.last,
+    _materialized_feature_1d.good_last
+   FROM _timescaledb_internal._materialized_feature_1d
+  WHERE _materialized_feature_1d.bucket < COALESCE(_timescaledb_functions.to_timestamp(_timescaledb_functions.cagg_watermark(feature_1d)), '-infinity'::timestamp with time zone)
+UNION ALL
+ SELECT time_bucket('1 day'::interval, feature_1h.bucket) AS bucket,
+    feature_1h.stream_id,
+    feature_1h.method_id,
+    feature_1h.channel_no,
+    sum(feature_1h.n)::bigint AS n,
+    sum(feature_1h.value_n)::bigint AS value_n,
+    sum(feature_1h.good_n)::bigint AS good_n,
+    sum(feature_1h.suspect_n)::bigint AS suspect_n,
+    sum(feature_1h.sum) AS sum,
+    sum(feature_1h.good_sum) AS good_sum,
+    sum(feature_1h.suspect_sum) AS suspect_sum,
+    min(feature_1h.min) AS min,
+    min(feature_1h.good_min) AS good_min,
+    min(feature_1h.suspect_min) AS suspect_min,
+    max(feature_1h.max) AS max,
+    max(feature_1h.good_max) AS good_max,
+    max(feature_1h.suspect_max) AS suspect_max,
+    first(feature_1h.first, feature_1h.bucket) FILTER (WHERE feature_1h.first IS NOT NULL) AS first,
+    first(feature_1h.good_first, feature_1h.bucket) FILTER (WHERE feature_1h.good_first IS NOT NULL) AS good_first,
+    last(feature_1h.last, feature_1h.bucket) FILTER (WHERE feature_1h.last IS NOT NULL) AS last,
+    last(feature_1h.good_last, feature_1h.bucket) FILTER (WHERE feature_1h.good_last IS NOT NULL) AS good_last
+   FROM feature_1h
+  WHERE feature_1h.bucket >= COALESCE(_timescaledb_functions.to_timestamp(_timescaledb_functions.cagg_watermark(feature_1d)), '-infinity'::timestamp with time zone)
+  GROUP BY (time_bucket('1 day'::interval, feature_1h.bucket)), feature_1h.stream_id, feature_1h.method_id, feature_1h.channel_no;
+feature_1h
+ SELECT _materialized_feature_1h.bucket,
+    _materialized_feature_1h.stream_id,
+    _materialized_feature_1h.method_id,
+    _materialized_feature_1h.channel_no,
+    _materialized_feature_1h.n,
+    _materialized_feature_1h.value_n,
+    _materialized_feature_1h.good_n,
+    _materialized_feature_1h.suspect_n,
+    _materialized_feature_1h.sum,
+    _materialized_feature_1h.good_sum,
+    _materialized_feature_1h.suspect_sum,
+    _materialized_feature_1h.min,
+    _materialized_feature_1h.good_min,
+    _materialized_feature_1h.suspect_min,
+    _materialized_feature_1h.max,
+    _materialized_feature_1h.good_max,
+    _materialized_feature_1h.suspect_max,
+    _materialized_feature_1h.first,
+    _materialized_feature_1h.good_first,
+    _materialized_feature_1h.last,
+    _materialized_feature_1h.good_last
+   FROM _timescaledb_internal._materialized_feature_1h
+  WHERE _materialized_feature_1h.bucket < COALESCE(_timescaledb_functions.to_timestamp(_timescaledb_functions.cagg_watermark(feature_1h)), '-infinity'::timestamp with time zone)
+UNION ALL
+ SELECT time_bucket('01:00:00'::interval, feature_1m.bucket) AS bucket,
+    feature_1m.stream_id,
+    feature_1m.method_id,
+    feature_1m.channel_no,
+    sum(feature_1m.n)::bigint AS n,
+    sum(feature_1m.value_n)::bigint AS value_n,
+    sum(feature_1m.good_n)::bigint AS good_n,
+    sum(feature_1m.suspect_n)::bigint AS suspect_n,
+    sum(feature_1m.sum) AS sum,
+    sum(feature_1m.good_sum) AS good_sum,
+    sum(feature_1m.suspect_sum) AS suspect_sum,
+    min(feature_1m.min) AS min,
+    min(feature_1m.good_min) AS good_min,
+    min(feature_1m.suspect_min) AS suspect_min,
+    max(feature_1m.max) AS max,
+    max(feature_1m.good_max) AS good_max,
+    max(feature_1m.suspect_max) AS suspect_max,
+    first(feature_1m.first, feature_1m.bucket) FILTER (WHERE feature_1m.first IS NOT NULL) AS first,
+    first(feature_1m.good_first, feature_1m.bucket) FILTER (WHERE feature_1m.good_first IS NOT NULL) AS good_first,
+    last(feature_1m.last, feature_1m.bucket) FILTER (WHERE feature_1m.last IS NOT NULL) AS last,
+    last(feature_1m.good_last, feature_1m.bucket) FILTER (WHERE feature_1m.good_last IS NOT NULL) AS good_last
+   FROM feature_1m
+  WHERE feature_1m.bucket >= COALESCE(_timescaledb_functions.to_timestamp(_timescaledb_functions.cagg_watermark(feature_1h)), '-infinity'::timestamp with time zone)
+  GROUP BY (time_bucket('01:00:00'::interval, feature_1m.bucket)), feature_1m.stream_id, feature_1m.method_id, feature_1m.channel_no;
+feature_1m
+ SELECT _materialized_feature_1m.bucket,
+    _materialized_feature_1m.stream_id,
+    _materialized_feature_1m.method_id,
+    _materialized_feature_1m.channel_no,
+    _materialized_feature_1m.n,
+    _materialized_feature_1m.value_n,
+    _materialized_feature_1m.good_n,
+    _materialized_feature_1m.suspect_n,
+    _materialized_feature_1m.sum,
+    _materialized_feature_1m.good_sum,
+    _materialized_feature_1m.suspect_sum,
+    _materialized_feature_1m.min,
+    _materialized_feature_1m.good_min,
+    _materialized_feature_1m.suspect_min,
+    _materialized_feature_1m.max,
+    _materialized_feature_1m.good_max,
+    _materialized_feature_1m.suspect_max,
+    _materialized_feature_1m.first,
+    _materialized_feature_1m.good_first,
+    _materialized_feature_1m.last,
+    _materialized_feature_1m.good_last
+   FROM _timescaledb_internal._materialized_feature_1m
+  WHERE _materialized_feature_1m.bucket < COALESCE(_timescaledb_functions.to_timestamp(_timescaledb_functions.cagg_watermark(feature_1m)), '-infinity'::timestamp with time zone)
+UNION ALL
+ SELECT time_bucket('00:01:00'::interval, feature."time") AS bucket,
+    feature.stream_id,
+    feature.method_id,
+    feature.channel_no,
+    count(*) AS n,
+    count(feature.value) AS value_n,
+    count(feature.value) FILTER (WHERE feature.qmask = 0) AS good_n,
+    count(feature.value) FILTER (WHERE feature.qmask = 1) AS suspect_n,
+    sum(feature.value::numeric) AS sum,
+    sum(feature.value::numeric) FILTER (WHERE feature.qmask = 0) AS good_sum,
+    sum(feature.value::numeric) FILTER (WHERE feature.qmask = 1) AS suspect_sum,
+    min(feature.value) AS min,
+    min(feature.value) FILTER (WHERE feature.qmask = 0) AS good_min,
+    min(feature.value) FILTER (WHERE feature.qmask = 1) AS suspect_min,
+    max(feature.value) AS max,
+    max(feature.value) FILTER (WHERE feature.qmask = 0) AS good_max,
+    max(feature.value) FILTER (WHERE feature.qmask = 1) AS suspect_max,
+    first(feature.value, feature."time") FILTER (WHERE feature.value IS NOT NULL) AS first,
+    first(feature.value, feature."time") FILTER (WHERE feature.value IS NOT NULL AND feature.qmask = 0) AS good_first,
+    last(feature.value, feature."time") FILTER (WHERE feature.value IS NOT NULL) AS last,
+    last(feature.value, feature."time") FILTER (WHERE feature.value IS NOT NULL AND feature.qmask = 0) AS good_last
+   FROM feature
+  WHERE feature."time" >= COALESCE(_timescaledb_functions.to_timestamp(_timescaledb_functions.cagg_watermark(feature_1m)), '-infinity'::timestamp with time zone)
+  GROUP BY (time_bucket('00:01:00'::interval, feature."time")), feature.stream_id, feature.method_id, feature.channel_no;
+
+-- columns of views
+
+api.beat: time timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text
+api.device_event: time timestamp with time zone, ts_ns bigint, id uuid, stream_id integer, code text, content text
+api.feature: time timestamp with time zone, ts_ns bigint, value double precision, stream_id integer, method_id smallint, channel_no smallint, qmask smallint
+api.feature_1d: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+api.feature_1h: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+api.feature_1m: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+api.measurement: time timestamp with time zone, ts_ns bigint, id uuid, organization_id uuid, project_id uuid, xuser_id uuid, biosignal_id integer, value double precision, unit text, qmask smallint, method_code text, device_id uuid, stream_id integer, given_value double precision, given_unit text
+api.sample_block: time timestamp with time zone, start_ns bigint, stream_id integer, n integer, min real, max real, mean real, channel_no smallint, suspect_n smallint, bad_n smallint, codec bytea
+feature_1d: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+feature_1h: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+feature_1m: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+
+-- functions
+
+CREATE OR REPLACE FUNCTION api.feature_minutes(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone, what text, worst integer)
+ RETURNS TABLE(minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  return query select f.* from public.feature_minutes(
+    array(select s.id from public.stream s where s.id = any (stream_ids) and s.organization_id = public.current_organization()),
+    method, from_time, to_time, what, worst) f;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.apply_retention()
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  rule record;
+  dropped integer := 0;
+begin
+  for rule in select relation, retention_cutoff(relation) as cutoff from retention where keep is not null loop
+    dropped := dropped + (select count(*) from drop_chunks(rule.relation::regclass, older_than => rule.cutoff));
+  end loop;
+  return dropped;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.audit_log_append_only()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'audit_log is append-only' using errcode = 'insufficient_privilege';
+end
+$function$
+CREATE OR REPLACE FUNCTION public.audit_log_broken_at(organization uuid)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select min(chain_seq) from (
+    select a.chain_seq,
+      a.chain_seq = 1 + coalesce(lag(a.chain_seq) over w, 0)
+        and a.prev_hash is not distinct from lag(a.hash) over w
+        and a.hash = sha256(coalesce(a.prev_hash, ''::bytea) || audit_log_text(a)) as whole
+    from audit_log a
+    where a.organization_id is not distinct from organization and a.chain_seq is not null
+    window w as (order by a.chain_seq)
+  ) entries where not coalesce(whole, false)
+$function$
+CREATE OR REPLACE FUNCTION public.audit_log_chain()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('biosignal audit ' || coalesce(new.organization_id::text, ''), 0));
+  select chain_seq + 1, hash into new.chain_seq, new.prev_hash
+  from audit_log
+  where organization_id is not distinct from new.organization_id and chain_seq is not null
+  order by chain_seq desc limit 1;
+  new.chain_seq := coalesce(new.chain_seq, 1);
+  new.hash := sha256(coalesce(new.prev_hash, ''::bytea) || audit_log_text(new));
+  return new;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.audit_log_text(entry audit_log)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+ SET "TimeZone" TO 'UTC'
+AS $function$
+  select convert_to((
+    to_jsonb(entry) - 'id' - 'hash' - 'prev_hash'
+      - case when entry.subject_id is null then 'subject_id' else '' end
+      - case when entry.project_id is null then 'project_id' else '' end
+  )::text, 'UTF8')
+$function$
+CREATE OR REPLACE FUNCTION public.block_float32(bits bigint)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE STRICT
+AS $function$
+  select case
+    when (bits >> 23) & 255 = 255 then case
+      when bits & 8388607 <> 0 then 'NaN'::double precision
+      when bits >> 31 = 1 then '-Infinity'::double precision
+      else 'Infinity'::double precision end
+    else (case when bits >> 31 = 1 then -1.0 else 1.0 end)::double precision
+      * (bits & 8388607 | case when (bits >> 23) & 255 = 0 then 0 else 8388608 end)::double precision
+      * power(2::double precision, (greatest((bits >> 23) & 255, 1) - 150)::double precision) end
+$function$
+CREATE OR REPLACE FUNCTION public.block_int32(value bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE STRICT
+AS $function$
+  select ((value & 4294967295) # 2147483648) - 2147483648
+$function$
+CREATE OR REPLACE FUNCTION public.block_number(bytes bytea, INOUT at integer, OUT value bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+AS $function$
+declare
+  shift integer := 0;
+  byte integer;
+begin
+  value := 0;
+  loop
+    byte := get_byte(bytes, at);
+    at := at + 1;
+    value := value | ((byte & 127)::bigint << shift);
+    exit when byte < 128;
+    shift := shift + 7;
+  end loop;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.claim_log(new_owner uuid, new_owner_name text, seen_epoch bigint)
+ RETURNS TABLE(epoch bigint, checkpoint bigint, newest bigint)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  top bigint;
+begin
+  -- First the lock that may be waited for in vain: a session lock that was taken before would outlive the failure.
+  perform pg_advisory_xact_lock(803145, 0);
+  if not pg_try_advisory_lock(8031447120945) then
+    return;
+  end if;
+  top := (select max(batch_id) from packet_log);
+  return query
+    update packet_log_checkpoint c
+    set epoch = greatest(c.epoch, top >> 32, c.batch_id >> 32) + 1, owner = new_owner, owner_name = new_owner_name, renewed_at = clock_timestamp()
+    where c.epoch = seen_epoch
+    returning c.epoch, c.batch_id, greatest(c.batch_id, top);
+  if not found then
+    perform pg_advisory_unlock(8031447120945);
+  end if;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.current_organization()
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select nullif(current_setting('bio.organization_id', true), '')::uuid
+$function$
+CREATE OR REPLACE FUNCTION public.decode_block(bytes bytea)
+ RETURNS TABLE(k bigint, value double precision, qmask smallint)
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+AS $function$
+declare
+  at integer := 1;
+  run_count bigint;
+  run integer;
+  form integer;
+  k0 bigint;
+  n bigint;
+  token bigint;
+  head integer;
+  width integer;
+  predictor integer;
+  acc bigint;
+  bits integer;
+  a bigint;
+  d1 bigint;
+  d2 bigint;
+  e bigint;
+  numbers bigint[];
+  floats double precision[];
+  flags smallint[];
+begin
+  if get_byte(bytes, 0) <> 177 then
+    raise exception 'sample block has unknown version %', get_byte(bytes, 0);
+  end if;
+  select b.at, b.value into at, run_count from block_number(bytes, at) b;
+  for run in 1..run_count loop
+    form := get_byte(bytes, at);
+    select b.at, b.value into at, k0 from block_number(bytes, at + 1) b;
+    select b.at, b.value into at, n from block_number(bytes, at) b;
+    numbers := '{}';
+    floats := null;
+    case form & 15
+      when 0 then
+        select b.at, b.value into at, token from block_number(bytes, at) b;
+        a := (token >> 1) # -(token & 1);
+        d1 := 0;
+        d2 := 0;
+        numbers := numbers || a;
+        head := at;
+        at := at + ((n - 1 + 31) / 32)::integer;
+        for i in 1..n - 1 loop
+          if (i - 1) % 32 = 0 then
+            width := get_byte(bytes, head) & 63;
+            predictor := get_byte(bytes, head) >> 6;
+            head := head + 1;
+            acc := 0;
+            bits := 0;
+          end if;
+          while bits < width loop
+            acc := acc | (get_byte(bytes, at)::bigint << bits);
+            at := at + 1;
+            bits := bits + 8;
+          end loop;
+          e := acc & ((1::bigint << width) - 1);
+          acc := acc >> width;
+          bits := bits - width;
+          e := (e >> 1) # -(e & 1);
+          e := block_int32(case predictor when 0 then e when 1 then e + d1 else e + d2 + d1 end);
+          d2 := block_int32(e - d1);
+          d1 := e;
+          a := block_int32(a + e);
+          numbers := numbers || a;
+        end loop;
+      when 1 then
+        for i in 0..n - 1 loop
+          numbers := numbers || (((get_byte(bytes, at) | (get_byte(bytes, at + 1) << 8)) # 32768) - 32768)::bigint;
+          at := at + 2;
+        end loop;
+      else
+        for i in 0..n - 1 loop
+          token := get_byte(bytes, at)::bigint | (get_byte(bytes, at + 1)::bigint << 8) | (get_byte(bytes, at + 2)::bigint << 16)
+            | (get_byte(bytes, at + 3)::bigint << 24);
+          at := at + 4;
+          if form & 15 = 2 then
+            numbers := numbers || block_int32(token);
+          else
+            floats := floats || block_float32(token);
+          end if;
+        end loop;
+    end case;
+    flags := null;
+    if form & 16 <> 0 then
+      flags := '{}';
+      while coalesce(array_length(flags, 1), 0) < n loop
+        select b.at, b.value into at, token from block_number(bytes, at) b;
+        flags := flags || array_fill((token & 3)::smallint, array[(token >> 2)::integer]);
+      end loop;
+    end if;
+    return query
+      select k0 + i - 1, coalesce(floats[i], numbers[i]::double precision), coalesce(flags[i], 0::smallint) from generate_series(1, n::integer) as i;
+  end loop;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.feature_minutes(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone, what text, worst integer)
+ RETURNS TABLE(minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  summed constant boolean := what in ('mean', 'sum');
+  -- As feature_1m asks it, of the same snapshot.
+  kept_to constant timestamptz := coalesce(_timescaledb_functions.to_timestamp(_timescaledb_functions.cagg_watermark(feature_1m)), '-infinity');
+begin
+  return query
+  with minute as (
+    select k.bucket, k.n, k.value_n, k.good_n, k.suspect_n, k.sum, k.good_sum, k.suspect_sum, k.min, k.good_min, k.suspect_min,
+      k.max, k.good_max, k.suspect_max, k.first, k.good_first, k.last, k.good_last
+    from _timescaledb_internal._materialized_feature_1m k
+    where k.bucket >= from_time and k.bucket < least(to_time, kept_to) and k.stream_id = any (stream_ids) and k.method_id = method
+    union all
+    select time_bucket('1 minute', r.time),
+      count(*), count(r.value), count(r.value) filter (where r.qmask = 0), count(r.value) filter (where r.qmask = 1),
+      sum(r.value::numeric), sum(r.value::numeric) filter (where r.qmask = 0), sum(r.value::numeric) filter (where r.qmask = 1),
+      min(r.value), min(r.value) filter (where r.qmask = 0), min(r.value) filter (where r.qmask = 1),
+      max(r.value), max(r.value) filter (where r.qmask = 0), max(r.value) filter (where r.qmask = 1),
+      first(r.value, r.time) filter (where r.value is not null), first(r.value, r.time) filter (where r.value is not null and r.qmask = 0),
+      last(r.value, r.time) filter (where r.value is not null), last(r.value, r.time) filter (where r.value is not null and r.qmask = 0)
+    from unnest(stream_ids) s (id)
+    -- -1: of the whole stream
+    cross join lateral (select -1::smallint union all select c.channel_no from stream_channel c where c.stream_id = s.id) c (no)
+    cross join lateral (
+      select f.time, f.value, f.qmask from feature f
+      where f.time >= greatest(from_time, kept_to) and f.time < to_time + interval '1 minute' -- to_time may lie in a minute
+        and f.stream_id = s.id and f.method_id = method and f.channel_no = c.no) r
+    where to_time > kept_to
+    group by s.id, c.no, 1
+    having time_bucket('1 minute', r.time) >= from_time and time_bucket('1 minute', r.time) < to_time
+  )
+  select
+    array_to_json(array_agg((date_part('epoch', m.bucket) / 60)::integer)),
+    array_to_json(array_agg(m.n)), array_to_json(array_agg(m.value_n) filter (where worst = 2)),
+    array_to_json(array_agg(m.good_n)), array_to_json(array_agg(m.suspect_n)),
+    coalesce(
+      array_to_json(array_agg(m.good_sum) filter (where summed and worst < 2)),
+      array_to_json(array_agg(case what when 'min' then m.good_min when 'max' then m.good_max when 'first' then m.good_first when 'last' then m.good_last end)
+        filter (where not summed and worst < 2))),
+    coalesce(
+      array_to_json(array_agg(m.suspect_sum) filter (where summed and worst = 1)),
+      array_to_json(array_agg(case what when 'min' then m.suspect_min when 'max' then m.suspect_max end) filter (where not summed and worst = 1))),
+    coalesce(
+      array_to_json(array_agg(m.sum) filter (where summed and worst = 2)),
+      array_to_json(array_agg(case what when 'min' then m.min when 'max' then m.max when 'first' then m.first when 'last' then m.last end)
+        filter (where not summed and worst = 2)))
+  from minute m;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.fence_writer()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  held constant text := current_setting('bio.epoch', true);
+begin
+  if held <> '' then
+    perform hold_log(held::bigint);
+  elsif current_user in ('biosignal_ingest', 'biosignal_worker') then
+    if exists (select from packet_log_checkpoint where epoch > 0) then
+      raise exception '% is written by the owner of the packet log only', tg_table_name using errcode = 'BS001';
+    end if;
+  end if;
+  return null;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.hold_log(held bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_advisory_xact_lock_shared(803145, 0); -- in memory only: no WAL, no row lock
+  -- A statement of its own: it sees the claim that the lock was waited for.
+  if not exists (select from packet_log_checkpoint where epoch = held) then
+    raise exception 'another instance has taken the packet log over' using errcode = 'BS001';
+  end if;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.missing_consents(person uuid)
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select coalesce(array_agg(required.purpose order by required.purpose), '{}')
+  from xuser x
+  join project p on p.id = x.project_id
+  cross join unnest(p.consent_required) as required (purpose)
+  where x.id = person
+    and not coalesce((
+      select c.granted from consent c where c.xuser_id = x.id and c.purpose = required.purpose order by c.id desc limit 1
+    ), false)
+$function$
+CREATE OR REPLACE FUNCTION public.notify_auth()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('bio_auth', tg_table_name || ':' || (to_jsonb(old) ->> tg_argv[0]));
+  return null;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.notify_auth_insert()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('bio_auth', tg_table_name || ':' || (to_jsonb(new) ->> tg_argv[0]));
+  return null;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.open_event_episode(event_id uuid, event_time timestamp with time zone, of_stream integer, event_code text, event_text text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  rule episode_event;
+  recording record;
+begin
+  select * into rule from episode_event where code = event_code;
+  if not found then
+    return;
+  end if;
+  select s.uuid, s.organization_id, s.project_id, s.xuser_id, d.external_id as device
+  into recording from stream s join device d on d.id = s.device_id where s.id = of_stream;
+  if not found then
+    return; -- erased meanwhile
+  end if;
+  insert into episode (id, organization_id, project_id, xuser_id, stream_id, kind, title, status, severity, started_at, ended_at, summary, created_by)
+  values (event_id, recording.organization_id, recording.project_id, recording.xuser_id, of_stream, event_code,
+    coalesce(nullif(left(btrim(regexp_replace(event_text, '[[:cntrl:]]+', ' ', 'g')), 200), ''), rule.title), 'closed', rule.severity, event_time, event_time,
+    jsonb_build_object('event', event_code, 'text', event_text), 'device:' || recording.device)
+  on conflict (id) do nothing;
+  if not found then
+    return;
+  end if;
+  insert into artifact (episode_id, kind, title, starts_at, ends_at, stream_id, created_by)
+  values (event_id, 'strip', rule.before_sec || ' s before, ' || rule.after_sec || ' s after', event_time - rule.before_sec * interval '1 second',
+    event_time + rule.after_sec * interval '1 second', of_stream, 'device:' || recording.device);
+  insert into webhook_delivery (webhook_id, event, payload)
+  select id, 'episode.created', jsonb_build_object('type', 'episode.created', 'timestamp', to_json(now()), 'data',
+    jsonb_build_object('episode_id', event_id, 'subject_id', recording.xuser_id, 'kind', event_code, 'severity', rule.severity))
+  from webhook
+  where organization_id = recording.organization_id and (project_id is null or project_id = recording.project_id) and disabled_at is null and gone_at is null
+    and (events @> array['episode.created'] or events @> array['*'])
+  for share;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.refuse_consent_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'consent records are not changed; add another' using errcode = 'restrict_violation';
+end
+$function$
+CREATE OR REPLACE FUNCTION public.retention_cutoff(relation_name text)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case when r.relation = 'packet_log'
+    then least(now() - r.keep, (select min(p.time) from packet_log p, packet_log_checkpoint c where p.batch_id > c.batch_id))
+    else now() - r.keep end
+  from retention r where r.relation = relation_name
+$function$
+CREATE OR REPLACE FUNCTION public.samples(stream_uuid uuid, channel_code text, from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, value double precision, qmask smallint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select timestamptz 'epoch' + x.ns / 1000 * interval '1 microsecond', x.ns, (d.value - c.baseline) / c.gain, d.qmask
+  from stream s
+  join stream_channel c on c.stream_id = s.id and c.code = channel_code
+  cross join lateral (
+    select b.codec from sample_block b
+    where b.time > from_time - interval '8 seconds' and b.time < to_time and b.stream_id = s.id and b.channel_no = c.channel_no) b
+  cross join lateral decode_block(b.codec) d
+  cross join lateral (select s.epoch_ns + div(d.k::numeric * 1000000000000000000 + c.rate_nhz / 2, c.rate_nhz)::bigint as ns) x
+  where s.uuid = stream_uuid
+    and x.ns >= (extract(epoch from from_time) * 1000000)::bigint * 1000 and x.ns < (extract(epoch from to_time) * 1000000)::bigint * 1000
+  order by x.ns, c.channel_no
+$function$
+
+-- triggers
+
+CREATE TRIGGER allowed_origin_notify AFTER DELETE ON public.allowed_origin FOR EACH ROW EXECUTE FUNCTION notify_auth('project_id')
+CREATE TRIGGER allowed_origin_notify_insert AFTER INSERT ON public.allowed_origin FOR EACH ROW EXECUTE FUNCTION notify_auth_insert('project_id')
+CREATE TRIGGER api_key_notify AFTER DELETE OR UPDATE OF scopes, expires_at, revoked_at, secret_hash, project_id ON public.api_key FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_append_only()
+CREATE TRIGGER audit_log_chain BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_chain()
+CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_append_only()
+CREATE TRIGGER beat_fence BEFORE INSERT OR DELETE OR UPDATE ON public.beat FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER consent_append_only BEFORE UPDATE ON public.consent FOR EACH ROW EXECUTE FUNCTION refuse_consent_change()
+CREATE TRIGGER consent_notify AFTER INSERT ON public.consent FOR EACH ROW EXECUTE FUNCTION notify_auth_insert('xuser_id')
+CREATE TRIGGER device_event_fence BEFORE INSERT OR DELETE OR UPDATE ON public.device_event FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER feature_fence BEFORE INSERT OR DELETE OR UPDATE ON public.feature FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER measurement_fence BEFORE INSERT OR DELETE OR UPDATE ON public.measurement FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER operator_account_notify AFTER DELETE OR UPDATE OF role, password_hash, disabled_at ON public.operator_account FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER operator_session_notify AFTER DELETE OR UPDATE OF revoked_at, expires_at ON public.operator_session FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER organization_notify AFTER DELETE OR UPDATE ON public.organization FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER packet_hash_fence BEFORE INSERT OR DELETE OR UPDATE ON public.packet_hash FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER packet_log_fence BEFORE INSERT OR DELETE OR UPDATE ON public.packet_log FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER project_notify AFTER DELETE OR UPDATE ON public.project FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER sample_block_fence BEFORE INSERT OR DELETE OR UPDATE ON public.sample_block FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER sdk_key_notify AFTER DELETE OR UPDATE ON public.sdk_key FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+CREATE TRIGGER set_aside_fence BEFORE INSERT OR DELETE OR UPDATE ON public.set_aside FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER signing_key_notify AFTER DELETE OR UPDATE ON public.signing_key FOR EACH ROW EXECUTE FUNCTION notify_auth('kid')
+CREATE TRIGGER signing_key_notify_insert AFTER INSERT ON public.signing_key FOR EACH ROW EXECUTE FUNCTION notify_auth_insert('kid')
+CREATE TRIGGER stream_channel_fence BEFORE INSERT OR DELETE OR UPDATE ON public.stream_channel FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER xuser_notify AFTER DELETE OR UPDATE OF disabled_at, project_id, external_id ON public.xuser FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
+
+-- policies
+
+allowed_origin: allowed_origin_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
+   FROM project
+  WHERE (project.organization_id = current_organization()))))
+allowed_origin: allowed_origin_service for ALL to biosignal_ingest, biosignal_worker using (true)
+api_key: api_key_own for ALL to biosignal_api using ((organization_id = current_organization()))
+api_key: api_key_service for ALL to biosignal_ingest, biosignal_worker using (true)
+artifact: artifact_own for ALL to biosignal_api using ((EXISTS ( SELECT
+   FROM episode e
+  WHERE ((e.id = artifact.episode_id) AND (e.organization_id = current_organization())))))
+artifact: artifact_service for ALL to biosignal_ingest, biosignal_worker using (true)
+audit_log: audit_log_own for ALL to biosignal_api using ((organization_id = current_organization()))
+audit_log: audit_log_read for SELECT to biosignal_audit using ((organization_id = current_organization()))
+biosignal: biosignal_own for ALL to biosignal_api using (((project_id IS NULL) OR (project_id IN ( SELECT project.id
+   FROM project
+  WHERE (project.organization_id = current_organization())))))
+biosignal: biosignal_service for ALL to biosignal_ingest, biosignal_worker using (true)
+consent: consent_own for ALL to biosignal_api using ((organization_id = current_organization()))
+consent: consent_service for ALL to biosignal_ingest, biosignal_worker using (true)
+device: device_own for ALL to biosignal_api using ((organization_id = current_organization()))
+device: device_service for ALL to biosignal_ingest, biosignal_worker using (true)
+device_profile: device_profile_own for ALL to biosignal_api using (((organization_id IS NULL) OR (organization_id = current_organization())))
+device_profile: device_profile_service for ALL to biosignal_ingest, biosignal_worker using (true)
+episode: episode_own for ALL to biosignal_api using ((organization_id = current_organization()))
+episode: episode_service for ALL to biosignal_ingest, biosignal_worker using (true)
+episode_acknowledgement: episode_acknowledgement_own for ALL to biosignal_api using ((EXISTS ( SELECT
+   FROM episode e
+  WHERE ((e.id = episode_acknowledgement.episode_id) AND (e.organization_id = current_organization())))))
+goal: goal_own for ALL to biosignal_api using ((organization_id = current_organization()))
+idempotency: idempotency_own for ALL to biosignal_api using ((organization_id = current_organization()))
+idempotency: idempotency_service for ALL to biosignal_ingest, biosignal_worker using (true)
+journal_entry: journal_entry_own for ALL to biosignal_api using ((organization_id = current_organization()))
+mood: mood_own for ALL to biosignal_api using ((organization_id = current_organization()))
+operator_account: operator_account_own for ALL to biosignal_api using ((organization_id = current_organization()))
+operator_account: operator_account_service for ALL to biosignal_ingest, biosignal_worker using (true)
+operator_session: operator_session_own for ALL to biosignal_api using ((operator_id IN ( SELECT operator_account.id
+   FROM operator_account
+  WHERE (operator_account.organization_id = current_organization()))))
+operator_session: operator_session_service for ALL to biosignal_ingest, biosignal_worker using (true)
+organization: organization_own for ALL to biosignal_api using ((id = current_organization()))
+organization: organization_service for ALL to biosignal_ingest, biosignal_worker using (true)
+project: project_own for ALL to biosignal_api using ((organization_id = current_organization()))
+project: project_service for ALL to biosignal_ingest, biosignal_worker using (true)
+project_biosignal: project_biosignal_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
+   FROM project
+  WHERE (project.organization_id = current_organization()))))
+project_biosignal: project_biosignal_service for ALL to biosignal_ingest, biosignal_worker using (true)
+project_retention: project_retention_own for ALL to biosignal_api using ((organization_id = current_organization()))
+project_retention: project_retention_service for SELECT to biosignal_ingest using (true)
+public_key_use: public_key_use_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
+   FROM project
+  WHERE (project.organization_id = current_organization()))))
+questionnaire: questionnaire_own for ALL to biosignal_api using ((organization_id = current_organization()))
+questionnaire_draft: questionnaire_draft_own for ALL to biosignal_api using ((organization_id = current_organization()))
+questionnaire_response: questionnaire_response_own for ALL to biosignal_api using ((organization_id = current_organization()))
+sdk_key: sdk_key_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
+   FROM project
+  WHERE (project.organization_id = current_organization()))))
+sdk_key: sdk_key_service for ALL to biosignal_ingest, biosignal_worker using (true)
+set_aside: set_aside_own for SELECT to biosignal_api using ((organization_id = current_organization()))
+set_aside: set_aside_service for ALL to biosignal_ingest, biosignal_worker using (true) with check (true)
+stream: stream_own for ALL to biosignal_api using ((organization_id = current_organization()))
+stream: stream_service for ALL to biosignal_ingest, biosignal_worker using (true)
+stream_channel: stream_channel_own for ALL to biosignal_api using ((EXISTS ( SELECT
+   FROM stream s
+  WHERE ((s.id = stream_channel.stream_id) AND (s.organization_id = current_organization())))))
+stream_channel: stream_channel_service for ALL to biosignal_ingest, biosignal_worker using (true)
+task: task_own for ALL to biosignal_api using ((organization_id = current_organization()))
+task_schedule: task_schedule_own for ALL to biosignal_api using ((organization_id = current_organization()))
+webhook: webhook_own for ALL to biosignal_api using ((organization_id = current_organization()))
+webhook_delivery: webhook_delivery_own for ALL to biosignal_api using ((webhook_id IN ( SELECT webhook.id
+   FROM webhook
+  WHERE (webhook.organization_id = current_organization()))))
+xuser: xuser_own for ALL to biosignal_api using ((organization_id = current_organization()))
+xuser: xuser_service for ALL to biosignal_ingest, biosignal_worker using (true)
+
+-- rights
+
+api.beat: select to biosignal_api
+api.device_event: select to biosignal_api
+api.feature: select to biosignal_api
+api.feature_1d: select to biosignal_api
+api.feature_1h: select to biosignal_api
+api.feature_1m: select to biosignal_api
+api.measurement: delete, insert, select to biosignal_api
+api.sample_block: select to biosignal_api
+public.allowed_origin: delete, insert, select, update to biosignal_api
+public.api_key: delete, insert, select, update to biosignal_api
+public.artifact: delete, insert, select, update to biosignal_api
+public.audit_log: insert, select to biosignal_api
+public.audit_log: select to biosignal_audit
+public.beat: delete, insert, select, update to biosignal_worker
+public.biosignal: delete, insert, select, update to biosignal_api
+public.biosignal: insert, select to biosignal_ingest
+public.biosignal: insert, select to biosignal_worker
+public.consent: insert, select to biosignal_api
+public.consent: select to biosignal_ingest
+public.database_kind: select to biosignal_api
+public.database_kind: select to biosignal_audit
+public.database_kind: select to biosignal_ingest
+public.database_kind: select to biosignal_worker
+public.device: delete, insert, select, update to biosignal_api
+public.device: insert, select, update to biosignal_ingest
+public.device_event: insert, select to biosignal_ingest
+public.device_event: insert, select to biosignal_worker
+public.device_profile: delete, insert, select, update to biosignal_api
+public.device_profile: select to biosignal_ingest
+public.episode: delete, insert, select, update to biosignal_api
+public.episode_acknowledgement: delete, insert, select, update to biosignal_api
+public.feature: delete, insert, select, update to biosignal_worker
+public.goal: delete, insert, select, update to biosignal_api
+public.idempotency: delete, insert, select, update to biosignal_api
+public.journal_entry: delete, insert, select, update to biosignal_api
+public.measurement: insert, select to biosignal_ingest
+public.measurement: insert, select to biosignal_worker
+public.method: insert, select, update to biosignal_worker
+public.method: select to biosignal_api
+public.mood: delete, insert, select, update to biosignal_api
+public.operator_account: delete, insert, select, update to biosignal_api
+public.operator_session: delete, insert, select, update to biosignal_api
+public.organization: delete, insert, select, update to biosignal_api
+public.organization: select to biosignal_ingest
+public.packet_hash: insert, select to biosignal_ingest
+public.packet_log: insert, select to biosignal_ingest
+public.packet_log_checkpoint: select to biosignal_worker
+public.packet_log_checkpoint: select, update to biosignal_ingest
+public.project: delete, insert, select, update to biosignal_api
+public.project: select to biosignal_ingest
+public.project_biosignal: delete, insert, select, update to biosignal_api
+public.project_retention: delete, insert, select, update to biosignal_api
+public.project_retention: select to biosignal_ingest
+public.public_key_use: select to biosignal_api
+public.questionnaire: delete, insert, select, update to biosignal_api
+public.questionnaire_draft: delete, insert, select, update to biosignal_api
+public.questionnaire_response: delete, insert, select, update to biosignal_api
+public.retention: select to biosignal_ingest
+public.retention: select to biosignal_worker
+public.sample_block: delete, insert, select to biosignal_ingest
+public.sample_block: select to biosignal_worker
+public.sdk_key: delete, insert, select, update to biosignal_api
+public.set_aside: delete, insert, select, update to biosignal_ingest
+public.set_aside: insert, select, update to biosignal_worker
+public.set_aside: select to biosignal_api
+public.stream: delete, insert, select, update to biosignal_api
+public.stream: insert, select, update to biosignal_ingest
+public.stream: select to biosignal_worker
+public.stream_channel: delete, insert, select, update to biosignal_api
+public.stream_channel: insert, select to biosignal_ingest
+public.stream_channel: select to biosignal_worker
+public.task: delete, insert, select, update to biosignal_api
+public.task_schedule: delete, insert, select, update to biosignal_api
+public.unit_conversion: select to biosignal_api
+public.unit_conversion: select to biosignal_ingest
+public.unit_conversion: select to biosignal_worker
+public.webhook: delete, insert, select, update to biosignal_api
+public.webhook_delivery: delete, insert, select, update to biosignal_api
+public.xuser: delete, insert, select, update to biosignal_api
+public.xuser: insert, select, update to biosignal_ingest
+public.xuser: select to biosignal_worker
+
+-- rights on schemas and functions
+
+api.feature_minutes(integer[],smallint,timestamp with time zone,timestamp with time zone,text,integer): execute to biosignal_api
+apply_retention(): execute to public
+audit_log_append_only(): execute to public
+audit_log_broken_at(uuid): execute to public
+audit_log_chain(): execute to public
+audit_log_text(audit_log): execute to public
+block_float32(bigint): execute to public
+block_int32(bigint): execute to public
+block_number(bytea,integer): execute to public
+claim_log(uuid,text,bigint): execute to public
+current_organization(): execute to biosignal_api
+current_organization(): execute to biosignal_audit
+current_organization(): execute to public
+decode_block(bytea): execute to public
+fence_writer(): execute to public
+hold_log(bigint): execute to public
+missing_consents(uuid): execute to biosignal_api
+missing_consents(uuid): execute to biosignal_ingest
+missing_consents(uuid): execute to public
+notify_auth(): execute to public
+notify_auth_insert(): execute to public
+open_event_episode(uuid,timestamp with time zone,integer,text,text): execute to biosignal_worker
+refuse_consent_change(): execute to public
+retention_cutoff(text): execute to public
+samples(uuid,text,timestamp with time zone,timestamp with time zone): execute to public
+schema api: usage to biosignal_api
+schema api: usage to biosignal_audit
+schema api: usage to biosignal_ingest
+schema api: usage to biosignal_worker
+schema public: usage to biosignal_api
+schema public: usage to biosignal_audit
+schema public: usage to biosignal_ingest
+schema public: usage to biosignal_worker
+schema public: usage to public
+
+-- comments
+
+sample_block: one row: the samples of one channel in 1, 2, 4 or 8 seconds of the device clock, the fewest that make 800 samples
+stream.last_sample_at: end of the newest sample, measurement or event
+stream.recorded_from: first sample, measurement or event; null: none yet
+stream.started_at: when its first packet arrived
+stream.time_source: stated: by the recording; device: its clock; age: of its packets, by a clock that was wrong; arrival: of its first packet
+
+-- hypertables
+
+beat: time by 7 days, columnstore
+device_event: time by 28 days
+feature: time by 7 days, columnstore
+feature_1d: bucket by 70 days
+feature_1h: bucket by 70 days
+feature_1m: bucket by 70 days
+measurement: time by 28 days, columnstore
+packet_hash: time by 06:00:00
+packet_log: time by 06:00:00
+sample_block: time by 1 day, columnstore
+
+-- columnstore
+
+beat: segmentby stream_id,channel_no,method_id orderby "time"
+device_event: segmentby  orderby
+feature: segmentby stream_id,method_id,channel_no orderby "time"
+feature_1d: segmentby  orderby
+feature_1h: segmentby  orderby
+feature_1m: segmentby  orderby
+measurement: segmentby xuser_id,biosignal_id orderby "time",id
+packet_hash: segmentby  orderby
+packet_log: segmentby  orderby
+sample_block: segmentby stream_id,channel_no orderby "time"
+
+-- continuous aggregates
+
+feature_1d: {"hypertable_name": "_materialized_feature_1h", "hypertable_schema": "_timescaledb_internal", "materialized_only": false, "compression_enabled": false}
+ SELECT time_bucket('1 day'::interval, bucket) AS bucket,
+    stream_id,
+    method_id,
+    channel_no,
+    (sum(n))::bigint AS n,
+    (sum(value_n))::bigint AS value_n,
+    (sum(good_n))::bigint AS good_n,
+    (sum(suspect_n))::bigint AS suspect_n,
+    sum(sum) AS sum,
+    sum(good_sum) AS good_sum,
+    sum(suspect_sum) AS suspect_sum,
+    min(min) AS min,
+    min(good_min) AS good_min,
+    min(suspect_min) AS suspect_min,
+    max(max) AS max,
+    max(good_max) AS good_max,
+    max(suspect_max) AS suspect_max,
+    first(first, bucket) FILTER (WHERE (first IS NOT NULL)) AS first,
+    first(good_first, bucket) FILTER (WHERE (good_first IS NOT NULL)) AS good_first,
+    last(last, bucket) FILTER (WHERE (last IS NOT NULL)) AS last,
+    last(good_last, bucket) FILTER (WHERE (good_last IS NOT NULL)) AS good_last
+   FROM feature_1h
+  GROUP BY (time_bucket('1 day'::interval, bucket)), stream_id, method_id, channel_no;
+feature_1h: {"hypertable_name": "_materialized_feature_1m", "hypertable_schema": "_timescaledb_internal", "materialized_only": false, "compression_enabled": false}
+ SELECT time_bucket('01:00:00'::interval, bucket) AS bucket,
+    stream_id,
+    method_id,
+    channel_no,
+    (sum(n))::bigint AS n,
+    (sum(value_n))::bigint AS value_n,
+    (sum(good_n))::bigint AS good_n,
+    (sum(suspect_n))::bigint AS suspect_n,
+    sum(sum) AS sum,
+    sum(good_sum) AS good_sum,
+    sum(suspect_sum) AS suspect_sum,
+    min(min) AS min,
+    min(good_min) AS good_min,
+    min(suspect_min) AS suspect_min,
+    max(max) AS max,
+    max(good_max) AS good_max,
+    max(suspect_max) AS suspect_max,
+    first(first, bucket) FILTER (WHERE (first IS NOT NULL)) AS first,
+    first(good_first, bucket) FILTER (WHERE (good_first IS NOT NULL)) AS good_first,
+    last(last, bucket) FILTER (WHERE (last IS NOT NULL)) AS last,
+    last(good_last, bucket) FILTER (WHERE (good_last IS NOT NULL)) AS good_last
+   FROM feature_1m
+  GROUP BY (time_bucket('01:00:00'::interval, bucket)), stream_id, method_id, channel_no;
+feature_1m: {"hypertable_name": "feature", "hypertable_schema": "public", "materialized_only": false, "compression_enabled": false}
+ SELECT time_bucket('00:01:00'::interval, "time") AS bucket,
+    stream_id,
+    method_id,
+    channel_no,
+    count(*) AS n,
+    count(value) AS value_n,
+    count(value) FILTER (WHERE (qmask = 0)) AS good_n,
+    count(value) FILTER (WHERE (qmask = 1)) AS suspect_n,
+    sum((value)::numeric) AS sum,
+    sum((value)::numeric) FILTER (WHERE (qmask = 0)) AS good_sum,
+    sum((value)::numeric) FILTER (WHERE (qmask = 1)) AS suspect_sum,
+    min(value) AS min,
+    min(value) FILTER (WHERE (qmask = 0)) AS good_min,
+    min(value) FILTER (WHERE (qmask = 1)) AS suspect_min,
+    max(value) AS max,
+    max(value) FILTER (WHERE (qmask = 0)) AS good_max,
+    max(value) FILTER (WHERE (qmask = 1)) AS suspect_max,
+    first(value, "time") FILTER (WHERE (value IS NOT NULL)) AS first,
+    first(value, "time") FILTER (WHERE ((value IS NOT NULL) AND (qmask = 0))) AS good_first,
+    last(value, "time") FILTER (WHERE (value IS NOT NULL)) AS last,
+    last(value, "time") FILTER (WHERE ((value IS NOT NULL) AND (qmask = 0))) AS good_last
+   FROM feature
+  GROUP BY (time_bucket('00:01:00'::interval, "time")), stream_id, method_id, channel_no;
+
+-- indexes of continuous aggregates
+
+CREATE INDEX feature_1d_bucket ON _timescaledb_internal._materialized_feature_1d USING brin (bucket) WITH (pages_per_range='16', autosummarize='on')
+CREATE INDEX feature_1d_series ON _timescaledb_internal._materialized_feature_1d USING btree (stream_id, method_id, bucket)
+CREATE INDEX feature_1h_bucket ON _timescaledb_internal._materialized_feature_1h USING brin (bucket) WITH (pages_per_range='16', autosummarize='on')
+CREATE INDEX feature_1h_series ON _timescaledb_internal._materialized_feature_1h USING btree (stream_id, method_id, bucket)
+CREATE INDEX feature_1m_bucket ON _timescaledb_internal._materialized_feature_1m USING brin (bucket) WITH (pages_per_range='16', autosummarize='on')
+CREATE INDEX feature_1m_series ON _timescaledb_internal._materialized_feature_1m USING btree (stream_id, method_id, bucket)
+
+-- jobs
+
+policy_compression of beat: every 12:00:00, at most 00:00:00, -1 tries, again after 01:00:00 {"compress_after": "15 days"}
+policy_compression of feature: every 12:00:00, at most 00:00:00, -1 tries, again after 01:00:00 {"compress_after": "15 days"}
+policy_compression of measurement: every 12:00:00, at most 00:00:00, -1 tries, again after 01:00:00 {"compress_after": "60 days"}
+policy_compression of sample_block: every 12:00:00, at most 00:00:00, -1 tries, again after 01:00:00 {"compress_after": "8 days"}
+policy_refresh_continuous_aggregate of feature_1d: every 01:00:00, at most 00:00:00, -1 tries, again after 01:00:00 {"end_offset": "1 day", "start_offset": null}
+policy_refresh_continuous_aggregate of feature_1h: every 00:10:00, at most 00:00:00, -1 tries, again after 00:10:00 {"end_offset": "01:00:00", "start_offset": null}
+policy_refresh_continuous_aggregate of feature_1m: every 00:01:00, at most 00:00:00, -1 tries, again after 00:01:00 {"end_offset": "00:02:00", "start_offset": null}
+
+-- rows of biosignal
+
+{"id": 1, "code": null, "name": "Electrocardiogram", "role": "measurement", "unit": "mV", "feature": null, "mdc_code": "131328", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "ECG", "channel_kind": "ecg", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 2, "code": null, "name": "Photoplethysmogram", "role": "measurement", "unit": "1", "feature": null, "mdc_code": "150452", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "PPG", "channel_kind": "ppg", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 3, "code": null, "name": "Electrodermal activity", "role": "measurement", "unit": "uS", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "EDA", "channel_kind": "eda", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 4, "code": null, "name": "Temperature signal", "role": "measurement", "unit": "Cel", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "TEMP", "channel_kind": "temp", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 5, "code": null, "name": "Respiration signal", "role": "measurement", "unit": "1", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "RESP-W", "channel_kind": "resp", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 6, "code": null, "name": "Acceleration", "role": "measurement", "unit": "[g]", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "ACC", "channel_kind": "acc", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 7, "code": null, "name": "Angular velocity", "role": "measurement", "unit": "deg/s", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "waveform", "source_type": "device", "abbreviation": "GYRO", "channel_kind": "gyro", "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 20, "code": null, "name": "Heart rate from ECG", "role": "calculation", "unit": "/min", "feature": "hr_ecg", "mdc_code": "", "loinc_code": "8867-4", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "HR", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 21, "code": null, "name": "Heart rate from PPG", "role": "calculation", "unit": "/min", "feature": "hr_ppg", "mdc_code": "", "loinc_code": "8867-4", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "HR-PPG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 22, "code": null, "name": "HRV RMSSD, 60 s", "role": "calculation", "unit": "ms", "feature": "hrv_rmssd_60s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "RMSSD", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 23, "code": null, "name": "HRV SDNN, 5 min", "role": "calculation", "unit": "ms", "feature": "hrv_sdnn_300s", "mdc_code": "", "loinc_code": "80404-7", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SDNN", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 24, "code": null, "name": "HRV pNN50, 5 min", "role": "calculation", "unit": "1", "feature": "hrv_pnn50_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "PNN50", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 25, "code": null, "name": "HRV low-frequency power, 5 min", "role": "calculation", "unit": "ms2", "feature": "hrv_lf_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "LF", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 26, "code": null, "name": "HRV high-frequency power, 5 min", "role": "calculation", "unit": "ms2", "feature": "hrv_hf_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "HF", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 27, "code": null, "name": "HRV LF/HF ratio, 5 min", "role": "calculation", "unit": "1", "feature": "hrv_lf_hf_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "LF/HF", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 28, "code": null, "name": "PRV SDNN, 5 min", "role": "calculation", "unit": "ms", "feature": "prv_sdnn_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "PRV-SDNN", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 29, "code": null, "name": "PRV RMSSD, 60 s", "role": "calculation", "unit": "ms", "feature": "prv_rmssd_60s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "PRV-RMSSD", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 30, "code": null, "name": "Respiratory rate", "role": "calculation", "unit": "/min", "feature": "resp_rate", "mdc_code": "", "loinc_code": "9279-1", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "RESP", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 31, "code": null, "name": "Tonic skin conductance", "role": "calculation", "unit": "uS", "feature": "eda_tonic", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SCL", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 32, "code": null, "name": "Skin conductance responses", "role": "calculation", "unit": "/min", "feature": "scr_rate", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SCR", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 33, "code": null, "name": "Skin temperature", "role": "calculation", "unit": "Cel", "feature": "temp_mean", "mdc_code": "", "loinc_code": "61008-9", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SKT", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 34, "code": null, "name": "Physical activity", "role": "calculation", "unit": "[g]", "feature": "activity", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "ACT", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 35, "code": null, "name": "Steps from acceleration", "role": "calculation", "unit": "{steps}", "feature": "steps", "mdc_code": "", "loinc_code": "55423-8", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "STEPS-D", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 36, "code": null, "name": "Signal quality of the ECG", "role": "calculation", "unit": "1", "feature": "sqi_ecg", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SQI-ECG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 37, "code": null, "name": "Signal quality of the PPG", "role": "calculation", "unit": "1", "feature": "sqi_ppg", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SQI-PPG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 38, "code": null, "name": "Heart rate from PPG in motion", "role": "calculation", "unit": "/min", "feature": "hr_ppg_motion", "mdc_code": "", "loinc_code": "8867-4", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "HR-PPG-M", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 39, "code": null, "name": "Respiratory rate from the pulse", "role": "calculation", "unit": "/min", "feature": "resp_rate_ppg", "mdc_code": "", "loinc_code": "9279-1", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "RESP-PPG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 40, "code": null, "name": "Respiratory rate from ECG", "role": "calculation", "unit": "/min", "feature": "resp_rate_ecg", "mdc_code": "", "loinc_code": "9279-1", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "RESP-ECG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 41, "code": null, "name": "Oxygen saturation from red and infrared light", "role": "calculation", "unit": "%", "feature": "spo2", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SPO2-PPG", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 60, "code": "steps", "name": "Steps", "role": "measurement", "unit": "{steps}", "feature": null, "mdc_code": "", "loinc_code": "55423-8", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "STEPS", "channel_kind": null, "possible_max": 200000, "possible_min": 0, "range_source": "A count; a run of 24 h has about 200,000 steps.", "plausible_max": 100000, "plausible_min": 0}
+{"id": 61, "code": "spo2", "name": "Oxygen saturation by pulse oximetry", "role": "measurement", "unit": "%", "feature": null, "mdc_code": "", "loinc_code": "59408-5", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "SPO2", "channel_kind": null, "possible_max": 100, "possible_min": 0, "range_source": "A share. Oximeters state their accuracy for 70 to 100 % (ISO 80601-2-61).", "plausible_max": 100, "plausible_min": 50}
+{"id": 62, "code": "body_temperature", "name": "Body temperature", "role": "measurement", "unit": "Cel", "feature": null, "mdc_code": "", "loinc_code": "8310-5", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "BT", "channel_kind": null, "possible_max": 50, "possible_min": 10, "range_source": "Survived: 13.7 Cel (Gilbert 2000, Lancet 355:375) and 46.5 Cel (Slovis 1982, Ann Emerg Med 11:269).", "plausible_max": 43, "plausible_min": 30}
+{"id": 63, "code": "sleep_duration", "name": "Sleep duration", "role": "measurement", "unit": "h", "feature": null, "mdc_code": "", "loinc_code": "93832-4", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "SLEEP", "channel_kind": null, "possible_max": 72, "possible_min": 0, "range_source": "A duration; more than 18 h a night is rarely sleep.", "plausible_max": 18, "plausible_min": 0}
+{"id": 64, "code": "stress", "name": "Stress score", "role": "measurement", "unit": "{score}", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "score", "source_type": "device", "abbreviation": "STRESS", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 65, "code": "heart_rate", "name": "Heart rate, as the device reports it", "role": "measurement", "unit": "/min", "feature": null, "mdc_code": "", "loinc_code": "8867-4", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "HR-R", "channel_kind": null, "possible_max": 600, "possible_min": 0, "range_source": "Up to 600 /min is described (Chhabra 2012, Indian Pacing Electrophysiol J 12:32).", "plausible_max": 250, "plausible_min": 25}
+{"id": 66, "code": "battery", "name": "Battery of the device", "role": "measurement", "unit": "%", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "BATT", "channel_kind": null, "possible_max": 100, "possible_min": 0, "range_source": "A share.", "plausible_max": 100, "plausible_min": 0}
+{"id": 67, "code": "weight", "name": "Body weight", "role": "measurement", "unit": "kg", "feature": null, "mdc_code": "", "loinc_code": "29463-7", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "WEIGHT", "channel_kind": null, "possible_max": 700, "possible_min": 0.2, "range_source": "From the smallest newborns who lived, about 0.2 kg, to the heaviest people, about 635 kg.", "plausible_max": 300, "plausible_min": 2}
+{"id": 68, "code": "bp_systolic", "name": "Systolic blood pressure", "role": "measurement", "unit": "mm[Hg]", "feature": null, "mdc_code": "", "loinc_code": "8480-6", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "BP-SYS", "channel_kind": null, "possible_max": 500, "possible_min": 0, "range_source": "Up to 480/350 mm[Hg] was measured in weight lifters (MacDougall 1985, J Appl Physiol 58:785).", "plausible_max": 260, "plausible_min": 60}
+{"id": 69, "code": "bp_diastolic", "name": "Diastolic blood pressure", "role": "measurement", "unit": "mm[Hg]", "feature": null, "mdc_code": "", "loinc_code": "8462-4", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "BP-DIA", "channel_kind": null, "possible_max": 400, "possible_min": 0, "range_source": "Up to 480/350 mm[Hg] was measured in weight lifters (MacDougall 1985, J Appl Physiol 58:785).", "plausible_max": 160, "plausible_min": 30}
+{"id": 70, "code": "glucose", "name": "Blood glucose", "role": "measurement", "unit": "mg/dL", "feature": null, "mdc_code": "", "loinc_code": "2339-0", "project_id": null, "signal_type": "scalar", "source_type": "device", "abbreviation": "GLUCOSE", "channel_kind": null, "possible_max": 3000, "possible_min": 0, "range_source": "Meters read 20 to 600 mg/dL; above 2,600 mg/dL was survived.", "plausible_max": 600, "plausible_min": 20}
+{"id": 80, "code": "mood", "name": "Mood", "role": "measurement", "unit": "{score}", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "MOOD", "channel_kind": null, "possible_max": 5, "possible_min": 1, "range_source": "The scale.", "plausible_max": 5, "plausible_min": 1}
+{"id": 81, "code": "phq9", "name": "PHQ-9 total score", "role": "measurement", "unit": "{score}", "feature": null, "mdc_code": "", "loinc_code": "44261-6", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "PHQ-9", "channel_kind": null, "possible_max": 27, "possible_min": 0, "range_source": "The scale.", "plausible_max": 27, "plausible_min": 0}
+{"id": 82, "code": "gad7", "name": "GAD-7 total score", "role": "measurement", "unit": "{score}", "feature": null, "mdc_code": "", "loinc_code": "70274-6", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "GAD-7", "channel_kind": null, "possible_max": 21, "possible_min": 0, "range_source": "The scale.", "plausible_max": 21, "plausible_min": 0}
+{"id": 83, "code": "who5", "name": "WHO-5 well-being index", "role": "measurement", "unit": "%", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "WHO-5", "channel_kind": null, "possible_max": 100, "possible_min": 0, "range_source": "The scale.", "plausible_max": 100, "plausible_min": 0}
+
+-- rows of device_profile
+
+{"code": "generic", "name": "Any device", "model": "", "channels": [], "spo2_slope": null, "spo2_offset": null, "manufacturer": "", "organization_id": null}
+{"code": "simulator", "name": "Simulated chest patch and wristband", "model": "simulator", "channels": [{"code": "ecg.ii", "kind": "ecg", "lead": "II", "unit": "mV", "rate_hz": 250}, {"code": "ppg.ir", "kind": "ppg", "lead": "wrist", "unit": "1", "rate_hz": 125}, {"code": "eda", "kind": "eda", "lead": "wrist", "unit": "uS", "rate_hz": 4}, {"code": "temp.skin", "kind": "temp", "lead": "wrist", "unit": "Cel", "rate_hz": 4}], "spo2_slope": null, "spo2_offset": null, "manufacturer": "biosignal", "organization_id": null}
+{"code": "wfdb", "name": "Recording in WFDB format", "model": "", "channels": [], "spo2_slope": null, "spo2_offset": null, "manufacturer": "", "organization_id": null}
+
+-- rows of episode_event
+
+{"code": "alarm", "title": "Alarm of the device", "severity": "high", "after_sec": 15, "before_sec": 15}
+{"code": "arrhythmia", "title": "Arrhythmia seen by the device", "severity": "medium", "after_sec": 15, "before_sec": 15}
+{"code": "button", "title": "Marked by the wearer", "severity": "low", "after_sec": 15, "before_sec": 15}
+{"code": "fall", "title": "Fall", "severity": "high", "after_sec": 15, "before_sec": 15}
+{"code": "symptom", "title": "Symptom", "severity": "medium", "after_sec": 15, "before_sec": 15}
+
+-- rows of packet_log_checkpoint
+
+{"id": true, "epoch": 0, "owner": null, "batch_id": 0, "owner_name": ""}
+
+-- rows of retention
+
+{"keep": "1 day", "relation": "packet_hash"}
+{"keep": "1 day", "relation": "packet_log"}
+{"keep": null, "relation": "beat"}
+{"keep": null, "relation": "device_event"}
+{"keep": null, "relation": "feature"}
+{"keep": null, "relation": "measurement"}
+{"keep": null, "relation": "sample_block"}
+
+-- rows of unit_conversion
+
+{"code": "", "unit": "%", "given": "1", "shift": 0, "factor": 100}
+{"code": "", "unit": "/min", "given": "1/min", "shift": 0, "factor": 1}
+{"code": "", "unit": "/min", "given": "{beats}/min", "shift": 0, "factor": 1}
+{"code": "", "unit": "Cel", "given": "K", "shift": -273.15, "factor": 1}
+{"code": "", "unit": "Cel", "given": "[degF]", "shift": -17.77777777777778, "factor": 0.5555555555555556}
+{"code": "", "unit": "Cel", "given": "°C", "shift": 0, "factor": 1}
+{"code": "", "unit": "Cel", "given": "°F", "shift": -17.77777777777778, "factor": 0.5555555555555556}
+{"code": "", "unit": "h", "given": "min", "shift": 0, "factor": 0.016666666666666666}
+{"code": "", "unit": "h", "given": "s", "shift": 0, "factor": 0.0002777777777777778}
+{"code": "", "unit": "kg", "given": "[lb_av]", "shift": 0, "factor": 0.45359237}
+{"code": "", "unit": "kg", "given": "g", "shift": 0, "factor": 0.001}
+{"code": "", "unit": "kg", "given": "lb", "shift": 0, "factor": 0.45359237}
+{"code": "", "unit": "mm[Hg]", "given": "kPa", "shift": 0, "factor": 7.500615758456563}
+{"code": "", "unit": "mm[Hg]", "given": "mmHg", "shift": 0, "factor": 1}
+{"code": "glucose", "unit": "mg/dL", "given": "mmol/L", "shift": 0, "factor": 18.0156}
+{"code": "heart_rate", "unit": "/min", "given": "bpm", "shift": 0, "factor": 1}
