@@ -19,7 +19,7 @@ export const mends: readonly Mend[] = [
     name: 'ownership',
     what: 'an owner of the packet log that was followed by another writes nothing more, and ends (epochs)',
     edits: [
-      { file: 'sql/000035-log-ownership.sql', find: 'where epoch = held) then', replace: 'where epoch >= held) then' },
+      { file: 'sql/000011-log-ownership.sql', find: 'where epoch = held) then', replace: 'where epoch >= held) then' },
       { file: 'src/storage/ownership.ts', find: 'if (rowCount === 0) this.lose();', replace: 'if (rowCount === null) this.lose();' },
       { file: 'src/server.ts', find: 'rows[0]!.epoch !== ownership.epoch', replace: 'rows[0]!.epoch < ownership.epoch' },
     ],
