@@ -49,7 +49,7 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
   // Each on its own: one that fails keeps none of the others from being done.
   const expiring = (task: () => Promise<unknown>, fault: string): (() => Promise<void>) =>
     every(retentionMs, task, (error) => onFault(fault, error), FIRST_RETENTION_MS);
-  // job: timescaledb-policies: packs old chunks and refreshes aggregates (TimescaleDB runs them: sql/000010-columnstore.sql, sql/000012-rollups-continuous.sql)
+  // job: timescaledb-policies: packs old chunks and refreshes aggregates (TimescaleDB runs them: sql/000010, sql/000012)
   const tasks = [
     // job: rollups: brings new and late values into minutes, hours and days
     database.kind === 'timescale'
