@@ -4,7 +4,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
-import { badge, emptyState, percent, skeleton, tableOf } from './parts.ts';
+import { badge, emptyState, percent, skeleton } from './parts.ts';
 import type { Tone } from './parts.ts';
 import { call } from './service.ts';
 import type { Adherence, Goal, Mood, QuestionnaireAnswer, QuestionnaireItem, Task } from './service.ts';
@@ -95,7 +95,7 @@ export class Reported {
                 ${this.#tasks.map((task) => this.#task(task))}
               </ul>`
         }
-        ${this.#adherence.length === 0 ? nothing : this.#adherenceTable()}
+        ${this.#adherence.length === 0 ? nothing : this.#adherenceList()}
       </section>
       <section class="card">
         <h2>Goals</h2>
@@ -161,24 +161,20 @@ export class Reported {
     </li>`;
   }
 
-  #adherenceTable(): TemplateResult {
-    const count =
-      (of: (row: Adherence) => number) =>
-      (row: Adherence): string =>
-        formatNumber(this.#locale, of(row));
+  #adherenceList(): TemplateResult {
+    const n = (count: number): string => formatNumber(this.#locale, count);
     return html`<h2>Adherence, last 30 days</h2>
-      ${tableOf<Adherence>(
-        [
-          { name: 'Task', cell: ({ title, ended_at: ended }) => html`${title} ${ended === null ? nothing : badge('off', 'ended')}` },
-          { name: 'Done', kind: 'num', cell: count(({ done }) => done) },
-          { name: 'Skipped', kind: 'num', cell: count(({ skipped }) => skipped) },
-          { name: 'Missed', kind: 'num', cell: count(({ missed }) => missed) },
-          { name: 'Adherence', kind: 'num', cell: ({ adherence }) => (adherence === null ? '–' : percent(adherence)) },
-        ],
-        this.#adherence,
-        ({ ended_at: ended }) => ended !== null,
-        true,
-      )}`;
+      <ul class="plain rows">
+        ${this.#adherence.map(
+          ({ title, done, skipped, missed, adherence, ended_at: ended }) =>
+            html`<li>
+              <b>${title}</b> ${adherence === null ? nothing : percent(adherence)} ${ended === null ? nothing : badge('off', 'ended')}
+              <div class="muted">
+                ${adherence === null ? 'Nothing was due yet' : `${n(done)} done, ${n(skipped)} skipped, ${n(missed)} missed`}
+              </div>
+            </li>`,
+        )}
+      </ul>`;
   }
 
   #goal(goal: Goal): TemplateResult {
