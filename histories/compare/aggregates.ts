@@ -79,7 +79,7 @@ export function bucketsOf(values: readonly Value[], stepMs: number, keyOf: (valu
   return buckets;
 }
 
-const near = (a: number, b: number): boolean => a === b || Math.abs(a - b) <= TOLERANCE * Math.max(Math.abs(a), Math.abs(b), 1e-6);
+export const near = (a: number, b: number): boolean => a === b || Math.abs(a - b) <= TOLERANCE * Math.max(Math.abs(a), Math.abs(b), 1e-6);
 
 async function compareRollup(
   oracle: Oracle,

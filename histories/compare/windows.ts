@@ -1,6 +1,6 @@
 /** Observations by the time at which they were recorded: around a recording all of its minutes, before and after it none. */
 import type { Oracle, Person } from '../oracle.ts';
-import { bucketsOf, MINUTE_MS, newestMethods, shownOf, valuesOf } from './aggregates.ts';
+import { bucketsOf, MINUTE_MS, near, newestMethods, shownOf, valuesOf } from './aggregates.ts';
 import type { Value } from './aggregates.ts';
 import { readerOf } from './recordings.ts';
 
@@ -63,17 +63,26 @@ async function compareSignal(
       { as },
     );
     if (found === null) return;
-    const text = (list: readonly { ms: number; value: number }[]): string =>
-      list
-        .map(({ ms, value }) => `${ms} ${value.toPrecision(9)}`)
-        .sort()
-        .join();
     const got = found.map(({ value, effective_time }) => ({ ms: Date.parse(effective_time), value }));
     oracle.expect(
       'observations',
-      text(got) === text(wanted),
-      () =>
-        `${feature} of ${person.externalId}${bounds}: ${got.length} minutes instead of ${wanted.length} (${text(got).slice(0, 100)} | ${text(wanted).slice(0, 100)})`,
+      areSame(got, wanted),
+      () => `${feature} of ${person.externalId}${bounds}: ${textOf(got)} instead of ${textOf(wanted)}`,
     );
   }
+}
+
+type Minute = Readonly<{ ms: number; value: number }>;
+
+const inOrder = (minutes: readonly Minute[]): Minute[] => minutes.toSorted((a, b) => a.ms - b.ms || a.value - b.value);
+
+/** Of the same minutes, and their means apart by no more than sums of floats in another order are. */
+function areSame(got: readonly Minute[], wanted: readonly Minute[]): boolean {
+  const sought = inOrder(wanted);
+  return got.length === sought.length && inOrder(got).every(({ ms, value }, i) => ms === sought[i]!.ms && near(value, sought[i]!.value));
+}
+
+function textOf(minutes: readonly Minute[]): string {
+  const all = inOrder(minutes).map(({ ms, value }) => `${ms} ${value}`);
+  return `${all.length} minutes (${all.join().slice(0, 200)})`;
 }
