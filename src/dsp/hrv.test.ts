@@ -42,15 +42,33 @@ describe('time domain', () => {
     expect(got.pairCount).toBe(2);
     expect(got.rmssdMs).toBe(10);
     expect(got.pnn50).toBe(0);
+    expect(got.sd1Ms).toBeCloseTo(10, 12); // differences 10 and -10
   });
 
   // promise: too-few-beats
   test('says NaN where there is too little', () => {
+    const empty = { pairCount: 0, meanNnMs: NaN, sdnnMs: NaN, rmssdMs: NaN, pnn50: NaN, sd1Ms: NaN, sd2Ms: NaN };
     const none = timeDomain({ count: 0, nnMs: new Float64Array(0), adjacent: new Uint8Array(0) });
-    expect([none.meanNnMs, none.sdnnMs, none.rmssdMs, none.pnn50].every(Number.isNaN)).toBe(true);
+    expect(none).toEqual({ ...empty, nnCount: 0 });
     const one = timeDomain({ count: 1, nnMs: Float64Array.of(800), adjacent: Uint8Array.of(0) });
-    expect(one.meanNnMs).toBe(800);
-    expect(one.sdnnMs).toBeNaN();
+    expect(one).toEqual({ ...empty, nnCount: 1, meanNnMs: 800 });
+  });
+
+  test('counts differences above 50 ms, not of 50, and divides by their number', () => {
+    const got = timeDomain({ count: 4, nnMs: Float64Array.of(800, 850, 901, 850), adjacent: Uint8Array.of(0, 1, 1, 1) });
+    expect(got.pnn50).toBe(2 / 3);
+  });
+
+  test('two intervals have SDNN and RMSSD, three have SD1 and SD2', () => {
+    const two = timeDomain({ count: 2, nnMs: Float64Array.of(800, 810), adjacent: Uint8Array.of(0, 1) });
+    expect([two.meanNnMs, two.rmssdMs, two.pnn50]).toEqual([805, 10, 0]);
+    expect(two.sdnnMs).toBeCloseTo(Math.sqrt(50), 12);
+    expect([two.sd1Ms, two.sd2Ms]).toEqual([NaN, NaN]);
+    const three = timeDomain({ count: 3, nnMs: Float64Array.of(800, 810, 830), adjacent: Uint8Array.of(0, 1, 1) });
+    expect(three.sd1Ms).toBeCloseTo(5, 12); // differences 10 and 20: SDSD^2 = 50
+    expect(three.sd2Ms).toBeCloseTo(Math.sqrt((2 * 1400) / 6 - 25), 12);
+    // 2 SDNN^2 - SDSD^2 / 2 is negative: no length
+    expect(timeDomain({ count: 3, nnMs: Float64Array.of(800, 900, 800), adjacent: Uint8Array.of(0, 1, 1) }).sd2Ms).toBe(0);
   });
 });
 

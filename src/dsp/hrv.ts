@@ -54,10 +54,10 @@ export function timeDomain({ count, nnMs, adjacent }: NnWindow): TimeDomain {
   return {
     nnCount: count,
     pairCount,
-    meanNnMs: count > 0 ? meanNnMs : Number.NaN,
+    meanNnMs,
     sdnnMs,
-    rmssdMs: pairCount > 0 ? Math.sqrt(squares / pairCount) : Number.NaN,
-    pnn50: pairCount > 0 ? over50 / pairCount : Number.NaN,
+    rmssdMs: Math.sqrt(squares / pairCount), // of no pair 0 / 0, NaN
+    pnn50: over50 / pairCount,
     sd1Ms: sdsdMs / Math.SQRT2,
     sd2Ms: Math.sqrt(Math.max(0, 2 * sdnnMs * sdnnMs - (sdsdMs * sdsdMs) / 2)),
   };
