@@ -4,6 +4,7 @@
  *    npm run mutation -- FILES...       these
  *    npm run mutation -- --all          the folders that docs/mutation.md answers for; hours, may be stopped and started again
  *    npm run mutation -- --report       the table of the results that are there
+ *    --unit                             with unit tests only: minutes where integration tests take hours
  *    --fresh                            forget the results that are there
  *
  *  Ends with 1 when a mutant survives that scripts/mutation/accepted.json does not name. */
@@ -22,7 +23,7 @@ import { Tree } from './mutation/tree.ts';
 const folders = ['src/dsp/hrv*.ts', 'src/dsp/rr-correction.ts', 'src/auth/*.ts', 'src/ingest/*.ts', 'src/query/*.ts', 'src/storage/*.ts'];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { all: { type: 'boolean' }, report: { type: 'boolean' }, fresh: { type: 'boolean' }, list: { type: 'boolean' } },
+  options: { all: { type: 'boolean' }, report: { type: 'boolean' }, fresh: { type: 'boolean' }, unit: { type: 'boolean' }, list: { type: 'boolean' } },
 });
 
 const isSource = (file: string): boolean => /^src\/.*\.ts$/.test(file) && !/\.test\.ts$|generated/.test(file);
@@ -39,7 +40,7 @@ async function run(files: readonly string[]): Promise<void> {
   const given = process.env['BIO_TEST_DATABASE_URL'] ?? '';
   const dataDir = mkdtempSync(join(tmpdir(), 'biosignal-mutation-'));
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB', max_connections: '200' };
-  const server = given === '' ? await startEmbeddedPostgres({ dataDir, settings }) : null;
+  const server = given === '' && !values.unit ? await startEmbeddedPostgres({ dataDir, settings }) : null;
   const tree = new Tree(resolve(`.cache/mutation/tree-${process.pid}`), server?.url ?? given);
   const close = async (): Promise<void> => {
     tree.close();
@@ -48,7 +49,7 @@ async function run(files: readonly string[]): Promise<void> {
   };
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => void close().then(() => process.exit(130)));
   try {
-    await mutate(tree, files, values.fresh === true, (result) => {
+    await mutate(tree, files, { fresh: values.fresh === true, unitOnly: values.unit === true }, (result) => {
       const { fresh } = printSummary(result);
       for (const { operator, line, text } of fresh)
         console.log(`  ${result.file}:${line} ${operator}\n    ${text.replace(' => ', '\n    ')}`);

@@ -26,11 +26,16 @@ export function numbersMatter(file: string): boolean {
 }
 
 /** @param onResult hears of each file when it is done */
-export async function mutate(tree: Tree, files: readonly string[], fresh: boolean, onResult: (result: FileResult) => void): Promise<void> {
+export async function mutate(
+  tree: Tree,
+  files: readonly string[],
+  { fresh, unitOnly }: Readonly<{ fresh: boolean; unitOnly: boolean }>,
+  onResult: (result: FileResult) => void,
+): Promise<void> {
   const unitTests = globSync('src/**/*.test.ts');
   const sources = files.map((file, id): Source => {
     const text = readFileSync(file, 'utf8');
-    const tests = [...unitTestsOf('.', file, unitTests), ...integrationTestsOf(file)];
+    const tests = [...unitTestsOf('.', file, unitTests), ...(unitOnly ? [] : integrationTestsOf(file))];
     return { file, text, mutants: mutantsOf(file, text, numbersMatter(file)), tests, id };
   });
   const due: Source[] = [];
