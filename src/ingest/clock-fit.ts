@@ -36,8 +36,13 @@ export class ClockFitter {
     }
     const x = Number(deviceNs - this.#firstDeviceNs);
     const y = Number(offsetNs - this.#firstOffsetNs);
-    const window = Math.floor(x / this.#windowNs);
+    let window = Math.floor(x / this.#windowNs);
     if (window < this.#windowIndex) return; // late: its delay is no minimum
+    // Packets further apart than a window: it takes several times until two windows become one.
+    while (this.#count === WINDOWS_MAX && window > this.#windowIndex) {
+      this.#halve();
+      window = Math.floor(x / this.#windowNs);
+    }
     const last = this.#count - 1;
     if (window === this.#windowIndex) {
       if (y < this.#y[last]!) {
@@ -46,8 +51,7 @@ export class ClockFitter {
       }
       return;
     }
-    if (this.#count === WINDOWS_MAX) this.#halve();
-    this.#windowIndex = Math.floor(x / this.#windowNs);
+    this.#windowIndex = window;
     this.#x[this.#count] = x;
     this.#y[this.#count] = y;
     this.#count++;
@@ -79,7 +83,7 @@ export class ClockFitter {
     };
   }
 
-  /** Joins windows two by two, keeping the lesser delay of each. */
+  /** Makes windows twice as long; of two that become one the lesser delay is kept. */
   #halve(): void {
     this.#windowNs *= 2;
     let kept = 0;
