@@ -24,7 +24,10 @@ process.send!('ready');
 async function run({ test, changed, hits }: TestRequest): Promise<TestAnswer> {
   process.env['BIO_MUTATION_HITS'] = hits; // forks inherit it
   for (const file of changed) vitest.invalidateFile(resolve(file));
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(vitest.getModuleSpecifications(resolve(test)));
+  const done = await vitest.runTestSpecifications(vitest.getModuleSpecifications(resolve(test)));
+  const { unhandledErrors } = done;
+  // It answers with every file that it ever ran, and another one may have failed on the mutant before.
+  const testModules = done.testModules.filter(({ moduleId }) => moduleId === resolve(test));
   const tests = testModules.flatMap((module) => [...module.children.allTests()]);
   const errors = [
     ...tests.flatMap((one) => (one.result().errors ?? []).map(({ message }) => `${one.fullName}: ${message}`)),
