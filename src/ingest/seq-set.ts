@@ -31,8 +31,8 @@ export class SeqSet {
 
   has(seq: number): boolean {
     const edges = this.#edges;
-    if (edges.length === 0 || seq > edges[edges.length - 1]!) return false;
-    if (seq >= edges[edges.length - 2]!) return true;
+    if (seq > this.high) return false;
+    if (seq >= edges[edges.length - 2]!) return true; // the newest range, nearly always
     const i = this.#rangeAtOrAfter(seq);
     return edges[i]! <= seq;
   }
@@ -40,19 +40,16 @@ export class SeqSet {
   /** @returns false when it was there already */
   add(seq: number): boolean {
     const edges = this.#edges;
-    const end = edges.length;
-    if (end > 0 && seq === edges[end - 1]! + 1) {
-      edges[end - 1] = seq;
-      return true;
-    }
-    if (end === 0 || seq > edges[end - 1]!) {
-      edges.push(seq, seq);
+    const { high } = this;
+    if (seq > high) {
+      if (edges.length !== 0 && seq === high + 1) edges[edges.length - 1] = seq;
+      else edges.push(seq, seq);
       return true;
     }
     const i = this.#rangeAtOrAfter(seq); // exists: seq <= high
     if (edges[i]! <= seq) return false;
     const joinsNext = edges[i]! === seq + 1;
-    const joinsPrevious = i > 0 && edges[i - 1]! === seq - 1;
+    const joinsPrevious = edges[i - 1] === seq - 1; // of the first range there is none
     if (joinsNext && joinsPrevious) edges.splice(i - 1, 2);
     else if (joinsNext) edges[i] = seq;
     else if (joinsPrevious) edges[i - 1] = seq;

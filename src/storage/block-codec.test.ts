@@ -8,7 +8,7 @@ function integers(bits: number): fc.Arbitrary<Int32Array> {
   const low = -(2 ** (bits - 1));
   return fc
     .oneof(
-      fc.array(fc.integer({ min: low, max: -low - 1 }), { minLength: 1, maxLength: 300 }),
+      fc.array(fc.integer({ min: low, max: -low - 1 }), { minLength: 1, maxLength: 300, size: 'max' }),
       // a smooth signal with jumps, as devices send
       fc
         .array(fc.oneof({ weight: 20, arbitrary: fc.integer({ min: -9, max: 9 }) }, fc.integer({ min: low, max: -low - 1 })), {
