@@ -30,3 +30,17 @@ it('fails the one that cannot be done and not those beside it; all of them when 
   const failed = await Promise.allSettled([1, 2, 4].map((x) => run.call(x)));
   expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
 });
+
+it('tries a call that is alone once, takes 256 at once unless told otherwise, and goes on after a failure', async () => {
+  const sizes: number[] = [];
+  const run = new Coalesce<number, number>(async (inputs) => {
+    sizes.push(inputs.length);
+    await pause();
+    if (inputs.includes(-1)) throw new Error('no');
+    return inputs;
+  });
+  await expect(run.call(-1)).rejects.toThrow('no');
+  expect(sizes).toEqual([1]);
+  await Promise.all(Array.from({ length: 300 }, (_, i) => run.call(i)));
+  expect(sizes).toEqual([1, 1, 256, 43]);
+});

@@ -38,3 +38,32 @@ test('samples of 16 bits take 2 bytes, and no more than they need', () => {
   run.append(new Int32Array(750), null, 0, 750);
   expect(run.bytes).toBe(2000);
 });
+
+test('room is for 256 samples, and grows by as many or by what comes, up to the most', () => {
+  const run = new OpenRun(0, 1000, false);
+  const bytesAfter = (count: number, flagged = false): number => {
+    run.append(new Int32Array(count), flagged ? new Uint8Array(count) : null, 0, count);
+    return run.bytes;
+  };
+  expect(run.bytes).toBe(512);
+  expect(bytesAfter(256)).toBe(512);
+  expect(bytesAfter(1)).toBe(2 * 512);
+  expect(bytesAfter(400)).toBe(2 * 768); // 657
+  expect(bytesAfter(143, true)).toBe(3 * 1000); // 800
+  expect(bytesAfter(200)).toBe(3 * 1000);
+  expect(run.n).toBe(1000);
+  expect(new OpenRun(0, 100, false).bytes).toBe(200);
+  expect(new OpenRun(0, 100, true).bytes).toBe(400);
+});
+
+test('takes a part of what it is given, with its flags; one sample of more than 16 bits makes all wide', () => {
+  for (const wide of [32_768, -32_769, 2 ** 31 - 1]) {
+    const run = new OpenRun(3, 300, false);
+    run.append(Int32Array.of(99, 1, -32_768, 32_767, 99), null, 1, 4);
+    expect(run.bytes).toBe(512);
+    run.append(Int32Array.of(wide, wide, 5), Uint8Array.of(9, 1, 2), 1, 3);
+    expect(run.bytes).toBe(4 * 256 + 256);
+    run.append(Int32Array.of(6), null, 0, 1);
+    expect(run.run()).toEqual({ k0: 3, samples: Int32Array.of(1, -32_768, 32_767, wide, 5, 6), qmask: Uint8Array.of(0, 0, 0, 1, 2, 0) });
+  }
+});
