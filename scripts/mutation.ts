@@ -23,7 +23,13 @@ import { Tree } from './mutation/tree.ts';
 const folders = ['src/dsp/hrv*.ts', 'src/dsp/rr-correction.ts', 'src/auth/*.ts', 'src/ingest/*.ts', 'src/query/*.ts', 'src/storage/*.ts'];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { all: { type: 'boolean' }, report: { type: 'boolean' }, fresh: { type: 'boolean' }, unit: { type: 'boolean' }, list: { type: 'boolean' } },
+  options: {
+    all: { type: 'boolean' },
+    report: { type: 'boolean' },
+    fresh: { type: 'boolean' },
+    unit: { type: 'boolean' },
+    list: { type: 'boolean' },
+  },
 });
 
 const isSource = (file: string): boolean => /^src\/.*\.ts$/.test(file) && !/\.test\.ts$|generated/.test(file);

@@ -90,6 +90,7 @@ describe('ClockFitter', () => {
     let fitCount = 0;
     for (let seed = 1; seed <= 60; seed++) {
       const random = seededRandom(seed);
+      const roundingNs = seed % 2 === 0 ? 1e7 : 1; // of equal delays the first is kept
       const stepSec = [0.2, 0.9, 2, 5, 90, 10_800][seed % 6]!;
       const count = seed % 5 === 0 ? 9 : Math.floor(64 + 400 * random());
       const pairs: Pair[] = [[0, 0]];
@@ -97,7 +98,8 @@ describe('ClockFitter', () => {
       while (pairs.length < count) {
         at += stepSec * 1e9 * (random() < 0.02 ? 40 : 0.8 + 0.4 * random());
         const isLate = random() < 0.1;
-        pairs.push([Math.round(at - (isLate ? 3e9 * random() : 0)), Math.round((isLate ? -2e7 : 0) + 5e7 * (random() - 0.2) + at * 4e-5)]);
+        const delayNs = (isLate ? -2e7 : 0) + 5e7 * (random() - 0.2) + at * 4e-5;
+        pairs.push([Math.round(at - (isLate ? 3e9 * random() : 0)), roundingNs * Math.round(delayNs / roundingNs)]);
       }
       const wanted = plainFit(pairs);
       if (wanted !== null) fitCount++;
@@ -111,7 +113,11 @@ describe('ClockFitter', () => {
       Array.from({ length: count }, (_, i) => Math.round((i * spanNs) / (count - 1))).map((x) => [x, Math.round((x * ppm) / 1e6)]);
     expect(fitOf(line(8, 300e9, 0))).toMatchObject({ pairCount: 8, skewPpm: 0 });
     expect(fitOf(line(7, 300e9, 0))).toBeNull();
+    const seconds = (from: number): Pair[] => [0, from, 2e9, 3e9, 4e9, 5e9, 6e9, 300e9].map((x) => [x, 0]);
+    expect(fitOf(seconds(1e9))).toMatchObject({ pairCount: 8 });
+    expect(fitOf(seconds(1e9 - 1))).toBeNull(); // two in one window of a second
     expect(fitOf(line(8, 300e9 - 1, 0))).toBeNull();
+    expect(fitOf([[0, 1], [5e8, 0], ...line(8, 300e9, 0).slice(1)])).toBeNull(); // from the pair that is kept of the first window
     for (const sign of [1, -1]) {
       expect(fitOf(line(11, 400e9, sign * 10_000))).toMatchObject({ skewPpm: sign * 10_000 });
       expect(fitOf(line(11, 400e9, sign * 10_001))).toBeNull();

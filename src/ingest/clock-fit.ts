@@ -17,7 +17,7 @@ const slopes = new Float64Array((WINDOWS_MAX * (WINDOWS_MAX - 1)) / 2);
  *  Delays on the way only ever add, so of each window the pair with the least delay is kept, and the line is the median of slopes
  *  (Theil 1950, Sen 1968): a third of the windows may be spoilt by congestion without moving it. */
 export class ClockFitter {
-  readonly #x = new Float64Array(WINDOWS_MAX); // device ns since the first pair
+  readonly #x = new Float64Array(WINDOWS_MAX); // device ns since the first pair, ascending
   readonly #y = new Float64Array(WINDOWS_MAX); // (unix - device) ns, since the first pair's
   #count = 0;
   #windowNs = FIRST_WINDOW_NS;
@@ -64,8 +64,7 @@ export class ClockFitter {
     let slopeCount = 0;
     for (let i = 0; i < n; i++) {
       for (let j = i + 1; j < n; j++) {
-        const dx = this.#x[j]! - this.#x[i]!;
-        if (dx > 0) slopes[slopeCount++] = (this.#y[j]! - this.#y[i]!) / dx;
+        slopes[slopeCount++] = (this.#y[j]! - this.#y[i]!) / (this.#x[j]! - this.#x[i]!);
       }
     }
     const slope = median(slopes.subarray(0, slopeCount));
@@ -76,7 +75,7 @@ export class ClockFitter {
     const atX = this.#x[n - 1]!;
     return {
       offsetNs: this.#firstOffsetNs + BigInt(Math.round(intercept + slope * atX)),
-      atDeviceNs: this.#firstDeviceNs + BigInt(Math.round(atX)),
+      atDeviceNs: this.#firstDeviceNs + BigInt(atX),
       skewPpm: slope * 1e6,
       rmsNs: scatter,
       pairCount: n,

@@ -4,7 +4,9 @@ import { SeqSet } from './seq-set.ts';
 
 const LENGTH = 6;
 /** Every set of numbers below LENGTH, as the ranges that they are. */
-const allSets = Array.from({ length: 2 ** LENGTH }, (_, bits) => Array.from({ length: LENGTH }, (_, i) => i).filter((i) => bits & (1 << i)));
+const allSets = Array.from({ length: 2 ** LENGTH }, (_, bits) =>
+  Array.from({ length: LENGTH }, (_, i) => i).filter((i) => bits & (1 << i)),
+);
 const rangesOf = (numbers: readonly number[]): [number, number][] =>
   numbers
     .filter((x) => !numbers.includes(x - 1))

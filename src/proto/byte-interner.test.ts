@@ -6,16 +6,21 @@ describe('ByteInterner', () => {
   it('gives the value of exactly these bytes, whatever came before and however few slots there are', () => {
     const key = fc.uint8Array({ maxLength: 140, max: 3 });
     fc.assert(
-      fc.property(fc.array(key, { minLength: 1, maxLength: 200, size: 'max' }), fc.constantFrom(1, 4, 256), fc.nat(3), (keys, slots, shift) => {
-        let bytes = new Uint8Array(0);
-        const interner = new ByteInterner<string>(slots, (start, end) => bytes.subarray(start, end).join());
-        for (const [i, one] of [...keys, ...keys].entries()) {
-          bytes = new Uint8Array(one.length + shift + 3).fill(i);
-          bytes.set(one, shift);
-          const view = new DataView(bytes.buffer, 0, bytes.length);
-          expect(interner.get(view, shift, shift + one.length)).toBe(one.join());
-        }
-      }),
+      fc.property(
+        fc.array(key, { minLength: 1, maxLength: 200, size: 'max' }),
+        fc.constantFrom(1, 4, 256),
+        fc.nat(3),
+        (keys, slots, shift) => {
+          let bytes = new Uint8Array(0);
+          const interner = new ByteInterner<string>(slots, (start, end) => bytes.subarray(start, end).join());
+          for (const [i, one] of [...keys, ...keys].entries()) {
+            bytes = new Uint8Array(one.length + shift + 3).fill(i);
+            bytes.set(one, shift);
+            const view = new DataView(bytes.buffer, 0, bytes.length);
+            expect(interner.get(view, shift, shift + one.length)).toBe(one.join());
+          }
+        },
+      ),
     );
   });
 

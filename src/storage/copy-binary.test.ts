@@ -71,7 +71,11 @@ it.each([
   ['bytes', (rows) => rows.bytea(Uint8Array.of(1, 2, 3)), '00000003010203'],
   ['bytes from the second', (rows) => rows.bytea(Uint8Array.of(1, 2, 3), 1), '000000020203'],
   ['bytes up to the second', (rows) => rows.bytea(Uint8Array.of(1, 2, 3), 0, 2), '000000020102'],
-  ['bytes in place, fewer than there was room for', (rows) => rows.byteaInPlace(40, (out, at) => out.fill(7, at, at + 3) && at + 3), '00000003070707'],
+  [
+    'bytes in place, fewer than there was room for',
+    (rows) => rows.byteaInPlace(40, (out, at) => out.fill(7, at, at + 3) && at + 3),
+    '00000003070707',
+  ],
 ] as const satisfies readonly (readonly [string, (rows: CopyBuffer) => void, string])[])('writes %s', (_, write, wanted) => {
   // in every amount of room that there is left, the header's alone at least
   for (let room = 19; room < 90; room++) expect(fieldOf(write, room), `room ${room}`).toBe(wanted);
