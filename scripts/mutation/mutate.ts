@@ -18,7 +18,15 @@ const EXTRA_MS = 15_000;
 
 /** Measured on the files as they are. `parts`: `file part` of coverage.ts. */
 type Measured = Readonly<{ test: string; passed: boolean; ms: number; parts: ReadonlySet<string> }>;
-type Source = Readonly<{ file: string; text: string; mutants: readonly Mutant[]; tests: readonly string[]; id: number }>;
+type Source = Readonly<{
+  file: string;
+  text: string;
+  mutants: readonly Mutant[];
+  tests: readonly string[];
+  /** As they are at the start: who reads the results so far may write tests meanwhile. */
+  testsHash: string;
+  id: number;
+}>;
 
 /** Literal numbers are the method in DSP and codecs; elsewhere they are limits and statuses. */
 export function numbersMatter(file: string): boolean {
@@ -36,12 +44,12 @@ export async function mutate(
   const sources = files.map((file, id): Source => {
     const text = readFileSync(file, 'utf8');
     const tests = [...unitTestsOf('.', file, unitTests), ...(unitOnly ? [] : integrationTestsOf(file))];
-    return { file, text, mutants: mutantsOf(file, text, numbersMatter(file)), tests, id };
+    return { file, text, mutants: mutantsOf(file, text, numbersMatter(file)), tests, testsHash: testsHashOf(tests), id };
   });
   const due: Source[] = [];
   for (const source of sources) {
     const before = fresh ? null : readResult(source.file);
-    if (before !== null && before.complete && before.mutantsHash === mutantsHash(source) && before.testsHash === testsHash(source))
+    if (before !== null && before.complete && before.mutantsHash === mutantsHash(source) && before.testsHash === source.testsHash)
       onResult(before);
     else due.push(source);
   }
@@ -85,7 +93,7 @@ async function mutateFile(tree: Tree, source: Source, measured: readonly Measure
   const state = (complete: boolean): FileResult => ({
     file,
     mutantsHash: mutantsHash(source),
-    testsHash: testsHash(source),
+    testsHash: source.testsHash,
     red,
     complete,
     results: complete ? results : [...results, ...keys.slice(results.length).flatMap((key) => known.get(key) ?? [])],
@@ -128,7 +136,7 @@ async function resultOf(tree: Tree, { operator, line, text }: Mutant, tests: rea
 function keptResults(source: Source, fresh: boolean): ReadonlyMap<string, Result> {
   const before = fresh ? null : readResult(source.file);
   if (before === null) return new Map();
-  const sameTests = before.testsHash === testsHash(source);
+  const sameTests = before.testsHash === source.testsHash;
   const holds = ({ status }: Result): boolean => status === 'killed' || status === 'timeout' || sameTests;
   return before.mutantsHash === mutantsHash(source) || !sameTests
     ? new Map(numbered(before.results).flatMap((key, i) => (holds(before.results[i]!) ? [[key, before.results[i]!]] : [])))
@@ -149,7 +157,7 @@ function mutantsHash({ text, mutants }: Source): string {
   return hashOf(text, ...numbered(mutants));
 }
 
-function testsHash({ tests }: Source): string {
+function testsHashOf(tests: readonly string[]): string {
   return hashOf(...tests.flatMap((test) => [test, readFileSync(test, 'utf8')]));
 }
 
