@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { makeOrgKey, makePublicKey, parseKey } from './key-format.ts';
 
@@ -18,6 +19,24 @@ describe('keys', () => {
     }
     expect(parseKey(key.slice(0, -1))).toEqual({ kind: 'malformed' });
     expect(parseKey(`${key} `)).toEqual({ kind: 'malformed' });
+  });
+  /** Six base62 digits of the CRC-32: what keys that were given out years ago end with. */
+  const sealed = (text: string): string => {
+    const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+    const places = [5, 4, 3, 2, 1, 0].map((place) => digits[Math.floor(crc32(text) / 62 ** place) % 62]);
+    return text + places.join('');
+  };
+  it.each([
+    ['a live key', `org_live_${'0aZ'.repeat(15)}`, { kind: 'org', env: 'live', publicId: '0aZ0aZ0aZ0aZ' }],
+    ['a test key', `org_test_${'0aZ'.repeat(15)}`, { kind: 'org', env: 'test', publicId: '0aZ0aZ0aZ0aZ' }],
+    ['a project', `proj_${'0aZ'.repeat(11)}`, { kind: 'proj' }],
+    ['one digit more', `proj_${'0aZ'.repeat(11)}0`, { kind: 'malformed' }],
+    ['one digit less', `sdk_${'0'.repeat(32)}`, { kind: 'malformed' }],
+    ['a key behind a prefix', `proj_proj_${'0'.repeat(33)}`, { kind: 'malformed' }],
+    ['no environment', `org_prod_${'0'.repeat(45)}`, { kind: 'malformed' }],
+    ['a prefix in the middle', `xproj_${'0'.repeat(33)}`, null],
+  ])('with a right checksum: %s', (_, text, wanted) => {
+    expect(parseKey(sealed(text))).toEqual(wanted);
   });
   it('are told from tokens', () => {
     expect(parseKey('eyJhbGciOi.x.y')).toBeNull();
