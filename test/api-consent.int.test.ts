@@ -1,4 +1,5 @@
 /** Consent and retention of a project, in the whole service: what is refused without consent, and how soon a change reaches what is open. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../bench/lib/packets.ts';
 import { until } from './helpers/database.ts';
@@ -99,6 +100,7 @@ describe('without consent to recording', () => {
     await consentTo('recording');
     await say(id, 'recording', true, token);
     expect(await running.ingest(packets[0]!)).toMatchObject({ status: 202, body: { accepted: 1 } });
+    await sleep(500); // what was granted may still be on its way to the service, which reads the table when it hears of it
     const client = await running.database.connect();
     await client.query(`set session_replication_role = replica`); // no trigger tells anybody
     await client.query(
