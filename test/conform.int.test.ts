@@ -126,7 +126,9 @@ it(
 /** A proxy that answers 409 of a device as if its packet had been stored before. */
 async function conflictsAsDuplicates(servicePort: number): Promise<{ baseUrl: string; stop: () => Promise<void> }> {
   const server = createServer((req, res) => {
-    const onward = request({ host: '127.0.0.1', port: servicePort, method: req.method, path: req.url, headers: req.headers }, (answer) => {
+    const { method, url: path, headers } = req;
+    // A connection of its own for each: one that was kept may end at the moment in which it is used again.
+    const onward = request({ host: '127.0.0.1', port: servicePort, method, path, headers, agent: false }, (answer) => {
       if (answer.statusCode !== 409 || req.url !== '/ingest/raw-packet') {
         res.writeHead(answer.statusCode ?? 502, answer.headers);
         answer.pipe(res);
