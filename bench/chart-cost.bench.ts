@@ -5,8 +5,8 @@
  *  The requests for the small chart leave when they are due (open loop), those for the large ones one after the other, 20 at a time. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CopyBuffer, copyRows } from '../src/storage/copy-binary.ts';
-import { openDatabase } from '../src/storage/database.ts';
-import type { Database } from '../src/storage/database.ts';
+import { openDatabase } from '../src/storage/database/database.ts';
+import type { Database } from '../src/storage/database/database.ts';
 import { refreshRollups } from '../src/storage/maintenance.ts';
 import { StreamRegistry } from '../src/storage/stream-registry.ts';
 import { openBenchDatabase } from './lib/bench-database.ts';

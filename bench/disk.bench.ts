@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase, type Database } from '../src/storage/database.ts';
+import { openDatabase, type Database } from '../src/storage/database/database.ts';
 import { refreshRollups } from '../src/storage/maintenance.ts';
 import { openBenchDatabase } from './lib/bench-database.ts';
 import { report } from './lib/result.ts';

@@ -2,7 +2,7 @@
  *  A and B interleaved in one process, 7 pairs, median ratio. Usage: node bench/ingest-decode.bench.ts */
 import { report, reportMedian } from './lib/result.ts';
 import { isRejected } from '../src/errors.ts';
-import { biosignal } from '../src/proto/generated.js';
+import { biosignal } from '../src/proto/generated/generated.js';
 import { decodePacket, defaultPacketLimits, encodePacket } from '../src/proto/packet-codec.ts';
 import { ecgPacket } from './lib/packets.ts';
 

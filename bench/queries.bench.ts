@@ -12,11 +12,11 @@ import { findBiosignal, readObservations } from '../src/query/observations.ts';
 import { readSamples } from '../src/query/samples.ts';
 import { encodeBlock } from '../src/storage/block-codec.ts';
 import { CopyBuffer, copyRows } from '../src/storage/copy-binary.ts';
-import { CopyWriter } from '../src/storage/copy-writer.ts';
-import type { Database } from '../src/storage/database.ts';
+import { DerivedWriter } from '../src/storage/derived-writer.ts';
+import type { Database } from '../src/storage/database/database.ts';
 import { refreshRollups } from '../src/storage/maintenance.ts';
-import { organizationPool } from '../src/storage/organization-pool.ts';
-import { openRoles } from '../src/storage/roles.ts';
+import { organizationPool } from '../src/storage/database/organization-pool.ts';
+import { openRoles } from '../src/storage/database/roles.ts';
 import { rowSecOf, sampleBlockColumns } from '../src/storage/sample-rows.ts';
 import { StreamRegistry, type OpenedStream } from '../src/storage/stream-registry.ts';
 import { openBenchDatabase } from './lib/bench-database.ts';
@@ -210,7 +210,7 @@ async function cpuSec(database: Database): Promise<number> {
 
 async function besideWriter(filled: Filled): Promise<Answers> {
   const { database, others } = filled;
-  const writer = new CopyWriter(database, { currentMethods: [], cadences: { hr_ecg: 1 } });
+  const writer = new DerivedWriter(database, { currentMethods: [], cadences: { hr_ecg: 1 } });
   let loaded = true;
   const nowSec = Math.floor(Date.now() / 1000) - filled.firstSec;
   const load = (async () => {

@@ -2,8 +2,8 @@
  *  bit. A round is one person recorded once and sent twice: in order by device a; doubled 5 %, overtaken within 60 s, and 3 % held back to
  *  the end by device b. 2 % of the packets reach neither. The recording is a week old. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HttpSender } from '../src/cli/http-sender.ts';
-import { LedgerWriter } from '../src/cli/ledger.ts';
+import { HttpSender } from '../src/cli/client/http-sender.ts';
+import { LedgerWriter } from '../src/cli/client/ledger.ts';
 import { createSimulatedDevice } from '../src/cli/simulator/device.ts';
 import { createFaultyPath, noFaults } from '../src/cli/simulator/faults.ts';
 import { createPacketSource } from '../src/cli/simulator/packets.ts';

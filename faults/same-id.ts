@@ -1,7 +1,7 @@
 /** The same sequence number with other bytes. The first packet is kept: one with other samples or another start is refused with
  *  packet_conflict (409) and counted in bio_packets_rejected_total; the same sent again, also at another time, is a duplicate. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LedgerWriter } from '../src/cli/ledger.ts';
+import { LedgerWriter } from '../src/cli/client/ledger.ts';
 import { createSimulatedDevice } from '../src/cli/simulator/device.ts';
 import { createPacketSource } from '../src/cli/simulator/packets.ts';
 import { encodePacket } from '../src/proto/packet-codec.ts';

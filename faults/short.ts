@@ -1,4 +1,4 @@
-/** The short form: what `npm run faults -- --short` and the tests (test/faults.int.test.ts) run. */
+/** The short form: what `npm run faults -- --short` and the tests (test/proof/faults.int.test.ts) run. */
 import { createRandom } from '../src/cli/simulator/random.ts';
 import type { World } from './lib/world.ts';
 import { scenarios } from './scenarios.ts';

@@ -9,7 +9,7 @@ import { PrivatePostgres } from '../faults/lib/private-postgres.ts';
 import { createOrganization } from '../src/auth/organizations.ts';
 import { readConfig } from '../src/config.ts';
 import { startService } from '../src/server.ts';
-import { openDatabase } from '../src/storage/database.ts';
+import { openDatabase } from '../src/storage/database/database.ts';
 import { derivedRows } from './rows.ts';
 import type { Rows } from './rows.ts';
 import type { Boot } from './oracle.ts';

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LedgerWriter } from '../src/cli/ledger.ts';
+import { LedgerWriter } from '../src/cli/client/ledger.ts';
 import { runCommand } from '../src/cli/command.ts';
 import type { Console } from '../src/cli/command.ts';
 import { verify } from '../src/cli/verify.ts';

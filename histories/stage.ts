@@ -11,7 +11,7 @@ import { ServiceProcess } from '../faults/lib/service.ts';
 import { TcpProxy } from '../faults/lib/tcp-proxy.ts';
 import { createOrganization } from '../src/auth/organizations.ts';
 import type { NewOrganization } from '../src/auth/organizations.ts';
-import { openDatabase } from '../src/storage/database.ts';
+import { openDatabase } from '../src/storage/database/database.ts';
 import { refusedBySite } from './commands.ts';
 import { ServerDatabase } from './server-database.ts';
 

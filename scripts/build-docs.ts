@@ -1,11 +1,11 @@
 /** `npm run docs`: writes the documents that are tables of the code: docs/errors.md and its pages, docs/features.md, docs/schema.md,
- *  .env.example, and docs/promises.md. test/docs.test.ts and test/promises.test.ts hold them to what this makes. */
+ *  .env.example, and docs/promises.md. test/docs/docs.test.ts and test/proof/promises.test.ts hold them to what this makes. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { envExample } from '../src/cli/config.ts';
-import type { MethodParameter } from '../src/dsp/method-parameters.ts';
-import { correctionParameters, methodDetails } from '../src/dsp/method-parameters.ts';
-import { beatMethods, featureMethods } from '../src/dsp/methods.ts';
+import type { MethodParameter } from '../src/dsp/catalog/method-parameters.ts';
+import { correctionParameters, methodDetails } from '../src/dsp/catalog/method-parameters.ts';
+import { beatMethods, featureMethods } from '../src/dsp/rows/methods.ts';
 import { errorTable } from '../src/errors.ts';
 import type { ErrorCode } from '../src/errors.ts';
 import { settings } from '../src/config.ts';
@@ -109,7 +109,7 @@ export function featuresDocument(): string {
   return [
     '# Features and their methods',
     '',
-    'Written by `npm run docs` from `src/dsp/methods.ts`; `GET /api/v1/methods` lists what a service has. A value stands at the end of its window.',
+    'Written by `npm run docs` from `src/dsp/rows/methods.ts`; `GET /api/v1/methods` lists what a service has. A value stands at the end of its window.',
     'Another way of computing gets another version; values of the old one stay.',
     '',
     ...table(['feature', 'what', 'unit (UCUM)', 'from', 'window', 'every', 'method'], rows),
@@ -139,7 +139,7 @@ export function promiseSources(): Sources {
   return {
     documents: Object.fromEntries(promising.map((name) => [`${name}.md`, readFileSync(`${root}${name}.md`, 'utf8')])),
     tests: texts(['sdk', 'src', 'test', 'widgets'], (path) => path.endsWith('.test.ts')),
-    code: texts(['src'], (path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && path !== 'src/proto/generated.d.ts'),
+    code: texts(['src'], (path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && path !== 'src/proto/generated/generated.d.ts'),
     settings: Object.fromEntries(Object.values(settings).map(({ env, doc }) => [env, doc])),
   };
 }

@@ -1,10 +1,10 @@
-/** `npm run proto`: writes src/proto/generated.js and .d.ts from proto/biosignal.proto.
+/** `npm run proto`: writes src/proto/generated/generated.js and .d.ts from proto/biosignal.proto.
  *  The generated code is the reference that the hand-written codecs are tested and measured against; the service does not load it. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const out = 'src/proto/generated.js';
+const out = 'src/proto/generated/generated.js';
 
 function run(args: readonly string[]): void {
   const done = spawnSync(process.execPath, args, { stdio: 'inherit' });

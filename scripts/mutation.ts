@@ -13,14 +13,21 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startEmbeddedPostgres } from '../src/storage/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../src/storage/database/embedded-postgres.ts';
 import { mutantsOf } from './mutation/mutants.ts';
 import { readAccepted, readResult, summarize } from './mutation/results.ts';
 import type { FileResult } from './mutation/results.ts';
 import { mutate, numbersMatter } from './mutation/mutate.ts';
 import { Tree } from './mutation/tree.ts';
 
-const folders = ['src/dsp/hrv*.ts', 'src/dsp/rr-correction.ts', 'src/auth/*.ts', 'src/ingest/*.ts', 'src/query/*.ts', 'src/storage/*.ts'];
+const folders = [
+  'src/dsp/hrv*.ts',
+  'src/dsp/hrv/rr-correction.ts',
+  'src/auth/*.ts',
+  'src/ingest/*.ts',
+  'src/query/*.ts',
+  'src/storage/*.ts',
+];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {

@@ -229,7 +229,7 @@ export function promisesDocument(sources: Sources): string {
     '# What is promised, and what holds it',
     '',
     'Written by `npm run docs`. A sentence that promises behaviour has a mark behind it in its document, which a reader does not see; the tests',
-    'below fail when it is broken, and name it in a comment above them: `grep -rn "promise: packets-once" docs test src`. `test/promises.test.ts`',
+    'below fail when it is broken, and name it in a comment above them: `grep -rn "promise: packets-once" docs test src`. `test/proof/promises.test.ts`',
     'fails for a promise, setting or background job without a test, for a test that names one that does not exist, and when this page is stale.',
     '',
     ...Object.keys(sources.documents).flatMap(chapter),

@@ -1,5 +1,5 @@
 /** docs/schema.md: tables and their relations, from the files of sql/ (subjects, what a row is) and from the snapshot of plain PostgreSQL (the
- *  rest). `npm run docs` writes it, test/docs.test.ts holds it to what this makes. */
+ *  rest). `npm run docs` writes it, test/docs/docs.test.ts holds it to what this makes. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 type Table = Readonly<{ name: string; about: string; file: string }>;
@@ -121,7 +121,7 @@ export function schemaDocument(): string {
     '- **Rollups** `feature_1m`, `feature_1h`, `feature_1d`: minutes, hours and days of features. Continuous aggregates under the community licence of',
     '  TimescaleDB, elsewhere tables that are kept (`feature_1m_kept` and so on) and views over them, with the same columns and answers.',
     '',
-    'Two tables are made before all others (`src/storage/migrate.ts`): `migration`, the files that ran, and `database_kind`, the kind of server.',
+    'Two tables are made before all others (`src/storage/schema/migrate.ts`): `migration`, the files that ran, and `database_kind`, the kind of server.',
     '',
     'In the pictures a line is a foreign key, a dotted line a column that names a row without one; nearly every table also has the organization and the',
     'project that its rows belong to.',

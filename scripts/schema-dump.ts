@@ -11,10 +11,10 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { openDatabase } from '../src/storage/database.ts';
-import { startEmbeddedPostgres } from '../src/storage/embedded-postgres.ts';
-import { migrate } from '../src/storage/migrate.ts';
-import { schemaText } from '../src/storage/schema-text.ts';
+import { openDatabase } from '../src/storage/database/database.ts';
+import { startEmbeddedPostgres } from '../src/storage/database/embedded-postgres.ts';
+import { migrate } from '../src/storage/schema/migrate.ts';
+import { schemaText } from '../src/storage/schema/schema-text.ts';
 
 const snapshots = {
   postgres: 'sql/schema.snapshot.sql',

@@ -130,7 +130,7 @@ insert into episode_event (code, title, severity, before_sec, after_sec) values
   ('arrhythmia', 'Arrhythmia seen by the device', 'medium', 15, 15),
   ('alarm', 'Alarm of the device', 'high', 15, 15);
 
--- Called for each event that was new, in the transaction that stores it (src/storage/copy-writer.ts). Not a trigger: a restored backup
+-- Called for each event that was new, in the transaction that stores it (src/storage/derived-writer.ts). Not a trigger: a restored backup
 -- brings its episodes along. The episode has the event's id, so there is one however often it is told.
 -- The text of an event may hold tabs and line breaks; the title that is made of it is one line.
 create function open_event_episode(event_id uuid, event_time timestamptz, of_stream integer, event_code text, event_text text) returns void

@@ -142,20 +142,20 @@ export const settings = {
   ),
   packetBytesMax: setting('BIO_PACKET_BYTES_MAX', 256 * 1024, integer(1024, 16 * MiB), 'One packet after decompression, bytes.'),
   batchBytesMax: setting('BIO_BATCH_BYTES_MAX', 8 * MiB, integer(1024, 64 * MiB), 'One batch body after decompression, bytes.'),
-  journalQueueBytesMax: setting(
-    'BIO_JOURNAL_QUEUE_BYTES_MAX',
+  packetLogQueueBytesMax: setting(
+    'BIO_PACKET_LOG_QUEUE_BYTES_MAX',
     64 * MiB,
     integer(MiB, 4096 * MiB),
     'Packets waiting to become durable, bytes; above it devices are answered busy.',
   ),
-  journalLingerMs: setting(
-    'BIO_JOURNAL_LINGER_MS',
+  packetLogLingerMs: setting(
+    'BIO_PACKET_LOG_LINGER_MS',
     10,
     integer(0, 200),
     'How long a group commit waits for more packets when an HTTP request waits for it, ms.',
   ),
-  journalCalmLingerMs: setting(
-    'BIO_JOURNAL_CALM_LINGER_MS',
+  packetLogCalmLingerMs: setting(
+    'BIO_PACKET_LOG_CALM_LINGER_MS',
     40,
     integer(0, 200),
     'How long a group commit of fewer than 128 packets waits when only WebSockets do, ms; they are answered every 180 ms.',

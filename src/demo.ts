@@ -4,16 +4,15 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Auth } from './auth/auth.ts';
 import { createApiKey, revokeApiKey } from './auth/api-keys.ts';
-import type { Db } from './auth/api-keys.ts';
 import { createSdkKey, listSdkKeys } from './auth/public-keys.ts';
-import { resolveXuser } from './auth/xusers.ts';
+import { resolveXuser } from './tenancy/xusers.ts';
 import { createSimulatedDevice } from './cli/simulator/device.ts';
 import { PipelineError } from './errors.ts';
 import type { Logger } from './http/logger.ts';
 import type { Route } from './http/route.ts';
 import { encodePacket, SCHEMA_VERSION } from './proto/packet-codec.ts';
 import { gridTimeNs } from './signal.ts';
-import type { Database } from './storage/database.ts';
+import type { Database, Db } from './storage/database/database.ts';
 
 const PACKET_MS = 100;
 const TICK_MS = 50;

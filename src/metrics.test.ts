@@ -15,5 +15,5 @@ it('counts packets and frames through tallies, each once however often they are 
 
 it('shows every queue before it was looked at', async () => {
   const text = await createMetrics().registry.metrics();
-  for (const queue of ['journal', 'blocks', 'dsp', 'rows']) expect(text).toContain(`bio_queue_bytes{queue="${queue}"} 0`);
+  for (const queue of ['packet_log', 'blocks', 'dsp', 'rows']) expect(text).toContain(`bio_queue_bytes{queue="${queue}"} 0`);
 });

@@ -50,7 +50,7 @@ export function createMetrics() {
     labelNames: ['queue'],
     registers,
   });
-  for (const queue of ['journal', 'blocks', 'dsp', 'rows']) queueBytes.set({ queue }, 0);
+  for (const queue of ['packet_log', 'blocks', 'dsp', 'rows']) queueBytes.set({ queue }, 0);
   return {
     registry,
     // The usual names, so that ready dashboards find them.

@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config.ts';
 import { startHttp } from '../../src/http/server.ts';
 import { loadUws } from '../../src/http/uws.ts';
 import { startService } from '../../src/server.ts';
-import { openDatabase } from '../../src/storage/database.ts';
+import { openDatabase } from '../../src/storage/database/database.ts';
 
 const [, , variant = ''] = process.argv;
 const quiet = (): void => undefined;

@@ -4,7 +4,7 @@ import type { Config } from '../../src/config.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Rejected } from '../../src/errors.ts';
 import { PipelineError, rejected } from '../../src/errors.ts';
-import type { Caller } from '../../src/http/route.ts';
+import type { Caller } from '../../src/caller.ts';
 import type { HttpServer } from '../../src/http/server.ts';
 import { startHttp } from '../../src/http/server.ts';
 import { IngestSockets } from '../../src/ingest/ingest-socket.ts';

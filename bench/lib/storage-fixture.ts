@@ -2,8 +2,8 @@
 import pg from 'pg';
 import { isRejected } from '../../src/errors.ts';
 import type { ChannelConfig, OrgId, ProjectId, SubjectId } from '../../src/signal.ts';
-import { openDatabase, type Database } from '../../src/storage/database.ts';
-import { migrate } from '../../src/storage/migrate.ts';
+import { openDatabase, type Database } from '../../src/storage/database/database.ts';
+import { migrate } from '../../src/storage/schema/migrate.ts';
 import type { OpenedStream, StreamRegistry } from '../../src/storage/stream-registry.ts';
 
 /** 2026-01-01 UTC, Unix ns. */

@@ -3,10 +3,10 @@
  *  node --expose-gc bench/micro/device-memory.bench.ts [devices] [seconds] [set ...]
  *  Devices boot at different times, so that their segments do not change in step, and send packets of 1 s of a seeded made-up signal for
  *  `seconds` (default 360: every window of 5 minutes is full). Bytes: heap and array buffers after a full collection, less those before. */
-import { madeUpStream } from '../../src/dsp/feature-fixture.ts';
-import { RowBuffer } from '../../src/dsp/feature-wire.ts';
-import { StreamEngine } from '../../src/dsp/segment-engine.ts';
-import { KernelStock } from '../../src/dsp/segment-runner.ts';
+import { madeUpStream } from '../../src/dsp/testing/fixture.ts';
+import { RowBuffer } from '../../src/dsp/rows/row-buffer.ts';
+import { StreamEngine } from '../../src/dsp/engine/engine.ts';
+import { KernelStock } from '../../src/dsp/engine/runner.ts';
 import type { ChannelConfig } from '../../src/signal.ts';
 import { report } from '../lib/result.ts';
 

@@ -6,10 +6,10 @@
  *  present load; two biquads, a square and a moving sum are the least that a detector without decimation would do. With BENCH_NATIVE_DIR
  *  native detectors take the same samples in the same run, see bench/lib/native-peers.ts. */
 import { resolve } from 'node:path';
-import { highPass, lowPass } from '../../src/dsp/biquad.ts';
-import { noBeats } from '../../src/dsp/kernel-beats.ts';
-import { EcgKernel, noJudgements } from '../../src/dsp/kernel-ecg.ts';
-import { RPeakDetector } from '../../src/dsp/r-peaks.ts';
+import { highPass, lowPass } from '../../src/dsp/kernels/biquad.ts';
+import { noBeats } from '../../src/dsp/kernels/found-beats.ts';
+import { EcgKernel, noJudgements } from '../../src/dsp/ecg/kernel.ts';
+import { RPeakDetector } from '../../src/dsp/ecg/r-peaks.ts';
 import { physicalSamples, readRecord } from '../../src/formats/wfdb.ts';
 import type { GoalName } from '../lib/goals.ts';
 import { reportPeers } from '../lib/native-peers.ts';

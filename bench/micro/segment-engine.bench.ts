@@ -6,12 +6,12 @@
  *  One hour of a seeded made-up ECG at 250 Hz per stream, digital Int32; packets of 100 ms and of 1 s; one stream, and many in turns (their
  *  state leaves the cache). CPU time of the process; variants interleaved, best and median of the rounds. With BENCH_NATIVE_DIR native detectors,
  *  which find R peaks and nothing else, take the same hour (bench/lib/native-peers.ts). */
-import { madeUpStream } from '../../src/dsp/feature-fixture.ts';
-import { RowBuffer } from '../../src/dsp/feature-wire.ts';
-import { noBeats } from '../../src/dsp/kernel-beats.ts';
-import { RPeakDetector } from '../../src/dsp/r-peaks.ts';
-import { StreamEngine } from '../../src/dsp/segment-engine.ts';
-import { KernelStock } from '../../src/dsp/segment-runner.ts';
+import { madeUpStream } from '../../src/dsp/testing/fixture.ts';
+import { RowBuffer } from '../../src/dsp/rows/row-buffer.ts';
+import { noBeats } from '../../src/dsp/kernels/found-beats.ts';
+import { RPeakDetector } from '../../src/dsp/ecg/r-peaks.ts';
+import { StreamEngine } from '../../src/dsp/engine/engine.ts';
+import { KernelStock } from '../../src/dsp/engine/runner.ts';
 import type { ChannelConfig } from '../../src/signal.ts';
 import type { GoalName } from '../lib/goals.ts';
 import { reportPeers } from '../lib/native-peers.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { generateKeyPair, SignJWT } from 'jose';
 import { Type } from 'typebox';
-import { makeOrgKey, parseKey } from '../../src/auth/key-format.ts';
+import { makeOrgKey, parseKey } from '../../src/key-format.ts';
 import type { SigningKeys } from '../../src/auth/signing-keys.ts';
 import { verifyUserToken } from '../../src/auth/user-tokens.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';

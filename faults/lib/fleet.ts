@@ -1,9 +1,9 @@
 /** Devices that stream through whatever happens, with a ledger: half of them over WebSocket, half by HTTP batches. */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HttpSender } from '../../src/cli/http-sender.ts';
-import { LedgerWriter } from '../../src/cli/ledger.ts';
-import type { LedgerKey } from '../../src/cli/ledger.ts';
+import { HttpSender } from '../../src/cli/client/http-sender.ts';
+import { LedgerWriter } from '../../src/cli/client/ledger.ts';
+import type { LedgerKey } from '../../src/cli/client/ledger.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
 import type { SimulatedPacket } from '../../src/cli/simulator/packets.ts';

@@ -37,7 +37,7 @@ if (isMainThread) {
       if (!url.endsWith('/src/dsp/worker.ts') || loaded.source == null) return loaded;
       const text = typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);
       const marked = text.replace(/(export function runBatch\([^)]*\)[^{]*\{)/, '$1 globalThis.biosignalFault(task.recordCount);');
-      if (marked === text) throw new Error('faults: runBatch of src/dsp/worker.ts was not found');
+      if (marked === text) throw new Error('faults: runBatch of src/dsp/pool/worker.ts was not found');
       return { ...loaded, source: marked };
     },
   });

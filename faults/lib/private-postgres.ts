@@ -2,8 +2,8 @@
  *  own cache): every process at once, with SIGKILL. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startEmbeddedPostgres } from '../../src/storage/embedded-postgres.ts';
-import type { EmbeddedPostgres } from '../../src/storage/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../src/storage/database/embedded-postgres.ts';
+import type { EmbeddedPostgres } from '../../src/storage/database/embedded-postgres.ts';
 
 export type PostgresSettings = Readonly<Record<string, string>>;
 

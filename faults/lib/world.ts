@@ -8,7 +8,7 @@ import { createOrganization } from '../../src/auth/organizations.ts';
 import { runCommand } from '../../src/cli/command.ts';
 import type { Console } from '../../src/cli/command.ts';
 import { verify } from '../../src/cli/verify.ts';
-import { openDatabase } from '../../src/storage/database.ts';
+import { openDatabase } from '../../src/storage/database/database.ts';
 import { compareWithCleanRun } from './clean-run.ts';
 import type { Comparison } from './clean-run.ts';
 import { Fleet } from './fleet.ts';

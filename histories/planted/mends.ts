@@ -29,7 +29,7 @@ export const mends: readonly Mend[] = [
     what: 'retention has a lock of its own',
     edits: [
       {
-        file: 'src/storage/locks.ts',
+        file: 'src/storage/database/locks.ts',
         find: 'projectRetention: 8_031_447_120_946n',
         replace: 'projectRetention: 8_031_447_120_945n',
       },
@@ -40,7 +40,7 @@ export const mends: readonly Mend[] = [
     what: 'a stream that is taken for ended in its first seconds is computed again when it goes on',
     edits: [
       {
-        file: 'src/dsp/segment-engine.ts',
+        file: 'src/dsp/engine/engine.ts',
         find: 'if (this.#flushedUs !== null) return this.#flushedUs;',
         replace: 'if (this.#flushedUs !== null && this.#flushedUs >= 0) return this.#flushedUs;',
       },

@@ -37,13 +37,13 @@ export const plants: readonly Plant[] = [
   },
   {
     fault: 'recordings of another project are read',
-    file: 'src/auth/ownership.ts',
+    file: 'src/tenancy/ownership.ts',
     edits: [['($3::uuid is null or s.project_id = $3) and ($4', '($3::uuid is null or true) and ($4']],
     group: 'Other people, projects and organizations',
   },
   {
     fault: 'recordings of another person are read',
-    file: 'src/auth/ownership.ts',
+    file: 'src/tenancy/ownership.ts',
     edits: [['($4::uuid is null or s.xuser_id = $4)`', '($4::uuid is null or true)`']],
     group: 'Other people, projects and organizations',
   },
@@ -124,13 +124,13 @@ export const plants: readonly Plant[] = [
   },
   {
     fault: 'a page begins one too far',
-    file: 'src/auth/xuser-routes.ts',
+    file: 'src/tenancy/xuser-routes.ts',
     edits: [['const last = rows[limit - 1];', 'const last = rows[limit];']],
     group: 'Lists',
   },
   {
     fault: 'a missing consent is not looked at',
-    file: 'src/auth/consents.ts',
+    file: 'src/tenancy/consents.ts',
     edits: [['if (!missing.includes(purpose)) return;', 'if (missing.length < 9) return;']],
     group: 'Consent and erasure',
   },

@@ -1,13 +1,10 @@
 /** Organization keys: made once, shown once, stored as SHA-256, rotated with an overlap, revoked at once. */
-import { createHash } from 'node:crypto';
-import type { Pool, PoolClient } from 'pg';
 import { PipelineError } from '../errors.ts';
-import type { Scope } from '../http/route.ts';
-import { makeOrgKey } from './key-format.ts';
-import type { KeyEnv } from './key-format.ts';
-import { sqlStateOf } from '../storage/sql-states.ts';
-
-export type Db = Pick<Pool | PoolClient, 'query'>;
+import type { Scope } from '../caller.ts';
+import { hashKey, makeOrgKey } from '../key-format.ts';
+import type { KeyEnv } from '../key-format.ts';
+import type { Db } from '../storage/database/database.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
 
 /** How long a rotated key still works unless the caller says otherwise. */
 export const OVERLAP_SEC = 24 * 3600;
@@ -42,10 +39,6 @@ export type ApiKeyInput = Readonly<{
 const columns = `id, name, env, 'org_' || env || '_' || public_id || '…' as hint, scopes, project_id,
   to_json(created_at) #>> '{}' as created_at, to_json(expires_at) #>> '{}' as expires_at, to_json(revoked_at) #>> '{}' as revoked_at,
   to_json(last_used_at) #>> '{}' as last_used_at, rotated_from`;
-
-export function hashKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
-}
 
 /** Makes a key. `key` is the only time its secret is seen.
  *  @throws PipelineError not_found when the project is not of the organization */

@@ -7,17 +7,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
-import type { AuthRequest, Authenticate, Caller, OperatorRole, Scope } from '../http/route.ts';
-import type { Database } from '../storage/database.ts';
-import { hashKey } from './api-keys.ts';
+import type { AuthRequest, Authenticate } from '../http/route.ts';
+import type { Database } from '../storage/database/database.ts';
 import { cookieName, readCookie } from './cookies.ts';
 import { notExact, readExternalId } from './external-id-header.ts';
-import { parseKey } from './key-format.ts';
-import { SESSION_IDLE_SEC } from './operators.ts';
+import { parseKey, hashKey } from '../key-format.ts';
+import { SESSION_IDLE_SEC } from '../tenancy/operators.ts';
 import { PublicKeyUse } from './public-key-use.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { mintUserToken, verifyUserToken } from './user-tokens.ts';
 import type { TokenClaims, TokenSubject, UserToken } from './user-tokens.ts';
+import type { Caller, OperatorRole, Scope } from '../caller.ts';
 
 /** A verified credential is believed this long without asking the database. */
 export const CACHE_MS = 1000;

@@ -3,9 +3,9 @@ import { Type } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
 import type { Access, Reply, RequestContext } from '../http/route.ts';
 import { exactly } from '../http/schemas.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { OVERLAP_SEC } from './api-keys.ts';
-import { audit } from './audit.ts';
+import { audit } from '../tenancy/audit.ts';
 
 const OVERLAP_SEC_MAX = 30 * 24 * 3600;
 

@@ -2,15 +2,16 @@
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
-import { scopes } from '../http/route.ts';
-import type { Caller, Route, Scope } from '../http/route.ts';
+import { scopes } from '../caller.ts';
+import type { Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } from './api-keys.ts';
-import type { Db } from './api-keys.ts';
-import { checkEnd, endOfCaller } from './authority.ts';
+import type { Db } from '../storage/database/database.ts';
+import { checkEnd, endOfCaller } from '../tenancy/authority.ts';
 import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
-import type { KeyEnv } from './key-format.ts';
-import { orgOf, ownProject, projectOf } from './ownership.ts';
+import type { KeyEnv } from '../key-format.ts';
+import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
+import type { Caller, Scope } from '../caller.ts';
 
 const keyMembers = {
   id: Uuid,

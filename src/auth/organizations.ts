@@ -1,13 +1,13 @@
 /** Makes organizations and projects with their keys: for `npm start`, the CLI and tests. */
 import type { Pool, PoolClient } from 'pg';
-import { scopes } from '../http/route.ts';
-import type { Scope } from '../http/route.ts';
-import { transaction } from '../storage/transaction.ts';
-import { createApiKey } from './api-keys.ts';
-import type { Db, NewApiKey } from './api-keys.ts';
-import { makePublicKey } from './key-format.ts';
+import { scopes } from '../caller.ts';
+import type { Scope } from '../caller.ts';
+import { transaction } from '../storage/database/transaction.ts';
+import { createApiKey } from '../auth/api-keys.ts';
+import type { NewApiKey } from '../auth/api-keys.ts';
+import { createProject } from '../tenancy/projects.ts';
+import type { NewProject } from '../tenancy/projects.ts';
 
-export type NewProject = Readonly<{ projectId: string; projectKey: string; sdkKey: string }>;
 export type NewOrganization = NewProject & Readonly<{ orgId: string; apiKey: NewApiKey }>;
 
 export type OrganizationOptions = Readonly<{
@@ -28,17 +28,4 @@ export async function createOrganization(pool: Pool, name: string, options: Orga
     await options.onMade?.(client, made);
     return made;
   });
-}
-
-/** Makes a project with its public keys. */
-export async function createProject(db: Db, orgId: string, name: string): Promise<NewProject> {
-  const projectKey = makePublicKey('proj');
-  const sdkKey = makePublicKey('sdk');
-  const { rows } = await db.query<{ id: string }>(
-    'insert into project (organization_id, name, project_key) values ($1, $2, $3) returning id',
-    [orgId, name, projectKey],
-  );
-  const projectId = rows[0]?.id ?? '';
-  await db.query('insert into sdk_key (project_id, sdk_key, name) values ($1, $2, $3)', [projectId, sdkKey, 'first key']);
-  return { projectId, projectKey, sdkKey };
 }

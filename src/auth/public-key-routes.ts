@@ -3,24 +3,14 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import type { RequestContext, Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, Timestamp, Uuid } from '../http/schemas.ts';
-import type { Db } from './api-keys.ts';
-import { endOfCaller } from './authority.ts';
+import type { Db } from '../storage/database/database.ts';
+import { endOfCaller } from '../tenancy/authority.ts';
 import { adminOnly, changesKey, Overlap, overlapOf } from './key-change.ts';
-import { ownProject } from './ownership.ts';
-import type { OwnedProject } from './ownership.ts';
+import { ProjectSchema } from '../tenancy/projects.ts';
+import { ownProject } from '../tenancy/ownership.ts';
+import type { OwnedProject } from '../tenancy/ownership.ts';
 import { createSdkKey, listSdkKeys, revokePreviousProjectKey, revokeSdkKey, rotateProjectKey, rotateSdkKey } from './public-keys.ts';
 
-export const ProjectSchema = exactly({
-  id: Uuid,
-  name: Type.String(),
-  project_key: Type.String(),
-  time_zone: Type.String(),
-  created_at: Timestamp,
-  previous_project_key: nullable(Type.String({ description: 'The key before, while it still works.' })),
-  previous_key_expires_at: nullable(Timestamp),
-  key_last_used_at: nullable(Timestamp),
-  previous_key_last_used_at: nullable(Timestamp),
-});
 const SdkKeySchema = exactly({
   id: Uuid,
   sdk_key: Type.String(),

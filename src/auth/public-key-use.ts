@@ -1,5 +1,5 @@
 /** When SDK keys and project keys were last used, written in batches: a request costs an entry of a set. */
-import type { Db } from './api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 
 /** Keys remembered between two writes; what comes above it is noted with its next use. */
 const NOTED_MAX = 10_000;

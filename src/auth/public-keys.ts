@@ -1,7 +1,8 @@
 /** Public identifiers of projects: one project key (with the one before it, for an overlap) and any number of SDK keys. */
 import { PipelineError } from '../errors.ts';
-import type { Db } from './api-keys.ts';
-import { makePublicKey } from './key-format.ts';
+import type { Db } from '../storage/database/database.ts';
+import { makePublicKey } from '../key-format.ts';
+import { lastUse, projectColumns } from '../tenancy/projects.ts';
 
 export type SdkKey = Readonly<{
   id: string;
@@ -15,15 +16,6 @@ export type SdkKey = Readonly<{
   rotated_from: string | null;
 }>;
 
-function lastUse(column: string): string {
-  return `(select to_json(u.last_used_at) #>> '{}' from public_key_use u where u.key = ${column})`;
-}
-
-export const projectColumns = `id, name, project_key, time_zone, to_json(created_at) #>> '{}' as created_at,
-  case when previous_key_expires_at > now() then previous_project_key end as previous_project_key,
-  case when previous_key_expires_at > now() then to_json(previous_key_expires_at) #>> '{}' end as previous_key_expires_at,
-  ${lastUse('project_key')} as key_last_used_at,
-  case when previous_key_expires_at > now() then ${lastUse('previous_project_key')} end as previous_key_last_used_at`;
 const sdkColumns = `id, sdk_key, name, to_json(created_at) #>> '{}' as created_at, to_json(expires_at) #>> '{}' as expires_at,
   to_json(revoked_at) #>> '{}' as revoked_at, ${lastUse('sdk_key')} as last_used_at, rotated_from`;
 

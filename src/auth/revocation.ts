@@ -1,5 +1,5 @@
 /** Closes the sockets of callers who lost their right, within a second. */
-import type { Caller } from '../http/route.ts';
+import type { Caller } from '../caller.ts';
 import type { HttpServer } from '../http/server.ts';
 import type { Auth, AuthChange } from './auth.ts';
 

@@ -7,14 +7,14 @@ import { isOwnPage } from '../http/cors.ts';
 import { RateLimit } from '../http/rate-limit.ts';
 import type { RequestContext, Route } from '../http/route.ts';
 import { exactly } from '../http/schemas.ts';
-import type { Db } from './api-keys.ts';
-import { audit } from './audit.ts';
+import type { Db } from '../storage/database/database.ts';
+import { audit } from '../tenancy/audit.ts';
 import { cookieName, readCookie, setCookie } from './cookies.ts';
 import { DEVICE_SEC, DeviceCookies } from './device-cookies.ts';
-import { Email, MemberSchema } from './operator-routes.ts';
-import { listMembers, SESSION_SEC, signIn, signOut } from './operators.ts';
-import { orgOf } from './ownership.ts';
-import type { ReadAudit } from './read-audit.ts';
+import { Email, MemberSchema } from '../tenancy/operator-routes.ts';
+import { listMembers, SESSION_SEC, signIn, signOut } from '../tenancy/operators.ts';
+import { orgOf } from '../tenancy/ownership.ts';
+import type { ReadAudit } from '../tenancy/read-audit.ts';
 
 /** Tries of one address (of IPv6 its /64), and of one browser that has been signed in before: ten at once, then one in five seconds. Each costs
  *  0.3 s of CPU, and guesses must be slow. */

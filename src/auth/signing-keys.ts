@@ -13,9 +13,9 @@ import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes } from 
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Pool } from 'pg';
-import { hashedLock, namedLocks } from '../storage/locks.ts';
-import { transaction } from '../storage/transaction.ts';
-import type { Db } from './api-keys.ts';
+import { hashedLock, namedLocks } from '../storage/database/locks.ts';
+import { transaction } from '../storage/database/transaction.ts';
+import type { Db } from '../storage/database/database.ts';
 import { KeySealer } from './key-sealer.ts';
 
 const MODULUS_BITS = 3072;

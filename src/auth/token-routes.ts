@@ -4,19 +4,12 @@ import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, Uuid } from '../http/schemas.ts';
 import type { Auth } from './auth.ts';
-import type { Db } from './api-keys.ts';
-import { ownProject } from './ownership.ts';
-import { noteSubject } from './request-scope.ts';
+import type { Db } from '../storage/database/database.ts';
+import { ownProject } from '../tenancy/ownership.ts';
+import { ExternalId, ProjectKey } from '../tenancy/xuser-schemas.ts';
+import { noteSubject } from '../tenancy/request-scope.ts';
 import { TOKEN_SEC } from './user-tokens.ts';
-import { resolveXuser } from './xusers.ts';
-
-export const ExternalId = Type.String({
-  minLength: 1,
-  maxLength: 255,
-  pattern: '^[^\\u0000-\\u001f\\u007f]+$',
-  description: "The calling application's own id of the user, at most 255 characters; compared exactly as it is.",
-});
-export const ProjectKey = Type.String({ minLength: 1, maxLength: 64, description: 'The public key of the project, proj_…' });
+import { resolveXuser } from '../tenancy/xusers.ts';
 
 const TokenRequest = exactly({ external_id: ExternalId, project_key: ProjectKey });
 export const TokenResponse = exactly({

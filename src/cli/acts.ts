@@ -1,6 +1,6 @@
 /** What is done at the command line, for the audit log: by the account of the machine, because the commands know no other. */
 import { userInfo } from 'node:os';
-import type { Actor } from '../auth/audit.ts';
+import type { Actor } from '../tenancy/audit.ts';
 import type { Console } from './command.ts';
 
 /** @param orgId null: what is done concerns the whole installation */

@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PipelineError } from '../errors.ts';
 import { readAnnotations } from '../formats/wfdb.ts';
-import { openApi, streamsOf } from './api.ts';
-import type { Api, FeatureSeries } from './api.ts';
+import { openApi, streamsOf } from './client/api.ts';
+import type { Api, FeatureSeries } from './client/api.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
-import { listRecordings, openRecording } from './recording.ts';
-import type { Recording } from './recording.ts';
+import { listRecordings, openRecording } from './client/recording.ts';
+import type { Recording } from './client/recording.ts';
 import { placeOf } from './progress.ts';
 import { replayRecording } from './replay.ts';
 import { isExcluded, referenceBeats, referenceHeartRate, referenceRmssd } from './reference.ts';

@@ -1,7 +1,7 @@
 /** `biosignal audit`: is the audit log as it was written, to its end? */
 import type { Pool } from 'pg';
-import { auditChain, findHead } from '../auth/audit-chain.ts';
-import type { AuditChain } from '../auth/audit-chain.ts';
+import { auditChain, findHead } from '../tenancy/audit-chain.ts';
+import type { AuditChain } from '../tenancy/audit-chain.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';

@@ -1,6 +1,6 @@
 /** What the service acknowledged and has not moved from the packet log to the tables yet. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../storage/database.ts';
+import type { Database } from '../storage/database/database.ts';
 import type { Console } from './command.ts';
 import { startProgress } from './progress.ts';
 

@@ -14,19 +14,19 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { audit } from '../auth/audit.ts';
+import { audit } from '../tenancy/audit.ts';
 import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
-import type { Database } from '../storage/database.ts';
-import { BASELINE_VERSION } from '../storage/baseline.ts';
-import { migrate } from '../storage/migrate.ts';
-import { Partitions } from '../storage/partitions.ts';
+import type { Database } from '../storage/database/database.ts';
+import { BASELINE_VERSION } from '../storage/schema/baseline.ts';
+import { migrate } from '../storage/schema/migrate.ts';
+import { Partitions } from '../storage/schema/partitions.ts';
 import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { locateDatabase, withDatabase } from './open-database.ts';
 import { startProgress } from './progress.ts';
-import { openDatabase } from '../storage/database.ts';
+import { openDatabase } from '../storage/database/database.ts';
 
 type TableEntry = {
   name: string;

@@ -2,7 +2,7 @@
  *  moment ago may be in no table yet. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { reachAheadSec } from '../dsp/segment-grid.ts';
+import { reachAheadSec } from '../dsp/kernels/segment-grid.ts';
 import type { StreamId } from '../signal.ts';
 import { logIsHeld } from '../storage/ownership.ts';
 

@@ -2,7 +2,7 @@
 import { readConfig, settings } from '../config.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
-import { withoutPassword } from '../storage/database.ts';
+import { withoutPassword } from '../storage/database/database.ts';
 
 export const config: Command = {
   name: 'config',

@@ -1,6 +1,6 @@
 /** `biosignal detect`: R peaks of a WFDB record as a WFDB annotation file, so that anyone can score them with WFDB's own `bxb`. */
 import { dirname, join } from 'node:path';
-import { findRPeaks } from '../dsp/r-peaks-record.ts';
+import { findRPeaks } from '../dsp/ecg/r-peaks-record.ts';
 import { PipelineError } from '../errors.ts';
 import { physicalSamples, readRecord, writeAnnotations } from '../formats/wfdb.ts';
 import type { Command } from './command.ts';

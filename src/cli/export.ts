@@ -1,6 +1,6 @@
 /** `biosignal export`: recordings of the database as files that other programs read. */
 import { mkdir } from 'node:fs/promises';
-import { audit } from '../auth/audit.ts';
+import { audit } from '../tenancy/audit.ts';
 import { PipelineError } from '../errors.ts';
 import { commandLine } from './acts.ts';
 import { waitForBacklog } from './backlog.ts';

@@ -4,15 +4,15 @@ import { PipelineError } from '../errors.ts';
 import { readAnnotations } from '../formats/wfdb.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, systemCode, UsageError } from './command.ts';
-import { packetCount } from './packetize.ts';
+import { packetCount } from './client/packetize.ts';
 import { duration, placeOf } from './progress.ts';
-import { listRecordings, openRecording } from './recording.ts';
-import type { Recording } from './recording.ts';
+import { listRecordings, openRecording } from './client/recording.ts';
+import type { Recording } from './client/recording.ts';
 import { replayRecording } from './replay.ts';
 import type { ReplayResult } from './replay.ts';
 import { isRecordable } from '../signal.ts';
 import { withoutRefused } from '../text.ts';
-import { StateFile } from './state-file.ts';
+import { StateFile } from './client/state-file.ts';
 
 /** A packet covers a second, and more of slow signals: with one sample each, packets and their overhead would be most of the data. */
 const PACKET_MS_MIN = 1000;

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { createOrganization } from '../auth/organizations.ts';
 import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
-import { migrate } from '../storage/migrate.ts';
+import { migrate } from '../storage/schema/migrate.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { envExample } from './config.ts';

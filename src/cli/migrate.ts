@@ -1,6 +1,6 @@
 /** `biosignal migrate`: brings the database to the schema of this release. */
 import { readConfig } from '../config.ts';
-import { migrate as migrateDatabase } from '../storage/migrate.ts';
+import { migrate as migrateDatabase } from '../storage/schema/migrate.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK } from './command.ts';
 import { locateDatabase } from './open-database.ts';

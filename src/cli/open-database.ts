@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
-import { openDatabase } from '../storage/database.ts';
-import type { Database, DatabaseOptions } from '../storage/database.ts';
-import { startEmbeddedPostgres } from '../storage/embedded-postgres.ts';
-import { isRetryable } from '../storage/sql-states.ts';
+import { openDatabase } from '../storage/database/database.ts';
+import type { Database, DatabaseOptions } from '../storage/database/database.ts';
+import { startEmbeddedPostgres } from '../storage/database/embedded-postgres.ts';
+import { isRetryable } from '../storage/database/sql-states.ts';
 import type { Console } from './command.ts';
 
 /** How long a command waits for a database that is starting or whose name is not known yet, ms. */

@@ -1,12 +1,12 @@
 /** `biosignal operator`: people who may sign in to the dashboard. Speaks to the database, so it also makes the first one. */
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
-import { createMember, listMembers, memberRoles, PASSWORD_MIN, setPassword, updateMember } from '../auth/operators.ts';
-import type { Member } from '../auth/operators.ts';
-import type { Db } from '../auth/api-keys.ts';
-import { audit } from '../auth/audit.ts';
+import { createMember, listMembers, memberRoles, PASSWORD_MIN, setPassword, updateMember } from '../tenancy/operators.ts';
+import type { Member } from '../tenancy/operators.ts';
+import type { Db } from '../storage/database/database.ts';
+import { audit } from '../tenancy/audit.ts';
 import { PipelineError } from '../errors.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { commandLine } from './acts.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';

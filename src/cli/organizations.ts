@@ -1,21 +1,23 @@
 /** `biosignal org`, `project` and `key`: who there is and which keys they hold. They speak to the database, not to the service:
  *  whoever may run them may do everything anyway. */
 import type { Pool } from 'pg';
-import { audit } from '../auth/audit.ts';
-import type { AuditEntry } from '../auth/audit.ts';
+import { audit } from '../tenancy/audit.ts';
+import type { AuditEntry } from '../tenancy/audit.ts';
 import { createApiKey, listApiKeys, OVERLAP_SEC, revokeApiKey, rotateApiKey } from '../auth/api-keys.ts';
-import type { ApiKey, Db } from '../auth/api-keys.ts';
-import { createOrganization, createProject } from '../auth/organizations.ts';
+import type { ApiKey } from '../auth/api-keys.ts';
+import { createOrganization } from '../auth/organizations.ts';
 import type { NewOrganization } from '../auth/organizations.ts';
 import { PipelineError } from '../errors.ts';
-import { scopes } from '../http/route.ts';
-import type { Scope } from '../http/route.ts';
-import { transaction } from '../storage/transaction.ts';
+import { scopes } from '../caller.ts';
+import type { Scope } from '../caller.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
 import { formatTable } from './table.ts';
+import type { Db } from '../storage/database/database.ts';
+import { createProject } from '../tenancy/projects.ts';
 
 const orgOption = { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' } as const;
 

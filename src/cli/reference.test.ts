@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Annotation } from '../formats/wfdb.ts';
-import type { FeatureSeries } from './api.ts';
-import { parseExact } from './api.ts';
+import type { FeatureSeries } from './client/api.ts';
+import { parseExact } from './client/api.ts';
 import { compareWithReference } from './agreement.ts';
 import { isExcluded, referenceBeats, referenceHeartRate, referenceRmssd } from './reference.ts';
 

@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { encodePacket } from '../proto/packet-codec.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts';
-import { openSender, transports } from './packet-sender.ts';
-import type { Transport } from './packet-sender.ts';
-import { packetAt, packetCount } from './packetize.ts';
+import { openSender, transports } from './client/packet-sender.ts';
+import type { Transport } from './client/packet-sender.ts';
+import { packetAt, packetCount } from './client/packetize.ts';
 import { placeOf, startProgress } from './progress.ts';
-import { listRecordings, openRecording } from './recording.ts';
-import type { Recording } from './recording.ts';
-import { StateFile } from './state-file.ts';
-import type { ReplayState } from './state-file.ts';
+import { listRecordings, openRecording } from './client/recording.ts';
+import type { Recording } from './client/recording.ts';
+import { StateFile } from './client/state-file.ts';
+import type { ReplayState } from './client/state-file.ts';
 
 export type ReplayOptions = Readonly<{
   url: string;

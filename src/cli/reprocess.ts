@@ -1,13 +1,12 @@
 /** `biosignal reprocess`: computes beats and values again from stored samples, with the methods of this release. */
 import { availableParallelism } from 'node:os';
-import type { Db } from '../auth/api-keys.ts';
-import { audit } from '../auth/audit.ts';
-import { FeaturePool } from '../dsp/feature-pool.ts';
-import type { FeatureOutput } from '../dsp/feature-rows.ts';
-import { beatMethods, featureMethods } from '../dsp/methods.ts';
+import { audit } from '../tenancy/audit.ts';
+import { FeaturePool } from '../dsp/pool/pool.ts';
+import type { FeatureOutput } from '../dsp/rows/feature-rows.ts';
+import { beatMethods, featureMethods } from '../dsp/rows/methods.ts';
 import type { ChannelConfig, Spo2Calibration, StreamId } from '../signal.ts';
-import { CopyWriter } from '../storage/copy-writer.ts';
-import type { Database } from '../storage/database.ts';
+import { DerivedWriter } from '../storage/derived-writer.ts';
+import type { Database, Db } from '../storage/database/database.ts';
 import { mergeRuns } from '../storage/merge-runs.ts';
 import { clipToSeconds, readStoredRuns } from '../storage/sample-rows.ts';
 import type { DamagedRow } from '../storage/sample-rows.ts';
@@ -197,7 +196,7 @@ async function computeAll(
 ): Promise<Tally> {
   const tally: Tally = { beats: 0, values: 0, pieces: 0, faults: [] };
   const byId = new Map(work.map((stream) => [stream.id, stream]));
-  const writer = new CopyWriter(database, {
+  const writer = new DerivedWriter(database, {
     currentMethods: [...methods],
     cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
     onFault: (message) => console.err(`biosignal reprocess: ${message}`),

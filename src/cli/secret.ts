@@ -1,14 +1,14 @@
 /** `biosignal secret`: which BIO_SECRET the database is used with, and how it gets another one. */
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
-import { audit } from '../auth/audit.ts';
+import { audit } from '../tenancy/audit.ts';
 import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { inspectSecret, reseal } from '../records/secret-change.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database } from '../storage/database/database.ts';
 import { Ownership } from '../storage/ownership.ts';
 import { noteSecret } from '../storage/service-secret.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { commandLine } from './acts.ts';
 import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';

@@ -1,10 +1,10 @@
 /** `biosignal set-aside`: what could not be stored, shown, stored again or thrown away. */
 import { writeFile } from 'node:fs/promises';
 import type { Pool } from 'pg';
-import type { Db } from '../auth/api-keys.ts';
-import { audit } from '../auth/audit.ts';
+import type { Db } from '../storage/database/database.ts';
+import { audit } from '../tenancy/audit.ts';
 import { PipelineError } from '../errors.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';

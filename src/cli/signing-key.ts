@@ -1,8 +1,8 @@
 /** `biosignal signing-key`: the keys that sign user tokens, and how to end one that somebody else may know. */
-import { audit } from '../auth/audit.ts';
+import { audit } from '../tenancy/audit.ts';
 import { listSigningKeys, withdrawSigningKey } from '../auth/signing-keys.ts';
 import { PipelineError } from '../errors.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { commandLine } from './acts.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';

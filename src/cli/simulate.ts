@@ -1,8 +1,8 @@
 /** `biosignal simulate`: a fleet of simulated devices on simulated people, with the faults of a real network if wanted. */
 import type { Command, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts';
-import { LedgerWriter } from './ledger.ts';
-import { transports } from './packet-sender.ts';
+import { LedgerWriter } from './client/ledger.ts';
+import { transports } from './client/packet-sender.ts';
 import { activities, rhythms } from './simulator/body.ts';
 import { simulatedChannels } from './simulator/device.ts';
 import type { SimulatedChannel } from './simulator/device.ts';

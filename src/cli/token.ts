@@ -1,5 +1,5 @@
 /** `biosignal token mint`: a user token, as an application's backend would ask for it. */
-import { problemOf } from './http-sender.ts';
+import { problemOf } from './client/http-sender.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { PipelineError } from '../errors.ts';
 import { compareWithReference, waitForFeatures } from './agreement.ts';
 import type { Agreement, Matched } from './agreement.ts';
-import { openApi, streamsOf } from './api.ts';
-import type { Api } from './api.ts';
+import { openApi, streamsOf } from './client/api.ts';
+import type { Api } from './client/api.ts';
 import type { Console } from './command.ts';
 import { startProgress } from './progress.ts';
 

@@ -5,12 +5,12 @@ import { isRejected } from '../errors.ts';
 import { decodePacket, defaultPacketLimits } from '../proto/packet-codec.ts';
 import { decodeBlock } from '../storage/block-codec.ts';
 import { SeqRanges } from '../storage/seq-ranges.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database } from '../storage/database/database.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE, UsageError } from './command.ts';
 import { waitForBacklog } from './backlog.ts';
-import { Ledger } from './ledger.ts';
-import type { LedgerEntry } from './ledger.ts';
+import { Ledger } from './client/ledger.ts';
+import type { LedgerEntry } from './client/ledger.ts';
 import { withDatabase } from './open-database.ts';
 import { startProgress } from './progress.ts';
 

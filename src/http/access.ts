@@ -1,7 +1,8 @@
 /** Decides whether a kind of caller may use a route: the access table of the API, in one function. */
 import { PipelineError } from '../errors.ts';
-import { operatorRoles } from './route.ts';
-import type { Access, Caller, OperatorRole } from './route.ts';
+import { operatorRoles } from '../caller.ts';
+import type { Access } from './route.ts';
+import type { Caller, OperatorRole } from '../caller.ts';
 
 /** As members know them: which roles act as an operator of at least this role. */
 const rolesOf = {

@@ -1,7 +1,7 @@
 /** Cross-origin rules. Token mode: any origin, no cookies. Direct mode: registered origins, enforced on the real request, because a
  *  preflight carries no key. Operator sessions (cookies): the service's own origin only. */
 import { PipelineError } from '../errors.ts';
-import type { Caller } from './route.ts';
+import type { Caller } from '../caller.ts';
 import type { Headers } from './hygiene.ts';
 
 export type OriginAllowed = (caller: Caller & { kind: 'key' }, origin: string) => boolean | Promise<boolean>;

@@ -8,7 +8,8 @@ import { createHash } from 'node:crypto';
 import { errorTable, PipelineError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { RateLimit } from './rate-limit.ts';
-import type { Authenticate, AuthRequest, Caller } from './route.ts';
+import type { Authenticate, AuthRequest } from './route.ts';
+import type { Caller } from '../caller.ts';
 
 /** Failures of one address: per second, and as a burst of that many seconds. */
 const ADDRESS_PER_SEC = 5;

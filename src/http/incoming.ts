@@ -20,7 +20,7 @@ import type { RateLimit, Verdict } from './rate-limit.ts';
 import { writeReply, writeStream } from './reply.ts';
 import type { Wire } from './reply.ts';
 import { addressOf, bearerOf, callerKey, newRequestId, requestIdOf } from './request.ts';
-import type { Access, Caller, Reply, RequestContext, Route } from './route.ts';
+import type { Access, Reply, RequestContext, Route } from './route.ts';
 import type { Router } from './router.ts';
 import type { HttpOptions } from './server.ts';
 import type { StaticMount } from './static-files.ts';
@@ -28,6 +28,7 @@ import type { UwsRequest, UwsResponse } from './uws.ts';
 import { compileCheck, compileQuery, readJson } from './validate.ts';
 import type { Preparing } from './validate.ts';
 import type { Check, QueryReader } from './validate.ts';
+import type { Caller } from '../caller.ts';
 
 /** JSON bodies of routes that state no limit of their own, bytes. */
 export const JSON_BYTES_MAX = 1024 * 1024;
@@ -214,7 +215,7 @@ export class Incoming {
     const { limits, originAllowed } = this.#shared;
     const headers = this.#headers;
     const now = this.#startedMs;
-    // One object per request: what the request turns out to be about is noted by it (src/auth/request-scope.ts). Packets are about no reader.
+    // One object per request: what the request turns out to be about is noted by it (src/tenancy/request-scope.ts). Packets are about no reader.
     this.#caller = route.limit === 'ingest' ? caller : { ...caller };
     checkAccess(route.access, caller, this.#method);
     needOwnPage(caller, this.#method, headers);

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { PipelineError } from '../errors.ts';
 import type { Headers } from './hygiene.ts';
 import type { PeerRules } from './peer.ts';
-import type { Caller } from './route.ts';
+import type { Caller } from '../caller.ts';
 import type { UwsResponse } from './uws.ts';
 
 /** The secret after `Bearer `; null when there is no Authorization header.

@@ -1,13 +1,8 @@
 /** One row of the route table: it validates requests, shapes responses, says who may call, and becomes the API description.
  *  The table is the only place where an endpoint is declared; the router, /api-docs, the credential matrix test and the typed client read it. */
 import type { TSchema } from 'typebox';
+import type { Caller, OperatorRole, Scope } from '../caller.ts';
 import type { ErrorCode } from '../errors.ts';
-
-/** Scopes of an organization key. */
-export const scopes = ['read', 'write', 'ingest', 'admin'] as const;
-export type Scope = (typeof scopes)[number];
-export const operatorRoles = ['viewer', 'editor', 'admin'] as const;
-export type OperatorRole = (typeof operatorRoles)[number];
 
 /** Who may call. A kind that is absent gets 401; a key without the scope 403; another's record is 404 (the handler's duty). */
 export type Access = Readonly<{
@@ -23,24 +18,6 @@ export type Access = Readonly<{
   /** Least role of an operator session. */
   operator?: OperatorRole;
 }>;
-
-/** Who calls, as established by src/auth. */
-export type Caller =
-  | Readonly<{ kind: 'anonymous' }>
-  | Readonly<{ kind: 'key'; keyId: string; orgId: string; scopes: readonly Scope[]; projectId: string | null; subjectId: string | null }>
-  | Readonly<{
-      kind: 'user';
-      orgId: string;
-      projectId: string;
-      subjectId: string;
-      jti: string;
-      /** Signing key of the token: the user's right ends when it is withdrawn. */
-      kid?: string;
-      expiresAtMs: number;
-      /** SDK keys with which the user's right ends: the one that the token was minted for, the one that the page carries. */
-      sdkKeyIds?: readonly string[];
-    }>
-  | Readonly<{ kind: 'operator'; operatorId: string; orgId: string; role: OperatorRole }>;
 
 /** What src/auth is shown of a request: enough to say who calls, nothing of the body. */
 export type AuthRequest = Readonly<{

@@ -8,7 +8,7 @@ import type { Row } from './incoming.ts';
 import type { Logger } from './logger.ts';
 import { onlyPeerOf } from './peer.ts';
 import { RateLimit } from './rate-limit.ts';
-import type { Authenticate, AuthRequest, Caller, Reply, Route, SocketRoute } from './route.ts';
+import type { Authenticate, AuthRequest, Reply, Route, SocketRoute } from './route.ts';
 import { Router } from './router.ts';
 import { CredentialGate } from './credential-gate.ts';
 import type { GateOptions } from './credential-gate.ts';
@@ -20,6 +20,7 @@ import { isTimeZone } from './time-zone.ts';
 import { loadUws } from './uws.ts';
 import type { UwsListenSocket } from './uws.ts';
 import { Preparing } from './validate.ts';
+import type { Caller } from '../caller.ts';
 
 /** Seconds of the sustained rate that may come at once. */
 const BURST_SEC = 4;

@@ -21,11 +21,12 @@ import type { PeerRules } from './peer.ts';
 import { problemReply } from './problem.ts';
 import { writeReply } from './reply.ts';
 import type { Wire } from './reply.ts';
-import type { Caller, PeerSocket, RequestContext, SocketHandlers, SocketRoute } from './route.ts';
+import type { PeerSocket, RequestContext, SocketHandlers, SocketRoute } from './route.ts';
 import { addressOf, bearerOf, callerKey, newRequestId, requestIdOf } from './request.ts';
 import type { Ticks } from './ticks.ts';
 import type { Uws, UwsApp, UwsRequest, UwsResponse, UwsSocket, UwsUpgradeContext } from './uws.ts';
 import { compileQuery } from './validate.ts';
+import type { Caller } from '../caller.ts';
 
 /** Handler time and input of one socket within one turn of the event loop. */
 export const TURN_MS_MAX = 50;

@@ -2,7 +2,7 @@
 import type { Config } from '../config.ts';
 import type { Rejected } from '../errors.ts';
 import { isRejected } from '../errors.ts';
-import type { Caller, RequestContext } from '../http/route.ts';
+import type { RequestContext } from '../http/route.ts';
 import { Tally } from '../metrics.ts';
 import type { Metrics } from '../metrics.ts';
 import type { DecodedPacket, PacketLimits } from '../proto/packet-codec.ts';
@@ -13,6 +13,7 @@ import { admitPacket, defaultAdmissionLimits } from './admit.ts';
 import { SessionTable } from './session-table.ts';
 import type { Session } from './session.ts';
 import type { Admitted, PacketSink } from './sink.ts';
+import type { Caller } from '../caller.ts';
 
 /** A session without packets for this long is dropped from memory. */
 const SESSION_IDLE_MS = 10 * 60_000;

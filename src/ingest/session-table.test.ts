@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { isRejected } from '../errors.ts';
-import type { Caller } from '../http/route.ts';
+import type { Caller } from '../caller.ts';
 import type { OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
 import { SessionTable } from './session-table.ts';
 import type { PacketSink, StreamRecord, StreamRequest } from './sink.ts';

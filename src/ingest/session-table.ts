@@ -4,7 +4,7 @@ import type { Rejected } from '../errors.ts';
 import { isRejected, rejected } from '../errors.ts';
 import { RateLimit } from '../http/rate-limit.ts';
 import { callerKey } from '../http/request.ts';
-import type { Caller } from '../http/route.ts';
+import type { Caller } from '../caller.ts';
 import type { Packet } from '../proto/packet-codec.ts';
 import { checkIdentity, packetEndNs } from './admit.ts';
 import { placeInTime } from './clock-fit.ts';

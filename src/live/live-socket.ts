@@ -4,12 +4,13 @@
  *  From the service: ready, auth, subscribed, replay {status: ok | too_old}, pong, error. docs/wire-format.md has them all. */
 import { Type } from 'typebox';
 import { PipelineError } from '../errors.ts';
-import type { Caller, PeerSocket, RequestContext, SocketHandlers, SocketRoute } from '../http/route.ts';
+import type { PeerSocket, RequestContext, SocketHandlers, SocketRoute } from '../http/route.ts';
 import type { SubjectId } from '../signal.ts';
 import { WINDOW_MS } from './frame-clock.ts';
 import type { Group } from './group.ts';
 import type { Hub } from './hub.ts';
 import { Outbox } from './outbox.ts';
+import type { Caller } from '../caller.ts';
 
 const TEXT_BYTES_MAX = 16 * 1024; // a token of 8 KiB and its wrapping
 /** More than a frame of every channel of a subject. */
@@ -77,7 +78,7 @@ class Viewer implements SocketHandlers {
 
   constructor(options: LiveSocketOptions, request: RequestContext, peer: PeerSocket) {
     this.#options = options;
-    this.#caller = { ...request.caller }; // its own object: whom it sees is noted by it (src/auth/request-scope.ts)
+    this.#caller = { ...request.caller }; // its own object: whom it sees is noted by it (src/tenancy/request-scope.ts)
     this.#from = { remoteAddress: request.remoteAddress, requestId: request.requestId };
     this.#outbox = new Outbox(peer, options.viewerQueueBytesMax, request.caller.kind === 'user');
     const { subject, channels, after } = request.query as { subject: string; channels?: string; after?: number };

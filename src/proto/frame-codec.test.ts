@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { channelKinds } from '../signal.ts';
 import type { LiveFrame } from './frame-codec.ts';
 import { decodeFrame, encodeFrame } from './frame-codec.ts';
-import { biosignal } from './generated.js';
+import { biosignal } from './generated/generated.js';
 import { decodeReply, encodeReply } from './reply-codec.ts';
 import { WireFault } from './wire-reader.ts';
 

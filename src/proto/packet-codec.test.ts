@@ -7,7 +7,7 @@ import { isRejected } from '../errors.ts';
 import type { ChannelConfig } from '../signal.ts';
 import { channelKinds } from '../signal.ts';
 import { refusedCharacter } from '../text.ts';
-import { biosignal } from './generated.js';
+import { biosignal } from './generated/generated.js';
 import type { Block, DecodedPacket, Packet } from './packet-codec.ts';
 import { decodePacket, defaultPacketLimits, encodeBatch, encodePacket, splitBatch } from './packet-codec.ts';
 import { WireWriter } from './wire-writer.ts';
@@ -163,7 +163,7 @@ describe('generated code', () => {
   it('is of the schema as it is; otherwise run: npm run proto', () => {
     const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
     const schema = createHash('sha256').update(read('../../proto/biosignal.proto')).digest('hex');
-    expect(read('./generated.js').split('\n')[1]).toBe(`// schema sha256 ${schema}`);
+    expect(read('./generated/generated.js').split('\n')[1]).toBe(`// schema sha256 ${schema}`);
   });
 });
 

@@ -2,12 +2,12 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
-import { audit } from '../auth/audit.ts';
-import { orgOf, ownProject, ownSubjectOf } from '../auth/ownership.ts';
-import { sqlStateOf } from '../storage/sql-states.ts';
+import { audit } from '../tenancy/audit.ts';
+import { orgOf, ownProject, ownSubjectOf } from '../tenancy/ownership.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
 
 export const signalTypes = ['waveform', 'interval', 'scalar', 'event', 'category', 'score'] as const;

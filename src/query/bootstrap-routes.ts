@@ -1,17 +1,17 @@
 /** GET /api/v1/bootstrap: what a client needs once per session; and the device profiles of an organization. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { sqlStateOf } from '../storage/sql-states.ts';
-import { audit } from '../auth/audit.ts';
-import { needWholeOrganization } from '../auth/authority.ts';
-import { orgOf, ownSubjectOf, projectOf } from '../auth/ownership.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
+import { audit } from '../tenancy/audit.ts';
+import { needWholeOrganization } from '../tenancy/authority.ts';
+import { orgOf, ownSubjectOf, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Config } from '../config.ts';
 import type { Route } from '../http/route.ts';
 import { JSON_BYTES_MAX } from '../http/incoming.ts';
 import { HEADER_BYTES_MAX } from '../http/uws.ts';
 import { exactly, nullable, OneLine, oneOf, Uuid } from '../http/schemas.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { channelKinds } from '../signal.ts';
 import type { Spo2Calibration } from '../signal.ts';
 

@@ -1,6 +1,6 @@
 /** Buckets of a minute straight from the rollup of minutes: one row of arrays, nothing to add up. */
-import type { Db } from '../auth/api-keys.ts';
-import { prepared } from '../storage/prepared.ts';
+import type { Db } from '../storage/database/database.ts';
+import { prepared } from '../storage/database/prepared.ts';
 import { cellOf, type Column } from './chart-cells.ts';
 import type { ChartAggregate, ChartQuery } from './chart.ts';
 import { timestampAt } from './time-bounds.ts';

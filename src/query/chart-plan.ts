@@ -1,5 +1,5 @@
 /** What a chart will read before it is read: its streams, methods and channels, its resolution, and about how many rows that is. */
-import type { Db } from '../auth/api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import { rowSecOf } from '../storage/sample-rows.ts';
 import { fittingResolutions, lengthMs, type Resolution } from './chart-resolution.ts';

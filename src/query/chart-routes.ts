@@ -1,8 +1,8 @@
 /** POST /api/v1/charts/query: several series on one time axis, with a flag beside every value. */
 import { Type } from 'typebox';
-import { sqlStateOf } from '../storage/sql-states.ts';
-import type { Db } from '../auth/api-keys.ts';
-import { ownSubject } from '../auth/ownership.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
+import type { Db } from '../storage/database/database.ts';
+import { ownSubject } from '../tenancy/ownership.ts';
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { callerKey } from '../http/request.ts';
@@ -10,7 +10,7 @@ import { writeJson } from '../http/json.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, QualityMask, Timestamp } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
-import { prepared } from '../storage/prepared.ts';
+import { prepared } from '../storage/database/prepared.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chartAggregates, readChart } from './chart.ts';
 import { planChart } from './chart-plan.ts';

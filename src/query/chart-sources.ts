@@ -1,6 +1,6 @@
 /** Where the values of a chart are: the user's streams that overlap its range, and the methods of its features with values there. */
-import type { Db } from '../auth/api-keys.ts';
-import { prepared } from '../storage/prepared.ts';
+import type { Db } from '../storage/database/database.ts';
+import { prepared } from '../storage/database/prepared.ts';
 import type { ChartQuery, ChartSeries } from './chart.ts';
 import { timestampAfter, timestampAt } from './time-bounds.ts';
 

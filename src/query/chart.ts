@@ -1,5 +1,5 @@
 /** Charts: one row per bucket, gaps as null, and a flag for every value. Answered from the coarsest relation that is fine enough. */
-import type { Db } from '../auth/api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { fromSamples, planChart, type ChartPlan, type WaveChannel } from './chart-plan.ts';
@@ -12,7 +12,7 @@ import { minuteColumn } from './chart-minutes.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples, SampleSegment } from './samples.ts';
 import { breathe } from './slices.ts';
-import { prepared } from '../storage/prepared.ts';
+import { prepared } from '../storage/database/prepared.ts';
 import { timestampAt } from './time-bounds.ts';
 
 export const chartAggregates = ['mean', 'min', 'max', 'sum', 'count', 'first', 'last'] as const;

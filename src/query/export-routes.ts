@@ -1,8 +1,8 @@
 /** GET /api/v1/xusers/{xuserId}/export: everything of one user, as lines of JSON. */
 import { Type } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
-import { audit } from '../auth/audit.ts';
-import { orgOf, ownSubject } from '../auth/ownership.ts';
+import { audit } from '../tenancy/audit.ts';
+import { orgOf, ownSubject } from '../tenancy/ownership.ts';
 import { writeJson } from '../http/json.ts';
 import { callerKey } from '../http/request.ts';
 import type { Route } from '../http/route.ts';

@@ -1,7 +1,7 @@
 /** Which features there are: what this release computes, and what is stored. */
-import type { Db } from '../auth/api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
-import { prepared } from '../storage/prepared.ts';
+import { prepared } from '../storage/database/prepared.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 
 /** @throws PipelineError not_found that names those that do not exist: an empty answer would look like a recording without values */

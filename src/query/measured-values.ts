@@ -1,6 +1,6 @@
 /** What may be stored as a measurement: in the unit of its biosignal, or one that converts to it; not of the future; and of a size that can be.
  *  What is possible but implausible is taken with the flag suspect. Ranges and conversions are the catalog's (sql/000004-catalog.sql). */
-import type { Db } from '../auth/api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
 import { isAhead } from '../http/times.ts';

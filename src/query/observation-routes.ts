@@ -1,8 +1,8 @@
 /** GET /api/v1/observations, as JSON and as FHIR; POST /api/v1/measurements, for what does not come in packets. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import type { Db } from '../auth/api-keys.ts';
-import { ownSubject } from '../auth/ownership.ts';
+import type { Db } from '../storage/database/database.ts';
+import { ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';

@@ -1,6 +1,6 @@
 /** Observations of one biosignal of one user: what was reported, or the minutes of a derived feature. */
-import type { Db } from '../auth/api-keys.ts';
-import { prepared } from '../storage/prepared.ts';
+import type { Db } from '../storage/database/database.ts';
+import { prepared } from '../storage/database/prepared.ts';
 
 export type BiosignalRow = Readonly<{
   id: number;

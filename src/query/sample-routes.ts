@@ -1,7 +1,7 @@
 /** Samples of a stream, as JSON, CSV, protobuf or Arrow. */
 import { Type } from 'typebox';
-import type { Db } from '../auth/api-keys.ts';
-import { ownStream } from '../auth/ownership.ts';
+import type { Db } from '../storage/database/database.ts';
+import { ownStream } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { pickMediaType } from '../http/accept.ts';
 import { nextLink } from '../http/cursor.ts';

@@ -1,10 +1,10 @@
 /** Samples of one stream, decoded. */
-import type { Db } from '../auth/api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 import { gridCeil, gridTimeNs, type ChannelKind, type Samples } from '../signal.ts';
 import type { BlockRun } from '../storage/block-codec.ts';
 import { mergeRuns, part } from '../storage/merge-runs.ts';
 import { ROW_SEC_MAX, rowSecOf, runsOf } from '../storage/sample-rows.ts';
-import { prepared } from '../storage/prepared.ts';
+import { prepared } from '../storage/database/prepared.ts';
 import { timestampAt } from './time-bounds.ts';
 
 export type SampleQuery = Readonly<{

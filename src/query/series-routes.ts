@@ -1,8 +1,8 @@
 /** Features and beats of a stream, as columns. */
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import type { Db } from '../auth/api-keys.ts';
-import { ownStream } from '../auth/ownership.ts';
+import type { Db } from '../storage/database/database.ts';
+import { ownStream } from '../tenancy/ownership.ts';
 import { pickMediaType } from '../http/accept.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';

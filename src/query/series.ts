@@ -1,7 +1,7 @@
 /** Columns of long series: 100,000 values need no 100,000 objects here. Features come as arrays in the database's binary form (in base64, because a bytea comes as hex), beats as JSON
  *  text. Aggregates take their input in the order of the sorted subquery; an ORDER BY of their own would sort once per column. */
-import type { Db } from '../auth/api-keys.ts';
-import { prepared } from '../storage/prepared.ts';
+import type { Db } from '../storage/database/database.ts';
+import { prepared } from '../storage/database/prepared.ts';
 
 export type SeriesFilter = Readonly<{
   streamId: number;

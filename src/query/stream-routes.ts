@@ -1,8 +1,8 @@
 /** Recordings: which there are, of whom, with which channels and which clock. */
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import type { Db } from '../auth/api-keys.ts';
-import { ownStream, ownSubject } from '../auth/ownership.ts';
+import type { Db } from '../storage/database/database.ts';
+import { ownStream, ownSubject } from '../tenancy/ownership.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';

@@ -1,9 +1,9 @@
 /** GET /api/v1/streams/{streamId}/strip: some seconds of a waveform as a picture, or as data to look at elsewhere. */
 import { Type } from 'typebox';
-import type { Db } from '../auth/api-keys.ts';
-import { ownStream } from '../auth/ownership.ts';
+import type { Db } from '../storage/database/database.ts';
+import { ownStream } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import { prepared } from '../storage/prepared.ts';
+import { prepared } from '../storage/database/prepared.ts';
 import { callerKey } from '../http/request.ts';
 import type { Reply, Route } from '../http/route.ts';
 import { oneOf, Timestamp, Uuid } from '../http/schemas.ts';

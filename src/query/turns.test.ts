@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../config.ts';
-import { poolSizes } from '../storage/roles.ts';
+import { poolSizes } from '../storage/database/roles.ts';
 import { serviceTurns, Turns } from './turns.ts';
 
 const never = new AbortController().signal;

@@ -6,7 +6,7 @@
  *  waited for `waitMsMax`. */
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
-import { poolSizes } from '../storage/roles.ts';
+import { poolSizes } from '../storage/database/roles.ts';
 
 export type TurnLimits = Readonly<{
   /** Reads that run at once. */

@@ -1,10 +1,10 @@
 /** POST /api/v1/episodes/{id}/acknowledgement: somebody has seen it. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { answerOnce } from '../auth/answer-once.ts';
-import { audit } from '../auth/audit.ts';
-import { emitEvent } from '../auth/events.ts';
-import { ownSubject } from '../auth/ownership.ts';
+import { answerOnce } from '../tenancy/answer-once.ts';
+import { audit } from '../tenancy/audit.ts';
+import { emitEvent } from '../tenancy/events.ts';
+import { ownSubject } from '../tenancy/ownership.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import { callerKey } from '../http/request.ts';
 import type { Route } from '../http/route.ts';

@@ -1,6 +1,6 @@
 /** Acknowledgements: who has seen an episode, when, and what they noted. The newest that has not ended counts; the others are its history. */
-import type { Db } from '../auth/api-keys.ts';
-import type { Caller } from '../http/route.ts';
+import type { Db } from '../storage/database/database.ts';
+import type { Caller } from '../caller.ts';
 import { callerKey } from '../http/request.ts';
 
 /** As the API shows it. */

@@ -1,7 +1,7 @@
 /** GET /api/v1/adherence: of each schedule of a person, what was done, skipped and missed, and what is due. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { ownSubject } from '../auth/ownership.ts';
+import { ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, Timestamp, Uuid } from '../http/schemas.ts';

@@ -1,14 +1,15 @@
 /** One episode as the API shows it: with its artifacts and who has acknowledged it. */
 import { Type } from 'typebox';
-import type { Db } from '../auth/api-keys.ts';
-import { orgOf, ownSubject, ownSubjectOf, projectOf } from '../auth/ownership.ts';
+import type { Db } from '../storage/database/database.ts';
+import { orgOf, ownSubject, ownSubjectOf, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import type { Caller, Reply } from '../http/route.ts';
+import type { Reply } from '../http/route.ts';
 import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { listAcknowledgements } from './acknowledgements.ts';
 import type { Acknowledgement } from './acknowledgements.ts';
 import { episodeSeverities, episodeStatuses, findEpisode, listArtifacts } from './episodes.ts';
 import type { Artifact, Episode } from './episodes.ts';
+import type { Caller } from '../caller.ts';
 
 const episodeMembers = {
   id: Uuid,

@@ -2,10 +2,10 @@
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import type { Pool } from 'pg';
-import { answerOnce } from '../auth/answer-once.ts';
-import { audit } from '../auth/audit.ts';
-import { emitEvent } from '../auth/events.ts';
-import { ownStream, ownSubject } from '../auth/ownership.ts';
+import { answerOnce } from '../tenancy/answer-once.ts';
+import { audit } from '../tenancy/audit.ts';
+import { emitEvent } from '../tenancy/events.ts';
+import { ownStream, ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
@@ -14,7 +14,7 @@ import { checkIfMatch } from '../http/precondition.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { isAhead } from '../http/times.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { EpisodeDetailSchema, episodeReader, EpisodeSchema, tagged, tagOf } from './episode-detail.ts';
 import {
   episodeSeverities,

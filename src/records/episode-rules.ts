@@ -5,9 +5,9 @@
  *  unless the rule says so.
  *  Deterministic from the stored values: looking again at the same values opens nothing twice (one episode per rule, stream and start). */
 import type { Pool } from 'pg';
-import { emitEvent } from '../auth/events.ts';
-import { hashedLock, namedLocks } from '../storage/locks.ts';
-import { transaction } from '../storage/transaction.ts';
+import { emitEvent } from '../tenancy/events.ts';
+import { hashedLock, namedLocks } from '../storage/database/locks.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { insertStrip } from './episodes.ts';
 
 export type EpisodeRule = Readonly<{

@@ -1,5 +1,5 @@
 /** Episodes: stretches of time that matter (a recording, an exercise, an alert), with what belongs to them. */
-import type { Db } from '../auth/api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import { endAcknowledgement } from './acknowledgements.ts';
 

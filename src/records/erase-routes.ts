@@ -1,7 +1,7 @@
 /** POST /api/v1/xusers/{xuserId}/erase: everything of one user, with a receipt. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { ownSubject } from '../auth/ownership.ts';
+import { ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, Timestamp, Uuid } from '../http/schemas.ts';

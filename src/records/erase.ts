@@ -3,14 +3,14 @@
  *  The user is disabled first, in a transaction of its own: tokens stop, and open feeds and recordings end. Then everything goes in one
  *  transaction together with the receipt's entry in the audit log: there is no erasure without a receipt, and no receipt without one. */
 import type { Pool, PoolClient } from 'pg';
-import { sqlStateOf } from '../storage/sql-states.ts';
-import { audit } from '../auth/audit.ts';
-import type { Actor } from '../auth/audit.ts';
-import { emitEvent } from '../auth/events.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
+import { audit } from '../tenancy/audit.ts';
+import type { Actor } from '../tenancy/audit.ts';
+import { emitEvent } from '../tenancy/events.ts';
 import { PipelineError } from '../errors.ts';
 import type { SubjectId } from '../signal.ts';
-import { waitLong } from '../storage/database.ts';
-import { pairLocks } from '../storage/locks.ts';
+import { waitLong } from '../storage/database/database.ts';
+import { pairLocks } from '../storage/database/locks.ts';
 import { mayHoldEntriesOf } from '../storage/log-batch.ts';
 
 export type StoreReceipt = Readonly<{ store: string; deleted: number; remaining: number }>;

@@ -1,10 +1,11 @@
 /** All devices at once: which are silent, late, lossy, low on battery or off in time; and how good the signals of all users were. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { orgOf, ownProject, projectOf } from '../auth/ownership.ts';
-import type { Caller, Route } from '../http/route.ts';
+import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
+import type { Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { episodeSeverities, episodeStatuses } from './episodes.ts';
+import type { Caller } from '../caller.ts';
 
 /** A device whose newest packet is older is silent; the same bound as is_flowing of a stream. */
 const FLOWING_SEC = 10;

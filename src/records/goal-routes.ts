@@ -1,10 +1,10 @@
 /** Goals: so much of one biosignal a day or a week, and how far a person is. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { answerOnce } from '../auth/answer-once.ts';
-import type { Db } from '../auth/api-keys.ts';
-import { isUuid, orgOf, ownSubject, projectOf } from '../auth/ownership.ts';
-import type { Subject } from '../auth/ownership.ts';
+import { answerOnce } from '../tenancy/answer-once.ts';
+import type { Db } from '../storage/database/database.ts';
+import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/ownership.ts';
+import type { Subject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';

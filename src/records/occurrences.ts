@@ -2,9 +2,9 @@
  *  each once; one that was not done for a day is missed. A changed time zone moves what is still to come, and doubles nothing: an occurrence
  *  is known by its place on the person's clocks (slot). */
 import type { Pool } from 'pg';
-import type { Db } from '../auth/api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
-import type { Subject } from '../auth/ownership.ts';
+import type { Subject } from '../tenancy/ownership.ts';
 
 /** An occurrence that is not done is missed after this, h. */
 export const MISSED_AFTER_HOURS = 24;

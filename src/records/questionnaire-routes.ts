@@ -1,14 +1,14 @@
 /** Questionnaires of a project: read what is asked, write versions with their scoring rules, try rules out. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { audit } from '../auth/audit.ts';
-import { lockProject, ownProject, projectOf } from '../auth/ownership.ts';
+import { audit } from '../tenancy/audit.ts';
+import { lockProject, ownProject, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { checkIfMatch } from '../http/precondition.ts';
-import type { Access, Caller, Route } from '../http/route.ts';
+import type { Access, Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
 import { exactly, nullable, oneOf, Timestamp } from '../http/schemas.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { checkQuestionnaire, QuestionnaireTextSchema, ResponseItemsSchema } from './questionnaire.ts';
 import type { Fault, QuestionnaireText, ResponseItem } from './questionnaire.ts';
 import {
@@ -23,6 +23,7 @@ import type { QuestionnaireVersion } from './questionnaire-store.ts';
 import { checkScoring, scoreResponse, ScoringSchema } from './scoring.ts';
 import type { Scoring } from './scoring.ts';
 import { ownRead } from './self-report-routes.ts';
+import type { Caller } from '../caller.ts';
 
 const BODY_BYTES_MAX = 512 * 1024;
 const admin: Access = { key: 'admin', operator: 'admin' };

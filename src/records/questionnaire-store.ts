@@ -1,5 +1,5 @@
 /** Questionnaires as a project has them: its own versions first, then those that ship. */
-import type { Db } from '../auth/api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 import type { Questionnaire, QuestionnaireText } from './questionnaire.ts';
 import type { Scoring } from './scoring.ts';
 import { shippedQuestionnaires } from './shipped-questionnaires.ts';

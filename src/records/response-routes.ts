@@ -1,9 +1,9 @@
 /** Answers to questionnaires: drafts, completed responses, amendments. The service scores. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { answerOnce } from '../auth/answer-once.ts';
-import { isUuid, ownSubject } from '../auth/ownership.ts';
-import type { Subject } from '../auth/ownership.ts';
+import { answerOnce } from '../tenancy/answer-once.ts';
+import { isUuid, ownSubject } from '../tenancy/ownership.ts';
+import type { Subject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Reply, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';

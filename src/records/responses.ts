@@ -1,9 +1,9 @@
 /** Keeps a response with everything that follows from it, in the transaction of its caller: its scores as observations, the row that it
  *  amends, the draft that it ends, the episode and the event of each safety rule that holds. All of it, or nothing. */
-import { sqlStateOf } from '../storage/sql-states.ts';
-import type { Db } from '../auth/api-keys.ts';
-import { emitEvent } from '../auth/events.ts';
-import type { Subject } from '../auth/ownership.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
+import type { Db } from '../storage/database/database.ts';
+import { emitEvent } from '../tenancy/events.ts';
+import type { Subject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { insertEpisode } from './episodes.ts';
 import { completeByResponse } from './occurrences.ts';

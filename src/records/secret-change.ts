@@ -7,9 +7,9 @@
 import type { Pool, PoolClient } from 'pg';
 import { KeySealer } from '../auth/key-sealer.ts';
 import type { Config } from '../config.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database } from '../storage/database/database.ts';
 import { notedSecret, noteSecret, serviceSecret } from '../storage/service-secret.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { JournalSeals } from './journal-seals.ts';
 
 type Secrets = Pick<Config, 'secret' | 'secretPrevious'>;

@@ -1,6 +1,6 @@
 /** Writes what a person reported as a measurement too, so that it appears among the observations. */
-import type { Db } from '../auth/api-keys.ts';
-import type { Subject } from '../auth/ownership.ts';
+import type { Db } from '../storage/database/database.ts';
+import type { Subject } from '../tenancy/ownership.ts';
 
 export type SelfMeasurement = Readonly<{
   /** Id of the record that it comes from: written twice, it is stored once. */

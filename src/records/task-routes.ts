@@ -1,8 +1,8 @@
 /** Tasks: given by the application or a clinician, marked by the person. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { answerOnce } from '../auth/answer-once.ts';
-import { isUuid, ownSubject } from '../auth/ownership.ts';
+import { answerOnce } from '../tenancy/answer-once.ts';
+import { isUuid, ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';

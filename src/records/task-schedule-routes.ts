@@ -1,8 +1,8 @@
 /** Tasks that recur: every n days or weeks, at times of day on the person's own clocks. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { answerOnce } from '../auth/answer-once.ts';
-import { isUuid, orgOf, ownSubject, projectOf } from '../auth/ownership.ts';
+import { answerOnce } from '../tenancy/answer-once.ts';
+import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';

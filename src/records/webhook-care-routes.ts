@@ -2,14 +2,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { audit } from '../auth/audit.ts';
+import { audit } from '../tenancy/audit.ts';
 import { Overlap, overlapOf } from '../auth/key-change.ts';
-import { orgOf } from '../auth/ownership.ts';
+import { orgOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { RateLimit } from '../http/rate-limit.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, Uuid } from '../http/schemas.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import type { WebhookNetworks } from './webhook-networks.ts';
 import { sendMessage } from './webhook-request.ts';
 import type { Outcome } from './webhook-request.ts';

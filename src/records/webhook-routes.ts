@@ -2,17 +2,18 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import type { Db } from '../auth/api-keys.ts';
-import { audit } from '../auth/audit.ts';
-import { needLasting } from '../auth/authority.ts';
-import { webhookEvents } from '../auth/events.ts';
-import { orgOf, ownProject, projectOf } from '../auth/ownership.ts';
+import type { Db } from '../storage/database/database.ts';
+import { audit } from '../tenancy/audit.ts';
+import { needLasting } from '../tenancy/authority.ts';
+import { webhookEvents } from '../tenancy/events.ts';
+import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import type { Access, Caller, Route } from '../http/route.ts';
+import type { Access, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { transaction } from '../storage/transaction.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { endDeliveries } from './webhooks.ts';
 import { WebhookNetworks } from './webhook-networks.ts';
+import type { Caller } from '../caller.ts';
 
 export const webhookMembers = {
   id: Uuid,

@@ -12,11 +12,11 @@ import type pg from 'pg';
 import { gridCeil, type ChannelNo, type SampleRun, type StreamId } from '../signal.ts';
 import type { BlockRun } from './block-codec.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
-import type { Database } from './database.ts';
+import type { Database } from './database/database.ts';
 import { LetterBox } from './letter-box.ts';
 import { mergeRuns } from './merge-runs.ts';
 import { OpenRun } from './open-run.ts';
-import { Partitions } from './partitions.ts';
+import { Partitions } from './schema/partitions.ts';
 import {
   clipToSeconds,
   makeSampleRow,
@@ -31,9 +31,9 @@ import {
 } from './sample-rows.ts';
 import { reasonOf } from './set-aside.ts';
 import type { Letter } from './set-aside.ts';
-import { RowFault } from './sql-states.ts';
+import { RowFault } from './database/sql-states.ts';
 import { storeOrSetAside } from './store-or-set-aside.ts';
-import { WriterConnection } from './writer-connection.ts';
+import { WriterConnection } from './database/writer-connection.ts';
 
 export type BlockWriterOptions = Readonly<{
   /** Samples and sealed seconds not yet stored, bytes; above it `full` is true. Default 128 MiB. */
@@ -61,9 +61,9 @@ type Channel = {
   rateNanoHz: number;
   /** Seconds of a row. */
   rowSec: number;
-  seconds: Map<number, OpenSecond>;
+  seconds: Map<number, OpenRow>;
   /** The second used last. */
-  current: OpenSecond | null;
+  current: OpenRow | null;
   /** Newest second sealed since the channel was first seen here; -1: none. */
   sealedHigh: number;
   /** Newest row that the table had when the first one was stored from here, Unix µs (-Infinity: none after it); null: not asked yet. */
@@ -74,7 +74,7 @@ type Channel = {
   closing: boolean;
 };
 
-type OpenSecond = {
+type OpenRow = {
   second: number;
   /** Grid indices of the second: [kStart, kEnd). */
   kStart: number;
@@ -115,7 +115,7 @@ export class BlockWriter {
   #timer: NodeJS.Timeout | null = null;
   readonly #sweeper: NodeJS.Timeout;
   /** Complete or too old, from #dueHead on: sealed in the next turns of the loop, and read as open seconds until then. */
-  #due: { channel: Channel; open: OpenSecond }[] = [];
+  #due: { channel: Channel; open: OpenRow }[] = [];
   #dueHead = 0;
   #closed = false;
 
@@ -285,7 +285,7 @@ export class BlockWriter {
     return channel;
   }
 
-  #secondOf(channel: Channel, k: number): OpenSecond {
+  #secondOf(channel: Channel, k: number): OpenRow {
     const current = channel.current;
     if (current !== null && k >= current.kStart && k < current.kEnd) return current;
     const { rowSec } = channel;
@@ -313,7 +313,7 @@ export class BlockWriter {
   }
 
   /** Adds samples [from, to) of a run to the second they belong to. */
-  #add(open: OpenSecond, run: SampleRun, from: number, to: number): void {
+  #add(open: OpenRow, run: SampleRun, from: number, to: number): void {
     const { samples, qmask } = run;
     const k = run.k0 + from;
     const count = to - from;
@@ -334,7 +334,7 @@ export class BlockWriter {
     }
   }
 
-  #sealSoon(channel: Channel, open: OpenSecond): void {
+  #sealSoon(channel: Channel, open: OpenRow): void {
     open.due = true;
     if (this.#due.length === 0) setImmediate(() => this.#sealDue());
     this.#due.push({ channel, open });
@@ -359,7 +359,7 @@ export class BlockWriter {
   }
 
   /** As many samples as the second has have come: seal it, unless some came twice and others are missing. */
-  #sealIfComplete(channel: Channel, open: OpenSecond): void {
+  #sealIfComplete(channel: Channel, open: OpenRow): void {
     const wanted = open.kEnd - open.kStart;
     const runs = runsOfOpen(open);
     if (runs.length === 1 && runs[0]!.samples.length === wanted) {
@@ -373,7 +373,7 @@ export class BlockWriter {
     open.first = null;
   }
 
-  #seal(channel: Channel, open: OpenSecond, runs: readonly BlockRun[] = runsOfOpen(open)): void {
+  #seal(channel: Channel, open: OpenRow, runs: readonly BlockRun[] = runsOfOpen(open)): void {
     channel.seconds.delete(open.second);
     if (channel.current === open) channel.current = null;
     this.#openBytes -= bytesOfOpen(open);
@@ -400,7 +400,7 @@ export class BlockWriter {
       for (const open of channel.seconds.values()) if (!open.due && this.#isStale(channel, open, nowMs)) this.#sealSoon(channel, open);
   }
 
-  #isStale(channel: Channel, open: OpenSecond, nowMs: number): boolean {
+  #isStale(channel: Channel, open: OpenRow, nowMs: number): boolean {
     return open.touchedMs < nowMs - this.#options.incompleteAfterMs - 1000 * (channel.rowSec - 1);
   }
 
@@ -556,12 +556,12 @@ function rowsOf(rows: readonly SampleRow[]): CopyBuffer {
 }
 
 /** Copies of the buffer, which goes on changing; the other runs are never changed. */
-function runsOfOpen({ first, others }: OpenSecond): BlockRun[] {
+function runsOfOpen({ first, others }: OpenRow): BlockRun[] {
   if (first === null) return mergeRuns(others);
   return others.length === 0 ? [first.run()] : mergeRuns([first.run(), ...others]);
 }
 
-function bytesOfOpen({ first, otherCount }: OpenSecond): number {
+function bytesOfOpen({ first, otherCount }: OpenRow): number {
   return (first?.bytes ?? 0) + 4 * otherCount;
 }
 

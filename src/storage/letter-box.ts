@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { putAside } from './set-aside.ts';
 import type { Letter } from './set-aside.ts';
-import type { WriterConnection } from './writer-connection.ts';
+import type { WriterConnection } from './database/writer-connection.ts';
 
 export type LetterBoxOptions = Readonly<{
   /** Begins what is said, e.g. `samples`. */

@@ -1,11 +1,11 @@
 /** Rows that were set aside, back as what their writers take. */
 import type { ChannelConfig, ChannelNo, StreamId, SubjectId } from '../signal.ts';
 import type { BlockWriter } from './block-writer.ts';
-import type { CopyWriter, DerivedBeat, DerivedFeature, ReportedEvent, ReportedMeasurement } from './copy-writer.ts';
+import type { DerivedWriter, DerivedBeat, DerivedFeature, ReportedEvent, ReportedMeasurement } from './derived-writer.ts';
 import { runsOf } from './sample-rows.ts';
 import type { LetterToReplay } from './set-aside.ts';
 
-export type RowWriters = Readonly<{ blocks: BlockWriter; rows: CopyWriter }>;
+export type RowWriters = Readonly<{ blocks: BlockWriter; rows: DerivedWriter }>;
 export type RowStream = Readonly<{ streamId: StreamId; subjectId: SubjectId; epochNs: bigint; channels: readonly ChannelConfig[] }>;
 
 /** As JSON has it: bigints are digits, NaN is null. */

@@ -1,12 +1,12 @@
 /** What the database needs besides reads and writes: rollups kept, late values brought into the continuous aggregates, expired chunks and
  *  partitions dropped, what projects keep no longer deleted, old replies forgotten; and a look at whether all of that gets done. */
-import { waitLong } from './database.ts';
-import type { Database } from './database.ts';
-import { refreshLate } from './late-aggregates.ts';
+import { waitLong } from './database/database.ts';
+import type { Database } from './database/database.ts';
+import { refreshLate } from './schema/late-aggregates.ts';
 import { applyProjectRetention, projectRetentionAgeSec } from './retention.ts';
 import { expireLetters } from './set-aside.ts';
-import { failingJobs } from './timescale-jobs.ts';
-import type { JobFault } from './timescale-jobs.ts';
+import { failingJobs } from './schema/timescale-jobs.ts';
+import type { JobFault } from './schema/timescale-jobs.ts';
 
 export type MaintenanceOptions = Readonly<{
   /** How often noted minutes are kept in the rollups, ms. Default 30,000. */

@@ -12,11 +12,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
-import type { Database } from './database.ts';
-import { locks, pairLocks } from './locks.ts';
-import { transaction } from './transaction.ts';
-import type { Write } from './transaction.ts';
-import { WriterConnection } from './writer-connection.ts';
+import type { Database } from './database/database.ts';
+import { locks, pairLocks } from './database/locks.ts';
+import { transaction } from './database/transaction.ts';
+import type { Write } from './database/transaction.ts';
+import { WriterConnection } from './database/writer-connection.ts';
 
 /** SQLSTATE of a write whose epoch is not the newest. */
 const NOT_OWNER = 'BS001';

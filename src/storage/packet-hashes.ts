@@ -3,11 +3,11 @@
  *  rows are kept as long as the packet log (table `retention`). What is not saved yet is behind the checkpoint: a start replays and notes it. */
 import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
-import { Coalesce } from './coalesce.ts';
-import type { Database } from './database.ts';
-import { Partitions } from './partitions.ts';
+import { Coalesce } from './database/coalesce.ts';
+import type { Database } from './database/database.ts';
+import { Partitions } from './schema/partitions.ts';
 import { storeOrSetAside } from './store-or-set-aside.ts';
-import type { Write } from './transaction.ts';
+import type { Write } from './database/transaction.ts';
 
 /** Packets of one row. */
 const ROW_COUNT_MAX = 256;

@@ -14,14 +14,14 @@ import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
-import type { Database } from './database.ts';
+import type { Database } from './database/database.ts';
 import { ENTRY_HEAD, readBatch, streamIdsOf } from './log-batch.ts';
 import type { Damage, LogEntry, ReadPacket } from './log-batch.ts';
 import { isNotOwner, Ownership } from './ownership.ts';
-import { Partitions } from './partitions.ts';
+import { Partitions } from './schema/partitions.ts';
 import { saveStreams } from './stream-registry.ts';
 import type { RefusedStreams, StreamRegistry } from './stream-registry.ts';
-import { WriterConnection } from './writer-connection.ts';
+import { WriterConnection } from './database/writer-connection.ts';
 
 /** The group commit that a packet travels in; the same object for all of its packets. */
 export type LogBatch = Readonly<{

@@ -2,7 +2,7 @@
 import { isRejected } from '../errors.ts';
 import { gridTimeNs, type StreamId } from '../signal.ts';
 import { decodeBlock } from './block-codec.ts';
-import type { Database } from './database.ts';
+import type { Database } from './database/database.ts';
 
 /** Rows before the last one stored that are computed again: detectors look ahead, and the newest rows were not final. */
 const AGAIN_NS = 128_000_000_000n;

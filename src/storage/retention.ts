@@ -3,11 +3,9 @@
  *  Rows of other projects share the chunks, so expired rows are deleted: an hour of a few streams per statement, each its own transaction,
  *  so that no lock is held long and writers are not held up. Rollups of deleted features go with their next refresh. */
 import type pg from 'pg';
-import { waitLong } from './database.ts';
-import type { Database } from './database.ts';
-import { locks } from './locks.ts';
-
-type Db = Pick<pg.Pool, 'query'>;
+import { waitLong } from './database/database.ts';
+import type { Database, Db } from './database/database.ts';
+import { locks } from './database/locks.ts';
 
 /** Days that rows are kept by the time they were measured; null: as long as the service keeps them. 1 to 36,500. */
 export type ProjectRetention = Readonly<{

@@ -1,7 +1,7 @@
 /** Rows of sample_block: made of runs, written as COPY fields, read back. */
 import { isRejected, PipelineError } from '../errors.ts';
 import { gridCeil, gridTimeNs, type StreamId } from '../signal.ts';
-import type { Database } from './database.ts';
+import type { Database } from './database/database.ts';
 import { blockBytesMax, decodeBlock, encodeBlockInto, type BlockRun, type SampleRoom } from './block-codec.ts';
 import type { CopyBuffer } from './copy-binary.ts';
 import { part } from './merge-runs.ts';

@@ -1,7 +1,7 @@
 /** Secrets that all nodes share: made by whichever node asks first; and what tells whether BIO_SECRET is still the one it was. */
 import { hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { PoolClient } from 'pg';
-import type { Database } from './database.ts';
+import type { Database } from './database/database.ts';
 
 /** @returns 32 bytes, the same for every node and start */
 export async function serviceSecret(database: Pick<Database, 'pool'>, name: string): Promise<Uint8Array> {

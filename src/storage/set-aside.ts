@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { StreamId, SubjectId } from '../signal.ts';
 import { withoutRefused } from '../text.ts';
-import { sqlStateOf } from './sql-states.ts';
+import { sqlStateOf } from './database/sql-states.ts';
 
 /** packet: as received. log: bytes of the packet log in which no packet was found. samples: a row of sample_block. derived: beats and
  *  features of one stream. */

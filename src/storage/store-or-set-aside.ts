@@ -1,7 +1,7 @@
 /** Writes a batch until it is stored, however long the database is away; rows that can never be stored are found by halving it and are set
  *  aside, so that they hold up nobody. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failureOf } from './sql-states.ts';
+import { failureOf } from './database/sql-states.ts';
 
 export type StoreSteps<T> = Readonly<{
   /** One attempt, all or nothing. @param careful some of it may be in the table already */

@@ -2,13 +2,13 @@
 import { rejected, type Rejected } from '../errors.ts';
 import type { ChannelConfig, ClockFit, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId, TimeSource } from '../signal.ts';
 import type pg from 'pg';
-import type { Database } from './database.ts';
-import { Coalesce } from './coalesce.ts';
+import type { Database } from './database/database.ts';
+import { Coalesce } from './database/coalesce.ts';
 import { SeqRanges, type SeqRange } from './seq-ranges.ts';
-import { failureOf } from './sql-states.ts';
+import { failureOf } from './database/sql-states.ts';
 import { channelsOf, findOrCreateStreams, resolveSubjects, streamColumns } from './stream-opening.ts';
-import { transaction } from './transaction.ts';
-import type { Write } from './transaction.ts';
+import { transaction } from './database/transaction.ts';
+import type { Write } from './database/transaction.ts';
 import type { StreamOpening, StreamRow, Subject, SubjectRequest } from './stream-opening.ts';
 
 export type OpenedStream = Readonly<{

@@ -1,15 +1,16 @@
 /** The whole table of the API, as src/server.ts puts it together (without ingest and live, which bring their own tests). */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { apiTags, authApi } from '../../src/auth/api.ts';
-import { webhookMessages } from '../../src/auth/events.ts';
-import { routesByOrganization } from '../../src/auth/organization-routes.ts';
+import { authApi } from '../../src/auth/api.ts';
+import { apiTags } from '../../src/http/api-tags.ts';
+import { webhookMessages } from '../../src/tenancy/events.ts';
+import { routesByOrganization } from '../../src/tenancy/organization-routes.ts';
 import { readConfig } from '../../src/config.ts';
 import { Cursors } from '../../src/http/cursor.ts';
 import { docsRoutes } from '../../src/http/docs-routes.ts';
 import type { Route, SocketRoute } from '../../src/http/route.ts';
 import { serviceRoutes } from '../../src/http/service-routes.ts';
-import { methodDescriptions } from '../../src/dsp/method-descriptions.ts';
+import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
 import { queryApi } from '../../src/query/api.ts';
 import { serviceTurns } from '../../src/query/turns.ts';
 import { recordsApi } from '../../src/records/api.ts';

@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { openDatabase, type Database, type DatabaseOptions } from '../../src/storage/database.ts';
-import { startEmbeddedPostgres } from '../../src/storage/embedded-postgres.ts';
-import { locks } from '../../src/storage/locks.ts';
-import { migrate } from '../../src/storage/migrate.ts';
+import { openDatabase, type Database, type DatabaseOptions } from '../../src/storage/database/database.ts';
+import { startEmbeddedPostgres } from '../../src/storage/database/embedded-postgres.ts';
+import { locks } from '../../src/storage/database/locks.ts';
+import { migrate } from '../../src/storage/schema/migrate.ts';
 
 export type TestDatabase = Database & AsyncDisposable;
 

@@ -1,10 +1,10 @@
 /** Packets of a made-up recording, and what the service made of them: to hold one way of sending against another, bit by bit. */
-import { packets, seeded } from '../../src/dsp/feature-fixture.ts';
+import { packets, seeded } from '../../src/dsp/testing/fixture.ts';
 import type { Packet } from '../../src/proto/packet-codec.ts';
 import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
 import type { ChannelConfig, SampleRun } from '../../src/signal.ts';
 import { gridTimeNs } from '../../src/signal.ts';
-import type { Database } from '../../src/storage/database.ts';
+import type { Database } from '../../src/storage/database/database.ts';
 
 /** Packets of about a second with every channel. @param epochNs Unix ns of device time 0 */
 export function packetsOf(deviceId: string, runs: readonly SampleRun[], channels: readonly ChannelConfig[], epochNs: bigint): Packet[] {

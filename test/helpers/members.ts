@@ -1,6 +1,6 @@
 /** People of an organization who are signed in, for tests of what each of them may do. */
-import { createMember, signIn } from '../../src/auth/operators.ts';
-import type { MemberRole } from '../../src/auth/operators.ts';
+import { createMember, signIn } from '../../src/tenancy/operators.ts';
+import type { MemberRole } from '../../src/tenancy/operators.ts';
 import type { RunningService } from './running-service.ts';
 
 const password = 'correct horse battery';

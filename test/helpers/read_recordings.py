@@ -1,5 +1,5 @@
 """Reads WFDB records (format 16, annotations) and EDF+ files as their specifications say, with nothing of the service's own code and only
-the standard library, and prints them as JSON. For the round trips of test/import-export.int.test.ts.
+the standard library, and prints them as JSON. For the round trips of test/cli/import-export.int.test.ts.
 
 WFDB: header(5), signal(5), annot(5) of the WFDB Applications Guide. EDF: Kemp et al. 1992; EDF+: Kemp & Olivan 2003.
 """

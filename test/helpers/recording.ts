@@ -1,7 +1,7 @@
 /** Rows that storage tests need: an organization with a project, a user and a stream; runs whose values follow from their place. */
 import type { ChannelConfig, ChannelNo, OrgId, ProjectId, SampleRun, SubjectId } from '../../src/signal.ts';
 import { isRejected } from '../../src/errors.ts';
-import type { Database } from '../../src/storage/database.ts';
+import type { Database } from '../../src/storage/database/database.ts';
 import type { OpenedStream, StreamRegistry } from '../../src/storage/stream-registry.ts';
 
 export const testEpochNs = 1_767_225_600_123_456_789n; // 2026-01-01, off the grid of microseconds

@@ -3,7 +3,7 @@
 import { isRejected } from '../../src/errors.ts';
 import type { ChannelNo } from '../../src/signal.ts';
 import { BlockWriter } from '../../src/storage/block-writer.ts';
-import { openDatabase } from '../../src/storage/database.ts';
+import { openDatabase } from '../../src/storage/database/database.ts';
 import { PacketLog } from '../../src/storage/packet-log.ts';
 import { StreamRegistry } from '../../src/storage/stream-registry.ts';
 import { testRun } from './recording.ts';

@@ -3,13 +3,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createApiKey } from '../../../src/auth/api-keys.ts';
-import { createMember, signIn } from '../../../src/auth/operators.ts';
-import { createOrganization, createProject } from '../../../src/auth/organizations.ts';
+import { createMember, signIn } from '../../../src/tenancy/operators.ts';
+import { createOrganization } from '../../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../../src/auth/organizations.ts';
 import { createSimulatedDevice } from '../../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../../src/cli/simulator/packets.ts';
-import { scopes } from '../../../src/http/route.ts';
+import { scopes } from '../../../src/caller.ts';
 import { encodeBatch, encodePacket } from '../../../src/proto/packet-codec.ts';
+import { createProject } from '../../../src/tenancy/projects.ts';
 
 /** Whose something is. `ada` asks for herself, `bob` is of her project, `eve` of another organization. */
 export const owners = ['ada', 'bob', 'eve'] as const;

@@ -2,7 +2,7 @@
  *  who has the operator's own address locked out. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { causeOf } from './words.ts';
-import { parseExact } from '../api.ts';
+import { parseExact } from '../client/api.ts';
 
 /** What one run sends at most (docs/operator.md has the same table). */
 export const budget = {

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { writeCsv } from '../../formats/csv.ts';
 import type { CsvChannel } from '../../formats/csv.ts';
-import { MISSING } from '../recording.ts';
+import { MISSING } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
 /** @param columns of one rate  @returns path of the file */

@@ -5,7 +5,7 @@ import { writeEdf } from '../../formats/edf.ts';
 import type { EdfAnnotation } from '../../formats/edf.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { readEventText } from '../event-text.ts';
-import { isNamedByLead, MISSING, plainLabel } from '../recording.ts';
+import { isNamedByLead, MISSING, plainLabel } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
 /** Characters of EDF. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { SampleSegment } from '../../query/samples.ts';
 import { UsageError } from '../command.ts';
-import { MISSING } from '../recording.ts';
+import { MISSING } from '../client/recording.ts';
 import { joinSegments } from './stretch.ts';
 
 const segment = (over: Partial<SampleSegment>): SampleSegment =>

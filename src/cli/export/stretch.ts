@@ -8,7 +8,7 @@ import type { ChannelConfig } from '../../signal.ts';
 import { UsageError } from '../command.ts';
 import type { Console } from '../command.ts';
 import { startProgress } from '../progress.ts';
-import { MISSING } from '../recording.ts';
+import { MISSING } from '../client/recording.ts';
 
 /** Channel seconds that are read and decoded at once. */
 const ROWS_PER_QUERY = 4000;

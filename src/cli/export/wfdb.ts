@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { writeAnnotations, writeRecord } from '../../formats/wfdb.ts';
 import type { ChannelConfig } from '../../signal.ts';
-import { isNamedByLead, MISSING } from '../recording.ts';
+import { isNamedByLead, MISSING } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
 /** @param columns of one rate  @returns paths of header, signals and, when there are beats, annotations */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { emptyValues } from '../../dsp/block-values.ts';
-import { Spo2 } from '../../dsp/spo2.ts';
+import { emptyValues } from '../../dsp/kernels/block-values.ts';
+import { Spo2 } from '../../dsp/ppg/spo2.ts';
 import { createSimulatedDevice, simulatedSpo2 } from './device.ts';
 import type { SimulatedDeviceOptions, TruthBeat } from './device.ts';
 

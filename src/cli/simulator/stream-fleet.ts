@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodePacket } from '../../proto/packet-codec.ts';
 import type { Console } from '../command.ts';
-import type { LedgerWriter } from '../ledger.ts';
-import { openSender } from '../packet-sender.ts';
-import type { PacketSender, Transport } from '../packet-sender.ts';
+import type { LedgerWriter } from '../client/ledger.ts';
+import { openSender } from '../client/packet-sender.ts';
+import type { PacketSender, Transport } from '../client/packet-sender.ts';
 import { startProgress } from '../progress.ts';
 import { createFleetDevice } from './fleet.ts';
 import type { Fleet, FleetDevice, Leaving } from './fleet.ts';

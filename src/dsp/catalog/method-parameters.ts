@@ -1,0 +1,301 @@
+/** Parameters and limits of every method that is computed, from the constants that it is computed with. */
+import * as ecgQuality from '../ecg/quality.ts';
+import * as eda from '../slow/eda.ts';
+import * as beatValues from '../hrv/values.ts';
+import * as frequency from '../hrv/frequency.ts';
+import type { Method } from '../rows/methods.ts';
+import * as motion from '../slow/motion.ts';
+import * as pulseBeats from '../ppg/beats.ts';
+import * as motionChannel from '../ppg/motion-channel.ts';
+import * as motionRate from '../ppg/motion-hr.ts';
+import { motionFlagLimits, stillG } from '../ppg/motion-trust.ts';
+import * as ppgQuality from '../ppg/quality.ts';
+import * as rPeaks from '../ecg/r-peaks.ts';
+import * as rFeature from '../ecg/r-peaks-feature.ts';
+import * as rFusion from '../ecg/r-peaks-fusion.ts';
+import * as rJudge from '../ecg/r-peaks-judge.ts';
+import * as breathing from '../slow/respiration.ts';
+import * as modulation from '../slow/respiration-modulation.ts';
+import * as correction from '../hrv/rr-correction.ts';
+import { fusedEcgLeadsMax } from '../engine/groups.ts';
+import * as spo2 from '../ppg/spo2.ts';
+import * as temperature from '../slow/temperature.ts';
+
+/** `unit` in UCUM, '1' for ratios and counts. */
+export type MethodParameter = Readonly<{ name: string; value: number; unit: string; meaning: string }>;
+export type MethodDetails = Readonly<{
+  parameters: readonly MethodParameter[];
+  /** Where the method ends: input it needs, when its values are suspect or absent, what it is known not to do. */
+  limits: readonly string[];
+}>;
+
+const p = (name: string, value: number, unit: string, meaning: string): MethodParameter => ({ name, value, unit, meaning });
+
+/** Of every measure of variability: which intervals count, and what follows for the flag. */
+export const correctionParameters = [
+  p('median_back', correction.medianBack, '1', 'intervals before one whose median it is compared with'),
+  p('median_ahead', correction.medianAhead, '1', 'intervals after it that enter the same median'),
+  p('outlier_share', correction.outlierShare, '1', 'an interval further than this from its local median is excluded'),
+  p('spread_window', correction.spreadUs / 1e6, 's', 'past whose differences make the local spread'),
+  p('jump_spreads', correction.firstSigmas, '1', 'a difference beyond this many local spreads excludes the interval'),
+  p('jump_spreads_alert', correction.secondSigmas, '1', 'the same where faults are frequent'),
+  p('alert_share', correction.alertShare, '1', 'share of excluded intervals from which faults are frequent'),
+  p('excluded_suspect', beatValues.excludedSuspect, '1', 'share of excluded intervals above which a value is suspect'),
+  p('excluded_bad', beatValues.excludedBad, '1', 'share of excluded intervals above which a value is bad'),
+  p(
+    'correction_max',
+    beatValues.correctionMax,
+    '1',
+    'suspect when the value of all intervals is above this many times that of the accepted ones',
+  ),
+];
+
+const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
+  p('tail_max', beatValues.tailMax, '1', 'suspect when RMSSD is above this many times 1.4826 median of |difference|'),
+  p('rmssd_share_max', beatValues.doubtLimits[source].rmssdShareMax, '1', 'suspect when RMSSD is above this share of the mean interval'),
+  p('sure_min', beatValues.sureMin, '1', "confidence of the detector below which a beat's place is unsure"),
+  p('unsure_change_max', beatValues.unsureMax, '1', 'suspect when leaving unsure beats out changes RMSSD by more than this share'),
+  p('unsure_beats_max', beatValues.doubtLimits[source].unsureBeatsMax, '1', 'suspect when more than this share of the beats is unsure'),
+];
+
+function variability({ feature, source }: Method): MethodDetails {
+  const kind = source === 'ppg' ? 'ppg' : 'ecg';
+  const isSpectral = /_(lf|hf|lf_hf)_/.test(feature);
+  const isSpread = /_(sdnn|sd2)_/.test(feature);
+  const bands = [
+    p('lf_from', frequency.lfHz, 'Hz', 'lower edge of LF'),
+    p('lf_to_hf_from', frequency.hfHz, 'Hz', 'upper edge of LF, lower edge of HF'),
+    p('hf_to', frequency.endHz, 'Hz', 'upper edge of HF'),
+    p('resample_rate', frequency.resampleHz, 'Hz', 'rate of the spline through the intervals'),
+  ];
+  const { sdnnMin } = beatValues.doubtLimits[kind];
+  return {
+    parameters: [
+      ...correctionParameters,
+      ...(isSpread && sdnnMin > 0 ? [p('sdnn_min', sdnnMin, 'ms', 'suspect when SDNN is below this: the fiducial varies as much')] : []),
+      ...(isSpread || feature.includes('mean_nn') ? [] : pairParameters(kind)),
+      ...(isSpectral ? bands : []),
+    ],
+    limits: [
+      'Excluded intervals are never interpolated; no pair of intervals is spliced across a gap or an excluded one.',
+      'Ventricular or atrial rhythms whose intervals look regular are taken for normal: the beats are judged by intervals, not by shape.',
+      ...(kind === 'ppg'
+        ? ['Pulse transit time varies with breathing: pulse variability is above that of the heart, most where that is small.']
+        : []),
+      ...(isSpectral ? ['A value needs intervals over 80 % of 300 s; LF/HF is a ratio of powers, no measure of sympathetic tone.'] : []),
+    ],
+  };
+}
+
+const modulated: MethodDetails = {
+  parameters: [
+    p('band_low', breathing.settings.surrogate.highPassHz, 'Hz', 'lower edge of the band in which breaths are sought'),
+    p('band_high', breathing.settings.surrogate.lowPassHz, 'Hz', 'upper edge of that band'),
+    p('turn_share', breathing.settings.surrogate.turnShare, '1', 'share of the usual swing that the signal goes back before a turn counts'),
+    p('agree_within', modulation.AGREE_PER_MIN, '/min', 'modulations within this show one rate'),
+  ],
+  limits: [
+    'Only where the stream has no respiration channel; never better than suspect, bad unless two modulations agree.',
+    `Rates above ${60 * breathing.settings.surrogate.lowPassHz} /min lie outside of the band.`,
+  ],
+};
+
+const details: Readonly<Record<string, MethodDetails>> = {
+  r_peaks: {
+    parameters: [
+      p('detection_rate', rPeaks.FEATURE_RATE, 'Hz', 'the signal is averaged down to the rate nearest to this that divides its own'),
+      p('band_low', rPeaks.HIGH_PASS_HZ, 'Hz', 'lower edge of the detection band'),
+      p('band_high', rPeaks.LOW_PASS_HZ, 'Hz', 'upper edge of the detection band'),
+      p('moving_sum', rFeature.WINDOW_SEC, 's', 'length of the moving sum of |slope|'),
+      p('look_ahead', rPeaks.LOOK_SEC, 's', 'a candidate is judged this long after its peak'),
+      p('refractory', rJudge.REFRACTORY_SEC, 's', 'of two candidates closer than this one is the beat'),
+      p('threshold_noise', rJudge.NOISE_WEIGHT, '1', 'floor of the threshold, in noise levels'),
+      p('threshold_signal', rJudge.SIGNAL_WEIGHT, '1', 'share of the way from the floor to the level of beats'),
+      p('t_wave_within', rJudge.T_WAVE_SEC, 's', 'within this of a beat a flat wave is a T wave'),
+      p('t_wave_slope', rJudge.T_WAVE_SLOPE, '1', "flat: below this share of the beats' slope, in every lead"),
+      p(
+        'search_back_after',
+        rPeaks.SEARCH_BACK_RR,
+        '1',
+        'mean intervals without a beat after which rejected candidates are looked at again',
+      ),
+      p('search_back_score', rPeaks.SEARCH_BACK_SCORE, '1', 'score above which the best of them is a beat'),
+      p('lead_power', rFusion.CLEAR_POWER, '1', 'weight of a lead: (level of its beats / its mean) to this power'),
+      p('first_lead', rFusion.FIRST_LEAD, '1', 'preference for the first lead in that'),
+      p('lead_strength_max', rFusion.STRENGTH_MAX, '1', "a wave counts at most this many times a lead's beats"),
+      p('lead_silent', rFusion.SILENT, '1', 'a lead below this share of its mean is left out'),
+      p('gap', rPeaks.SHORT_GAP_SEC, 's', 'a longer gap ends the run of beats'),
+      p('forget_gap', rPeaks.FORGET_GAP_SEC, 's', 'after a longer gap all levels are learned anew'),
+      p('latency', rPeaks.LATENCY_SEC, 's', 'a beat is told at most this long after it'),
+    ],
+    limits: [
+      `50 to 4000 Hz, tested for 100 to 1000 Hz; of the leads of one rate the first ${fusedEcgLeadsMax} that the device announced.`,
+      `In the first ${rPeaks.LEARN_SEC} s after a start a T wave of more than 0.4 of the R wave can be taken for a beat.`,
+      'Ventricular flutter is not detected as such; P waves as tall as the QRS and multiform ventricular runs in noise are the usual errors.',
+    ],
+  },
+  pulse_peaks: {
+    parameters: [
+      p('interval_min', pulseBeats.IBI_MIN_SEC, 's', 'shortest interval between two beats'),
+      p('interval_max', pulseBeats.IBI_MAX_SEC, 's', 'longest interval within a run'),
+      p('merge', pulseBeats.MERGE_SEC, 's', 'candidates closer than this are one'),
+      p('look_ahead', pulseBeats.AHEAD_SEC, 's', 'future by which the level of a candidate is known'),
+      p('lag', pulseBeats.LAG_SEC, 's', 'the path of beats is decided this much later'),
+      p('log_theta', pulseBeats.weights.logTheta, '1', 'log of height over level at which a candidate is worth nothing'),
+      p('dicrotic_within', pulseBeats.weights.dicroticSec, 's', 'a low wave after a high one within this is dicrotic'),
+    ],
+    limits: [
+      '20 to 2000 Hz; systole upwards: raw reflectance must be inverted first.',
+      `Rates above ${Math.floor(60 / pulseBeats.IBI_MIN_SEC)} /min are not considered; an early beat without a pulse wave cannot be found.`,
+      'In hard motion half of the waves are arm swing: see the flags, and hr_ppg_motion.',
+    ],
+  },
+  hr_ecg: {
+    parameters: [
+      p('good', ecgQuality.ecgRateGood, '1', 'probability of being within 5 /min from which a rate is good'),
+      p('bad', ecgQuality.ecgRateBad, '1', 'probability below which it is bad'),
+    ],
+    limits: ['At least two intervals within the window, none across a gap; every beat counts, also ventricular ones.'],
+  },
+  hr_ppg: {
+    parameters: [
+      p('mean_off_max', beatValues.meanOffMax, '/min', 'suspect when median and mean differ by more'),
+      p('longest_max', beatValues.longestMax, '1', 'suspect when an interval is longer than this many means'),
+    ],
+    limits: ['At least two intervals within the window, none across a gap; in an irregular pulse the median is not the mean rate.'],
+  },
+  sqi_ecg: {
+    parameters: [
+      p('window', ecgQuality.ecgQualityWindowSec, 's', 'signal around a second by which it is judged'),
+      p('match', ecgQuality.MATCH_SEC, 's', 'beats of the two detectors within this are one'),
+      p('flat_max', ecgQuality.FLAT_MAX, '1', 'share of flat or missing signal above which a second is bad'),
+      p('good', ecgQuality.ecgSqiGood, '1', 'index from which a second is good'),
+      p('bad', ecgQuality.ecgSqiBad, '1', 'index below which it is bad'),
+    ],
+    limits: ['The index is a probability on the recordings it was fitted on: MIT-BIH, with electrode motion added.'],
+  },
+  sqi_ppg: {
+    parameters: [
+      p('before', ppgQuality.BEFORE_SEC, 's', 'signal before a second by which it is judged'),
+      p('after', ppgQuality.AFTER_SEC, 's', 'signal after its start by which it is judged'),
+      p('match', ppgQuality.MATCH_SEC, 's', 'beats of the two detectors within this are one'),
+      p('flat', ppgQuality.FLAT_SEC, 's', 'without a change for this long a sample counts as lost'),
+      p('lost_max', ppgQuality.LOST_MAX, '1', 'share of lost samples above which a second is bad'),
+      p('good', ppgQuality.ppgSqiGood, '1', 'index from which a second is good'),
+      p('bad', ppgQuality.ppgSqiBad, '1', 'index below which it is bad'),
+    ],
+    limits: [
+      'Fitted on fingertips in intensive care and wrists on a treadmill; without an accelerometer arm swing can look like a clean pulse.',
+      'An early beat without a pulse wave counts as wrong although the signal is fine.',
+    ],
+  },
+  resp_rate: {
+    parameters: [
+      p('band_low', breathing.settings.channel.highPassHz, 'Hz', 'lower edge of the band in which breaths are sought'),
+      p('band_high', breathing.settings.channel.lowPassHz, 'Hz', 'upper edge of that band'),
+      p('turn_share', breathing.settings.channel.turnShare, '1', 'share of the usual swing that the signal goes back before a turn counts'),
+      p('period_min', breathing.PERIOD_MIN_SEC, 's', 'two breaths are at least this far apart'),
+    ],
+    limits: [
+      `At most ${60 / breathing.PERIOD_MIN_SEC} /min.`,
+      'A window with fewer than three breaths has no value: apnoea is not a rate of 0.',
+    ],
+  },
+  resp_rate_ppg: modulated,
+  resp_rate_ecg: modulated,
+  temp_mean: {
+    parameters: [
+      p('plausible_min', temperature.PLAUSIBLE.min, 'Cel', 'readings below this are no skin'),
+      p('plausible_max', temperature.PLAUSIBLE.max, 'Cel', 'readings above this are no skin'),
+      p('hampel', temperature.HAMPEL, '1', 'robust standard deviations from the median beyond which a sample is left out'),
+      p('sigma_min', temperature.SIGMA_MIN, 'Cel', 'floor of the robust standard deviation'),
+      p('worn_min', temperature.WORN.min, 'Cel', 'suspect below this: probably not worn'),
+      p('worn_max', temperature.WORN.max, 'Cel', 'suspect above this'),
+      p('usable_min', temperature.COVERAGE_MIN, '1', 'bad when less than this share of the block is usable'),
+    ],
+    limits: ['Skin temperature under the sensor, not core temperature.'],
+  },
+  eda_tonic: {
+    parameters: [
+      p('plausible_min', eda.PLAUSIBLE_US.min, 'uS', 'conductance below this is an artefact'),
+      p('plausible_max', eda.PLAUSIBLE_US.max, 'uS', 'conductance above this is an artefact'),
+      p('slope_max', eda.SLOPE_MAX_US_PER_SEC, 'uS/s', 'faster changes are artefacts'),
+    ],
+    limits: ['Exosomatic conductance in uS; resistance must be converted first.'],
+  },
+  scr_rate: {
+    parameters: [
+      p('response_min', eda.RESPONSE_MIN_US, 'uS', 'least height of a response'),
+      p('rise_min', eda.RISE_MIN_SEC, 's', 'shortest rise'),
+      p('rise_max', eda.RISE_MAX_SEC, 's', 'longest rise'),
+      p('low_pass', eda.LOW_PASS_HZ, 'Hz', 'the signal is smoothed to this before'),
+    ],
+    limits: ['Responses that overlap are told apart only where the signal falls in between.'],
+  },
+  activity: {
+    parameters: [
+      p('coverage_bad', motion.COVERAGE_MIN, '1', 'bad when less than this share of the block has samples'),
+      p('coverage_good', motion.COVERAGE_GOOD, '1', 'suspect when less than this share has'),
+    ],
+    limits: ['Three axes of one rate in g; depends on where the sensor is worn.'],
+  },
+  steps: {
+    parameters: [
+      p('step_min', motion.STEP_MIN_G, 'g', 'least height of a step in the band-passed magnitude'),
+      p('period_min', motion.STEP_PERIOD.min, 's', 'shortest time between two steps'),
+      p('period_max', motion.STEP_PERIOD.max, 's', 'longest time between two steps'),
+      p('period_change', motion.PERIOD_CHANGE, '1', 'successive periods differ by less than this share'),
+      p('height_ratio', motion.HEIGHT_RATIO, '1', 'successive heights differ by less than this factor'),
+      p('walk_steps', motion.WALK_STEPS, '{steps}', 'fitting steps in a row that make a walk'),
+    ],
+    limits: ['Three axes of one rate in g; fewer steps in a row than a walk are gestures and not counted.'],
+  },
+  spo2: {
+    parameters: [
+      p('offset', spo2.textbookCalibration.offset, '%', 'of the line without a calibration in the profile'),
+      p('slope', spo2.textbookCalibration.slope, '%', 'of that line, per ratio of ratios'),
+      p('correlation_bad', spo2.CORRELATION_MIN, '1', 'bad when red and infrared correlate less'),
+      p('correlation_good', spo2.CORRELATION_GOOD, '1', 'suspect when they correlate less'),
+      p('perfusion_min', spo2.PERFUSION_MIN, '1', 'bad when the pulsatile share of infrared is less'),
+      p('lost_max', spo2.LOST_MAX, '1', 'bad when more than this share is missing'),
+    ],
+    limits: [
+      'Uncalibrated without a calibration in the device profile: then never better than suspect.',
+      'ppg.red and ppg.ir of one rate as raw light with its DC level; checked on synthetic light only.',
+    ],
+  },
+  hr_ppg_motion: {
+    parameters: [
+      p('band_low', motionChannel.HIGH_PASS_HZ, 'Hz', 'lower edge of the band of pulse and motion'),
+      p('band_high', motionChannel.LOW_PASS_HZ, 'Hz', 'upper edge of that band'),
+      p('rate_min', 60 * motionChannel.RATE_MIN_HZ, '/min', 'lowest rate of the path'),
+      p('rate_max', 60 * motionChannel.RATE_MAX_HZ, '/min', 'highest rate of the path'),
+      p('motion', motionRate.weights.motion, '1', "power of the accelerometer taken off, in units of both spectra's maxima"),
+      p('harmonic', motionRate.weights.harmonic, '1', "share of the second harmonic's power added to the fundamental's"),
+      p('change', motionRate.weights.changeBpm, '/min', 'standard deviation of the change in 2 s'),
+      p('prior', motionRate.weights.priorBpm, '/min', 'most likely rate before anything is known'),
+      p('missing_max', motionChannel.MISSING_MAX, '1', 'share of missing samples above which a window has no spectrum'),
+      p('still', stillG, 'g', 'motion at which stride power counts half'),
+      p('good', motionFlagLimits.good, '1', 'probability of being within 5 /min from which a rate is good'),
+      p('bad', motionFlagLimits.bad, '1', 'probability below which it is bad'),
+      p(
+        'bad_confidence',
+        motionFlagLimits.badConfidence,
+        '1',
+        'without an accelerometer: share of power near the rate below which it is bad',
+      ),
+    ],
+    limits: [
+      'Never better than suspect without three axes of acceleration of one rate (at least 10 Hz).',
+      'Tuned on six runs on a treadmill; a stride at exactly the rate of the heart hides it.',
+    ],
+  },
+};
+
+/** @throws Error for a method without an entry: a programmer's error */
+export function methodDetails(method: Method): MethodDetails {
+  if (/^(hrv|prv)_/.test(method.feature)) return variability(method);
+  const found = details[method.feature];
+  if (found === undefined) throw new Error(`no parameters for ${method.feature}`);
+  return found;
+}

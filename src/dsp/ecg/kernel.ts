@@ -1,0 +1,202 @@
+/** Beats and quality of the ECG leads of one rate, in one pass: what the segment runner runs. */
+import { EcgQuality, ecgQualityWindowSec } from './quality.ts';
+import { appendBeat, noBeats } from '../kernels/found-beats.ts';
+import type { FoundBeats } from '../kernels/contract.ts';
+import type { CandidateNotes } from './r-peaks-candidates.ts';
+import type { LeadListener } from './r-peaks.ts';
+import { RPeakDetector } from './r-peaks.ts';
+import type { LeadSignal } from './r-peaks-lead.ts';
+
+/** Judgements, one per whole second since reset, as parallel growable columns. */
+export type FoundJudgements = {
+  count: number;
+  /** The 10 s before this were judged; whole seconds since reset. */
+  endSec: Float64Array;
+  /** Probability that the beats in them are right (F1 >= 90 %), of the best lead. */
+  sqi: Float64Array;
+  /** Probability that the heart rate is right (within 5 bpm). */
+  rate: Float64Array;
+};
+
+export const noJudgements = (): FoundJudgements => ({
+  count: 0,
+  endSec: new Float64Array(16),
+  sqi: new Float64Array(16),
+  rate: new Float64Array(16),
+});
+
+/** At most this many leads are judged. */
+const JUDGED_LEADS = 2;
+/** Candidates of 12 s: no two are closer than 250 ms. */
+const NOTES = 96;
+
+/** Push leads in order, flush at the end. A beat at t and the judgement of the second that ends at t are out once the sample at
+ *  t + latencySec was pushed. A pure function of the samples since reset, however they were cut. */
+export class EcgKernel implements LeadListener {
+  readonly latencySec: number;
+  /** For fitting. */
+  readonly judges: readonly EcgQuality[];
+  readonly #detector: RPeakDetector;
+  readonly #fs: number;
+  readonly #beats = noBeats(64);
+  readonly #notes: CandidateNotes = {
+    count: 0,
+    position: new Float64Array(NOTES),
+    score: new Float32Array(NOTES),
+    doubt: new Float64Array(NOTES),
+    alike: new Float32Array(NOTES),
+    noise: new Float32Array(NOTES),
+    isBeat: new Uint8Array(NOTES),
+  };
+  readonly #signals: (LeadSignal | null)[];
+  #k = 0;
+  #n = 0;
+  #second = 0;
+  #secondEnd = 0;
+  #judged = 0;
+  #quietSec = 0;
+  #given = 0;
+
+  /** @param fs sampling rate in Hz, 50..4000 */
+  constructor(fs: number, leadCount: number) {
+    this.#fs = fs;
+    this.#detector = new RPeakDetector(fs, leadCount);
+    this.#detector.notes = this.#notes;
+    this.#detector.listener = this;
+    this.latencySec = this.#detector.latencySec;
+    this.judges = Array.from({ length: Math.min(leadCount, JUDGED_LEADS) }, () => new EcgQuality(fs, this.#detector.decimation));
+    this.#signals = this.judges.map(() => null);
+    this.reset();
+  }
+
+  /** @param quietSec judgements that end up to here, in seconds, are not wanted */
+  reset(quietSec = 0): void {
+    this.#quietSec = quietSec;
+    this.#detector.reset();
+    for (const judge of this.judges) judge.reset();
+    this.#beats.count = 0;
+    this.#notes.count = 0;
+    this.#n = 0;
+    this.#k = 0;
+    this.#second = 0;
+    this.#secondEnd = Math.ceil(this.#fs - 1e-6);
+    this.#judged = 0;
+    this.#given = 0;
+  }
+
+  push(leads: readonly Float64Array[], from: number, to: number, beats: FoundBeats, judgements: FoundJudgements): void {
+    for (let at = from; at < to;) {
+      // Never across the end of a second: its sums and its judgement are at one place whatever the cut.
+      const end = Math.min(to, at + this.#secondEnd - this.#n);
+      this.#detector.push(leads, at, end, this.#beats);
+      this.#n += end - at;
+      at = end;
+      if (this.#n === this.#secondEnd) this.#endSecond(beats, judgements);
+    }
+    this.#give(beats);
+  }
+
+  /** The data ends here: beats undecided are decided, and the seconds that are complete are judged. */
+  flush(beats: FoundBeats, judgements: FoundJudgements): void {
+    this.#detector.flush(this.#beats);
+    const whole = Math.floor(this.#n / this.#fs + 1e-9);
+    while (this.#judged < whole) this.#judge(judgements);
+    this.#give(beats);
+  }
+
+  leadPushed(lead: number, signal: LeadSignal, k: number, count: number): void {
+    const judge = this.judges[lead];
+    if (judge === undefined) return;
+    this.#signals[lead] = signal;
+    this.#k = k + count;
+    judge.push(signal, k, count);
+  }
+
+  #endSecond(beats: FoundBeats, judgements: FoundJudgements): void {
+    this.#second++;
+    this.#secondEnd = Math.ceil((this.#second + 1) * this.#fs - 1e-6);
+    this.#measure();
+    if (this.#second - this.latencySec > this.#judged) {
+      this.#give(beats);
+      this.#judge(judgements);
+    }
+    for (const judge of this.judges) judge.startSecond(this.#second);
+  }
+
+  #measure(): void {
+    this.judges.forEach((judge, lead) => {
+      const signal = this.#signals[lead]!;
+      if (signal !== null) judge.measure(this.#beats, signal, this.#k);
+    });
+  }
+
+  #judge(out: FoundJudgements): void {
+    const endSec = ++this.#judged;
+    const fromSec = Math.max(0, endSec - ecgQualityWindowSec);
+    const toSec = endSec;
+    const { position } = this.#beats;
+    this.#forget(fromSec * this.#fs);
+    if (endSec <= this.#quietSec) return;
+    let last = this.#beats.count;
+    while (last > 0 && position[last - 1]! >= toSec * this.#fs) last--;
+    let sqi = 0;
+    let rate = 0;
+    for (const judge of this.judges) {
+      judge.judge(fromSec, toSec, this.#beats, 0, last, this.#notes);
+      if (judge.sqi > sqi) sqi = judge.sqi;
+      if (judge.rate > rate) rate = judge.rate;
+    }
+    append(out, endSec, sqi, rate);
+  }
+
+  /** Lets go of beats and notes before a position. */
+  #forget(position: number): void {
+    const beats = this.#beats;
+    let n = 0;
+    while (n < this.#given && beats.position[n]! < position) n++;
+    if (n > 0) {
+      beats.position.copyWithin(0, n, beats.count);
+      beats.confidence.copyWithin(0, n, beats.count);
+      beats.count -= n;
+      this.#given -= n;
+      for (const judge of this.judges) judge.forgetBeats(n);
+    }
+    const notes = this.#notes;
+    let kept = 0;
+    for (let i = 0; i < notes.count; i++) {
+      if (notes.position[i]! < position) continue;
+      if (kept === i) {
+        kept++;
+        continue;
+      }
+      notes.position[kept] = notes.position[i]!;
+      notes.score[kept] = notes.score[i]!;
+      notes.doubt[kept] = notes.doubt[i]!;
+      notes.alike[kept] = notes.alike[i]!;
+      notes.noise[kept] = notes.noise[i]!;
+      notes.isBeat[kept++] = notes.isBeat[i]!;
+    }
+    notes.count = kept;
+  }
+
+  #give(out: FoundBeats): void {
+    const { position, confidence, count } = this.#beats;
+    for (; this.#given < count; this.#given++) appendBeat(out, position[this.#given]!, confidence[this.#given]!);
+  }
+}
+
+function append(out: FoundJudgements, endSec: number, sqi: number, rate: number): void {
+  if (out.count === out.sqi.length) {
+    const grow = (column: Float64Array): Float64Array => {
+      const grown = new Float64Array(2 * column.length);
+      grown.set(column);
+      return grown;
+    };
+    out.endSec = grow(out.endSec);
+    out.sqi = grow(out.sqi);
+    out.rate = grow(out.rate);
+  }
+  out.endSec[out.count] = endSec;
+  out.sqi[out.count] = sqi;
+  out.rate[out.count++] = rate;
+}

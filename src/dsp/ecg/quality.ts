@@ -1,0 +1,405 @@
+/** Quality of ECG, once a second: how likely is it that the beats of the last 10 s are right, and the heart rate made of them?
+ *
+ *  The 10 s before a whole second are judged by published measures and by the detector's own doubts:
+ *  - agreement of the R peaks with a second, independent detector (bSQI: Li 2008, doi:10.1088/0967-3334/29/1/002);
+ *  - correlation of each beat with the mean beat (Orphanidou 2015, doi:10.1109/JBHI.2014.2338351);
+ *  - kurtosis of the band-passed signal (kSQI: Clifford 2012, doi:10.1088/0967-3334/33/9/1419);
+ *  - fast noise (muscle, mains): power of the sample-to-sample steps over that of the QRS band; baseline: movement from second to second;
+ *  - what lies between the beats over their height, and how alike the heights are; steadiness of RR;
+ *  - scores of the detector: how nearly a beat was rejected, how nearly something else was taken for one, the noise level it worked with.
+ *  Two logistic functions of them, fitted on recordings with added noise (README.md says which, and how they do on the others):
+ *  `sqi` = the probability that the F1 of the beats in the 10 s is at least 90 %, and `rate` = that the heart rate is within 5 bpm.
+ *  Flat for more than 20 % of what there is of the window, or less than 3 s of it: 0. Flat means 0.2 s of one value: lead off, or the
+ *  converter at its end.
+ *
+ *  A pure function of the samples since reset, however they were cut. It listens to an RPeakDetector and shares its decimation, band-pass
+ *  and beats; measures of a beat are taken once, sums once a second. */
+import { BendDetector } from './quality-second.ts';
+import { noBeats } from '../kernels/found-beats.ts';
+import type { FoundBeats } from '../kernels/contract.ts';
+import type { CandidateNotes } from './r-peaks-candidates.ts';
+import type { LeadSignal } from './r-peaks-lead.ts';
+import type { QualityFlag } from '../../signal.ts';
+import { BAD, GOOD, SUSPECT } from '../../signal.ts';
+
+export const ecgQualityWindowSec = 10;
+export const MATCH_SEC = 0.15;
+const FLAT_SEC = 0.2;
+export const FLAT_MAX = 0.2;
+const PRESENT_MIN_SEC = 3;
+const BEATS_PER_SEC_MIN = 0.3;
+const GUARD_SEC = 0.12; // around a beat, left out of what lies between
+const NEAR_SEC = 0.06; // of a beat's height
+const SECONDS = 16; // ring of per-second sums; more than window and latency
+const BEATS = 80; // held; 13 s at 240 /min is 52
+
+/** `sqi` at or above: good; below the other: bad. The same for `rate`. */
+export const ecgSqiGood = 0.97;
+export const ecgSqiBad = 0.5;
+export const ecgRateGood = 0.985;
+export const ecgRateBad = 0.5;
+
+export const ecgQualityFeatures = [
+  'agreement',
+  'disagreement',
+  'kurtosis',
+  'fastNoise',
+  'baseline',
+  'rest',
+  'restHigh',
+  'heightSpread',
+  'rrSpread',
+  'rrOdd',
+  'rrLongest',
+  'rrShortest',
+  'doubt',
+  'scoreLow',
+  'rejectedHigh',
+  'noise',
+  'template',
+  'templateLow',
+] as const;
+const FEATURES = ecgQualityFeatures.length;
+
+/** Logistic weights, the constant first, then in the order of ecgQualityFeatures; as `npm run accuracy -- --only ecg-quality` fits them. */
+const SQI_WEIGHTS: readonly number[] = [
+  -5.981, -5.45, -2.453, 2.298, -0.5, -0.69, 2.56, -1.1, -3.981, -1.249, -3.013, -3.259, 3.178, 1.523, 0.081, -0.547, -1.832, 3.019, -0.089,
+];
+const RATE_WEIGHTS: readonly number[] = [
+  0.257, -4.44, -1.141, 1.842, -0.952, -0.708, 1.986, -0.551, 0.86, 1.668, -1.249, -4.204, 5.108, 0.572, 0.431, -0.569, -0.4, -0.904, 0.82,
+];
+
+export function ecgFlag(sqi: number): QualityFlag {
+  return sqi >= ecgSqiGood ? GOOD : sqi < ecgSqiBad ? BAD : SUSPECT;
+}
+
+export function ecgRateFlag(rate: number): QualityFlag {
+  return rate >= ecgRateGood ? GOOD : rate < ecgRateBad ? BAD : SUSPECT;
+}
+
+// Shared by every instance of the thread: nothing of them outlives a call.
+/** Samples without the missing ones: those hold the last value. */
+const held = new Float64Array(64);
+const sorted = new Float64Array(BEATS);
+
+/** Judges one lead. @see EcgKernel, which feeds it */
+export class EcgQuality {
+  /** What the last judgement was made of, in the order of ecgQualityFeatures; for fitting. */
+  readonly features = new Float64Array(FEATURES);
+  sqi = 0;
+  rate = 0;
+  readonly #fs: number;
+  readonly #decimation: number;
+  readonly #fd: number;
+  readonly #flatRunMin: number;
+  readonly #second: BendDetector;
+  readonly #other = noBeats(BEATS);
+  /** By beat, in step with the beats held by the kernel: height, and the highest between it and the one before. */
+  readonly #height = new Float32Array(BEATS);
+  readonly #between = new Float32Array(BEATS);
+  /** |ln| of its interval over the one before, at most 1. */
+  readonly #uneven = new Float64Array(BEATS);
+  #measured = 0;
+  // sums of each second, rings of SECONDS
+  readonly #squares = new Float64Array(SECONDS);
+  readonly #fourths = new Float64Array(SECONDS);
+  readonly #steps = new Float64Array(SECONDS);
+  readonly #level = new Float64Array(SECONDS);
+  readonly #present = new Float64Array(SECONDS);
+  readonly #flat = new Float64Array(SECONDS);
+  #slot = 0;
+  #fresh = true;
+  #last = 0;
+  #flatRun = 0;
+
+  /** @param fs sampling rate in Hz  @param decimation the detector's */
+  constructor(fs: number, decimation: number) {
+    this.#fs = fs;
+    this.#decimation = decimation;
+    this.#fd = fs / decimation;
+    this.#flatRunMin = Math.round(FLAT_SEC * this.#fd);
+    this.#second = new BendDetector(this.#fd, decimation);
+  }
+
+  reset(): void {
+    this.#second.reset();
+    this.#other.count = 0;
+    this.#measured = 0;
+    this.#fresh = true;
+    this.#last = 0;
+    this.#flatRun = 0;
+    this.startSecond(0);
+  }
+
+  /** Sums of what is pushed from here on belong to this second since reset. */
+  startSecond(sec: number): void {
+    const slot = sec % SECONDS;
+    this.#slot = slot;
+    this.#squares[slot] = this.#fourths[slot] = this.#steps[slot] = this.#level[slot] = this.#present[slot] = this.#flat[slot] = 0;
+  }
+
+  /** Feature samples [k, k + count), all of one second. */
+  push({ inputs, band, ringMask, missingHere }: LeadSignal, k: number, count: number): void {
+    const whole = missingHere === 0 && !this.#fresh;
+    const flatRunMin = this.#flatRunMin;
+    const slot = this.#slot;
+    let fresh = this.#fresh;
+    let last = this.#last;
+    let flatRun = this.#flatRun;
+    // Onto what the second has already: the same order of additions whatever the cut.
+    let steps = this.#steps[slot]!;
+    let level = this.#level[slot]!;
+    let present = this.#present[slot]!;
+    let flat = this.#flat[slot]!;
+    if (whole) {
+      for (let i = 0; i < count; i++) {
+        const v = inputs[i]!;
+        const step = v - last;
+        if (step === 0) {
+          flatRun++;
+          if (flatRun >= flatRunMin) flat += flatRun === flatRunMin ? flatRunMin : 1;
+        } else flatRun = 0;
+        steps += step * step;
+        level += v;
+        last = v;
+      }
+      present += count;
+    }
+    for (let i = whole ? count : 0; i < count; i++) {
+      const v = inputs[i]!;
+      if (v !== v) {
+        held[i] = last;
+        flatRun = 0;
+        continue;
+      }
+      if (fresh) {
+        fresh = false;
+        held.fill(v, 0, i);
+        last = v;
+      }
+      const step = v - last;
+      if (step === 0) {
+        flatRun++;
+        if (flatRun >= flatRunMin) flat += flatRun === flatRunMin ? flatRunMin : 1;
+      } else flatRun = 0;
+      steps += step * step;
+      level += v;
+      present++;
+      last = v;
+      held[i] = v;
+    }
+    this.#fresh = fresh;
+    this.#last = last;
+    this.#flatRun = flatRun;
+    this.#steps[slot] = steps;
+    this.#level[slot] = level;
+    this.#present[slot] = present;
+    this.#flat[slot] = flat;
+    // Every second one: the band ends below a quarter of the rate.
+    let squares = this.#squares[slot]!;
+    let fourths = this.#fourths[slot]!;
+    for (let i = k + (k & 1); i < k + count; i += 2) {
+      const y = band[i & ringMask]!;
+      const square = y * y;
+      squares += square;
+      fourths += square * square;
+    }
+    this.#squares[slot] = squares;
+    this.#fourths[slot] = fourths;
+    this.#second.push(whole ? inputs : held, count, this.#other);
+  }
+
+  /** Heights of the beats that came since the last call. @param beats in samples since reset, of the last seconds
+   *  @param k feature samples pushed since reset */
+  measure(beats: FoundBeats, { band, ringMask }: LeadSignal, k: number): void {
+    const oldest = k - ringMask;
+    const near = Math.round(NEAR_SEC * this.#fd);
+    const guard = Math.round(GUARD_SEC * this.#fd);
+    for (let b = this.#measured; b < beats.count; b++) {
+      const centre = Math.round(beats.position[b]! / this.#decimation);
+      this.#height[b] = highest(band, ringMask, centre - near, centre + near);
+      if (b > 1) {
+        const rr = (beats.position[b]! - beats.position[b - 1]!) / this.#fs;
+        this.#uneven[b] = Math.min(1, Math.abs(Math.log(rr / ((beats.position[b - 1]! - beats.position[b - 2]!) / this.#fs))));
+      }
+      const from = b === 0 ? centre : Math.round(beats.position[b - 1]! / this.#decimation);
+      this.#between[b] = highest(band, ringMask, Math.max(from + guard, oldest), centre - guard);
+    }
+    this.#measured = beats.count;
+  }
+
+  /** The first beats are let go. */
+  forgetBeats(count: number): void {
+    this.#height.copyWithin(0, count, this.#measured);
+    this.#between.copyWithin(0, count, this.#measured);
+    this.#uneven.copyWithin(0, count, this.#measured);
+    this.#measured -= count;
+  }
+
+  /** Judges [fromSec, toSec), in which the beats [first, last) lie, into `sqi` and `rate`. */
+  judge(fromSec: number, toSec: number, beats: FoundBeats, first: number, last: number, notes: CandidateNotes): void {
+    this.sqi = 0;
+    this.rate = 0;
+    this.features.fill(0);
+    let present = 0;
+    let flat = 0;
+    for (let s = fromSec; s < toSec; s++) {
+      present += this.#present[s % SECONDS]!;
+      flat += this.#flat[s % SECONDS]!;
+    }
+    const presentSec = present / this.#fd;
+    const count = last - first;
+    dropBefore(this.#other, (fromSec - 1) * this.#fs);
+    if (presentSec < PRESENT_MIN_SEC || flat > FLAT_MAX * present || count < 2 || count < BEATS_PER_SEC_MIN * presentSec) return;
+    this.#signalFeatures(fromSec, toSec, present);
+    this.#beatFeatures(beats, first, last, toSec);
+    this.#noteFeatures(notes, fromSec * this.#fs, toSec * this.#fs);
+    const agreement = this.#agreement(beats, first, last, fromSec * this.#fs, toSec * this.#fs);
+    const f = this.features;
+    f[0] = agreement;
+    f[1] = Math.log(1.03 - agreement);
+    this.sqi = logistic(SQI_WEIGHTS, f);
+    this.rate = logistic(RATE_WEIGHTS, f);
+  }
+
+  #signalFeatures(fromSec: number, toSec: number, present: number): void {
+    const f = this.features;
+    let squares = 0;
+    let fourths = 0;
+    let steps = 0;
+    let base = 0;
+    let before = Number.NaN;
+    for (let s = fromSec; s < toSec; s++) {
+      const slot = s % SECONDS;
+      squares += this.#squares[slot]!;
+      fourths += this.#fourths[slot]!;
+      steps += this.#steps[slot]!;
+      const level = this.#level[slot]! / this.#present[slot]!;
+      const moved = level > before ? level - before : before - level;
+      if (moved === moved) base += moved;
+      before = level;
+    }
+    if (!(squares > 0)) return;
+    const n = present / 2;
+    f[2] = Math.min(3, Math.log((n * fourths) / (squares * squares)));
+    f[3] = clamp(Math.log(steps / (2 * squares) + 1e-9), -4, 4);
+    f[4] = clamp(Math.log(base / (toSec - fromSec) / Math.sqrt(squares / n) + 1e-9), -4, 4);
+  }
+
+  #beatFeatures({ position }: FoundBeats, first: number, last: number, toSec: number): void {
+    const f = this.features;
+    const count = last - first;
+    for (let b = 0; b < count; b++) {
+      const height = this.#height[first + b]!;
+      let i = b;
+      for (; i > 0 && sorted[i - 1]! > height; i--) sorted[i] = sorted[i - 1]!;
+      sorted[i] = height;
+    }
+    const middle = sorted[count >> 1]!;
+    let rest = 0;
+    let most = 0;
+    let spread = 0;
+    let uneven = 0;
+    let odd = 0;
+    let longest = toSec - position[last - 1]! / this.#fs;
+    let shortest = 3;
+    for (let b = first; b < last; b++) {
+      spread += Math.min(1.5, Math.abs(Math.log(this.#height[b]! / middle + 1e-9)));
+      if (b === first) continue;
+      const share = Math.min(2, this.#between[b]! / middle);
+      rest += share;
+      if (share > most) most = share;
+      const rr = (position[b]! - position[b - 1]!) / this.#fs;
+      if (rr < 0.33 || rr > 1.8) odd++;
+      if (rr > longest) longest = rr;
+      if (rr < shortest) shortest = rr;
+      if (b > first + 1) uneven += this.#uneven[b]!;
+    }
+    const meanRr = (position[last - 1]! - position[first]!) / this.#fs / (count - 1);
+    if (middle > 0) {
+      f[5] = rest / (count - 1);
+      f[6] = most;
+      f[7] = spread / count;
+    }
+    f[8] = count > 2 ? uneven / (count - 2) : 0.5;
+    f[9] = odd / (count - 1);
+    f[10] = clamp(Math.log(longest / meanRr), 0, 1.5);
+    f[11] = clamp(Math.log(shortest / meanRr), -1.2, 0);
+  }
+
+  #noteFeatures(notes: CandidateNotes, from: number, to: number): void {
+    const f = this.features;
+    let doubt = 0;
+    let lowest = 5;
+    let highestRejected = -3.2;
+    let noise = 0;
+    let alike = 0;
+    let leastAlike = 1;
+    let beats = 0;
+    for (let i = 0; i < notes.count; i++) {
+      const at = notes.position[i]!;
+      if (at < from || at >= to) continue;
+      const score = notes.score[i]!;
+      doubt += notes.doubt[i]!;
+      if (notes.isBeat[i] === 0) {
+        if (score > highestRejected) highestRejected = score;
+        continue;
+      }
+      if (score < lowest) lowest = score;
+      noise += notes.noise[i]!;
+      alike += notes.alike[i]!;
+      if (notes.alike[i]! < leastAlike) leastAlike = notes.alike[i]!;
+      beats++;
+    }
+    f[12] = Math.log(0.05 + doubt);
+    f[13] = Math.max(-2, lowest);
+    f[14] = highestRejected;
+    f[15] = Math.log(0.03 + noise / Math.max(1, beats));
+    f[16] = alike / Math.max(1, beats);
+    f[17] = leastAlike;
+  }
+
+  /** F1 of the two detectors against each other. */
+  #agreement({ position: a }: FoundBeats, first: number, last: number, from: number, to: number): number {
+    const { position: b, count } = this.#other;
+    const window = MATCH_SEC * this.#fs;
+    let j = 0;
+    while (j < count && b[j]! < from - window) j++;
+    let pairs = 0;
+    for (let i = first; i < last; i++) {
+      while (j < count && b[j]! < a[i]! - window) j++;
+      if (j < count && b[j]! <= a[i]! + window) {
+        pairs++;
+        j++;
+      }
+    }
+    let others = 0;
+    for (let i = 0; i < count; i++) if (b[i]! >= from && b[i]! < to) others++;
+    return Math.min(1, (2 * pairs) / (last - first + others));
+  }
+}
+
+function highest(band: Float32Array, mask: number, from: number, to: number): number {
+  let high = 0;
+  for (let i = from; i <= to; i++) {
+    const a = Math.abs(band[i & mask]!);
+    if (a > high) high = a;
+  }
+  return high;
+}
+
+function logistic(weights: readonly number[], features: Float64Array): number {
+  let sum = weights[0]!;
+  for (let i = 0; i < features.length; i++) sum += weights[i + 1]! * features[i]!;
+  return Number.isFinite(sum) ? 1 / (1 + Math.exp(-sum)) : 0; // absurdly large samples overflow the fourth powers
+}
+
+const clamp = (x: number, low: number, high: number): number => Math.max(low, Math.min(high, x));
+
+function dropBefore(beats: FoundBeats, position: number): void {
+  let first = 0;
+  while (first < beats.count && beats.position[first]! < position) first++;
+  if (first === 0) return;
+  beats.position.copyWithin(0, first, beats.count);
+  beats.count -= first;
+}

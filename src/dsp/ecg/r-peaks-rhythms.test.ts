@@ -1,0 +1,66 @@
+/** Rhythms in which a detector that knows nothing of P waves goes wrong: blocked P waves, pauses, fast rates; several shapes of beats and noise. */
+import { describe, expect, it } from 'vitest';
+import type { EcgShape } from '../testing/ecg-fixture.ts';
+import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { findRPeaks } from './r-peaks-record.ts';
+
+const fs = 250;
+const seconds = 150;
+
+/** How many beats are there but not found, and found but not there, within 100 ms. Not counted: the first 8 s, in which it learns. */
+function wrongBeats(
+  shape: EcgShape,
+  beats: readonly number[],
+  pWaves: readonly number[],
+  noiseMv: number,
+): { missed: number; extra: number } {
+  const x = makeEcg({ fs, seconds, shape, beats, pWaves, noiseMv, seed: 11 });
+  const found = findRPeaks([x], fs);
+  const detected = [...found.position.subarray(0, found.count)].map((position) => position / fs);
+  const alone = (list: readonly number[], other: readonly number[]): number =>
+    list.filter((t) => t > 8 && !other.some((u) => Math.abs(u - t) < 0.1)).length;
+  return { missed: alone(beats, detected), extra: alone(detected, beats) };
+}
+
+const shapes = Object.entries(ecgShapes) as [string, EcgShape][];
+const noises = [0.01, 0.02, 0.05];
+
+describe.each(shapes)('%s', (_, shape) => {
+  it.each([60, 90, 130, 170])('every beat at %i per minute, and nothing else', (perMin) => {
+    // P waves come earlier, T waves too, in a fast heart: only what fits between the beats is made
+    const { beats, pWaves } = makeRhythm(seconds, perMin, () => true, 5, Math.min(0.17, 15 / perMin));
+    for (const noiseMv of noises) expect(wrongBeats(shape, beats, perMin > 120 ? [] : pWaves, noiseMv)).toEqual({ missed: 0, extra: 0 });
+  });
+
+  it.each([
+    [70, 2],
+    [90, 2],
+    [110, 2],
+    [80, 3],
+  ])('second-degree block: %i P waves per minute, one beat in %i', (perMin, ratio) => {
+    const { beats, pWaves } = makeRhythm(seconds, perMin, (wave) => wave < 12 || wave % ratio === 0, 5);
+    for (const noiseMv of noises) {
+      const { missed, extra } = wrongBeats(shape, beats, pWaves, noiseMv);
+      expect(missed).toBe(0);
+      expect(extra, `noise ${noiseMv} mV`).toBeLessThanOrEqual(3);
+    }
+  });
+
+  it('Wenckebach: every fourth P wave without a beat', () => {
+    const { beats, pWaves } = makeRhythm(seconds, 75, (wave) => wave % 4 !== 3, 5);
+    for (const noiseMv of noises)
+      expect(wrongBeats(shape, beats, pWaves, noiseMv)).toEqual({ missed: 0, extra: expect.toSatisfy((n) => n <= 1) });
+  });
+
+  it.each([false, true])('sinus pauses of 3 to 5 s are pauses; with P waves in them: %s', (hasP) => {
+    const rhythm = makeRhythm(seconds, 70, () => true, 5);
+    const isPause = (t: number): boolean => [30, 60, 90, 120].some((from, i) => t > from && t < from + 3 + 0.6 * i);
+    const beats = rhythm.beats.filter((t) => !isPause(t));
+    const pWaves = rhythm.pWaves.filter((t) => hasP || !isPause(t + 0.17));
+    for (const noiseMv of noises) {
+      const { missed, extra } = wrongBeats(shape, beats, pWaves, noiseMv);
+      expect(missed).toBe(0);
+      expect(extra, `noise ${noiseMv} mV`).toBeLessThanOrEqual(2);
+    }
+  });
+});

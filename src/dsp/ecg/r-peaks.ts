@@ -1,0 +1,326 @@
+/** Streaming R-peak detection: a cheap detection signal, candidates, a scored decision 0.6 s later, refinement on the raw samples. */
+
+import { highPass, lowPass } from '../kernels/biquad.ts';
+import { appendBeat } from '../kernels/found-beats.ts';
+import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
+import type { CandidateNotes } from './r-peaks-candidates.ts';
+import { appendNote, Candidates, Rejected, SLOT } from './r-peaks-candidates.ts';
+import { DUE, FEATURE_DELAY_SEC, FeaturePeaks, featureWidth, MISSING } from './r-peaks-feature.ts';
+import { LeadFusion } from './r-peaks-fusion.ts';
+import { Judge, NOISY_FULL } from './r-peaks-judge.ts';
+import { BLOCK, LeadSignal } from './r-peaks-lead.ts';
+import { BeatLevels } from './r-peaks-levels.ts';
+import { P_WAVE_REACH_SEC } from './r-peaks-p-waves.ts';
+import { BeatShape, REFINE_SEC, templateHalf } from './r-peaks-shape.ts';
+
+// The detection signal. Decimation first: QRS energy lies below 25 Hz, and 360 samples/s of it triple the cost for the same F1.
+export const FEATURE_RATE = 125; // Hz; the detection signal is made at the rate nearest to this that divides fs
+export const HIGH_PASS_HZ = 6;
+export const LOW_PASS_HZ = 21;
+
+export const LOOK_SEC = 0.6; // a candidate is judged when it knows what follows
+export const SEARCH_BACK_RR = 1.25; // no beat for this many mean RR: the best rejected candidate counts ...
+export const SEARCH_BACK_SCORE = -2; // ... when its score is above this
+const SEARCH_BACK_MIN_SEC = 0.33;
+const TOO_OLD_SEC = 1.8;
+
+/** Waves below this share of the level of beats may be P waves; those above it are beats from which their place is learned. */
+const P_WAVE_SHARE = 0.75;
+const P_WAVE_LEADS = 0.7; // and are below this in every lead
+
+export const LEARN_SEC = 1.58; // candidates are held back this long at the start
+const SILENCE_SEC = 5; // no beat for this long: learn anew, but not far below the old level
+export const SHORT_GAP_SEC = 0.05; // the filters wait
+export const FORGET_GAP_SEC = 10; // levels are learned anew after a longer gap
+export const LATENCY_SEC = 2;
+
+/** What one lead looks like to the detector while it is pushed. */
+export type LeadListener = {
+  /** @param lead its number  @param signal its decimated samples: `inputs` [0, count), sums of `decimation` samples, NaN: missing; and its
+   *  band-passed ring, in which they are feature samples [k, k + count) */
+  leadPushed(lead: number, signal: LeadSignal, k: number, count: number): void;
+};
+
+/** Finds R peaks in one ECG lead, or in several leads of one rate fused into one feature.
+ *
+ *  After Hamilton & Tompkins 1986 (doi:10.1109/TBME.1986.325695), with these differences:
+ *  - the band-pass (6-21 Hz), slope and moving sum (160 ms) run on a box-car decimated signal near 125 Hz;
+ *  - the rules are terms of one score (height, prominence between the valleys, lateness, shape, rhythm, rivals), most of them weighted
+ *    by how noisy the signal is, so that clean signals are judged by height alone;
+ *  - every candidate is judged 0.6 s after its peak, with its followers known; search-back takes rejected ones by score, at most 1.8 s old;
+ *  - what looks like the waves that stand before the beats, in shape and size, is a P wave, and no beat however late one is;
+ *  - in a long pause a low wave is a beat only if it stands out from the noise;
+ *  - the threshold is raised after a beat, and falls with the time since the last one.
+ *  Several leads: their slopes are summed with weights (level of its beats to its mean)^3 over that level, leads that fell silent left
+ *  out; a wave that one of them lacks scores less, and none counts more than 1.15 times its beats; of two close
+ *  ones the beat is the one that all leads have. Positions are those of the first
+ *  lead, or of the clearest where the first has no such wave.
+ *
+ *  Latency: beats are told 0.75 s after the R wave; those found by searching back within 2 s. A pure function of the samples since
+ *  reset: everything that it knows about the past is learned within some 16 beats.
+ *  Missing samples (NaN, infinite, beyond 1e30): up to 50 ms the filters wait, beyond that the run of beats ends. */
+export class RPeakDetector implements BeatDetector {
+  readonly latencySec = LATENCY_SEC;
+  readonly decimation: number;
+  /** Rate of the feature, Hz. */
+  readonly featureRate: number;
+  /** Filled where somebody drains it. */
+  notes: CandidateNotes | null = null;
+  listener: LeadListener | null = null;
+  // feature samples
+  readonly #look: number;
+  readonly #learn: number;
+  readonly #shortGap: number;
+  readonly #forgetGap: number;
+  readonly #silence: number;
+  readonly #tooOld: number;
+  readonly #searchApart: number;
+
+  readonly #leads: readonly LeadSignal[];
+  /** Null: one lead. */
+  readonly #fusion: LeadFusion | null;
+  readonly #candidates = new Candidates();
+  readonly #rejected = new Rejected();
+  readonly #peaks: FeaturePeaks;
+  readonly #levels: BeatLevels;
+  readonly #shape: BeatShape;
+  readonly #judge: Judge;
+  #n = 0;
+  #learning = true;
+  #learnFrom = 0;
+  /** Feature sample before which nothing falls due but a new peak. */
+  #wakeAt = 0;
+  #lastPosition = Number.NEGATIVE_INFINITY;
+
+  /** @param fs sampling rate in Hz, 50..4000, need not be an integer; tested for 100..1000
+   *  @param leadCount leads that every push carries
+   *  @throws RangeError outside these */
+  constructor(fs: number, leadCount = 1) {
+    if (!(fs >= 50 && fs <= 4000)) throw new RangeError(`fs ${fs} Hz`);
+    if (!(leadCount >= 1 && leadCount <= 16)) throw new RangeError(`${leadCount} leads`);
+    this.decimation = Math.max(1, Math.round(fs / FEATURE_RATE));
+    const fd = fs / this.decimation;
+    this.featureRate = fd;
+    this.#look = Math.round(LOOK_SEC * fd);
+    this.#learn = Math.round(LEARN_SEC * fd);
+    this.#shortGap = Math.round(SHORT_GAP_SEC * fd);
+    this.#forgetGap = Math.round(FORGET_GAP_SEC * fd);
+    this.#silence = Math.round(SILENCE_SEC * fd);
+    this.#tooOld = Math.round(TOO_OLD_SEC * fd);
+    this.#searchApart = SEARCH_BACK_MIN_SEC * fd;
+    // Rings reach back to the oldest candidate that may still become a beat, and are written up to one block ahead.
+    const ringLength = powerOfTwo(this.#tooOld + Math.ceil(P_WAVE_REACH_SEC * fd) + featureWidth(fd) + templateHalf(fd) + 4 + BLOCK);
+    const layout = {
+      decimation: this.decimation,
+      highPass: highPass(HIGH_PASS_HZ, fd),
+      lowPass: lowPass(LOW_PASS_HZ, fd),
+      shortGap: this.#shortGap,
+      rawLength: powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + 2 * REFINE_SEC) * fs + (BLOCK + 2) * this.decimation),
+      ringLength,
+    };
+    this.#leads = Array.from({ length: leadCount }, (_, lead) => new LeadSignal(layout, lead));
+    this.#fusion = leadCount === 1 ? null : new LeadFusion(this.#leads, fd, featureWidth(fd), ringLength);
+    this.#peaks = new FeaturePeaks(fd, this.#candidates);
+    this.#levels = new BeatLevels(fd);
+    this.#shape = new BeatShape(this.#leads, fs, this.decimation);
+    this.#judge = new Judge(fd, this.#candidates, this.#peaks, this.#levels, this.#shape, this.#fusion);
+    this.reset();
+  }
+
+  reset(): void {
+    for (const lead of this.#leads) lead.reset();
+    this.#fusion?.reset();
+    this.#n = 0;
+    this.#peaks.reset();
+    this.#lastPosition = Number.NEGATIVE_INFINITY;
+    this.#endRun();
+    this.#forget();
+  }
+
+  push(leads: readonly Float64Array[], from: number, to: number, out: FoundBeats): void {
+    const leadCount = this.#leads.length;
+    const fusion = this.#fusion;
+    let at = from;
+    while (at < to) {
+      const end = Math.min(to, at + (BLOCK - 1) * this.decimation);
+      let count = 0;
+      for (let lead = 0; lead < leadCount; lead++) count = this.#leads[lead]!.push(leads[lead]!, at, end);
+      if (this.listener !== null && count > 0)
+        for (let lead = 0; lead < leadCount; lead++) this.listener.leadPushed(lead, this.#leads[lead]!, this.#peaks.k, count);
+      this.#n += end - at;
+      if (fusion === null) this.#detect(0, count, out);
+      // Sample by sample: a beat changes the leads' weights, and the next sample must see that wherever the push was cut.
+      else
+        for (let i = 0; i < count; i++) {
+          fusion.fuse(i, this.#peaks.k, this.#levels.signal > 0 && this.#shape.beatCount > 0);
+          this.#detect(i, i + 1, out);
+        }
+      at = end;
+    }
+  }
+
+  flush(out: FoundBeats): void {
+    this.#settle(out);
+  }
+
+  #detect(from: number, to: number, out: FoundBeats): void {
+    const { slopes } = this.#leads[0]!;
+    const peaks = this.#peaks;
+    for (let i = from; i < to;) {
+      i = peaks.scan(slopes, i, to, this.#wakeAt);
+      if (peaks.event === MISSING) this.#missing(out);
+      else if (peaks.event === DUE) this.#attend(out);
+    }
+  }
+
+  /** Decides what is due at the sample just read, and when to look again. */
+  #attend(out: FoundBeats): void {
+    const k = this.#peaks.k - 1;
+    const candidates = this.#candidates;
+    const levels = this.#levels;
+    if (this.#learning && k - this.#learnFrom >= this.#learn) this.#startFromLearned();
+    if (!this.#learning) {
+      while (candidates.head < candidates.tail && k - candidates.at[candidates.head & SLOT]! >= this.#look) this.#judgeNext(out);
+      if (this.#rejected.count > 0 && k - levels.lastAt > SEARCH_BACK_RR * levels.rr + this.#look) this.#searchBack(out);
+      if (k - Math.max(levels.lastAt, this.#learnFrom) > this.#silence) this.#listenAnew(k);
+    }
+    if (this.#learning) {
+      this.#wakeAt = this.#learnFrom + this.#learn;
+      return;
+    }
+    let wakeAt = Math.max(levels.lastAt, this.#learnFrom) + this.#silence + 1;
+    if (candidates.head < candidates.tail) wakeAt = Math.min(wakeAt, candidates.at[candidates.head & SLOT]! + this.#look);
+    if (this.#rejected.count > 0) wakeAt = Math.min(wakeAt, Math.max(k + 1, levels.lastAt + SEARCH_BACK_RR * levels.rr + this.#look));
+    this.#wakeAt = wakeAt;
+  }
+
+  /** One feature sample without data. */
+  #missing(out: FoundBeats): void {
+    const peaks = this.#peaks;
+    peaks.gapRun++;
+    if (peaks.gapRun === this.#shortGap + 1) {
+      this.#settle(out);
+      this.#endRun();
+    }
+    if (peaks.gapRun === this.#forgetGap) this.#forget();
+    if (peaks.gapRun > this.#shortGap && this.#levels.signal === 0) this.#learnFrom = peaks.k;
+  }
+
+  /** A gap: nothing before it may be compared with what follows. Levels stay. */
+  #endRun(): void {
+    this.#peaks.endRun();
+    this.#candidates.clear();
+    this.#rejected.count = 0;
+    this.#levels.lastAt = Number.NEGATIVE_INFINITY;
+    this.#learnFrom = this.#peaks.k;
+    this.#wakeAt = 0;
+  }
+
+  #forget(): void {
+    this.#learning = true;
+    this.#learnFrom = this.#peaks.k;
+    this.#wakeAt = 0;
+    this.#candidates.clear();
+    this.#rejected.count = 0;
+    this.#levels.forget();
+    this.#shape.forget();
+    this.#fusion?.forget();
+  }
+
+  /** No beat for SILENCE_SEC. */
+  #listenAnew(k: number): void {
+    this.#levels.distrust();
+    this.#learning = true;
+    this.#learnFrom = k;
+    this.#rejected.count = 0;
+    this.#candidates.head = this.#candidates.tail;
+  }
+
+  #startFromLearned(): void {
+    this.#learnFrom = this.#peaks.k;
+    if (this.#levels.learn(this.#candidates)) this.#learning = false;
+  }
+
+  /** Judges all that wait: the data ends or a gap begins. A peak that has not been seen to end is one, too: the last beat. */
+  #settle(out: FoundBeats): void {
+    this.#peaks.endPeak(this.#levels.signal);
+    if (this.#learning) this.#startFromLearned();
+    if (this.#learning) return;
+    while (this.#candidates.head < this.#candidates.tail) this.#judgeNext(out);
+  }
+
+  #judgeNext(out: FoundBeats): void {
+    const judge = this.#judge;
+    if (!judge.next()) return;
+    const { at, height, steep, edge, score, alike } = judge;
+    if (score > 0 && this.#isNoBeat(at, judge.weighed)) {
+      this.#levels.reject(judge.weighed);
+      return;
+    }
+    if (score > 0) {
+      this.#accept(at, height, steep, edge, score, alike, out);
+      return;
+    }
+    if (judge.isDoubtful) this.#note(this.#shape.middle(at), score, alike, 0);
+    this.#levels.reject(judge.weighed);
+    this.#rejected.keep(at, height, steep, edge, score);
+  }
+
+  /** To be asked right after likeness() of the same candidate. */
+  #isNoBeat(at: number, height: number): boolean {
+    if (this.#levels.isNoiseOfPause(at, height)) return true;
+    if (height >= P_WAVE_SHARE * this.#levels.signal || !this.#shape.isPWave) return false;
+    return this.#fusion === null || this.#fusion.strongest(at) < P_WAVE_LEADS;
+  }
+
+  #searchBack(out: FoundBeats): void {
+    const rejected = this.#rejected;
+    const { k } = this.#peaks;
+    const best = rejected.best(k - 1 - this.#tooOld, this.#levels.lastAt, this.#searchApart);
+    if (best < 0 || rejected.score[best]! <= SEARCH_BACK_SCORE) return;
+    const at = rejected.at[best]!;
+    const height = rejected.height[best]!;
+    const steep = rejected.steep[best]!;
+    const edge = rejected.edge[best]!;
+    const score = rejected.score[best]!;
+    const later = rejected.count - best - 1;
+    const alike = this.#shape.likeness(at, k);
+    if (this.#isNoBeat(at, height)) {
+      rejected.remove(best);
+      return;
+    }
+    rejected.drop(best + 1);
+    this.#accept(at, height, steep, edge, score, alike, out);
+    rejected.count = later;
+  }
+
+  /** Takes the candidate of the last likeness() as a beat and learns from it. */
+  #accept(at: number, height: number, steep: number, edge: number, score: number, alike: number, out: FoundBeats): void {
+    const { k } = this.#peaks;
+    const levels = this.#levels;
+    const shape = this.#shape;
+    // what stands before a beat is learned from beats that are not in doubt
+    if (score > 0 && height >= P_WAVE_SHARE * levels.signal) shape.learnBefore(at - levels.lastAt);
+    levels.accept(at, height, steep, edge);
+    this.#rejected.count = 0;
+    shape.learn();
+    this.#fusion?.weighLeads(at, levels.signal, shape.beatCount);
+    const lead = this.#fusion === null ? 0 : this.#fusion.clearest(at);
+    const noisy = Math.max(0, Math.min(1, (2 * NOISY_FULL * levels.noise) / levels.signal - 1));
+    // Only what was known when the beat was judged, whatever has been pushed since.
+    const position = shape.refine(at, lead, noisy, k, Math.min(this.#n, k * this.decimation));
+    if (position <= this.#lastPosition) return;
+    this.#lastPosition = position;
+    const sure = score > 0 ? 0.5 + (0.5 * score) / (2 + score) : Math.max(0.1, 0.5 + 0.15 * score);
+    this.#note(position, score, alike, 1);
+    appendBeat(out, position, 0.7 * sure + 0.3 * Math.max(0, alike));
+  }
+
+  #note(position: number, score: number, alike: number, isBeat: number): void {
+    if (this.notes !== null) appendNote(this.notes, position, score, alike, this.#levels.noise / this.#levels.signal, isBeat);
+  }
+}
+
+function powerOfTwo(atLeast: number): number {
+  return 2 ** Math.ceil(Math.log2(atLeast));
+}

@@ -1,0 +1,239 @@
+/** From the leads of one beat-bearing channel group (ECG, or PPG wavelengths) to beats and features, incrementally and segment by segment. */
+import type { QualityFlag } from '../../signal.ts';
+import { BAD, SUSPECT } from '../../signal.ts';
+import { ecgFlag, ecgRateFlag } from '../ecg/quality.ts';
+import type { BeatVerdict } from '../hrv/beats.ts';
+import { BeatTrack, Gaps, classifyBeat, interpolatedBeat, intervalMaxUs } from '../hrv/beats.ts';
+import type { ValueSink } from '../hrv/values.ts';
+import { BeatValues } from '../hrv/values.ts';
+import { itemKind } from './kernel.ts';
+import { LeadFeed } from './leads.ts';
+import { BeatModulation } from './modulation.ts';
+import type { RowTaker } from './leads.ts';
+import type { KernelKind, KernelStock } from './runner.ts';
+import { SegmentRunner } from './runner.ts';
+import { positionUs } from '../kernels/segment-grid.ts';
+
+export type RowSink = ValueSink & {
+  /** kind, reason: positions in `beatKinds`, `beatReasons`. */
+  beat(channelNo: number, tUs: number, ibiMs: number, kind: number, reason: number, flag: QualityFlag, source: 'ecg' | 'ppg'): void;
+  quality(channelNo: number, tUs: number, sqi: number, flag: QualityFlag): void;
+};
+
+/** Channels of one kind and rate. A lead is a channel code: a channel that came back with another gain stays the same lead. */
+export type BeatGroup = Readonly<{
+  source: 'ecg' | 'ppg';
+  rateNanoHz: number;
+  /** Codes, in the order of the leads. */
+  codes: readonly string[];
+  /** channelNo that its beats are filed under. */
+  channelNo: number;
+  /** Does it give the stream's heart rate and variability? */
+  primary: boolean;
+  /** Leads of the feed after the group's own: the axes of an accelerometer on the same grid. */
+  axisCount: number;
+  /** Position in `featureMethods` of the rate of breathing that is made of the beats; -1: none is. */
+  breathing: number;
+}>;
+
+/** Positions in `featureMethods` of what comes with the beats. */
+export type ChainMethods = Readonly<{ sqi: number; spectralRate: number }>;
+
+/** What computes one group of channels. */
+export interface Chain {
+  readonly feed: LeadFeed;
+  /** Time before which every row of the chain is out, µs; Infinity before the first sample. */
+  readonly finalUs: number;
+  /** Processes what all leads have seen, and gives out the rows that became final. */
+  advance(): void;
+  /** The data ends here: everything undecided comes out. Later samples must lie a context (16 s) further on. */
+  flush(): void;
+  close(): void;
+}
+
+/** Windows reach 300 s back from the next value; the rest is let go. */
+const keptUs = 302_000_000;
+const secondUs = 1_000_000;
+const keptFlagsUs = 30_000_000;
+const keptFlags = 64;
+/** From the start of a second to the end of the 10 s by which ECG judges it. */
+const judgedAfterUs = 6_000_000;
+const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
+
+/** Remembers rows of which every lead is NaN. */
+export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCount: number, n: number, k: number, rateNanoHz: number): void {
+  const first = leads[0]!;
+  for (let i = 0; i < n; i++) {
+    if (!Number.isNaN(first[i]!)) continue;
+    let missing = true;
+    for (let l = 1; l < leadCount; l++) missing &&= Number.isNaN(leads[l]![i]!);
+    if (missing) gaps.add(positionUs(k + i, rateNanoHz), positionUs(k + i + 1, rateNanoHz));
+  }
+}
+
+/** Feeds aligned leads to the beat detector of the group, which also judges. A beat goes out when the second it lies in has been judged: it
+ *  bears that second's flag, and so does what is made of it. That takes 8 s. Variability does not mind (verdicts on intervals take as long),
+ *  the pulse rate waits too, but the heart rate from ECG does not: its kernel judges the 10 s before every second, which is when a heart
+ *  rate is due. The quality of a second is the judgement of the 10 s from 4 s before it to 5 s after it. */
+export class BeatChain implements Chain, RowTaker {
+  readonly group: BeatGroup;
+  readonly feed: LeadFeed;
+  readonly #beats: SegmentRunner;
+  readonly #track = new BeatTrack();
+  readonly #gaps = new Gaps();
+  readonly #values: BeatValues | null;
+  readonly #sink: RowSink;
+  readonly #breathing: BeatModulation | null;
+  readonly #methods: ChainMethods;
+  /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); the last half minute, or a little more. */
+  readonly #flags = new Map<number, QualityFlag>();
+  /** Flags of heart rates by their time, s; likewise. */
+  readonly #rateFlags = new Map<number, QualityFlag>();
+  #finalUs = 0;
+
+  /** @param kind finds the beats and judges them */
+  constructor(group: BeatGroup, kind: KernelKind, methods: ChainMethods, stock: KernelStock, sink: RowSink) {
+    this.group = group;
+    this.#sink = sink;
+    this.#methods = methods;
+    this.feed = new LeadFeed(group.codes.length + group.axisCount, this);
+    const heldSec = stock.latencySec(kind);
+    const rateFlag = (tUs: number): QualityFlag => this.#rateFlags.get(wholeSec(tUs)) ?? SUSPECT;
+    this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, rateFlag, sink) : null;
+    this.#breathing =
+      group.breathing < 0 ? null : new BeatModulation(group.breathing, group.source, group.rateNanoHz, heldSec, this.#gaps, stock, sink);
+    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs) => {
+      if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
+      else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
+      else if (itemIs === itemKind.judgement) {
+        this.#rateFlags.set(wholeSec(tUs + 1), ecgRateFlag(b));
+        this.#judged(tUs + 1 - judgedAfterUs, a, ecgFlag(a));
+      } else {
+        this.#track.push(tUs, a, this.#gaps.missingUs(this.#track.lastUs, tUs));
+        this.#breathing?.beat(tUs);
+      }
+    });
+  }
+
+  get finalUs(): number {
+    if (this.feed.k < 0) return Number.POSITIVE_INFINITY;
+    const values = this.#values?.finalUs ?? Number.POSITIVE_INFINITY;
+    const breathing = this.#breathing?.finalUs ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#finalUs, values, breathing);
+  }
+
+  advance(): void {
+    if (this.feed.advance()) this.#settle();
+  }
+
+  flush(): void {
+    if (this.feed.flush(this.#beats.contextCount + 1)) this.#settle();
+  }
+
+  close(): void {
+    this.#beats.close();
+    this.#breathing?.close();
+  }
+
+  begin(k: number): void {
+    const tUs = positionUs(k, this.group.rateNanoHz);
+    this.#gaps.add(Number.NEGATIVE_INFINITY, tUs);
+    this.#values?.start(tUs);
+    this.#breathing?.start(tUs);
+  }
+
+  rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
+    if (mayMiss) noteMissing(this.#gaps, leads, this.group.codes.length, n, k, this.group.rateNanoHz);
+    this.#feedBeats(leads, n, k);
+  }
+
+  /** What follows the shape of beats remembers a second more than it takes to find one. */
+  #feedBeats(leads: readonly Float64Array[], n: number, k: number): void {
+    const breathing = this.#breathing;
+    const piece = breathing === null ? n : Math.max(1, Math.floor(this.group.rateNanoHz / 1e9));
+    for (let from = 0; from < n; from += piece) {
+      const to = Math.min(n, from + piece);
+      breathing?.rows(leads[0]!, from, to, k);
+      this.#beats.push(leads, from, to, k + from);
+    }
+  }
+
+  gap(fromK: number, toK: number): void {
+    const { rateNanoHz } = this.group;
+    this.#gaps.add(positionUs(fromK, rateNanoHz), positionUs(toK, rateNanoHz));
+    this.#beats.skipTo(toK);
+  }
+
+  #judged(tUs: number, sqi: number, flag: QualityFlag): void {
+    if (this.#gaps.missingUs(tUs, tUs + secondUs) >= secondUs) return;
+    this.#flags.set(wholeSec(tUs), flag);
+    this.#sink.quality(this.group.channelNo, tUs, sqi, flag);
+    this.#sink.value(this.#methods.sqi, this.group.channelNo, tUs + secondUs, sqi, flag);
+  }
+
+  #spectralRate(tUs: number, perMin: number, flag: QualityFlag): void {
+    if (this.group.primary && this.#gaps.missingUs(tUs - secondUs, tUs) < secondUs)
+      this.#sink.value(this.#methods.spectralRate, -1, tUs, perMin, flag);
+  }
+
+  /** Gives out what has become final. */
+  #settle(): void {
+    const track = this.#track;
+    const beatsUs = this.#beats.finalUs;
+    if (beatsUs - track.lastUs > intervalMaxUs) track.endChain();
+    this.#breathing?.advance(beatsUs);
+    const flaggedUs = this.#flagBeats(beatsUs);
+    const end = Math.min(track.judged, track.flagged);
+    const judgedUs = Math.min(flaggedUs, end < track.count ? track.tUs[end]! : beatsUs);
+    this.#values?.advance(this.group.source === 'ecg' ? beatsUs : flaggedUs, judgedUs);
+    for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
+    // beats may yet be put between the last one and the next
+    const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;
+    this.#finalUs = Math.min(judgedUs, Math.max(lastUs + 1, judgedUs - intervalMaxUs));
+    // not at every packet: an iterator each
+    if (this.#flags.size > keptFlags) forgetFlags(this.#flags, wholeSec(flaggedUs - keptFlagsUs));
+    if (this.#rateFlags.size > keptFlags) forgetFlags(this.#rateFlags, wholeSec(flaggedUs - keptFlagsUs));
+    const keepUs = Math.min(judgedUs, this.#values?.finalUs ?? judgedUs, this.#breathing?.finalUs ?? judgedUs) - keptUs;
+    if (track.tUs[0]! < keepUs - 60 * secondUs) {
+      track.forgetBefore(keepUs);
+      this.#gaps.forgetBefore(keepUs);
+    }
+  }
+
+  /** Gives beats the flag of their second.  @returns time before which all beats have it, µs */
+  #flagBeats(beatsUs: number): number {
+    const track = this.#track;
+    const endUs = this.group.source === 'ppg' ? beatsUs : Math.floor(beatsUs / secondUs) * secondUs - judgedAfterUs + secondUs;
+    for (; track.flagged < track.count && track.tUs[track.flagged]! < endUs; track.flagged++)
+      track.flag[track.flagged] = this.#flags.get(wholeSec(track.tUs[track.flagged]!)) ?? BAD;
+    return endUs;
+  }
+
+  #handOut(i: number): void {
+    const { tUs, starts, flag } = this.#track;
+    classifyBeat(this.#track, i, verdict);
+    if (verdict.missed > 0) this.#interpolate(i, verdict.missed);
+    const ibiMs = starts[i] === 1 ? Number.NaN : (tUs[i]! - tUs[i - 1]!) / 1000;
+    this.#sink.beat(this.group.channelNo, tUs[i]!, ibiMs, verdict.kind, verdict.reason, flag[i] as QualityFlag, this.group.source);
+  }
+
+  /** Rows for beats that were not seen before beat i, evenly spaced; at best suspect. Features do not know them. */
+  #interpolate(i: number, count: number): void {
+    const { tUs, flag } = this.#track;
+    const { kind, reason } = interpolatedBeat;
+    const quality = Math.max(SUSPECT, flag[i]!, flag[i - 1]!) as QualityFlag;
+    for (let j = 1; j <= count; j++) {
+      const at = Math.round(tUs[i - 1]! + (j * (tUs[i]! - tUs[i - 1]!)) / (count + 1));
+      this.#sink.beat(this.group.channelNo, at, Number.NaN, kind, reason, quality, this.group.source);
+    }
+  }
+}
+
+const wholeSec = (tUs: number): number => Math.floor(tUs / secondUs);
+
+function forgetFlags(flags: Map<number, QualityFlag>, beforeSec: number): void {
+  for (const sec of flags.keys()) {
+    if (sec >= beforeSec) break;
+    flags.delete(sec);
+  }
+}

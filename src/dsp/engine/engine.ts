@@ -1,0 +1,291 @@
+/** One stream in the worker: ordered runs of digital samples in, final rows out. */
+import type { ChannelConfig, QualityFlag, Samples, Spo2Calibration } from '../../signal.ts';
+import type { RowBuffer } from '../rows/row-buffer.ts';
+import { rowCode } from '../rows/row-buffer.ts';
+import type { FoundValues } from '../kernels/block-values.ts';
+import { Eda, emptyResponses } from '../slow/eda.ts';
+import { EcgKernel } from '../ecg/kernel.ts';
+import { methodIndex } from '../rows/methods.ts';
+import { Activity, Steps } from '../slow/motion.ts';
+import { PulseKernel } from '../ppg/pulse.ts';
+import { BreathDetector } from '../slow/respiration.ts';
+import { GridBridge } from './bridge.ts';
+import type { BeatGroup, Chain, RowSink } from './beat-chain.ts';
+import { BeatChain } from './beat-chain.ts';
+import type { BeatPlan, ChannelGroup, GroupLead } from './groups.ts';
+import { beatPlans, channelGroups } from './groups.ts';
+import type { BlockKernel, SegmentKernel } from './kernel.ts';
+import { beatKernel, blockKernel, ecgSegmentKernel, pulseKernel, responseKernel } from './kernel.ts';
+import type { KernelKind, KernelStock } from './runner.ts';
+import type { ValueFeature } from './value-chain.ts';
+import { ValueChain } from './value-chain.ts';
+import { Spo2 } from '../ppg/spo2.ts';
+import { Temperature } from '../slow/temperature.ts';
+
+/** `bridge`: the channel has another grid than its chain. */
+type Route = { chain: Chain; lead: number; gain: number; baseline: number; bridge: GridBridge | null };
+
+/** Device-reported quality at which a sample counts as missing. */
+const badSample = 2;
+
+/** Rows before `fromUs` are computed (they carry state) and not given out. */
+export class StreamEngine implements RowSink {
+  readonly #fromUs: number;
+  readonly #rows: RowBuffer;
+  readonly #chains: Chain[] = [];
+  /** By channelNo: what takes its samples. */
+  readonly #routes: Route[][];
+  /** Chains with something new, each once. */
+  readonly #touched: Chain[] = [];
+  readonly #stock: KernelStock;
+  readonly #spo2: Spo2Calibration | null;
+  /** What was final before a flush, which may have to be taken back; below 0 in the first seconds of a boot. Null: not flushed. */
+  #flushedUs: number | null = null;
+
+  /** @param rows filled with final rows, in no particular order between channel groups
+   *  @param spo2 the stream's calibration; null: the textbook line, suspect at best */
+  constructor(
+    channels: readonly ChannelConfig[],
+    fromUs: number,
+    stock: KernelStock,
+    rows: RowBuffer,
+    spo2: Spo2Calibration | null = null,
+  ) {
+    this.#fromUs = fromUs;
+    this.#rows = rows;
+    this.#stock = stock;
+    this.#spo2 = spo2;
+    this.#routes = channels.map(() => []);
+    const groups = channelGroups(channels);
+    for (const plan of beatPlans(groups)) this.#addBeats(channels, plan);
+    for (const group of groups) this.#addValues(channels, group);
+  }
+
+  /** Time before which every row is out, µs; Infinity when nothing has begun. */
+  get finalUs(): number {
+    if (this.#flushedUs !== null) return this.#flushedUs;
+    let us = Number.POSITIVE_INFINITY;
+    for (const chain of this.#chains) us = Math.min(us, chain.finalUs);
+    return us;
+  }
+
+  /** Takes samples [k0, k0 + n); what lies before the channel's frontier is dropped. Processing waits for settle(). */
+  run(channelNo: number, k0: number, samples: Samples, qmask: Uint8Array | null): void {
+    const routes = this.#routes[channelNo];
+    if (routes !== undefined) for (let i = 0; i < routes.length; i++) this.#runTo(routes[i]!, k0, samples, qmask);
+  }
+
+  #runTo({ chain, lead, gain, baseline, bridge }: Route, k0: number, samples: Samples, qmask: Uint8Array | null): void {
+    const cut = Math.max(0, (bridge ?? chain.feed).frontier(lead) - k0);
+    const n = samples.length - cut;
+    if (n <= 0) return;
+    this.#flushedUs = null;
+    if (bridge !== null && bridged.length < n) bridged = new Float64Array(2 * n);
+    const at = bridge !== null ? -cut : chain.feed.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array) - cut;
+    const physical = bridge !== null ? bridged : chain.feed.samplesOf(lead);
+    if (samples instanceof Int32Array) for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
+    else for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
+    if (qmask !== null) for (let i = cut; i < cut + n; i++) if (qmask[i]! >= badSample) physical[at + i] = Number.NaN;
+    bridge?.run(k0 + cut, physical, n);
+    this.#touch(chain);
+  }
+
+  #touch(chain: Chain): void {
+    if (!this.#touched.includes(chain)) this.#touched.push(chain);
+  }
+
+  /** Nothing more of a channel before index k. */
+  pass(channelNo: number, k: number): void {
+    for (const { chain, lead, bridge } of this.#routes[channelNo] ?? []) {
+      if (bridge === null) chain.feed.pass(lead, k);
+      else bridge.pass(k);
+      this.#touch(chain);
+    }
+  }
+
+  /** Processes what was taken. How it was cut into calls changes nothing. */
+  settle(): void {
+    for (let i = 0; i < this.#touched.length; i++) this.#touched[i]!.advance();
+    this.#touched.length = 0;
+  }
+
+  /** The data ends here, or goes on more than a context (16 s) later. */
+  flush(): void {
+    this.settle();
+    const finalUs = this.finalUs;
+    for (const routes of this.#routes)
+      for (const { bridge, chain } of routes) {
+        if (bridge === null) continue;
+        bridge.flush();
+        this.#touch(chain);
+      }
+    this.settle();
+    for (const chain of this.#chains) chain.flush();
+    this.#flushedUs = finalUs;
+  }
+
+  close(): void {
+    for (const chain of this.#chains) chain.close();
+  }
+
+  beat(channelNo: number, tUs: number, ibiMs: number, kind: number, reason: number, flag: QualityFlag, source: 'ecg' | 'ppg'): void {
+    if (tUs >= this.#fromUs)
+      this.#rows.add(source === 'ecg' ? rowCode.ecgBeat : rowCode.ppgBeat, channelNo, tUs, ibiMs, kind * 64 + reason, flag);
+  }
+
+  value(method: number, channelNo: number, tUs: number, value: number, flag: QualityFlag): void {
+    if (tUs >= this.#fromUs) this.#rows.add(rowCode.feature + method, channelNo, tUs, value, flag, 0);
+  }
+
+  quality(channelNo: number, tUs: number, sqi: number, flag: QualityFlag): void {
+    if (tUs >= this.#fromUs) this.#rows.add(rowCode.quality, channelNo, tUs, sqi, flag, 0);
+  }
+
+  #addBeats(channels: readonly ChannelConfig[], { group, source, primary, breathing, motion }: BeatPlan): void {
+    const { rateNanoHz, leads } = group;
+    const fs = rateNanoHz / 1e9;
+    if (!(fs >= lowestHz[source] && fs <= highestHz[source])) return;
+    const axes = motion?.leads ?? [];
+    const kind: KernelKind = {
+      key: `${source} ${rateNanoHz} ${leads.length} ${axes.length}`,
+      build: () =>
+        source === 'ecg'
+          ? ecgSegmentKernel(new EcgKernel(fs, leads.length), rateNanoHz)
+          : pulseKernel(new PulseKernel(fs, leads.length, axes.length), rateNanoHz),
+      rateNanoHz,
+      leadCount: leads.length + axes.length,
+      seamUs: 100_000,
+      apartUs: 200_000,
+      mayBeClose: true,
+    };
+    const channelNo = leads[0]!.channelNos[0]!;
+    const beats: BeatGroup = {
+      source,
+      rateNanoHz,
+      codes: leads.map((l) => l.code),
+      channelNo,
+      primary,
+      axisCount: axes.length,
+      breathing: breathing ? breathingMethods[source] : -1,
+    };
+    const methods = { sqi: sqiMethods[source], spectralRate: spectralRateMethod };
+    this.#add(channels, [...leads, ...axes], new BeatChain(beats, kind, methods, this.#stock, this), rateNanoHz);
+  }
+
+  #addValues(channels: readonly ChannelConfig[], group: ChannelGroup): void {
+    const { rateNanoHz } = group;
+    const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
+    for (const { leads, features } of valueFeatures(group, this.#spo2))
+      this.#add(channels, leads, new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this), rateNanoHz);
+  }
+
+  /** @param rowRateNanoHz rate of the chain's rows */
+  #add(channels: readonly ChannelConfig[], leads: readonly GroupLead[], chain: Chain, rowRateNanoHz: number): void {
+    this.#chains.push(chain);
+    leads.forEach(({ channelNos }, lead) => {
+      let bridge: GridBridge | null = null; // one lead, one bridge: channels of a lead share their rate
+      for (const no of channelNos) {
+        const { gain, baseline, unit, kind, rateNanoHz } = channels[no]!;
+        bridge ??= rateNanoHz === rowRateNanoHz ? null : new GridBridge(chain.feed, lead, rateNanoHz, rowRateNanoHz);
+        this.#routes[no]!.push({ chain, lead, gain: kind === 'acc' && unit === 'm/s2' ? gain * standardGravity : gain, baseline, bridge });
+      }
+    });
+  }
+}
+
+/** m/s^2 of 1 g: the accelerometer's features are in g. */
+const standardGravity = 9.80665;
+
+/** Slower channels of these kinds bear no beats. */
+const lowestHz = { ecg: 50, ppg: 20 };
+/** Faster ones are not computed, nor are slow channels above `slowHighestHz`: kernels hold seconds of samples, and 64 channels may be sent. */
+const highestHz = { ecg: 4000, ppg: 2000 };
+const slowHighestHz = 4000;
+const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };
+
+const spectralRateMethod = methodIndex('hr_ppg_motion');
+const breathingMethods = { ecg: methodIndex('resp_rate_ecg'), ppg: methodIndex('resp_rate_ppg') };
+
+/** Physical values on their way to a bridge; nothing of it outlives a call. */
+let bridged = new Float64Array(512);
+
+type ValueGroup = Readonly<{ leads: readonly GroupLead[]; features: readonly ValueFeature[] }>;
+
+/** What is computed from a slow group: per channel, or of the three axes, or of red and infrared. */
+function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: Spo2Calibration | null): ValueGroup[] {
+  const fs = rateNanoHz / 1e9;
+  if (fs > slowHighestHz) return [];
+  const feature = (
+    name: string,
+    leadCount: number,
+    build: () => SegmentKernel,
+    make: ValueFeature['make'] = 'values',
+    parameters = '',
+  ): ValueFeature => ({
+    method: methodIndex(name),
+    kind: {
+      key: `${name} ${rateNanoHz}${parameters}`,
+      build,
+      rateNanoHz,
+      leadCount,
+      seamUs: make === 'values' ? 0 : 300_000,
+      apartUs: make === 'values' ? 0 : 900_000,
+      mayBeClose: false,
+    },
+    make,
+  });
+  const blocks = (name: string, leadCount: number, build: () => BlockKernel, parameters = ''): ValueFeature =>
+    feature(name, leadCount, () => blockKernel(build), 'values', parameters);
+  const one = (kernel: {
+    latencySec: number;
+    reset(k: number): void;
+    push(x: Float64Array, from: number, to: number, out: FoundValues): void;
+  }): BlockKernel => ({
+    latencySec: kernel.latencySec,
+    reset: (k) => kernel.reset(k),
+    push: (x, from, to, out) => kernel.push(x[0]!, from, to, out),
+  });
+  if (kind === 'temp') return leads.map((lead) => ({ leads: [lead], features: [blocks('temp_mean', 1, () => one(new Temperature(fs)))] }));
+  if (kind === 'resp' && fs >= 10)
+    return leads.map((lead) => ({
+      leads: [lead],
+      features: [feature('resp_rate', 1, () => beatKernel(new BreathDetector(fs), rateNanoHz), 'spacing')],
+    }));
+  if (kind === 'eda' && fs >= 2)
+    return leads.map((lead) => ({
+      leads: [lead],
+      features: [
+        blocks('eda_tonic', 1, () => tonic(fs)),
+        feature('scr_rate', 1, () => responseKernel(() => new Eda(fs), rateNanoHz), 'count'),
+      ],
+    }));
+  if (kind === 'acc' && leads.length === 3 && fs >= 10)
+    return [{ leads, features: [blocks('activity', 3, () => new Activity(fs)), blocks('steps', 3, () => new Steps(fs))] }];
+  const red = leads.find((lead) => lead.code === 'ppg.red');
+  const infrared = leads.find((lead) => lead.code === 'ppg.ir');
+  if (kind !== 'ppg' || red === undefined || infrared === undefined || fs < 20) return [];
+  const spo2 = (): BlockKernel => {
+    const kernel = new Spo2(fs, calibration);
+    return {
+      latencySec: kernel.latencySec,
+      reset: (k) => kernel.reset(k),
+      push: (x, from, to, out) => kernel.push(x[0]!, x[1]!, from, to, out),
+    };
+  };
+  // kernels are taken from stock by their key: one of another line is another kernel
+  const line = calibration === null ? '' : ` ${calibration.offset} ${calibration.slope}`;
+  return [{ leads: [red, infrared], features: [blocks('spo2', 2, spo2, line)] }];
+}
+
+function tonic(fs: number): BlockKernel {
+  const eda = new Eda(fs);
+  const responses = emptyResponses();
+  return {
+    latencySec: eda.latencySec,
+    reset: (k) => eda.reset(k),
+    push(x, from, to, out) {
+      eda.push(x[0]!, from, to, out, responses);
+      responses.count = 0;
+    },
+  };
+}

@@ -1,0 +1,210 @@
+/** The one shape in which the segment runner sees every kernel, and the fittings that give it to them. */
+import type { FoundValues } from '../kernels/block-values.ts';
+import { emptyValues } from '../kernels/block-values.ts';
+import type { Eda } from '../slow/eda.ts';
+import { emptyResponses } from '../slow/eda.ts';
+import { noBeats } from '../kernels/found-beats.ts';
+import type { EcgKernel } from '../ecg/kernel.ts';
+import { noJudgements } from '../ecg/kernel.ts';
+import type { BeatDetector } from '../kernels/contract.ts';
+import { motionRateFlag } from '../ppg/motion-trust.ts';
+import type { PulseKernel } from '../ppg/pulse.ts';
+import { emptyPulse } from '../ppg/pulse.ts';
+import { positionUs } from '../kernels/segment-grid.ts';
+
+/** What an item is. Events (beats, breaths, responses) lie anywhere and may be seen twice at a seam; the others lie on a grid. */
+export const itemKind = { event: 0, second: 1, rate: 2, judgement: 3 } as const;
+
+/** Things found: kind, device time (whole µs) and two numbers each, flattened; items of one kind ascend in time. A plain array: nearly always
+ *  empty, and most runs never fill it. */
+export type Items = { count: number; values: number[] };
+
+export const itemWidth = 4;
+
+export const newItems = (): Items => ({ count: 0, values: [] });
+
+export interface SegmentKernel {
+  /** An item at time t has been found once the sample at t + latencySec was pushed. */
+  readonly latencySec: number;
+  /** Start on a whole multiple of this many seconds; 0: anywhere. */
+  readonly alignSec: number;
+  /** @param k grid index of the next sample  @param fromUs what is not an event and lies before this is not wanted */
+  reset(k: number, fromUs: number): void;
+  push(leads: readonly Float64Array[], from: number, to: number, out: Items): void;
+  flush(out: Items): void;
+}
+
+function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event): void {
+  const { values } = out;
+  const at = out.count++ * itemWidth;
+  values[at] = kind;
+  values[at + 1] = tUs;
+  values[at + 2] = a;
+  values[at + 3] = b;
+}
+
+// What kernels find on the way to items: emptied within each call, so shared by every kernel of the thread.
+const found = noBeats();
+const foundPulse = emptyPulse();
+const judgements = noJudgements();
+const foundValues = emptyValues();
+const foundResponses = emptyResponses();
+
+/** Beats: a is the detector's confidence. */
+export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentKernel {
+  let originK = 0;
+  const take = (out: Items): void => {
+    for (let i = 0; i < found.count; i++) add(out, positionUs(originK + found.position[i]!, rateNanoHz), found.confidence[i]!, 0);
+    found.count = 0;
+  };
+  return {
+    latencySec: detector.latencySec,
+    alignSec: 0,
+    reset(k) {
+      originK = k;
+      detector.reset();
+    },
+    push(leads, from, to, out) {
+      detector.push(leads, from, to, found);
+      if (found.count > 0) take(out);
+    },
+    flush(out) {
+      detector.flush(found);
+      take(out);
+    },
+  };
+}
+
+/** Beats of ECG, and once a second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their
+ *  beats are right, b that their heart rate is. */
+export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): SegmentKernel {
+  let originK = 0;
+  let originSec = 0;
+  const take = (out: Items): void => {
+    for (let i = 0; i < found.count; i++) add(out, positionUs(originK + found.position[i]!, rateNanoHz), found.confidence[i]!, 0);
+    for (let i = 0; i < judgements.count; i++)
+      add(out, (originSec + judgements.endSec[i]!) * 1e6 - 1, judgements.sqi[i]!, judgements.rate[i]!, itemKind.judgement);
+    found.count = judgements.count = 0;
+  };
+  return {
+    latencySec: kernel.latencySec,
+    alignSec: 1,
+    reset(k, fromUs) {
+      originK = k;
+      originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
+      kernel.reset(Math.floor(fromUs / 1e6) - originSec);
+    },
+    push(leads, from, to, out) {
+      kernel.push(leads, from, to, found, judgements);
+      if (found.count + judgements.count > 0) take(out);
+    },
+    flush(out) {
+      kernel.flush(found, judgements);
+      take(out);
+    },
+  };
+}
+
+/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats; a judged second lies at its start, a is its index, b its flag; a rate lies a microsecond before the
+ *  end of its window, a is the rate per minute, b its flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
+export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
+  const { beats, rates, seconds } = foundPulse;
+  let originK = 0;
+  let originSec = 0;
+  const take = (out: Items): void => {
+    for (let i = 0; i < beats.count; i++) add(out, positionUs(originK + beats.position[i]!, rateNanoHz), beats.confidence[i]!, 0);
+    for (let i = 0; i < rates.count; i++) {
+      const bpm = rates.bpm[i]!;
+      if (bpm > 0)
+        add(
+          out,
+          (originSec + rates.endSec[i]!) * 1e6 - 1,
+          bpm,
+          motionRateFlag(rates.trust[i]!, rates.confidence[i]!, rates.motion[i]!),
+          itemKind.rate,
+        );
+    }
+    for (let i = 0; i < seconds.count; i++)
+      add(out, (originSec + seconds.startSec[i]!) * 1e6, seconds.sqi[i]!, seconds.flag[i]!, itemKind.second);
+    beats.count = rates.count = seconds.count = 0;
+  };
+  return {
+    latencySec: kernel.latencySec,
+    alignSec: 2,
+    reset(k, fromUs) {
+      originK = k;
+      originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
+      kernel.reset(Math.floor(fromUs / 1e6) - originSec);
+    },
+    push(leads, from, to, out) {
+      kernel.push(leads, from, to, foundPulse);
+      if (beats.count + rates.count + seconds.count > 0) take(out);
+    },
+    flush(out) {
+      kernel.flush(foundPulse);
+      take(out);
+    },
+  };
+}
+
+/** Values per block: a is the value, b its flag, at the end of the block (a microsecond before it, so that it falls into its segment). */
+export type BlockKernel = {
+  readonly latencySec: number;
+  reset(k: number): void;
+  push(leads: readonly Float64Array[], from: number, to: number, out: FoundValues): void;
+  flush?(out: FoundValues): void;
+};
+
+/** @param build a kernel; every segment gets a new one (they are small, and start on whole blocks) */
+export function blockKernel(build: () => BlockKernel): SegmentKernel {
+  let kernel = build();
+  const take = (out: Items): void => {
+    for (let i = 0; i < foundValues.count; i++)
+      add(out, Math.round(foundValues.endSec[i]! * 1e6) - 1, foundValues.value[i]!, foundValues.flag[i]!);
+    foundValues.count = 0;
+  };
+  return {
+    latencySec: kernel.latencySec + 1,
+    alignSec: 0,
+    reset(k) {
+      kernel = build();
+      kernel.reset(k);
+    },
+    push(leads, from, to, out) {
+      kernel.push(leads, from, to, foundValues);
+      if (foundValues.count > 0) take(out);
+    },
+    flush(out) {
+      kernel.flush?.(foundValues);
+      take(out);
+    },
+  };
+}
+
+/** Skin conductance responses: a is the height in µS, at the peak. */
+export function responseKernel(build: () => Eda, rateNanoHz: number): SegmentKernel {
+  let eda = build();
+  let originK = 0;
+  const take = (out: Items): void => {
+    for (let i = 0; i < foundResponses.count; i++)
+      add(out, positionUs(originK + foundResponses.peak[i]!, rateNanoHz), foundResponses.heightUs[i]!, 0);
+    foundResponses.count = foundValues.count = 0;
+  };
+  return {
+    latencySec: eda.latencySec,
+    alignSec: 0,
+    reset(k) {
+      originK = k;
+      eda = build();
+      eda.reset(k);
+    },
+    push(leads, from, to, out) {
+      eda.push(leads[0]!, from, to, foundValues, foundResponses);
+      take(out);
+    },
+    flush(out) {
+      eda.flush(foundResponses);
+      take(out);
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import { BeatTrack, Gaps, classifyBeat } from './beats.ts';
+import { beatKinds, beatReasons } from '../rows/feature-rows.ts';
+
+/** Kind and reason of every beat of a list of times in s that is not a plain normal beat. */
+function remarks(beatSec: readonly number[]): string[] {
+  const track = new BeatTrack();
+  for (const t of beatSec) track.push(Math.round(t * 1e6), 1, 0);
+  track.endChain();
+  const out = { kind: 0, reason: 0, missed: 0 };
+  const found: string[] = [];
+  for (let i = 0; i < track.count; i++) {
+    classifyBeat(track, i, out);
+    if (out.kind + out.reason > 0) found.push(`${i} ${beatKinds[out.kind]} ${beatReasons[out.reason]}`);
+  }
+  return found;
+}
+
+const steady = Array.from({ length: 80 }, (_, i) => 0.8 * i + 0.004 * Math.sin(7 * i));
+
+describe('beats by kind and reason', () => {
+  test('a steady rhythm has none to remark on', () => expect(remarks(steady)).toEqual([]));
+
+  test('a premature beat with its pause', () =>
+    expect(remarks(steady.map((t, i) => (i === 50 ? t - 0.3 : t)))).toEqual(['50 ectopic premature', '51 normal follows_ectopic']));
+
+  test('a beat that was not seen', () => expect(remarks(steady.filter((_, i) => i !== 50))).toEqual(['50 normal missed_before']));
+
+  test('beats are put into a long interval where the signal is doubtful, not where it is good', () => {
+    const missedIn = (beatSec: readonly number[], doubtfulFrom: number): number[] => {
+      const track = new BeatTrack();
+      for (const t of beatSec) track.push(Math.round(t * 1e6), 1, 0);
+      track.endChain();
+      for (let i = 0; i < track.count; i++) track.flag[i] = i >= doubtfulFrom ? 1 : 0;
+      const out = { kind: 0, reason: 0, missed: 0 };
+      return Array.from({ length: track.count }, (_, i) => (classifyBeat(track, i, out), out.missed));
+    };
+    const sum = (counts: number[]): number => counts.reduce((a, b) => a + b, 0);
+    const oneGone = steady.filter((_, i) => i !== 50);
+    expect(sum(missedIn(oneGone, 80))).toBe(0);
+    expect(missedIn(oneGone, 50)[50]).toBe(1);
+    expect(sum(missedIn(oneGone, 40))).toBe(1);
+    expect(
+      missedIn(
+        steady.filter((_, i) => i !== 50 && i !== 51),
+        50,
+      )[50],
+    ).toBe(2);
+    // no whole multiple: 1.7 times the usual interval
+    expect(
+      sum(
+        missedIn(
+          steady.map((t, i) => (i < 50 ? t : t + 0.56)),
+          0,
+        ),
+      ),
+    ).toBe(0);
+  });
+
+  test('a beat that is none', () =>
+    expect(remarks([...steady, steady[50]! + 0.4].toSorted((a, b) => a - b))).toEqual(['51 artefact extra', '52 normal follows_artefact']));
+
+  test('a beat a little out of place', () =>
+    expect(remarks(steady.map((t, i) => (i === 50 ? t + 0.07 : t)))).toEqual(['50 artefact misplaced', '51 normal follows_artefact']));
+
+  test('intervals end at gaps', () => {
+    const track = new BeatTrack();
+    track.push(1_000_000, 1, Number.POSITIVE_INFINITY);
+    track.push(2_000_000, 1, 0);
+    track.push(3_000_000, 1, 120_000);
+    track.push(6_100_000, 1, 0);
+    expect([...track.starts.subarray(0, 4)]).toEqual([1, 0, 1, 1]);
+  });
+});
+
+describe('Gaps', () => {
+  test('joins what touches and measures what is missing', () => {
+    const gaps = new Gaps();
+    gaps.add(Number.NEGATIVE_INFINITY, 10);
+    gaps.add(20, 30);
+    gaps.add(30, 40);
+    gaps.add(50, 60);
+    expect(gaps.missingUs(0, 100)).toBe(10 + 20 + 10);
+    expect(gaps.missingUs(25, 55)).toBe(20);
+    gaps.forgetBefore(45);
+    expect(gaps.missingUs(25, 55)).toBe(5);
+  });
+});

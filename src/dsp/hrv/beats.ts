@@ -1,0 +1,204 @@
+/** The beats of one channel group in order, with their verdicts, and the stretches without samples: all that features are made of. */
+import { GOOD } from '../../signal.ts';
+import type { CorrectionState } from './rr-correction.ts';
+import { isOutlier, judgeIntervals, newCorrection } from './rr-correction.ts';
+
+/** Two beats further apart have no interval: one of them was not seen, or there was nothing to see. 20 beats/min. */
+export const intervalMaxUs = 3_000_000;
+const secondUs = 1_000_000;
+/** Missing samples between two beats, in all, that break their interval: a beat could hide in more. */
+const missingMaxUs = 100_000;
+
+/** Stretches of the device clock without samples, ascending, joined. The time before the first sample is one. */
+export class Gaps {
+  #from: number[] = [];
+  #to: number[] = [];
+
+  add(fromUs: number, toUs: number): void {
+    const last = this.#to.length - 1;
+    if (last >= 0 && fromUs <= this.#to[last]!) this.#to[last] = Math.max(this.#to[last]!, toUs);
+    else {
+      this.#from.push(fromUs);
+      this.#to.push(toUs);
+    }
+  }
+
+  /** Missing time in [fromUs, toUs), µs. */
+  missingUs(fromUs: number, toUs: number): number {
+    let sum = 0;
+    for (let i = this.#to.length - 1; i >= 0 && this.#to[i]! > fromUs; i--)
+      sum += Math.max(0, Math.min(toUs, this.#to[i]!) - Math.max(fromUs, this.#from[i]!));
+    return sum;
+  }
+
+  /** When a value is due after the one at `sec`, s. Values need samples in their last second, so a gap is left in one step: a device whose
+   *  clock jumps by years makes one of years.
+   *  @param endUs the caller asks for no more than the first one from here on */
+  nextDue(sec: number, cadenceSec: number, endUs: number): number {
+    const next = sec + cadenceSec;
+    const tUs = sec * secondUs;
+    let gapEndUs = tUs;
+    for (let i = this.#to.length - 1; i >= 0 && this.#to[i]! > tUs; i--) if (this.#from[i]! <= tUs) gapEndUs = this.#to[i]!;
+    const stepCount = Math.floor((Math.min(gapEndUs, endUs) / secondUs - next) / cadenceSec);
+    return next + Math.max(0, stepCount) * cadenceSec;
+  }
+
+  forgetBefore(tUs: number): void {
+    let n = 0;
+    while (n < this.#to.length && this.#to[n]! < tUs) n++;
+    if (n === 0) return;
+    this.#from.splice(0, n);
+    this.#to.splice(0, n);
+  }
+}
+
+/** Beats as columns; [first, count) are held. Beats before `judged` have their final verdict.
+ *  A chain is a run of beats with intervals between them; verdicts never look beyond it. */
+export class BeatTrack {
+  count = 0;
+  judged = 0;
+  tUs = new Float64Array(64);
+  confidence = new Float32Array(64);
+  verdict = new Uint8Array(64);
+  /** 1: no interval to the beat before. */
+  starts = new Uint8Array(64);
+  /** Flag of the signal around the beat. */
+  flag = new Uint8Array(64);
+  /** Beats before this one have the flag of their second. */
+  flagged = 0;
+  /** Beats before this one have been handed out as rows. */
+  handedOut = 0;
+  #chainStart = 0;
+  #chainOpen = false;
+  #correction: CorrectionState = newCorrection(0);
+
+  /** @param missingUs samples missing between the beat before and this one */
+  push(tUs: number, confidence: number, missingUs: number): void {
+    if (this.count === this.tUs.length) this.#grow();
+    const i = this.count;
+    const starts = !this.#chainOpen || tUs - this.tUs[i - 1]! > intervalMaxUs || missingUs > missingMaxUs;
+    if (starts) {
+      this.endChain();
+      this.#chainStart = i;
+      this.#chainOpen = true;
+      this.#correction = newCorrection(i);
+    }
+    this.tUs[i] = tUs;
+    this.confidence[i] = confidence;
+    this.flag[i] = GOOD;
+    this.starts[i] = starts ? 1 : 0;
+    this.verdict[i] = 0;
+    this.count = i + 1;
+    this.judged = judgeIntervals(this, this.#chainStart, this.count, false, this.#correction);
+  }
+
+  /** Time of the newest beat, -Infinity without one. */
+  get lastUs(): number {
+    return this.count === 0 ? Number.NEGATIVE_INFINITY : this.tUs[this.count - 1]!;
+  }
+
+  /** No beat can follow the newest one in its chain: judge what is left. */
+  endChain(): void {
+    if (!this.#chainOpen) return;
+    this.judged = judgeIntervals(this, this.#chainStart, this.count, true, this.#correction);
+    this.#chainOpen = false;
+  }
+
+  /** Index of the first beat later than a time. */
+  after(tUs: number, to: number = this.count): number {
+    let i = to;
+    while (i > 0 && this.tUs[i - 1]! > tUs) i--;
+    return i;
+  }
+
+  /** Drops beats older than a time that have been judged and handed out; the chain under judgement keeps 256 s. */
+  forgetBefore(tUs: number): void {
+    let n = 0;
+    const end = Math.min(this.judged, this.handedOut);
+    while (n < end && this.tUs[n]! < tUs) n++;
+    if (n < 32) return;
+    for (const column of [this.tUs, this.confidence, this.verdict, this.starts, this.flag]) column.copyWithin(0, n, this.count);
+    this.count -= n;
+    this.judged -= n;
+    this.handedOut -= n;
+    this.flagged -= n;
+    this.#chainStart -= n;
+    const state = this.#correction;
+    this.#correction = { outlier: state.outlier - n, jump: state.jump - n, small: state.small - n };
+  }
+
+  #grow(): void {
+    const length = this.tUs.length + 128;
+    const grow = <T extends Float64Array | Float32Array | Uint8Array>(old: T, fresh: T): T => {
+      fresh.set(old);
+      return fresh;
+    };
+    this.tUs = grow(this.tUs, new Float64Array(length));
+    this.confidence = grow(this.confidence, new Float32Array(length));
+    this.verdict = grow(this.verdict, new Uint8Array(length));
+    this.starts = grow(this.starts, new Uint8Array(length));
+    this.flag = grow(this.flag, new Uint8Array(length));
+  }
+}
+
+/** `kind`, `reason`: positions in `beatKinds`, `beatReasons`; `missed`: interpolated beats that belong before it. */
+export type BeatVerdict = { kind: number; reason: number; missed: number };
+
+/** What an interpolated beat is. */
+export const interpolatedBeat = { kind: 3, reason: 8 } as const;
+
+/** Kind and reason of a judged beat, by what its interval and the next one are against the local median.
+ *  kind is about the beat, reason also about its interval: an interval is NN when the reason is ''. Order of `beatKinds`, `beatReasons`. */
+export function classifyBeat(track: BeatTrack, i: number, out: BeatVerdict): void {
+  out.kind = 0;
+  out.reason = 0;
+  out.missed = 0;
+  if (track.starts[i] === 1 || track.verdict[i] === 0) return;
+  const { tUs, starts, verdict } = track;
+  const usable = (j: number): boolean => j > 0 && j < track.count && starts[j] === 0;
+  const rr = tUs[i]! - tUs[i - 1]!;
+  const next = usable(i + 1) ? tUs[i + 1]! - tUs[i]! : Number.NaN;
+  const usual = localMedian(track, i);
+  const before = usable(i - 1) ? tUs[i - 1]! - tUs[i - 2]! : Number.NaN;
+  const beforeFlagged = usable(i - 1) && verdict[i - 1] !== 0;
+  if (rr > 1.6 * usual) {
+    out.reason = missedBefore;
+    out.missed = missedBeats(track, i, rr, usual);
+  } else if (beforeFlagged && Math.abs(rr + before - 2 * usual) < 0.25 * usual)
+    out.reason = before < earlyShare * usual ? followsEctopic : followsArtefact;
+  else if (beforeFlagged && Math.abs(rr + before - usual) < 0.25 * usual) out.reason = followsArtefact;
+  else if (Math.abs(rr + next - usual) < 0.25 * usual) set(out, artefact, extra);
+  else if (Math.abs(rr + next - 2 * usual) < 0.25 * usual && rr < earlyShare * usual) set(out, ectopic, premature);
+  else if (Math.abs(rr + next - 2 * usual) < 0.25 * usual && (verdict[i]! & isOutlier) === 0) set(out, artefact, misplaced);
+  else if (rr < 0.8 * usual) set(out, ectopic, premature);
+  else out.reason = irregular;
+}
+
+/** Beats to put between beat i and the one before: as many as the interval has room for, when it is near a whole multiple of the usual one
+ *  and one of the two beats lies in a doubtful signal. In a good signal a pause is a pause (a dropped beat of AV block, a sinus pause). */
+function missedBeats({ flag }: BeatTrack, i: number, rr: number, usual: number): number {
+  const parts = Math.round(rr / usual);
+  if (parts > missedMax + 1 || Math.abs(rr - parts * usual) > 0.25 * usual) return 0;
+  return flag[i] === GOOD && flag[i - 1] === GOOD ? 0 : parts - 1;
+}
+
+const missedMax = 2;
+
+/** An interval shorter than this share of the usual one ends in an ectopic beat; a little shorter, the beat is misplaced. */
+const earlyShare = 0.88;
+const [ectopic, artefact] = [1, 2];
+const [premature, missedBefore, extra, misplaced, irregular, followsEctopic, followsArtefact] = [1, 2, 3, 4, 5, 6, 7];
+
+function set(out: BeatVerdict, kind: number, reason: number): void {
+  out.kind = kind;
+  out.reason = reason;
+}
+
+/** Median of the accepted intervals among the 10 before (runs for flagged beats alone); the interval itself when there is none. */
+function localMedian(track: BeatTrack, i: number): number {
+  const near: number[] = [];
+  for (let j = i - 1; j > 0 && i - j <= 10 && track.starts[j] === 0; j--)
+    if (track.verdict[j] === 0) near.push(track.tUs[j]! - track.tUs[j - 1]!);
+  near.sort((a, b) => a - b);
+  return near[near.length >> 1] ?? track.tUs[i]! - track.tUs[i - 1]!;
+}

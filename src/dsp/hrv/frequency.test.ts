@@ -1,0 +1,111 @@
+// Against a plain version: the spline by elimination on the full matrix, the line by regression, the spectrum term by term.
+import { expect, test } from 'vitest';
+import { seeded } from '../testing/fixture.ts';
+import { bandPowers, type BandPowers } from './frequency.ts';
+
+const HZ = 4;
+const SIZE = 2048;
+
+/** Second derivatives of the natural cubic spline. */
+function bends(t: readonly number[], y: readonly number[]): number[] {
+  const rows = t.map((_, i) => {
+    const row = new Float64Array(t.length + 1);
+    if (i === 0 || i === t.length - 1) row[i] = 1;
+    else {
+      const [left, right] = [t[i]! - t[i - 1]!, t[i + 1]! - t[i]!];
+      row[i - 1] = left;
+      row[i] = 2 * (left + right);
+      row[i + 1] = right;
+      row[t.length] = 6 * ((y[i + 1]! - y[i]!) / right - (y[i]! - y[i - 1]!) / left);
+    }
+    return row;
+  });
+  for (let i = 0; i < t.length; i++) {
+    for (let below = i + 1; below < Math.min(t.length, i + 2); below++) {
+      const factor = rows[below]![i]! / rows[i]![i]!;
+      for (const k of [i, i + 1, t.length]) rows[below]![k] = rows[below]![k]! - factor * rows[i]![k]!;
+    }
+  }
+  const m = Array.from<number>({ length: t.length + 1 }).fill(0);
+  for (let i = t.length - 1; i >= 0; i--)
+    m[i] = (rows[i]![t.length]! - (i + 1 < t.length ? rows[i]![i + 1]! * m[i + 1]! : 0)) / rows[i]![i]!;
+  return m;
+}
+
+function plainPowers(t: readonly number[], y: readonly number[]): BandPowers {
+  const m = bends(t, y);
+  const n = Math.min(SIZE, Math.floor((t.at(-1)! - t[0]!) * HZ) + 1);
+  const x = Array.from({ length: n }, (_, i) => {
+    const at = t[0]! + i / HZ;
+    const j = Math.min(
+      t.length - 2,
+      Math.max(
+        0,
+        t.findLastIndex((time) => time <= at),
+      ),
+    );
+    const h = t[j + 1]! - t[j]!;
+    const [a, b] = [t[j + 1]! - at, at - t[j]!];
+    return (m[j]! * a ** 3 + m[j + 1]! * b ** 3) / (6 * h) + (y[j]! / h - (m[j]! * h) / 6) * a + (y[j + 1]! / h - (m[j + 1]! * h) / 6) * b;
+  });
+  const mean = x.reduce((sum, v) => sum + v, 0) / n;
+  const middle = (n - 1) / 2;
+  const slope = x.reduce((sum, v, i) => sum + (v - mean) * (i - middle), 0) / x.reduce((sum, _, i) => sum + (i - middle) ** 2, 0);
+  const weights = x.map((_, i) => Math.sin((Math.PI * (i + 0.5)) / n) ** 2);
+  const flat = x.map((v, i) => (v - mean - slope * (i - middle)) * weights[i]!);
+  const windowPower = weights.reduce((sum, w) => sum + w * w, 0);
+  const band = (from: number, to: number): number => {
+    let sum = 0;
+    for (let k = 1; k < SIZE / 2; k++) {
+      if ((k * HZ) / SIZE < from || (k * HZ) / SIZE >= to) continue;
+      const turn = (-2 * Math.PI * k) / SIZE;
+      const re = flat.reduce((s, v, i) => s + v * Math.cos(turn * i), 0);
+      const im = flat.reduce((s, v, i) => s + v * Math.sin(turn * i), 0);
+      sum += (2 * (re * re + im * im)) / (windowPower * SIZE);
+    }
+    return sum;
+  };
+  return { vlfMs2: band(0.003, 0.04), lfMs2: band(0.04, 0.15), hfMs2: band(0.15, 0.4) };
+}
+
+function series(count: number, seed: number): { t: number[]; y: number[] } {
+  const random = seeded(seed);
+  const t: number[] = [];
+  const y: number[] = [];
+  let at = 10 + random();
+  for (let i = 0; i < count; i++) {
+    y.push(800 + 0.2 * i + 40 * Math.sin(2 * Math.PI * 0.1 * at) + 30 * Math.sin(2 * Math.PI * 0.25 * at) + 20 * random());
+    at += y[i]! / 1000;
+    t.push(at);
+  }
+  return { t, y };
+}
+
+test('agrees with the plain version at every length, whatever was computed before', () => {
+  // long after short and short after long: the window and the spline's columns are kept between calls
+  for (const [count, seed] of [
+    [80, 1],
+    [300, 2],
+    [300, 3],
+    [40, 4],
+    [700, 5],
+    [25, 6],
+  ] as const) {
+    const { t, y } = series(count, seed);
+    const got = bandPowers(Float64Array.from([...t, 1, 2]), Float64Array.from([...y, 1, 2]), count);
+    for (const [band, wanted] of Object.entries(plainPowers(t, y)))
+      expect(Math.abs(got[band as keyof BandPowers] / wanted - 1), `${band} of ${count}`).toBeLessThan(1e-8);
+  }
+});
+
+test('says NaN below 16 intervals or 16 s at 4 Hz, and not at them', () => {
+  const even = (count: number, stepSec: number): BandPowers =>
+    bandPowers(
+      Float64Array.from({ length: count }, (_, i) => i * stepSec),
+      Float64Array.from({ length: count }, (_, i) => 800 + (i % 3)),
+      count,
+    );
+  expect(even(15, 2)).toEqual({ vlfMs2: NaN, lfMs2: NaN, hfMs2: NaN });
+  expect(even(16, 1.04)).toEqual({ vlfMs2: NaN, lfMs2: NaN, hfMs2: NaN });
+  expect(even(16, 1.0625).hfMs2).toBeGreaterThan(0);
+});

@@ -1,0 +1,304 @@
+/** Heart rate and variability from the beats of one channel group: which values are due, what they are and how good they are. */
+import type { QualityFlag } from '../../signal.ts';
+import { BAD, GOOD, SUSPECT } from '../../signal.ts';
+import type { BeatTrack, Gaps } from './beats.ts';
+import type { NnWindow, TimeDomain } from './time-domain.ts';
+import { timeDomain } from './time-domain.ts';
+import { bandPowers } from './frequency.ts';
+import type { Method } from '../rows/methods.ts';
+import { featureMethods, methodIndex } from '../rows/methods.ts';
+
+/** Takes values in the order they become final. `method` is a position in `featureMethods`. */
+export type ValueSink = { value(method: number, channelNo: number, tUs: number, value: number, flag: QualityFlag): void };
+
+const secondUs = 1_000_000;
+
+type Names = {
+  waits: boolean;
+  doubtPairs: number;
+  limits: DoubtLimits;
+  hr: number;
+  rmssd60: number;
+  long: readonly number[];
+  spectral: readonly number[];
+};
+
+/** Beyond these a value of variability is at best suspect. */
+export type DoubtLimits = Readonly<{
+  /** RMSSD over the mean interval. */
+  rmssdShareMax: number;
+  /** Share of beats that the detector is not sure of, each of them in doubt by itself or not. */
+  unsureBeatsMax: number;
+  /** SDNN below this, ms, is made of the variation of the fiducial and of the pulse's way rather than of the heart's. */
+  sdnnMin: number;
+}>;
+
+export const doubtLimits = {
+  ecg: { rmssdShareMax: 0.1, unsureBeatsMax: 0.15, sdnnMin: 0 },
+  ppg: { rmssdShareMax: 0.12, unsureBeatsMax: 1, sdnnMin: 5 },
+} as const satisfies Record<string, DoubtLimits>;
+
+const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number, limits: DoubtLimits): Names => ({
+  waits,
+  doubtPairs,
+  limits,
+  hr: methodIndex(hr),
+  rmssd60: methodIndex(`${prefix}_rmssd_60s`),
+  long: ['mean_nn', 'sdnn', 'rmssd', 'pnn50', 'sd1', 'sd2'].map((name) => methodIndex(`${prefix}_${name}_300s`)),
+  spectral: ['lf', 'hf', 'lf_hf'].map((name) => methodIndex(`${prefix}_${name}_300s`)),
+});
+
+/** `waits`: the rate comes when its seconds have been judged, and is the median: single pulse waves are missed or doubled more often than
+ *  R peaks.
+ *  A detector confidence below doubtPairs makes an R peak doubtful for variability. Pulse beats are judged by their second alone. */
+const names = { ecg: named(false, 'hr_ecg', 'hrv', 0.5, doubtLimits.ecg), ppg: named(true, 'hr_ppg', 'prv', 0, doubtLimits.ppg) };
+/** A pulse interval longer than this many means hides a beat. */
+export const longestMax = 1.45;
+
+/** Cadences in the table are shared by the members of a group. */
+const group = (index: number): Method => featureMethods[index]!;
+
+const newWindow = (size: number): NnWindow => ({ count: 0, nnMs: new Float64Array(size), adjacent: new Uint8Array(size) });
+/** The NN intervals of the window at hand, and all its intervals; shared by every stream of the thread. */
+const scratch = { nn: newWindow(1024), all: newWindow(1024), endSec: new Float64Array(1024), sure: new Uint8Array(1024), unsureBeats: 0 };
+
+/** A median further than this from the mean, per minute: a wave was missed or doubled, or the pulse is irregular. */
+export const meanOffMax = 2;
+
+/** Intervals of the heart rate at hand: 8 s hold at most 40. */
+const intervals = new Float64Array(64);
+
+function medianInterval(count: number): number {
+  const sorted = intervals.subarray(0, Math.min(count, intervals.length)).sort();
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
+}
+
+/** Shares of intervals of a window at which its flag turns, see flagOf. */
+export const excludedSuspect = 0.05;
+export const excludedBad = 0.2;
+
+export class BeatValues {
+  readonly #names: Names;
+  readonly #track: BeatTrack;
+  readonly #gaps: Gaps;
+  readonly #rateFlag: (tUs: number) => QualityFlag;
+  readonly #sink: ValueSink;
+  /** Next due times, whole seconds of the device clock. */
+  #hrSec = -1;
+  #rmssdSec = 0;
+  #longSec = 0;
+  #spectralSec = 0;
+
+  /** @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it */
+  constructor(source: 'ecg' | 'ppg', track: BeatTrack, gaps: Gaps, rateFlag: (tUs: number) => QualityFlag, sink: ValueSink) {
+    this.#names = names[source];
+    this.#track = track;
+    this.#gaps = gaps;
+    this.#rateFlag = rateFlag;
+    this.#sink = sink;
+  }
+
+  /** The first sample: nothing is due before it. */
+  start(tUs: number): void {
+    const due = (cadenceSec: number): number => Math.ceil(tUs / (cadenceSec * secondUs)) * cadenceSec;
+    this.#hrSec = due(group(this.#names.hr).cadenceSec);
+    this.#rmssdSec = due(group(this.#names.rmssd60).cadenceSec);
+    this.#longSec = due(group(this.#names.long[0]!).cadenceSec);
+    this.#spectralSec = due(group(this.#names.spectral[0]!).cadenceSec);
+  }
+
+  /** Time before which every value is out, µs. */
+  get finalUs(): number {
+    return Math.min(this.#hrSec, this.#rmssdSec, this.#longSec, this.#spectralSec) * secondUs;
+  }
+
+  /** @param beatsUs every beat before it is in the track  @param judgedUs every beat before it has its verdict */
+  advance(beatsUs: number, judgedUs: number): void {
+    if (this.#hrSec < 0) return;
+    for (; this.#hrSec * secondUs < beatsUs; this.#hrSec = this.#gaps.nextDue(this.#hrSec, group(this.#names.hr).cadenceSec, beatsUs))
+      if (this.#present(this.#hrSec)) this.#heartRate(this.#hrSec * secondUs);
+    for (
+      ;
+      this.#rmssdSec * secondUs < judgedUs;
+      this.#rmssdSec = this.#gaps.nextDue(this.#rmssdSec, group(this.#names.rmssd60).cadenceSec, judgedUs)
+    )
+      if (this.#present(this.#rmssdSec)) this.#shortVariability(this.#rmssdSec * secondUs);
+    for (
+      ;
+      this.#longSec * secondUs < judgedUs;
+      this.#longSec = this.#gaps.nextDue(this.#longSec, group(this.#names.long[0]!).cadenceSec, judgedUs)
+    )
+      if (this.#present(this.#longSec)) this.#longVariability(this.#longSec * secondUs);
+    for (
+      ;
+      this.#spectralSec * secondUs < judgedUs;
+      this.#spectralSec = this.#gaps.nextDue(this.#spectralSec, group(this.#names.spectral[0]!).cadenceSec, judgedUs)
+    )
+      if (this.#present(this.#spectralSec)) this.#spectrum(this.#spectralSec * secondUs);
+  }
+
+  /** A value exists only where its last second has samples: in a gap and after the end there is nothing to say. */
+  #present(tSec: number): boolean {
+    return this.#gaps.missingUs((tSec - 1) * secondUs, tSec * secondUs) < secondUs;
+  }
+
+  #heartRate(tUs: number): void {
+    const { tUs: times, starts, flag } = this.#track;
+    const method = group(this.#names.hr);
+    const to = this.#track.after(tUs);
+    const from = this.#track.after(tUs - method.windowSec * secondUs, to);
+    let sum = 0;
+    let count = 0;
+    let longest = 0;
+    let worst: number = GOOD;
+    for (let i = from; i < to; i++) {
+      if (flag[i]! > worst) worst = flag[i]!;
+      if (i === from || starts[i] === 1) continue;
+      const rr = times[i]! - times[i - 1]!;
+      sum += rr;
+      if (rr > longest) longest = rr;
+      intervals[count++ % intervals.length] = rr;
+    }
+    if (count < 2 || sum < method.coverageMin * method.windowSec * secondUs) return;
+    const mean = sum / count;
+    const rate = (60 * secondUs) / (this.#names.waits ? medianInterval(count) : mean);
+    // an R peak's second may not have been judged yet, or it may: what is not always known is not used
+    const isUneven = longest > longestMax * mean || Math.abs(rate - (60 * secondUs) / mean) > meanOffMax;
+    const pulse = worst === GOOD && isUneven ? SUSPECT : (worst as QualityFlag);
+    const quality = this.#names.waits ? pulse : this.#rateFlag(tUs);
+    this.#sink.value(this.#names.hr, -1, tUs, rate, quality);
+  }
+
+  #shortVariability(tUs: number): void {
+    const flag = this.#gather(tUs, group(this.#names.rmssd60));
+    if (flag === null) return;
+    const x = timeDomain(scratch.nn);
+    if (!Number.isNaN(x.rmssdMs))
+      this.#sink.value(this.#names.rmssd60, -1, tUs, x.rmssdMs, worse(flag, doubt(x, this.#names.limits).pairs));
+  }
+
+  #longVariability(tUs: number): void {
+    const flag = this.#gather(tUs, group(this.#names.long[0]!));
+    if (flag === null) return;
+    const x = timeDomain(scratch.nn);
+    const { pairs, spread } = doubt(x, this.#names.limits);
+    const values = [x.meanNnMs, x.sdnnMs, x.rmssdMs, x.pnn50, x.sd1Ms, x.sd2Ms];
+    const doubts = [GOOD, spread, pairs, pairs, pairs, spread] as const;
+    for (let i = 0; i < values.length; i++)
+      if (!Number.isNaN(values[i]!)) this.#sink.value(this.#names.long[i]!, -1, tUs, values[i]!, worse(flag, doubts[i]!));
+  }
+
+  #spectrum(tUs: number): void {
+    const gathered = this.#gather(tUs, group(this.#names.spectral[0]!));
+    if (gathered === null) return;
+    const { lfMs2, hfMs2 } = bandPowers(scratch.endSec, scratch.nn.nnMs, scratch.nn.count);
+    if (Number.isNaN(lfMs2)) return;
+    const flag = worse(gathered, doubt(timeDomain(scratch.nn), this.#names.limits).pairs);
+    this.#sink.value(this.#names.spectral[0]!, -1, tUs, lfMs2, flag);
+    this.#sink.value(this.#names.spectral[1]!, -1, tUs, hfMs2, flag);
+    if (hfMs2 > 0) this.#sink.value(this.#names.spectral[2]!, -1, tUs, lfMs2 / hfMs2, flag);
+  }
+
+  /** Intervals with both beats in (t - window, t] into `scratch`.
+   *  @returns the window's flag; null when its intervals cover too little */
+  #gather(tUs: number, method: Method): QualityFlag | null {
+    const { tUs: times, starts, verdict, flag, confidence } = this.#track;
+    const windowUs = method.windowSec * secondUs;
+    const to = this.#track.after(tUs);
+    const from = this.#track.after(tUs - windowUs, to);
+    if (scratch.endSec.length < to - from) {
+      scratch.nn = newWindow(2 * (to - from));
+      scratch.all = newWindow(2 * (to - from));
+      scratch.endSec = new Float64Array(2 * (to - from));
+      scratch.sure = new Uint8Array(2 * (to - from));
+    }
+    const { nn, all, endSec, sure } = scratch;
+    nn.count = all.count = 0;
+    let covered = 0;
+    let doubtful = 0;
+    let bad = 0;
+    let accepted = -2;
+    let unsureAt = -9;
+    let unsure = 0;
+    for (let i = from; i < to; i++) {
+      if (confidence[i]! < sureMin) {
+        unsureAt = i;
+        unsure++;
+      }
+      if (flag[i] === BAD) bad++;
+      else if (flag[i] === SUSPECT || confidence[i]! < this.#names.doubtPairs) doubtful++;
+      if (i === from || starts[i] === 1) continue;
+      const rr = times[i]! - times[i - 1]!;
+      covered += rr;
+      all.nnMs[all.count] = rr / 1000;
+      all.adjacent[all.count++] = i - 1 > from && starts[i - 1] === 0 ? 1 : 0;
+      if (verdict[i] !== 0) continue;
+      nn.nnMs[nn.count] = rr / 1000;
+      nn.adjacent[nn.count] = accepted === i - 1 ? 1 : 0;
+      sure[nn.count] = i - unsureAt > 2 ? 1 : 0;
+      endSec[nn.count++] = (times[i]! - tUs + windowUs) / secondUs;
+      accepted = i;
+    }
+    scratch.unsureBeats = unsure / (to - from);
+    const coverage = covered / windowUs;
+    if (coverage < method.coverageMin || nn.count < 2) return null;
+    return flagOf(coverage, 1 - nn.count / all.count, bad / (to - from), (bad + doubtful) / (to - from));
+  }
+}
+
+const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);
+
+/** Is a value at the mercy of the correction? Suspect when what was excluded changes it by more than 10 %; measures of differences also when
+ *  their tails are heavy (RMSSD over its robust twin) or larger than sinus rhythm has them (10 % of the mean, pulse 12 %): ectopic beats were left
+ *  in; when it hangs on beats whose place is doubtful, or many are. On MIT-BIH (labelled normal beats, not paced ones) these take the share of 60 s
+ *  RMSSD within 10 % among those flagged 0 to 99.3 %. */
+function doubt(nn: TimeDomain, limits: DoubtLimits): { pairs: QualityFlag; spread: QualityFlag } {
+  const all = timeDomain(scratch.all);
+  const { rmssdMs } = nn;
+  const isUnsure = scratch.unsureBeats > limits.unsureBeatsMax || hangsOnUnsure(rmssdMs);
+  const isOdd = isUnsure || heavyTails(rmssdMs) || rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
+  return {
+    pairs: isOdd || all.rmssdMs > correctionMax * rmssdMs ? SUSPECT : GOOD,
+    spread: nn.sdnnMs < limits.sdnnMin || all.sdnnMs > correctionMax * nn.sdnnMs ? SUSPECT : GOOD,
+  };
+}
+
+/** Does RMSSD change by more than `unsureMax` when pairs with a beat below `sureMin` are left out? Its place is as doubtful as the beat. */
+function hangsOnUnsure(rmssdMs: number): boolean {
+  const { nn, sure } = scratch;
+  let squares = 0;
+  let pairs = 0;
+  for (let i = 1; i < nn.count; i++) {
+    if (nn.adjacent[i] === 0 || sure[i] === 0) continue;
+    const d = nn.nnMs[i]! - nn.nnMs[i - 1]!;
+    squares += d * d;
+    pairs++;
+  }
+  return Math.abs(Math.sqrt(squares / pairs) / rmssdMs - 1) > unsureMax;
+}
+
+export const sureMin = 0.8;
+export const unsureMax = 0.05;
+export const correctionMax = 1.1;
+export const tailMax = 1.4;
+
+/** Is RMSSD above `tailMax` times its robust twin, 1.4826 x median of |difference|? By counting: sorting took a tenth of the whole chain. */
+function heavyTails(rmssdMs: number): boolean {
+  const { nnMs, adjacent, count } = scratch.nn;
+  const limit = rmssdMs / (tailMax * 1.4826);
+  let pairs = 0;
+  let below = 0;
+  for (let i = 1; i < count; i++) {
+    if (adjacent[i] === 0) continue;
+    pairs++;
+    if (Math.abs(nnMs[i]! - nnMs[i - 1]!) < limit) below++;
+  }
+  return below > pairs >> 1;
+}
+
+/** EC57-like: variability needs 80 % accepted intervals; 0 asks for 95 %. */
+function flagOf(coverage: number, excluded: number, bad: number, doubtful: number): QualityFlag {
+  if (excluded > excludedBad || bad > 0.2 || doubtful > 0.5) return BAD;
+  return excluded > excludedSuspect || bad > 0 || doubtful > 0.05 || coverage < 0.8 ? SUSPECT : GOOD;
+}

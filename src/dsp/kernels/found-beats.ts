@@ -1,0 +1,26 @@
+/** The growable columns of found beats. */
+
+import type { FoundBeats } from './contract.ts';
+
+/** Empty columns for a detector to append to. */
+export function noBeats(capacity = 16): FoundBeats {
+  return { count: 0, position: new Float64Array(capacity), confidence: new Float64Array(capacity) };
+}
+
+/** Appends one beat, growing the columns by half when they are full. */
+export function appendBeat(out: FoundBeats, position: number, confidence: number): void {
+  if (out.count === out.position.length) {
+    const size = Math.max(16, out.count + (out.count >> 1));
+    out.position = grown(out.position, size);
+    out.confidence = grown(out.confidence, size);
+  }
+  out.position[out.count] = position;
+  out.confidence[out.count] = confidence;
+  out.count++;
+}
+
+function grown(column: Float64Array, size: number): Float64Array {
+  const next = new Float64Array(size);
+  next.set(column);
+  return next;
+}

@@ -1,0 +1,67 @@
+/** How far a heart rate in motion can be trusted: the probability that it is within 5 bpm, and its flag.
+ *
+ *  A logistic function of four measures of the path that found it (ppg-motion-hr.ts): is there stride where the rate is, how much worse is the
+ *  best other path, how weak is the rate's power where it is weakest in five windows, how far did the rate move in the last two.
+ *  Fitted on IEEE SPC 01-06 with both wavelengths and with each alone (the single ones are wrong more often); with one recording left out, see
+ *  README.md. */
+import type { QualityFlag } from '../../signal.ts';
+import { BAD, GOOD, SUSPECT } from '../../signal.ts';
+
+/** In the order of the measures. */
+export const motionTrustModel = { constant: 3.5, of: [-4.65, 0.19, 0.336, -0.401] } as const;
+export const motionTrustMeasures = ['stride', 'margin', 'weakest', 'moved'] as const;
+/** Motion that counts half, g: a hand at rest has a spectrum too, of nothing that moves blood. */
+export const stillG = 0.05;
+/** Beyond this a rival path does not matter. */
+const MARGIN_MAX = 12;
+const SHARE_MIN = 0.02;
+/** From the first on a rate is good, below the second it is bad; without an accelerometer it is bad below the third, a confidence: arm swing
+ *  cannot be told from a pulse there, and no rate is better than suspect. */
+export const motionFlagLimits = { good: 0.97, bad: 0.75, badConfidence: 0.3 } as const;
+
+/** @param confidence share of the cleaned power near the rate  @param motion 0 without an accelerometer */
+export function motionRateFlag(trust: number, confidence: number, motion: number): QualityFlag {
+  if (motion === 0) return confidence < motionFlagLimits.badConfidence ? BAD : SUSPECT;
+  if (!(trust >= motionFlagLimits.bad)) return BAD;
+  return trust < motionFlagLimits.good ? SUSPECT : GOOD;
+}
+
+/** Remembers the last two rates. */
+export class RateTrust {
+  /** Of the last rate: largest power of the accelerometer near it over its largest anywhere, less where hardly anything moves; log score of the best path over that of the best one
+   *  through a rate more than 6 bpm away, at most 12; log of the smallest share of power near the rate (two windows before to two after); log of
+   *  1 + the bpm by which it moved. */
+  readonly measures = new Float64Array(motionTrustMeasures.length);
+  #known = 0;
+  #bpm1 = 0;
+  #bpm2 = 0;
+  #share1 = 1;
+  #share2 = 1;
+
+  reset(): void {
+    this.#known = 0;
+    this.#share1 = this.#share2 = 1;
+  }
+
+  /** @param share of the cleaned power near the rate or twice the rate, 0..1  @param laterShare the smallest of the windows after it that
+   *  are known  @param margin as in `measures`
+   *  @param stride the accelerometer's power at the rate over its largest, 0..1  @param motionG its root mean square, g
+   *  @returns probability that the rate is within 5 bpm */
+  of(bpm: number, share: number, laterShare: number, margin: number, stride: number, motionG: number): number {
+    let moved = this.#known > 0 ? Math.abs(bpm - this.#bpm1) : 0;
+    if (this.#known > 1) moved = Math.max(moved, Math.abs(bpm - this.#bpm2));
+    const { measures } = this;
+    measures[0] = (stride * motionG) / (motionG + stillG);
+    measures[1] = Math.min(MARGIN_MAX, margin);
+    measures[2] = Math.log(Math.max(SHARE_MIN, Math.min(share, laterShare, this.#share1, this.#share2)));
+    measures[3] = Math.log1p(moved);
+    this.#known++;
+    this.#bpm2 = this.#bpm1;
+    this.#bpm1 = bpm;
+    this.#share2 = this.#share1;
+    this.#share1 = share;
+    let z: number = motionTrustModel.constant;
+    for (let i = 0; i < measures.length; i++) z += motionTrustModel.of[i]! * measures[i]!;
+    return 1 / (1 + Math.exp(-z));
+  }
+}

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { PulseKernel, emptyPulse } from './pulse.ts';
+import type { FoundPulse } from './pulse.ts';
+
+const FS = 64;
+const SECONDS = 70;
+
+/** Two wavelengths of a pulse of 75/min under arm swing of 2.3 Hz that the three axes after them share. */
+function armSwing(): Float64Array[] {
+  const wave = (make: (t: number) => number): Float64Array => Float64Array.from({ length: SECONDS * FS }, (_, i) => make(i / FS));
+  const beat = (t: number): number => Math.exp(-((((t % 0.8) - 0.2) / 0.09) ** 2));
+  const swing = (t: number): number => Math.sin(2 * Math.PI * 2.3 * t) + 0.5 * Math.sin(2 * Math.PI * 1.15 * t);
+  return [
+    wave((t) => beat(t) + (t > 30 ? 0.8 : 0.02) * swing(t)),
+    wave((t) => 0.7 * beat(t) + (t > 30 ? 0.3 : 0.02) * swing(t)),
+    ...[0.2, -0.5, 0.3].map((gain) => wave((t) => (t > 30 ? gain : 0.001) * swing(t))),
+  ];
+}
+
+function found(kernel: PulseKernel, leads: readonly Float64Array[], step: number): FoundPulse {
+  const out = emptyPulse();
+  for (let at = 0; at < SECONDS * FS; at += step) kernel.push(leads, at, Math.min(SECONDS * FS, at + step), out);
+  kernel.flush(out);
+  return out;
+}
+
+const columns = ({ beats, rates, seconds }: FoundPulse): number[][] => [
+  [...beats.position.subarray(0, beats.count)],
+  [...beats.confidence.subarray(0, beats.count)],
+  ...[rates.endSec, rates.bpm, rates.confidence, rates.motion].map((column) => [...column.subarray(0, rates.count)]),
+  ...[seconds.startSec, seconds.sqi, seconds.flag].map((column) => [...column.subarray(0, seconds.count)]),
+];
+
+describe('PulseKernel', () => {
+  test('finds beats, a rate every 2 s that arm swing does not lead astray, and judges every second', () => {
+    const { beats, rates, seconds } = found(new PulseKernel(FS, 2, 3), armSwing(), 100);
+    expect(beats.count).toBeGreaterThan(60);
+    expect(rates.count).toBe((SECONDS - 8) / 2 + 1);
+    for (let i = 0; i < rates.count; i++) expect(Math.abs(rates.bpm[i]! - 75)).toBeLessThan(4);
+    expect([...seconds.startSec.subarray(0, seconds.count)]).toEqual(Array.from({ length: SECONDS }, (_, k) => k));
+    expect([...seconds.flag.subarray(8, 20)]).toEqual(Array.from({ length: 12 }, () => 0));
+  });
+
+  test('finds the same, bit for bit, however the rows are cut, and again after reset', () => {
+    const leads = armSwing();
+    leads[0]!.fill(Number.NaN, 20 * FS, 23 * FS);
+    leads[3]!.fill(Number.NaN, 40 * FS, 45 * FS);
+    const whole = columns(found(new PulseKernel(FS, 2, 3), leads, SECONDS * FS));
+    const used = new PulseKernel(FS, 2, 3);
+    found(used, armSwing().toReversed(), 77);
+    for (const step of [1, 7, 64, 1000]) {
+      expect(columns(found(new PulseKernel(FS, 2, 3), leads, step))).toEqual(whole);
+      used.reset();
+      expect(columns(found(used, leads, step))).toEqual(whole);
+    }
+  });
+
+  test('told which seconds are not wanted, judges the others as before', () => {
+    const leads = armSwing();
+    const [, , ...whole] = columns(found(new PulseKernel(FS, 2, 3), leads, 100)).map((column, i) => (i < 6 ? column : column.slice(16)));
+    const kernel = new PulseKernel(FS, 2, 3);
+    kernel.reset(16);
+    const [, , ...quiet] = columns(found(kernel, leads, 100));
+    expect(quiet).toEqual(whole);
+    expect(quiet.at(-1)!.length).toBe(SECONDS - 16);
+  });
+
+  test('takes an accelerometer that is silent for none', () => {
+    const [red, infrared] = armSwing();
+    const silent = new Float64Array(SECONDS * FS).fill(Number.NaN);
+    const without = found(new PulseKernel(FS, 2, 0), [red!, infrared!], 50);
+    expect(columns(found(new PulseKernel(FS, 2, 3), [red!, infrared!, silent, silent, silent], 50))).toEqual(columns(without));
+  });
+});

@@ -1,0 +1,522 @@
+/** Quality of a PPG channel, once a second: how likely is it that the beats around are right?
+ *
+ *  For the second [t, t + 1) the 10 s [t - 4, t + 6) are judged by published measures:
+ *  - agreement of the beats with a second, independent detector (two moving averages, Elgendi 2013, doi:10.1371/journal.pone.0076585),
+ *    as bSQI does for ECG (Li 2008, doi:10.1088/0967-3334/29/1/002);
+ *  - correlation of each beat with the mean beat (Orphanidou 2015, doi:10.1109/JBHI.2014.2338351);
+ *  - skewness (Elgendi 2016, doi:10.3390/bioengineering3040021);
+ *  - steadiness of intervals and of heights, periodicity (autocorrelation at the median interval), the detector's own confidence;
+ *  - noise: power at 5-8 Hz over that at 0.4-8 Hz;
+ *  - how far the rate of the beats is from the spectral one of PpgMotionHeartRate, and how much of the cleaned spectrum supports that one.
+ *    This is what tells a motion artefact, itself a fine periodic pulse, from a pulse.
+ *  A logistic function of them, fitted on recordings with simultaneous ECG (README.md says which, and how it does on the others),
+ *  gives `sqi` = the probability that at least 90 % of the beats of the 10 s are right.
+ *  No perfusion index: most devices send PPG without its DC level.
+ *
+ *  Everything is measured on samples averaged down to about 31 Hz (single precision, 5 kB whatever the rate of the channel). */
+import { highPass, lowPass } from '../kernels/biquad.ts';
+import type { Biquad } from '../kernels/biquad.ts';
+import { appendBeat, noBeats } from '../kernels/found-beats.ts';
+import type { FoundBeats } from '../kernels/contract.ts';
+import { FIRST_FRAME } from './motion-hr.ts';
+import type { FoundRates } from './motion-hr.ts';
+import { TwoAverageDetector } from './two-averages.ts';
+import type { QualityFlag } from '../../signal.ts';
+import { BAD, GOOD, SUSPECT } from '../../signal.ts';
+
+export const BEFORE_SEC = 4;
+export const AFTER_SEC = 6;
+const WINDOW_SEC = BEFORE_SEC + AFTER_SEC;
+const DECIMATED_HZ = 31.25;
+/** Without a change for this long a sample counts as lost. */
+export const FLAT_SEC = 0.2;
+export const MATCH_SEC = 0.15;
+/** A window with more missing or flat samples than this is bad whatever the rest says. */
+export const LOST_MAX = 0.2;
+const BEATS_MIN = 4;
+const RATE_STEP_SEC = 2;
+const RATE_RING = 8;
+/** Seconds whose sums are kept. */
+const SECONDS = 24;
+/** Samples along one beat for the template, from 0.3 intervals before its position to 0.5 after it. */
+const SHAPE = 24;
+const shapeAt = Float64Array.from({ length: SHAPE }, (_, k) => -0.3 + (0.8 * k) / (SHAPE - 1));
+/** Of the band-pass. */
+const POSITION_DELAY_SEC = 0.028;
+const BEATS_MAX = 64;
+
+/** `sqi` at or above: good; below the other: bad. */
+export const ppgSqiGood = 0.96;
+export const ppgSqiBad = 0.6;
+
+export const ppgQualityFeatures = [
+  'agreement',
+  'templateMean',
+  'templateLow',
+  'skewness',
+  'confidence',
+  'confidenceLow',
+  'intervalSpread',
+  'heightSpread',
+  'periodicity',
+  'noise',
+  'rateOff',
+  'rateShare',
+] as const;
+const FEATURES = ppgQualityFeatures.length;
+const RATE_OFF = FEATURES - 2;
+
+type Weights = Readonly<{ constant: number; of: readonly number[] }>;
+
+/** Logistic weights in the order of ppgQualityFeatures: with a spectral rate, and without. */
+const withRates: Weights = {
+  constant: -7.349,
+  of: [1.224, 2.827, 0.624, 1.521, -0.788, 2.251, -9.475, 0.902, -0.265, -2.731, -8.432, 3.234],
+};
+const withoutRates: Weights = { constant: -6.664, of: [2.946, -0.331, 0.376, 1.394, 1.129, 1.751, -9.354, -0.343, 1.598, -2.734, 0, 0] };
+
+// shared by every instance of the thread: nothing of them outlives a judgement
+const shapes = new Float64Array(BEATS_MAX * SHAPE);
+const template = new Float64Array(SHAPE);
+const scratch = new Float64Array(BEATS_MAX);
+const heights = new Float64Array(BEATS_MAX);
+let windowed = new Float64Array(512);
+const decimated = [new Float64Array(1)] as const;
+
+/** Parallel growable columns. */
+export type FoundQuality = {
+  count: number;
+  /** Start of the second judged, s since reset. */
+  startSec: Float64Array;
+  /** 0 … 1. */
+  sqi: Float64Array;
+  flag: Uint8Array;
+};
+
+export function emptyQuality(): FoundQuality {
+  return { count: 0, startSec: new Float64Array(4), sqi: new Float64Array(4), flag: new Uint8Array(4) };
+}
+
+export function ppgFlag(sqi: number): QualityFlag {
+  return sqi >= ppgSqiGood ? GOOD : sqi < ppgSqiBad ? BAD : SUSPECT;
+}
+
+/** Sums over one second of the decimated signal: samples, lost ones, powers of the value, square of its part above 5 Hz. */
+const [COUNT, LOST, Y1, Y2, Y3, NOISE, SUMS] = [0, 1, 2, 3, 4, 5, 6] as const;
+
+/** Call push with every sample of one PPG channel in order and what PpgBeatDetector found meanwhile, flush at the end. A second is judged once
+ *  AFTER_SEC and the detectors' latency have passed; the seconds before BEFORE_SEC after reset are judged by a shorter window.
+ *  NaN marks a missing sample. */
+export class PpgQuality {
+  readonly latencySec: number;
+  /** What the last second was judged by, in the order of ppgQualityFeatures; for fitting. */
+  readonly features = new Float64Array(FEATURES);
+  readonly #decimation: number;
+  /** Samples per second after averaging down. */
+  readonly #rate: number;
+  readonly #second: TwoAverageDetector;
+  /** Beats of both detectors, positions in decimated samples. */
+  readonly #found = noBeats(32);
+  readonly #other = noBeats(32);
+  readonly #ring: Float32Array;
+  readonly #sums = new Float64Array(SECONDS * SUMS);
+  readonly #filters: Filters;
+  readonly #state = new Float64Array(6);
+  readonly #hasRates: boolean;
+  readonly #rateBpm = new Float32Array(RATE_RING);
+  readonly #rateShare = new Float32Array(RATE_RING);
+  /** Frame (end / 2 s) of the newest rate. */
+  #rateFrame = 0;
+  #fresh = true;
+  #last = 0;
+  #flatRun = 0;
+  /** Decimated samples so far, and the second that the next one falls into. */
+  #n = 0;
+  #nowSec = 0;
+  #judgedSec = 0;
+  #quietSec = 0;
+  // the decimated sample that is being made
+  #sum = 0;
+  #present = 0;
+  #phase = 0;
+
+  /** @param detectorLatencySec of the detector whose beats are judged
+   *  @param rates true when rates will come by pushRates; then each second waits for its rate */
+  constructor(fs: number, detectorLatencySec: number, rates = false) {
+    this.#decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
+    this.#rate = fs / this.#decimation;
+    this.#hasRates = rates;
+    this.#second = new TwoAverageDetector(this.#rate);
+    this.latencySec = AFTER_SEC + Math.max(detectorLatencySec, this.#second.latencySec) + 1 / this.#rate;
+    // the window, what waits behind it (a second judged late, a piece of one second), and the start of its first beat
+    this.#ring = new Float32Array(Math.ceil((WINDOW_SEC + this.latencySec - AFTER_SEC + 3) * this.#rate));
+    this.#filters = filtersOf(this.#rate);
+    this.reset();
+  }
+
+  /** @param quietSec seconds that start before this one, counted from here, are not judged: nobody wants them */
+  reset(quietSec = 0): void {
+    this.#quietSec = quietSec;
+    this.#second.reset();
+    this.#found.count = this.#other.count = 0;
+    this.#sums.fill(0);
+    this.#state.fill(0);
+    this.#rateBpm.fill(Number.NaN);
+    this.#ring.fill(0);
+    this.#fresh = true;
+    this.#rateFrame = this.#last = this.#flatRun = this.#n = this.#nowSec = this.#judgedSec = 0;
+    this.#sum = this.#present = this.#phase = 0;
+  }
+
+  /** Hands over the rates [from, to) that PpgMotionHeartRate found. Call it before `push` with the samples of the same time: rates lag by
+   *  4 s, a second is judged 8 s late, so none waits. */
+  pushRates(rates: FoundRates, from: number, to: number): void {
+    for (let i = from; i < to; i++) {
+      this.#rateFrame = Math.round(rates.endSec[i]! / RATE_STEP_SEC);
+      this.#rateBpm[this.#rateFrame % RATE_RING] = rates.bpm[i]!;
+      this.#rateShare[this.#rateFrame % RATE_RING] = rates.confidence[i]!;
+    }
+  }
+
+  /** Hands over the beats [from, to) that the detector found (positions in samples since reset), before the samples that it found them by. */
+  pushBeats(beats: FoundBeats, from: number, to: number): void {
+    const offset = (1 - this.#decimation) / (2 * this.#decimation);
+    for (let i = from; i < to; i++) appendBeat(this.#found, beats.position[i]! / this.#decimation + offset, beats.confidence[i]!);
+  }
+
+  push(x: Float64Array, from: number, to: number, out: FoundQuality): void {
+    for (let i = from; i < to; i++) {
+      const value = x[i]!;
+      if (value - value === 0) {
+        this.#sum += value;
+        this.#present++;
+      }
+      if (++this.#phase < this.#decimation) continue;
+      this.#accept(this.#present > 0 ? this.#sum / this.#present : Number.NaN);
+      this.#sum = this.#present = this.#phase = 0;
+      while (this.#isDue()) this.#judge(out);
+    }
+  }
+
+  /** The data ends here: judge the seconds that are complete. */
+  flush(out: FoundQuality): void {
+    while ((this.#judgedSec + 1) * this.#rate <= this.#n) this.#judge(out);
+  }
+
+  #isDue(): boolean {
+    if (this.#n < (this.#judgedSec + this.latencySec) * this.#rate) return false;
+    // The first seconds after reset have no rate to wait for: no window ends that early.
+    const frame = rateFrameOf(this.#judgedSec);
+    return !this.#hasRates || frame < FIRST_FRAME || this.#rateFrame >= frame;
+  }
+
+  /** One decimated sample: filters and sums. */
+  #accept(value: number): void {
+    const { high, low, noise } = this.#filters;
+    const state = this.#state;
+    decimated[0][0] = value;
+    this.#second.push(decimated[0], 0, 1, this.#other);
+    let lost = 0;
+    if (value - value !== 0) {
+      value = this.#last;
+      lost = 1;
+      this.#flatRun = 0;
+    } else if (this.#fresh) {
+      this.#fresh = false;
+      state[0] = (high.b1 + high.b2) * value;
+      state[1] = high.b2 * value;
+      state[2] = state[3] = 0;
+    } else if (value === this.#last) {
+      if (++this.#flatRun >= FLAT_SEC * this.#rate) lost = 1;
+    } else this.#flatRun = 0;
+    this.#last = value;
+    const h = high.b0 * value + state[0]!;
+    state[0] = high.b1 * value - high.a1 * h + state[1]!;
+    state[1] = high.b2 * value - high.a2 * h;
+    const y = low.b0 * h + state[2]!;
+    state[2] = low.b1 * h - low.a1 * y + state[3]!;
+    state[3] = low.b2 * h - low.a2 * y;
+    const rough = noise.b0 * y + state[4]!;
+    state[4] = noise.b1 * y - noise.a1 * rough + state[5]!;
+    state[5] = noise.b2 * y - noise.a2 * rough;
+    if (this.#n >= (this.#nowSec + 1) * this.#rate)
+      this.#sums.fill(0, (++this.#nowSec % SECONDS) * SUMS, ((this.#nowSec % SECONDS) + 1) * SUMS);
+    this.#ring[this.#n++ % this.#ring.length] = y;
+    const sums = this.#sums;
+    const at = (this.#nowSec % SECONDS) * SUMS;
+    const squared = y * y;
+    sums[at + COUNT]!++;
+    sums[at + LOST]! += lost;
+    sums[at + Y1]! += y;
+    sums[at + Y2]! += squared;
+    sums[at + Y3]! += squared * y;
+    sums[at + NOISE]! += rough * rough;
+  }
+
+  #judge(out: FoundQuality): void {
+    const startSec = this.#judgedSec++;
+    if (startSec < this.#quietSec) return;
+    const firstSec = Math.max(0, startSec - BEFORE_SEC);
+    const lastSec = Math.min(this.#nowSec, startSec + AFTER_SEC - 1);
+    const from = Math.ceil(firstSec * this.#rate);
+    const to = Math.min(this.#n, Math.ceil((lastSec + 1) * this.#rate));
+    dropBefore(this.#found, from - this.#rate);
+    dropBefore(this.#other, from - this.#rate);
+    const total = totals;
+    total.fill(0);
+    for (let sec = firstSec; sec <= lastSec; sec++)
+      for (let k = 0; k < SUMS; k++) total[k] = total[k]! + this.#sums[(sec % SECONDS) * SUMS + k]!;
+    const first = lowerBound(this.#found, from);
+    const last = Math.min(lowerBound(this.#found, to), first + BEATS_MAX);
+    let sqi = 0;
+    this.features.fill(0);
+    if (total[LOST]! <= LOST_MAX * total[COUNT]! && last - first >= (BEATS_MIN * (to - from)) / (WINDOW_SEC * this.#rate)) {
+      this.#measure(first, last, from, to);
+      const weights = this.#measureRate(startSec, first, last) ? withRates : withoutRates;
+      let sum = weights.constant;
+      for (let k = 0; k < FEATURES; k++) sum += weights.of[k]! * this.features[k]!;
+      sqi = 1 / (1 + Math.exp(-sum));
+    }
+    appendQuality(out, startSec, sqi);
+  }
+
+  #measure(first: number, last: number, from: number, to: number): void {
+    const f = this.features;
+    const { position, confidence } = this.#found;
+    const count = last - first;
+    f[0] = agreement(this.#found, first, last, this.#other, from, to, MATCH_SEC * this.#rate);
+    let trust = 0;
+    let low = 1;
+    for (let i = first; i < last; i++) {
+      trust += confidence[i]!;
+      if (confidence[i]! < low) low = confidence[i]!;
+    }
+    f[4] = trust / count;
+    f[5] = low;
+    // intervals: spread around their median
+    const steps = count - 1;
+    for (let i = 0; i < steps; i++) scratch[i] = position[first + i + 1]! - position[first + i]!;
+    const interval = steps > 0 ? medianOf(scratch, steps) : this.#rate;
+    f[6] = spread(scratch, steps, interval);
+    const origin = this.#copyWindow(first, interval, from, to);
+    this.#shape(first, count, interval, origin, to);
+    f[7] = spread(heights, count, medianOf(heights, count));
+    f[3] = skewness();
+    f[8] = periodicity(from - origin, to - origin, interval);
+    f[9] = totals[Y2]! > 0 ? 0.5 * Math.log(totals[NOISE]! / totals[Y2]! + 1e-4) : 0;
+  }
+
+  /** Compares the median interval with the spectral rate of the window that ends 3 or 4 s after the second starts.
+   *  @returns false when there is none */
+  #measureRate(startSec: number, first: number, last: number): boolean {
+    const frame = rateFrameOf(startSec);
+    const bpm = this.#rateBpm[frame % RATE_RING]!;
+    if (!this.#hasRates || this.#rateFrame < frame || !(bpm > 0)) return false;
+    const steps = last - first - 1;
+    for (let i = 0; i < steps; i++) scratch[i] = this.#found.position[first + i + 1]! - this.#found.position[first + i]!;
+    const beatBpm = (60 * this.#rate) / medianOf(scratch, steps);
+    this.features[RATE_OFF] = Math.min(0.5, Math.abs(Math.log(beatBpm / bpm)));
+    this.features[RATE_OFF + 1] = this.#rateShare[frame % RATE_RING]!;
+    return true;
+  }
+
+  /** Resamples each beat to SHAPE points, from 0.3 intervals before to 0.5 after its position, and compares it with their mean. */
+  #shape(first: number, count: number, interval: number, origin: number, end: number): void {
+    template.fill(0);
+    for (let b = 0; b < count; b++) {
+      const centre = this.#found.position[first + b]! + this.#rate * POSITION_DELAY_SEC;
+      let min = Number.POSITIVE_INFINITY;
+      let max = Number.NEGATIVE_INFINITY;
+      let mean = 0;
+      for (let k = 0; k < SHAPE; k++) {
+        const at = Math.max(0, Math.min(end - 2, centre + shapeAt[k]! * interval));
+        const i = Math.floor(at);
+        const left = windowed[i - origin]!;
+        const y = left + (at - i) * (windowed[i + 1 - origin]! - left);
+        shapes[b * SHAPE + k] = y;
+        mean += y / SHAPE;
+        if (y < min) min = y;
+        if (y > max) max = y;
+      }
+      heights[b] = max - min;
+      let power = 0;
+      for (let k = 0; k < SHAPE; k++) {
+        const y = shapes[b * SHAPE + k]! - mean;
+        shapes[b * SHAPE + k] = y;
+        power += y * y;
+      }
+      const scale = power > 0 ? 1 / Math.sqrt(power) : 0;
+      for (let k = 0; k < SHAPE; k++) {
+        const y = shapes[b * SHAPE + k]! * scale;
+        shapes[b * SHAPE + k] = y;
+        template[k] = template[k]! + y;
+      }
+    }
+    let norm = 0;
+    for (let k = 0; k < SHAPE; k++) norm += template[k]! ** 2;
+    norm = norm > 0 ? 1 / Math.sqrt(norm) : 0;
+    let sum = 0;
+    let low = 1;
+    for (let b = 0; b < count; b++) {
+      let r = 0;
+      for (let k = 0; k < SHAPE; k++) r += shapes[b * SHAPE + k]! * template[k]!;
+      r *= norm;
+      sum += r;
+      if (r < low) low = r;
+    }
+    this.features[1] = sum / count;
+    this.features[2] = low;
+  }
+
+  /** Copies what #shape and periodicity look at: from the start of the first beat, or of the window, to its end.
+   *  @returns which decimated sample windowed[0] is */
+  #copyWindow(first: number, interval: number, from: number, to: number): number {
+    const start = this.#found.position[first]! + this.#rate * POSITION_DELAY_SEC + shapeAt[0]! * interval;
+    const origin = Math.max(0, Math.min(from, to - 2, Math.floor(start)));
+    const n = to - origin;
+    if (windowed.length < n) windowed = new Float64Array(n + 64);
+    const ring = this.#ring;
+    const { length } = ring;
+    let slot = origin % length;
+    for (let i = 0; i < n; i++) {
+      windowed[i] = ring[slot]!;
+      if (++slot === length) slot = 0;
+    }
+    return origin;
+  }
+}
+
+/** Higher autocorrelation of windowed[from, to) at the two whole lags beside `lag`. */
+function periodicity(from: number, to: number, lag: number): number {
+  const x = windowed;
+  const short = Math.floor(lag);
+  const long = Math.ceil(lag);
+  let product = 0;
+  let product2 = 0;
+  let a2 = 0;
+  let b2 = 0;
+  let c2 = 0;
+  const end = to - long;
+  for (let i = from; i < end; i++) {
+    const a = x[i]!;
+    const b = x[i + short]!;
+    const c = x[i + long]!;
+    product += a * b;
+    product2 += a * c;
+    a2 += a * a;
+    b2 += b * b;
+    c2 += c * c;
+  }
+  const longer = a2 > 0 && c2 > 0 ? product2 / Math.sqrt(a2 * c2) : 0;
+  for (let i = Math.max(from, end); i + short < to; i++) {
+    const a = x[i]!;
+    const b = x[i + short]!;
+    product += a * b;
+    a2 += a * a;
+    b2 += b * b;
+  }
+  return Math.max(a2 > 0 && b2 > 0 ? product / Math.sqrt(a2 * b2) : 0, longer);
+}
+
+/** Sums over the window that is being judged. */
+const totals = new Float64Array(SUMS);
+
+/** Third standardized moment of the window, within -2 … 2. */
+function skewness(): number {
+  const n = totals[COUNT]!;
+  const mean = totals[Y1]! / n;
+  const second = totals[Y2]! / n - mean * mean;
+  if (!(second > 0)) return 0;
+  const third = totals[Y3]! / n - 3 * mean * (totals[Y2]! / n) + 2 * mean * mean * mean;
+  return Math.max(-2, Math.min(2, third / second ** 1.5));
+}
+
+type Filters = Readonly<{ high: Biquad; low: Biquad; noise: Biquad }>;
+const filters = new Map<number, Filters>();
+
+function filtersOf(rate: number): Filters {
+  let known = filters.get(rate);
+  if (known === undefined) {
+    known = { high: highPass(0.4, rate), low: lowPass(Math.min(8, 0.4 * rate), rate), noise: highPass(5, rate) };
+    filters.set(rate, known);
+  }
+  return known;
+}
+
+/** Frame of the spectral rate that a second is compared with. */
+function rateFrameOf(startSec: number): number {
+  return Math.ceil((startSec + 3) / RATE_STEP_SEC);
+}
+
+/** F1 between the beats [first, last) of one detector and those of another in [from, to). */
+function agreement(a: FoundBeats, first: number, last: number, b: FoundBeats, from: number, to: number, tolerance: number): number {
+  let j = lowerBound(b, from - tolerance);
+  let hits = 0;
+  let others = 0;
+  for (let k = lowerBound(b, from); k < b.count && b.position[k]! < to; k++) others++;
+  for (let i = first; i < last; i++) {
+    while (j < b.count && b.position[j]! < a.position[i]! - tolerance) j++;
+    if (j < b.count && b.position[j]! <= a.position[i]! + tolerance) {
+      hits++;
+      j++;
+    }
+  }
+  return Math.min(1, (2 * hits) / Math.max(1, last - first + others));
+}
+
+/** Mean |log(x / centre)|, each at most 1. */
+function spread(x: Float64Array, n: number, centre: number): number {
+  if (n < 1 || !(centre > 0)) return 1;
+  let sum = 0;
+  for (let i = 0; i < n; i++) sum += x[i]! > 0 ? Math.min(1, Math.abs(Math.log(x[i]! / centre))) : 1;
+  return sum / n;
+}
+
+const sorted = new Float64Array(BEATS_MAX);
+
+/** By insertion: ten values, in ascending order more often than not. */
+function medianOf(x: Float64Array, n: number): number {
+  for (let i = 0; i < n; i++) {
+    const value = x[i]!;
+    let k = i;
+    for (; k > 0 && sorted[k - 1]! > value; k--) sorted[k] = sorted[k - 1]!;
+    sorted[k] = value;
+  }
+  return n % 2 === 1 ? sorted[n >> 1]! : (sorted[(n >> 1) - 1]! + sorted[n >> 1]!) / 2;
+}
+
+function lowerBound(beats: FoundBeats, position: number): number {
+  let low = 0;
+  let high = beats.count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (beats.position[middle]! < position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function dropBefore(beats: FoundBeats, position: number): void {
+  const keep = lowerBound(beats, position);
+  if (keep === 0) return;
+  beats.position.copyWithin(0, keep, beats.count);
+  beats.confidence.copyWithin(0, keep, beats.count);
+  beats.count -= keep;
+}
+
+function appendQuality(out: FoundQuality, startSec: number, sqi: number): void {
+  if (out.count >= out.startSec.length) {
+    const size = 2 * out.startSec.length;
+    const { startSec: oldStart, sqi: oldSqi, flag: oldFlag } = out;
+    out.startSec = new Float64Array(size);
+    out.sqi = new Float64Array(size);
+    out.flag = new Uint8Array(size);
+    out.startSec.set(oldStart);
+    out.sqi.set(oldSqi);
+    out.flag.set(oldFlag);
+  }
+  out.startSec[out.count] = startSec;
+  out.sqi[out.count] = sqi;
+  out.flag[out.count] = ppgFlag(sqi);
+  out.count++;
+}

@@ -1,0 +1,144 @@
+/** Oxygen saturation from the ratio of the pulsatile parts of red and infrared PPG. */
+import { BAD, GOOD, SUSPECT } from '../../signal.ts';
+import type { QualityFlag, Spo2Calibration } from '../../signal.ts';
+import { highPass, lowPass } from '../kernels/biquad.ts';
+import type { Biquad } from '../kernels/biquad.ts';
+import { BLOCK_SEC, BlockClock, appendValue } from '../kernels/block-values.ts';
+import type { FoundValues } from '../kernels/block-values.ts';
+
+/** The textbook line (Webster 1997, Design of Pulse Oximeters): good to know a trend, not a saturation; values by it are never better than suspect. */
+export const textbookCalibration: Spo2Calibration = { offset: 110, slope: 25 };
+
+/** Least correlation of the two pulsatile parts: below it they are not one pulse. */
+export const CORRELATION_MIN = 0.9;
+export const CORRELATION_GOOD = 0.97;
+/** Least pulsatile share (perfusion), of the infrared DC. */
+export const PERFUSION_MIN = 0.0005;
+export const LOST_MAX = 0.2;
+
+/** `spo2`: R = slope of red AC / DC on infrared AC / DC over 8 s (total least squares through 0 of the band-passed, normalised signals; by
+ *  beats or by RMS the noise of either adds to R), SpO2 = offset - slope * R, limited to 0 … 100 %.
+ *  Needs raw light with its DC level: counts per light, dark level taken off; sign does not matter.
+ *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 % or more than 20 % is missing; flag 1 without a calibration.
+ *  No recording with reference saturation was at hand: checked on synthetic light only.
+ *
+ *  Wiring: `new Spo2(fs, calibration | null)`, `reset(k)`, `push(red, ir, from, to, out)`; one value per block. */
+export class Spo2 {
+  readonly latencySec = BLOCK_SEC;
+  readonly #clock: BlockClock;
+  readonly #calibration: Spo2Calibration;
+  readonly #calibrated: boolean;
+  readonly #red: Pulse;
+  readonly #ir: Pulse;
+  // sums of the block
+  #rr = 0;
+  #ri = 0;
+  #ii = 0;
+  #redDc = 0;
+  #irDc = 0;
+  #count = 0;
+
+  constructor(fs: number, calibration: Spo2Calibration | null) {
+    this.#clock = new BlockClock(fs);
+    this.#calibration = calibration ?? textbookCalibration;
+    this.#calibrated = calibration !== null;
+    this.#red = new Pulse(fs);
+    this.#ir = new Pulse(fs);
+  }
+
+  /** @param k grid index of the next sample */
+  reset(k = 0): void {
+    this.#clock.k = k;
+    this.#red.reset();
+    this.#ir.reset();
+    this.#clear();
+  }
+
+  push(red: Float64Array, ir: Float64Array, from: number, to: number, out: FoundValues): void {
+    for (let at = from; at < to;) {
+      const left = this.#clock.left;
+      const end = Math.min(to, at + left);
+      for (let i = at; i < end; i++) {
+        const a = red[i]!;
+        const b = ir[i]!;
+        if (a - a !== 0 || b - b !== 0) continue;
+        const r = this.#red.push(a);
+        const s = this.#ir.push(b);
+        this.#rr += r * r;
+        this.#ri += r * s;
+        this.#ii += s * s;
+        this.#redDc += a;
+        this.#irDc += b;
+        this.#count++;
+      }
+      this.#clock.k += end - at;
+      if (end - at === left) this.#close(out);
+      at = end;
+    }
+  }
+
+  #close(out: FoundValues): void {
+    const n = this.#count;
+    const lost = 1 - n / Math.floor(BLOCK_SEC * this.#clock.fs);
+    if (n > 1 && this.#redDc !== 0 && this.#irDc !== 0 && this.#ii > 0 && this.#rr > 0) {
+      const redDc = this.#redDc / n;
+      const irDc = this.#irDc / n;
+      const rr = this.#rr / (redDc * redDc);
+      const ri = this.#ri / (redDc * irDc);
+      const ii = this.#ii / (irDc * irDc);
+      // slope of the first principal axis
+      const ratio = ri > 0 ? (rr - ii + Math.sqrt((rr - ii) ** 2 + 4 * ri * ri)) / (2 * ri) : Number.NaN;
+      const percent = Math.max(0, Math.min(100, this.#calibration.offset - this.#calibration.slope * ratio));
+      const correlation = ri / Math.sqrt(rr * ii);
+      const perfusion = Math.sqrt(ii / n);
+      if (ratio - ratio === 0) appendValue(out, this.#clock.endedSec, percent, this.#flag(correlation, perfusion, lost));
+    }
+    this.#clear();
+  }
+
+  #flag(correlation: number, perfusion: number, lost: number): QualityFlag {
+    if (correlation < CORRELATION_MIN || perfusion < PERFUSION_MIN || lost > LOST_MAX) return BAD;
+    return this.#calibrated && correlation >= CORRELATION_GOOD && lost <= 0.05 ? GOOD : SUSPECT;
+  }
+
+  #clear(): void {
+    this.#rr = this.#ri = this.#ii = this.#redDc = this.#irDc = 0;
+    this.#count = 0;
+  }
+}
+
+/** Band-pass 0.5-5 Hz, settled on the first value. */
+class Pulse {
+  readonly #high: Biquad;
+  readonly #low: Biquad;
+  readonly #state = new Float64Array(4);
+  #fresh = true;
+
+  constructor(fs: number) {
+    this.#high = highPass(0.5, fs);
+    this.#low = lowPass(Math.min(5, 0.4 * fs), fs);
+  }
+
+  reset(): void {
+    this.#fresh = true;
+  }
+
+  push(value: number): number {
+    const high = this.#high;
+    const low = this.#low;
+    const s = this.#state;
+    if (this.#fresh) {
+      this.#fresh = false;
+      s[0] = (high.b1 + high.b2) * value;
+      s[1] = high.b2 * value;
+      s[2] = s[3] = 0;
+    }
+    const h = high.b0 * value + s[0]!;
+    s[0] = high.b1 * value - high.a1 * h + s[1]!;
+    s[1] = high.b2 * value - high.a2 * h;
+    const y = low.b0 * h + s[2]!;
+    s[2] = low.b1 * h - low.a1 * y + s[3]!;
+    s[3] = low.b2 * h - low.a2 * y;
+    return y;
+  }
+}

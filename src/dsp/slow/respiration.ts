@@ -1,0 +1,228 @@
+/** Breaths from a respiration channel, and from the modulation of PPG or ECG. */
+import { highPass, lowPass } from '../kernels/biquad.ts';
+import type { Biquad } from '../kernels/biquad.ts';
+import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
+
+/** Signals are averaged down to about this rate. */
+const DECIMATED_HZ = 12.5;
+/** Band, and the share of the usual swing that the signal must go back before a turn counts (Schäfer & Kratky 2008: 0.2-0.3 of a quartile).
+ *  `channel` for a respiration channel, `surrogate` for the modulation of a pulse, where other rhythms are as large (measured, README.md). */
+export const settings = {
+  channel: { highPassHz: 0.08, lowPassHz: 0.9, turnShare: 0.35 },
+  surrogate: { highPassHz: 0.15, lowPassHz: 0.6, turnShare: 0.22 },
+} as const;
+/** The usual swing: median of the ranges in the last windows of 6 s (3 blocks). */
+const BLOCK_SEC = 2;
+const BLOCKS = 6;
+const RANGE_BLOCKS = 3;
+/** Two breaths are at least this far apart: 60 /min. */
+export const PERIOD_MIN_SEC = 1;
+const HOLD_SEC = 0.5;
+
+/** Finds breaths in a respiration signal (impedance, belt, flow, or a surrogate): the tops between two turns, as count-orig of
+ *  Schäfer & Kratky 2008 (doi:10.1007/s10439-007-9428-1) does on the whole record. Different: streaming, and the threshold is a share of
+ *  the median swing of the last 12 s.
+ *  Position: the top of the band-passed signal; its delay is taken off on average. Units: any scale, inspiration upwards or
+ *  downwards (then tops are ends of expiration: the rate is the same).
+ *  Latency: a breath is out once its fall has begun, at most `latencySec`.
+ *
+ *  `resp_rate` (per minute) is made of stored breaths in a window, as a heart rate is of beats: 60 * (n - 1) / (last - first). */
+export class BreathDetector implements BeatDetector {
+  readonly latencySec = 12;
+  readonly #decimation: number;
+  readonly #rate: number;
+  readonly #hold: number;
+  readonly #high: Biquad;
+  readonly #low: Biquad;
+  readonly #z = new Float64Array(4);
+  readonly #ranges = new Float64Array(2 * BLOCKS);
+  readonly #swings = new Float64Array(BLOCKS);
+  readonly #blockSamples: number;
+  readonly #delay: number;
+  #n = 0;
+  #start = 0;
+  #missing = 1 << 30;
+  #last = 0;
+  #sum = 0;
+  #phase = 0;
+  #fresh = true;
+  #count = 0;
+  #blocks = 0;
+  #blockMin = 0;
+  #blockMax = 0;
+  /** The usual swing; changes with each block. */
+  #swing = 0;
+  // turning points, in decimated samples since #start
+  #up = false;
+  #low0 = 0;
+  #top = 0;
+  #topAt = 0;
+  #lastBreath = Number.NEGATIVE_INFINITY;
+
+  readonly #turnShare: number;
+
+  /** @throws RangeError below 5 Hz */
+  constructor(fs: number, use: keyof typeof settings = 'channel') {
+    const { highPassHz, lowPassHz, turnShare } = settings[use];
+    this.#turnShare = turnShare;
+    if (!(fs >= 5)) throw new RangeError(`fs = ${fs} Hz: at least 5`);
+    this.#decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
+    this.#rate = fs / this.#decimation;
+    this.#hold = Math.round(HOLD_SEC * fs);
+    this.#high = highPass(highPassHz, this.#rate);
+    this.#low = lowPass(lowPassHz, this.#rate);
+    this.#blockSamples = Math.round(BLOCK_SEC * this.#rate);
+    // delay of the low-pass less the lead of the high-pass, both at 0.25 Hz (15 breaths a minute)
+    this.#delay = (delaySec(lowPassHz, 0.25) - leadSec(highPassHz, 0.25)) * fs;
+  }
+
+  reset(): void {
+    this.#n = 0;
+    this.#missing = 1 << 30;
+    this.#restart();
+  }
+
+  push(leads: readonly Float64Array[], from: number, to: number, out: FoundBeats): void {
+    const x = leads[0]!;
+    for (let i = from; i < to; i++) {
+      let value = x[i]!;
+      if (value - value === 0) {
+        if (this.#missing > this.#hold) this.#restart();
+        this.#missing = 0;
+      } else if (this.#missing < this.#hold) {
+        this.#missing++;
+        value = this.#last;
+      } else {
+        this.#missing++;
+        this.#n++;
+        continue;
+      }
+      this.#last = value;
+      this.#n++;
+      this.#sum += value;
+      if (++this.#phase < this.#decimation) continue;
+      this.#accept(this.#sum / this.#decimation, out);
+      this.#sum = 0;
+      this.#phase = 0;
+    }
+  }
+
+  flush(out: FoundBeats): void {
+    if (this.#missing <= this.#hold && this.#up) this.#breathe(out);
+    this.#missing = 1 << 30;
+  }
+
+  #restart(): void {
+    this.#start = this.#n;
+    this.#sum = this.#phase = this.#count = this.#blocks = this.#swing = 0;
+    this.#fresh = true;
+    this.#up = false;
+    this.#lastBreath = Number.NEGATIVE_INFINITY;
+  }
+
+  #accept(value: number, out: FoundBeats): void {
+    const high = this.#high;
+    const low = this.#low;
+    const z = this.#z;
+    if (this.#fresh) {
+      this.#fresh = false;
+      z[0] = (high.b1 + high.b2) * value;
+      z[1] = high.b2 * value;
+      z[2] = z[3] = 0;
+      this.#low0 = this.#top = this.#blockMin = this.#blockMax = 0;
+    }
+    const h = high.b0 * value + z[0]!;
+    z[0] = high.b1 * value - high.a1 * h + z[1]!;
+    z[1] = high.b2 * value - high.a2 * h;
+    const y = low.b0 * h + z[2]!;
+    z[2] = low.b1 * h - low.a1 * y + z[3]!;
+    z[3] = low.b2 * h - low.a2 * y;
+    if (y < this.#blockMin) this.#blockMin = y;
+    if (y > this.#blockMax) this.#blockMax = y;
+    const at = this.#count++;
+    if (this.#count % this.#blockSamples === 0) this.#closeBlock(y);
+    const turn = this.#turnShare * this.#swing;
+    if (!(turn > 0)) return;
+    if (this.#up) {
+      if (y > this.#top) {
+        this.#top = y;
+        this.#topAt = at;
+      } else if (y < this.#top - turn) {
+        this.#breathe(out);
+        this.#up = false;
+        this.#low0 = y;
+      }
+    } else if (y < this.#low0) this.#low0 = y;
+    else if (y > this.#low0 + turn) {
+      this.#up = true;
+      this.#top = y;
+      this.#topAt = at;
+    }
+  }
+
+  #breathe(out: FoundBeats): void {
+    if (this.#topAt - this.#lastBreath < PERIOD_MIN_SEC * this.#rate) return;
+    this.#lastBreath = this.#topAt;
+    if (out.count >= out.position.length) {
+      const size = Math.max(16, 2 * out.position.length);
+      const { position, confidence } = out;
+      out.position = new Float64Array(size);
+      out.confidence = new Float64Array(size);
+      out.position.set(position);
+      out.confidence.set(confidence);
+    }
+    // a top that stands out by the whole usual swing is sure
+    const swing = this.#swing;
+    out.position[out.count] = Math.max(this.#start, this.#start + (this.#topAt + 0.5) * this.#decimation - this.#delay);
+    out.confidence[out.count] = swing > 0 ? Math.max(0, Math.min(1, (this.#top - this.#low0) / swing)) : 0;
+    out.count++;
+  }
+
+  #closeBlock(y: number): void {
+    const slot = this.#blocks++ % BLOCKS;
+    this.#ranges[2 * slot] = this.#blockMin;
+    this.#ranges[2 * slot + 1] = this.#blockMax;
+    this.#blockMin = this.#blockMax = y;
+    this.#swing = this.#usualSwing();
+  }
+
+  /** Median over the windows of RANGE_BLOCKS blocks of their range. */
+  #usualSwing(): number {
+    const known = Math.min(this.#blocks, BLOCKS);
+    if (known < 2) return 0;
+    const width = Math.min(RANGE_BLOCKS, known);
+    let size = 0;
+    for (let first = this.#blocks - known; first + width <= this.#blocks; first++) {
+      let min = Number.POSITIVE_INFINITY;
+      let max = Number.NEGATIVE_INFINITY;
+      for (let b = first; b < first + width; b++) {
+        min = Math.min(min, this.#ranges[2 * (b % BLOCKS)]!);
+        max = Math.max(max, this.#ranges[2 * (b % BLOCKS) + 1]!);
+      }
+      let k = size++;
+      for (; k > 0 && this.#swings[k - 1]! > max - min; k--) this.#swings[k] = this.#swings[k - 1]!;
+      this.#swings[k] = max - min;
+    }
+    return this.#swings[size >> 1]!;
+  }
+}
+
+/** Phase delay of a Butterworth low-pass pair at a frequency, s. */
+function delaySec(cutoffHz: number, hz: number): number {
+  const ratio = hz / cutoffHz;
+  return Math.atan2(Math.SQRT2 * ratio, 1 - ratio * ratio) / (2 * Math.PI * hz);
+}
+
+/** Phase lead of a Butterworth high-pass pair at a frequency, s. */
+function leadSec(cutoffHz: number, hz: number): number {
+  const ratio = cutoffHz / hz;
+  return Math.atan2(Math.SQRT2 * ratio, 1 - ratio * ratio) / (2 * Math.PI * hz);
+}
+
+/** Breaths per minute from stored breaths in a window: (n - 1) intervals over the time they span.
+ *  @param breathSec ascending, within the window  @returns NaN with fewer than 3 breaths or when they span less than half of the window */
+export function respiratoryRate(breathSec: Float64Array, count: number, windowSec: number): number {
+  if (count < 3) return Number.NaN;
+  const span = breathSec[count - 1]! - breathSec[0]!;
+  return span >= windowSec / 2 ? (60 * (count - 1)) / span : Number.NaN;
+}

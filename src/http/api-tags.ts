@@ -1,0 +1,20 @@
+/** What the tags of the API description mean. */
+export const apiTags: Readonly<Record<string, string>> = {
+  Tokens: 'Short-lived tokens for one user each.',
+  Users: 'The users of the calling application: exactly one record per external id and project.',
+  Keys: 'Organization keys.',
+  Projects: 'Projects, their public keys and their origins.',
+  Operators: 'People who work with the dashboard, and the audit log.',
+  Biosignals: 'The catalog: what is measured and derived, and what flows now.',
+  Streams: 'Recordings, their features, beats and samples.',
+  Observations: 'Values as FHIR-aligned records, and charts of them.',
+  Episodes: 'Stretches of time that matter, with their artifacts.',
+  'Self-reports': 'What people enter: mood, journal, questionnaires, tasks; their goals.',
+  Questionnaires: 'Questionnaires of a project: versions and scoring rules.',
+  Fleet: 'Devices and signal quality across users.',
+  Bootstrap: 'Configuration for clients.',
+  Webhooks: 'What happened, told to an address of yours.',
+  Live: 'The live feed.',
+  ingest: 'Packets of devices.',
+  Service: 'Health, metrics, this description.',
+};

@@ -1,0 +1,42 @@
+/** Every advisory lock that the service takes, in TypeScript and in SQL: two tasks that share a number keep each other out. No other file of
+ *  src has a lock number; the files of sql/ cannot import, so they repeat theirs. test/storage/locks.int.test.ts holds both to this table, and holds
+ *  the locks apart. */
+
+/** Locks with a number of their own, as the one-argument functions take it. */
+export const locks = {
+  /** One migration at a time per database, however many services start at once. */
+  migration: 8_031_447_120_943n,
+  /** Makers of the template database that tests clone. */
+  testTemplate: 8_031_447_120_944n,
+  /** The owner of the packet log holds it as long as it runs (sql/000011-log-ownership.sql). */
+  packetLog: 8_031_447_120_945n,
+  /** The service that deletes what projects keep no longer. */
+  projectRetention: 8_031_447_120_946n,
+} as const;
+
+/** Locks of two numbers, as the two-argument functions take them (a space of their own). */
+export const pairLocks = {
+  /** Held shared by every write of the data path to its commit, alone by a claim of the packet log (sql/000011-log-ownership.sql). */
+  logHold: [803_145, 0],
+  /** Held shared by writers of features from their note to their commit, alone by the refresh while it takes its list
+   *  (sql/000013-rollups-portable.sql). */
+  noted: [803_144, 1],
+  /** The refresh, from its list to its last commit; erasure keeps it out. */
+  refresh: [803_144, 2],
+} as const;
+
+/** Locks by name, hashed by the server; one that ends with a space has a name behind it. */
+export const namedLocks = {
+  signingKey: 'biosignal signing key',
+  episodeRules: 'biosignal episode rules',
+  /** And the table: one maker of its partitions at a time (sql/000008-partitions.sql). */
+  partition: 'biosignal partition ',
+  /** And the stream: one replacement of its beats and values after the other, whoever makes it (service, reprocess). */
+  derived: 'biosignal derived ',
+  /** And the organization: entries of its audit chain one after the other (sql/000016-audit.sql). */
+  audit: 'biosignal audit ',
+} as const;
+
+/** A lock by name as the argument of an advisory lock function. */
+export const derivedLock = (streamId: number): string => `hashtextextended('${namedLocks.derived}${streamId}', 0)`;
+export const hashedLock = (name: (typeof namedLocks)['signingKey' | 'episodeRules']): string => `hashtextextended('${name}', 0)`;

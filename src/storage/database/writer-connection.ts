@@ -1,0 +1,144 @@
+/** A connection for one writer: opened when needed, opened again when lost, its work retried when that can help. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { PipelineError } from '../../errors.ts';
+import type { Database } from './database.ts';
+import { isRetryable } from './sql-states.ts';
+
+export type WriterConnectionOptions = Readonly<{
+  /** How long one piece of work is retried, ms. Default 15,000. */
+  retryForMs?: number;
+  /** A statement may run this long, ms. Default 20,000. */
+  statementTimeoutMs?: number;
+  /** One attempt may take this long, ms: a server that was cut off answers nothing and closes nothing. Default: statementTimeoutMs + 5,000. */
+  answerTimeoutMs?: number;
+  /** Runs on every new connection before any work. */
+  onConnect?: (client: pg.Client) => Promise<void>;
+  /** Hears of every retry. */
+  onRetry?: (error: Error, attempt: number) => void;
+}>;
+
+/** How long a server may take to close a connection, ms. */
+const CLOSE_MS = 1000;
+
+/** One piece of work at a time: the caller awaits `run` before the next. */
+export class WriterConnection {
+  readonly #database: Database;
+  readonly #options: WriterConnectionOptions;
+  #client: pg.Client | null = null;
+  #closed = false;
+
+  constructor(database: Database, options: WriterConnectionOptions = {}) {
+    this.#database = database;
+    this.#options = options;
+  }
+
+  /** Runs work until it succeeds. The work must be such that doing it twice is doing it once: a commit may have happened although its
+   *  answer was lost.
+   *  @throws PipelineError unavailable when it cannot be done within retryForMs; the work's own error when a retry cannot help */
+  async run<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const deadline = performance.now() + (this.#options.retryForMs ?? 15_000);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(work);
+      } catch (error) {
+        await this.#drop(error);
+        if (!isRetryable(error)) throw error;
+        this.#options.onRetry?.(error as Error, attempt);
+        const delayMs = Math.min(1000, 20 * 2 ** attempt) * (0.5 + Math.random());
+        if (this.#closed || performance.now() + delayMs > deadline) {
+          throw new PipelineError('unavailable', `the database does not take writes: ${(error as Error).message}`, {
+            cause: error,
+            retryAfterSec: 2,
+          });
+        }
+        await sleep(delayMs);
+      }
+    }
+  }
+
+  /** `work` between begin and commit. */
+  async transaction<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    return this.run(async (client) => {
+      await client.query('begin');
+      const result = await work(client);
+      await client.query('commit');
+      return result;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const client = this.#client;
+    this.#client = null;
+    if (client === null) return;
+    // A server that does not answer does not close either.
+    const silence = setTimeout(() => destroy(client), CLOSE_MS);
+    await client.end().catch(() => {});
+    clearTimeout(silence);
+  }
+
+  async #attempt<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = await this.#connected();
+    const timeoutMs = this.#options.answerTimeoutMs ?? (this.#options.statementTimeoutMs ?? 20_000) + 5000;
+    const working = work(client);
+    let timer: NodeJS.Timeout | undefined;
+    const silence = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        // The rest of the work fails with its connection; nobody waits for it any more.
+        working.catch(() => undefined);
+        destroy(client);
+        reject(new Error(`timeout expired: the database gave no answer within ${timeoutMs} ms`));
+      }, timeoutMs);
+    });
+    try {
+      return await Promise.race([working, silence]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#client !== null) return this.#client;
+    const client = await this.#database.connect();
+    const forget = (): void => {
+      if (this.#client === client) this.#client = null;
+    };
+    client.on('error', forget);
+    client.on('end', forget);
+    try {
+      await client.query(`set statement_timeout = ${this.#options.statementTimeoutMs ?? 20_000}`);
+      // Late rows replace others of the columnstore, which are unpacked first; one second of a packed segment may be over the default bound.
+      if (this.#database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
+      await this.#options.onConnect?.(client);
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
+    this.#client = client;
+    return client;
+  }
+
+  /** After a failure: back to idle when the server says that only the statement failed, else away with the connection. */
+  async #drop(error: unknown): Promise<void> {
+    const client = this.#client;
+    if (client === null) return;
+    const code = (error as { code?: unknown } | null)?.code;
+    if (typeof code === 'string' && /^(22|23|40|42|44|53|54|55|57014|P0)/.test(code)) {
+      try {
+        await client.query('rollback');
+        return;
+      } catch {
+        // fall through
+      }
+    }
+    this.#client = null;
+    // Not awaited: a server that does not answer must not hold up the next attempt.
+    client.end().catch(() => {});
+  }
+}
+
+/** Closes the socket without a word: end() would wait for a server that does not answer. */
+function destroy(client: pg.Client): void {
+  (client as unknown as { connection: { stream: { destroy: () => void } } }).connection.stream.destroy();
+}

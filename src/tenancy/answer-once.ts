@@ -1,0 +1,34 @@
+/** Work of a POST that is done exactly once for each Idempotency-Key, whatever fails in between: the answer that a retry will get is kept in
+ *  the transaction that does the work. So there is no moment at which a crash or a lost connection leaves the work done and the answer unknown. */
+import type { Pool, PoolClient } from 'pg';
+import { PipelineError } from '../errors.ts';
+import type { Reply, RequestContext } from '../http/route.ts';
+import { transaction } from '../storage/database/transaction.ts';
+import { AGAIN, keepReply } from './idempotency.ts';
+
+export type AnsweredOnce = Readonly<{
+  /** Of the route that answers. */
+  operationId: string;
+  /** Whom the answer is about: it is erased with them. Absent: the answer itself names them, or it is about nobody. */
+  subjectId?: string;
+}>;
+
+/** @param work everything that belongs together, on the client that it is given
+ *  @throws PipelineError busy when another request with this key was faster; nothing of this one is kept then */
+export async function answerOnce(
+  pool: Pool,
+  request: Pick<RequestContext, 'caller' | 'header'>,
+  { operationId, subjectId }: AnsweredOnce,
+  work: (client: PoolClient) => Promise<Reply>,
+): Promise<Reply> {
+  const { caller, header } = request;
+  const key = header('idempotency-key');
+  return await transaction(pool, async (client) => {
+    const reply = await work(client);
+    if (key === '' || caller.kind === 'anonymous') return reply;
+    if (!(await keepReply(client, { caller, route: operationId, key }, reply, subjectId))) {
+      throw new PipelineError('busy', 'Another request with this Idempotency-Key was faster; send it again for its answer.', AGAIN);
+    }
+    return reply;
+  });
+}

@@ -1,0 +1,223 @@
+/** The audit log: who did what, and who read whose data; filtered, in pages, as CSV; and its hash chain. */
+import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { PipelineError } from '../errors.ts';
+import { nextLink } from '../http/cursor.ts';
+import type { Cursors } from '../http/cursor.ts';
+import type { Access, Reply, RequestContext, Route } from '../http/route.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import type { Db } from '../storage/database/database.ts';
+import { audit } from './audit.ts';
+import { auditChain } from './audit-chain.ts';
+import { needWholeOrganization } from './authority.ts';
+import { isUuid, orgOf, projectOf } from './ownership.ts';
+import { readActions } from './read-audit.ts';
+import type { Caller } from '../caller.ts';
+
+const CSV_ROWS = 1000;
+
+const entryMembers = {
+  id: Type.Integer(),
+  time: Timestamp,
+  actor_kind: Type.String({ description: 'key, user, operator, cli (somebody on the machine of the service), system.' }),
+  actor_id: Type.String({ description: 'Of cli: the account of the machine.' }),
+  action: Type.String(),
+  target_kind: Type.String(),
+  target_id: Type.String(),
+  subject_id: nullable(Type.String({ format: 'uuid', description: 'The person whose data it is about; stays after an erasure.' })),
+  project_id: nullable(Uuid),
+  detail: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'Of what was repeated: count, and since, when the first of them was. time is that of the last, request_id of the first.',
+  }),
+  ip: nullable(Type.String()),
+  request_id: Type.String(),
+  chain_seq: nullable(Type.Integer({ description: 'Position in the chain of the organization, from 1.' })),
+  hash: nullable(Type.String({ description: 'SHA-256 over the entry before and this one, hexadecimal.' })),
+};
+const AuditSchema = exactly(entryMembers);
+const columns = Object.keys(entryMembers) as readonly (keyof typeof entryMembers)[];
+const admin: Access = { key: 'admin', operator: 'admin' };
+
+const filters: Record<string, TSchema> = {
+  subject_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'Whose data: uuid or external id of a user. Somebody who was erased is found by the uuid only.',
+    }),
+  ),
+  actor_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Id of a member, key or user.' })),
+  action: Type.Optional(Type.String({ maxLength: 100 })),
+  kind: Type.Optional(oneOf(['acts', 'reads'], { description: `reads: ${readActions.join(', ')}; acts: everything else. Absent: both.` })),
+  since: Type.Optional(Timestamp),
+  until: Type.Optional(Timestamp),
+};
+type Filters = Readonly<{
+  subject_id?: string;
+  actor_id?: string;
+  action?: string;
+  kind?: 'acts' | 'reads';
+  since?: string;
+  until?: string;
+}>;
+type Row = Readonly<Record<(typeof columns)[number], unknown>> & Readonly<{ id: number; time: string }>;
+/** The last entry of a page: entries are written late, so times, not ids, are their order. */
+type Position = Readonly<Pick<Row, 'time' | 'id'>>;
+
+export type AuditDeps = Readonly<{
+  db: Db;
+  cursors: Cursors;
+  /** Writes the reads up to now, so that the log shows them. */
+  flushReads?: (() => Promise<void>) | undefined;
+}>;
+
+export function auditRoutes(deps: AuditDeps): readonly Route[] {
+  const { db, cursors, flushReads } = deps;
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/audit-log/chain',
+      operationId: 'verifyAuditLog',
+      tag: 'Operators',
+      summary: 'Verify the hash chain of the audit log',
+      description: 'Keep the head elsewhere: a chain whose end was cut off is whole, but ends in another hash.',
+      access: admin,
+      responses: {
+        200: {
+          description: 'What the chain is like.',
+          schema: exactly({
+            entries: Type.Integer(),
+            head: nullable(Type.String({ description: 'Hash of the newest entry, hexadecimal.' })),
+            broken_at: nullable(Type.Integer({ description: 'chain_seq of the first entry that is not as it was written; null: none.' })),
+          }),
+        },
+      },
+      handler: async ({ caller }) => {
+        needWholeOrganization(caller);
+        return { status: 200, json: await auditChain(db, orgOf(caller)) };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/audit-log',
+      operationId: 'listAuditLog',
+      tag: 'Operators',
+      summary: 'Read the audit log, newest first',
+      description:
+        'Who read the data of a person, and when: subject_id with kind=reads. Lists of many people (users, devices, signal quality, newest ' +
+        'episodes) are entries personal_data.listed without a person. A key of one project reads the entries of that project. format=csv ' +
+        'answers every entry of the filters, whatever limit says.',
+      access: admin,
+      query: {
+        ...filters,
+        limit: LimitQuery(100, 1000),
+        cursor: CursorQuery,
+        format: Type.Optional(oneOf(['json', 'csv'], { default: 'json' })),
+      },
+      responses: {
+        200: { description: 'Entries.', schema: Type.Array(AuditSchema), headers: ['Link'], alternatives: { 'text/csv': null } },
+      },
+      errors: ['cursor_invalid', 'not_found'],
+      handler: async (request) => {
+        const { caller, query } = request;
+        const { limit, cursor, format, ...given } = query as Filters & { limit: number; cursor?: string; format?: 'json' | 'csv' };
+        await flushReads?.().catch(() => undefined); // they are kept for the next time
+        const wanted = await conditionsOf(db, caller, given);
+        if (format === 'csv') return await exportCsv(db, request, wanted, given);
+        const scope = `audit by time ${orgOf(caller)} ${projectOf(caller) ?? ''} ${JSON.stringify(given)}`;
+        const [time, id] = cursor === undefined ? [] : cursors.open(scope, cursor);
+        const before = time === undefined ? null : { time: String(time), id: Number(id) };
+        const rows = await readEntries(db, wanted, before, limit + 1);
+        const page = rows.slice(0, limit);
+        const last = page.at(-1);
+        const more = rows.length > limit && last !== undefined;
+        return {
+          status: 200,
+          json: page,
+          headers: more ? { link: nextLink('/api/v1/audit-log', query, cursors.seal(scope, [last.time, last.id])) } : {},
+        };
+      },
+    },
+  ];
+}
+
+/** What the rows must be, with the values of the statement. */
+type Conditions = Readonly<{ where: readonly string[]; values: readonly unknown[]; subjects: readonly string[] | null }>;
+
+/** @throws PipelineError not_found: the person is not one of this organization (or of the key's project) */
+async function conditionsOf(db: Db, caller: Caller, given: Filters): Promise<Conditions> {
+  const where: string[] = [];
+  const values: unknown[] = [];
+  const add = (condition: string, value: unknown): void => {
+    values.push(value);
+    where.push(condition.replace('?', `$${values.length}`));
+  };
+  add('organization_id = ?', orgOf(caller));
+  if (projectOf(caller) !== null) add('project_id = ?', projectOf(caller));
+  const subjects = given.subject_id === undefined ? null : await subjectsNamed(db, caller, given.subject_id);
+  if (subjects !== null) add('subject_id = any(?::uuid[])', subjects);
+  if (given.actor_id !== undefined) add('actor_id = ?', given.actor_id);
+  if (given.action !== undefined) add('action = ?', given.action);
+  if (given.since !== undefined) add('audit_log.time >= ?::timestamptz', given.since);
+  if (given.until !== undefined) add('audit_log.time < ?::timestamptz', given.until);
+  // In words, not as a value: the condition of the index audit_log_acts_idx.
+  const reads = readActions.map((action) => `'${action}'`).join(', ');
+  if (given.kind !== undefined) where.push(`action ${given.kind === 'acts' ? 'not in' : 'in'} (${reads})`);
+  return { where, values, subjects };
+}
+
+async function subjectsNamed(db: Db, caller: Caller, wanted: string): Promise<readonly string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    'select id from xuser where organization_id = $1 and ($2::uuid is null or project_id = $2) and external_id = $3',
+    [orgOf(caller), projectOf(caller), wanted],
+  );
+  const ids = rows.map(({ id }) => id);
+  if (isUuid(wanted)) ids.push(wanted);
+  if (ids.length === 0) throw new PipelineError('not_found', 'There is no such user; somebody who was erased is found by the uuid.');
+  return ids;
+}
+
+async function readEntries(db: Db, { where, values }: Conditions, before: Position | null, limit: number): Promise<readonly Row[]> {
+  const at = values.length;
+  const more = before === null ? '' : ` and (audit_log.time, audit_log.id) < ($${at + 2}::timestamptz, $${at + 3}::int8)`;
+  const { rows } = await db.query<Row>(
+    `select id::float8 as id, to_json(time) #>> '{}' as time, actor_kind, actor_id, action, target_kind, target_id, subject_id, project_id,
+       detail, host(ip) as ip, request_id, chain_seq::float8 as chain_seq, encode(hash, 'hex') as hash
+     from audit_log where ${where.join(' and ')}${more} order by audit_log.time desc, audit_log.id desc limit $${at + 1}`,
+    [...values, limit, ...(before === null ? [] : [before.time, before.id])],
+  );
+  return rows;
+}
+
+/** The export is itself an act: who took which part of the log away. */
+async function exportCsv(db: Db, request: RequestContext, wanted: Conditions, given: Filters): Promise<Reply> {
+  const { subjects } = wanted; // not as they were named: external ids must not outlive an erasure
+  const detail = subjects === null ? given : { ...given, subject_id: subjects };
+  const about = subjects?.length === 1 && subjects[0] !== undefined ? { subjectId: subjects[0] } : {};
+  await audit(db, request, { action: 'audit_log.exported', targetKind: 'audit_log', targetId: '', detail, ...about });
+  return {
+    status: 200,
+    stream: csvOf(db, wanted),
+    contentType: 'text/csv; charset=utf-8',
+    headers: { 'content-disposition': 'attachment; filename="audit-log.csv"' },
+  };
+}
+
+async function* csvOf(db: Db, wanted: Conditions): AsyncIterable<Uint8Array> {
+  yield Buffer.from(`${columns.join(',')}\r\n`);
+  for (let before: Position | null = null; ;) {
+    const rows: readonly Row[] = await readEntries(db, wanted, before, CSV_ROWS);
+    if (rows.length > 0) yield Buffer.from(rows.map((row) => `${columns.map((name) => csvCell(row[name])).join(',')}\r\n`).join(''));
+    const last = rows.at(-1);
+    if (rows.length < CSV_ROWS || last === undefined) return;
+    before = last;
+  }
+}
+
+/** RFC 4180; a text that a spreadsheet would take for a formula gets an apostrophe before it. */
+function csvCell(value: unknown): string {
+  if (value === null) return '';
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+}

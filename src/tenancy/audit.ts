@@ -1,0 +1,72 @@
+/** The audit log: who did what to what. Append-only; a failure to write it fails the action that it records. */
+import { isIP } from 'node:net';
+import type { Caller } from '../caller.ts';
+import type { Db } from '../storage/database/database.ts';
+import { projectOf } from './ownership.ts';
+import { scopeOf } from './request-scope.ts';
+
+export type AuditEntry = Readonly<{
+  /** Resource and past tense, e.g. `api_key.created`. */
+  action: string;
+  targetKind: string;
+  targetId: string;
+  detail?: object;
+  /** The person whose data it is about. Default: whom the request turned out to be about. */
+  subjectId?: string;
+  /** Default: the project that the request turned out to be about, or that the caller is confined to. */
+  projectId?: string | null;
+}>;
+
+/** The account of the machine that runs a command; `orgId` null: what is done concerns the whole installation. */
+export type CommandLine = Readonly<{ kind: 'cli'; orgId: string | null; account: string }>;
+
+/** Who asks, as a handler knows it. */
+export type Actor = Readonly<{ caller: Caller | CommandLine; remoteAddress: string; requestId: string }>;
+
+export async function audit(db: Db, actor: Actor, entry: AuditEntry): Promise<void> {
+  const { caller } = actor;
+  const scope = caller.kind === 'cli' ? null : scopeOf(caller);
+  const own = caller.kind === 'cli' ? null : projectOf(caller);
+  const projectId = entry.targetKind === 'project' ? entry.targetId : (scope?.projectId ?? own);
+  await db.query(
+    `insert into audit_log (organization_id, actor_kind, actor_id, action, target_kind, target_id, detail, ip, request_id, subject_id, project_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    [
+      caller.kind === 'anonymous' ? null : caller.orgId,
+      caller.kind === 'anonymous' ? 'system' : caller.kind,
+      actorId(caller),
+      entry.action,
+      entry.targetKind,
+      entry.targetId,
+      JSON.stringify(entry.detail ?? {}),
+      inetOf(actor.remoteAddress),
+      actor.requestId,
+      entry.subjectId ?? scope?.subjectId ?? null,
+      entry.projectId === undefined ? projectId : entry.projectId,
+    ],
+  );
+}
+
+export function actorId(caller: Caller | CommandLine): string {
+  switch (caller.kind) {
+    case 'key':
+      return caller.keyId;
+    case 'user':
+      return caller.subjectId;
+    case 'operator':
+      return caller.operatorId;
+    case 'cli':
+      return caller.account;
+    case 'anonymous':
+      return '';
+    default: {
+      const never: never = caller;
+      throw new Error(`caller ${String(never)}`);
+    }
+  }
+}
+
+/** An address as PostgreSQL takes it, or null: a trusted proxy may have forwarded anything. */
+export function inetOf(address: string): string | null {
+  return isIP(address) !== 0 && !address.includes('%') ? address : null;
+}

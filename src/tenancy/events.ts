@@ -1,0 +1,69 @@
+/** Events for webhooks, queued in the transaction of the change that they tell; src/records/webhooks.ts delivers them.
+ *  Their data name what they are about: subject_id, episode_id, artifact_id; xuser_id for the user record itself. */
+import { Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { exactly, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import type { Db } from '../storage/database/database.ts';
+
+const Kind = Type.String({ description: "The episode's or artifact's kind." });
+const ofEpisode = { episode_id: Uuid, subject_id: Uuid, kind: Kind };
+
+/** The data of each event: ids to ask the API for, no texts of people. */
+const eventData = {
+  'episode.created': exactly({ ...ofEpisode, severity: oneOf(['none', 'low', 'medium', 'high']) }),
+  'episode.updated': exactly(ofEpisode),
+  'episode.acknowledged': exactly({ ...ofEpisode, acknowledged_by: Type.String({ description: 'key:<id> or operator:<id>' }) }),
+  'artifact.created': exactly({ artifact_id: Uuid, ...ofEpisode }),
+  'xuser.updated': exactly({ xuser_id: Uuid }),
+  'xuser.erased': exactly({ xuser_id: Uuid }),
+};
+export type WebhookEvent = keyof typeof eventData;
+export const webhookEvents = Object.keys(eventData) as readonly WebhookEvent[];
+
+const summaries: Readonly<Record<WebhookEvent | 'ping', string>> = {
+  'episode.created': 'An episode was created: by somebody, by a rule, by an event of a device, by an answer',
+  'episode.updated': 'An episode was changed, closed or opened again, or what it came from was corrected',
+  'episode.acknowledged': 'Somebody acknowledged an episode',
+  'artifact.created': 'Something was added to an episode',
+  'xuser.updated': 'A user was changed or disabled',
+  'xuser.erased': 'A user was erased with all data',
+  ping: 'A test of the webhook, sent only when somebody asks for it',
+};
+
+/** Payload of each message that a webhook gets, for the description of the API. */
+export const webhookMessages: Readonly<Record<string, Readonly<{ summary: string; schema: TSchema }>>> = Object.fromEntries(
+  Object.entries({ ...eventData, ping: exactly({ webhook_id: Uuid }) }).map(([type, { properties }]) => [
+    type,
+    {
+      summary: summaries[type as keyof typeof summaries],
+      schema: exactly({ type: oneOf([type]), timestamp: Timestamp, data: sentData(properties) }),
+    },
+  ]),
+);
+
+/** Ids are always there; the rest is left out while a person has not agreed to sharing where the project asks for it. */
+function sentData(properties: Readonly<Record<string, TSchema>>): TSchema {
+  const members = Object.entries(properties).map(([name, schema]) => [name, name.endsWith('_id') ? schema : Type.Optional(schema)]);
+  return exactly(Object.fromEntries(members) as Record<string, TSchema>, {
+    description: 'Only the ids while the person has not agreed to sharing and the project asks for it.',
+  });
+}
+
+/** Queues an event for every webhook that wants it. Call it in the transaction of the change, or an error between the two loses it.
+ *  The lock makes a removal of the webhook wait, so that it also ends what is queued just now. */
+export async function emitEvent<E extends WebhookEvent>(
+  db: Db,
+  scope: Readonly<{ orgId: string; projectId: string }>,
+  event: E,
+  data: Static<(typeof eventData)[E]>,
+): Promise<void> {
+  await db.query(
+    `insert into webhook_delivery (webhook_id, event, payload)
+     select id, $3, jsonb_build_object('type', $3::text, 'timestamp', to_json(now()), 'data', $4::jsonb)
+     from webhook
+     where organization_id = $1 and (project_id is null or project_id = $2) and disabled_at is null and gone_at is null
+       and (events @> array[$3::text] or events @> array['*'])
+     for share`,
+    [scope.orgId, scope.projectId, event, JSON.stringify(data)],
+  );
+}

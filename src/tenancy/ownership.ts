@@ -1,0 +1,142 @@
+/** Whose record is it? Every reader of one person's data asks here first. Somebody else's record and one that does not exist get the same
+ *  answer (404), so that ids cannot be probed. */
+import { PipelineError } from '../errors.ts';
+import type { Caller } from '../caller.ts';
+import type { SubjectId } from '../signal.ts';
+import type { Db } from '../storage/database/database.ts';
+import { checkConsent } from './consents.ts';
+import type { ConsentPurpose } from './consents.ts';
+import { noteProject, noteSubject } from './request-scope.ts';
+import { prepared } from '../storage/database/prepared.ts';
+
+export type Subject = Readonly<{ id: SubjectId; externalId: string; orgId: string; projectId: string; timeZone: string }>;
+export type OwnedStream = Readonly<{ id: number; uuid: string; subjectId: SubjectId; orgId: string; projectId: string; deviceId: string }>;
+export type OwnedProject = Readonly<{ id: string; orgId: string; projectKey: string; timeZone: string }>;
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}
+
+/** Organization of a caller. @throws PipelineError credential_missing */
+export function orgOf(caller: Caller): string {
+  if (caller.kind === 'anonymous') throw new PipelineError('credential_missing', 'This needs a credential.');
+  return caller.orgId;
+}
+
+/** Project that a caller is confined to, or null when it may use every project of its organization. */
+export function projectOf(caller: Caller): string | null {
+  return caller.kind === 'user' || caller.kind === 'key' ? caller.projectId : null;
+}
+
+/** The user whom a caller is confined to, or null. */
+export function ownSubjectOf(caller: Caller): string | null {
+  return caller.kind === 'user' || caller.kind === 'key' ? caller.subjectId : null;
+}
+
+/** Finds the user that a request is about. A user token (and direct mode) implies its own user and refuses any other.
+ *  @param requested uuid or external id of the user; '' when the request names nobody. An external id is unique within a project: a caller
+ *  that reaches several projects in which it exists must narrow itself (header project-key) or use the uuid.
+ *  @param purpose what is done with the person's data, and so what the person must have consented to where the project requires it;
+ *  `none` for what does not touch it (the user record itself, erasure, the person's own export)
+ *  @throws PipelineError not_found, validation_failed (nobody named, or several), consent_missing */
+export async function ownSubject(
+  db: Db,
+  caller: Caller,
+  requested: string,
+  purpose: ConsentPurpose | 'none' = 'sharing',
+): Promise<Subject> {
+  const own = ownSubjectOf(caller);
+  const wanted = requested === '' ? own : requested;
+  if (wanted === null) throw badSubject('required', 'is required with an organization key');
+  const { rows } = await db.query<{
+    id: SubjectId;
+    external_id: string;
+    organization_id: string;
+    project_id: string;
+    time_zone: string;
+    missing: readonly ConsentPurpose[];
+  }>(
+    prepared(
+      `select x.id, x.external_id, x.organization_id, x.project_id, coalesce(x.time_zone, p.time_zone) as time_zone,
+       case when p.consent_required = '{}' then '{}' else missing_consents(x.id) end as missing
+     from (
+       select id from xuser where id = $5::uuid
+       union select u.id from project o join xuser u on u.project_id = o.id and u.external_id = $4 where o.organization_id = $1
+     ) named join xuser x using (id) join project p on p.id = x.project_id
+     where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3::uuid is null or x.id = $3) and p.archived_at is null
+     order by x.id = $5::uuid desc limit 2`,
+      [orgOf(caller), projectOf(caller), own, wanted, uuid.test(wanted) ? wanted : null],
+    ),
+  );
+  const row = rows[0];
+  if (row === undefined) throw new PipelineError('not_found', 'There is no such user.');
+  // Many applications have uuids for external ids; where one equals the service's own id of somebody, the latter is meant.
+  if (rows.length > 1 && row.id !== wanted.toLowerCase()) {
+    throw badSubject('ambiguous', 'names users of several projects; send the header project-key, or the uuid');
+  }
+  if (purpose !== 'none') checkConsent(caller, purpose, row.missing);
+  noteSubject(caller, row.id, row.project_id);
+  return { id: row.id, externalId: row.external_id, orgId: row.organization_id, projectId: row.project_id, timeZone: row.time_zone };
+}
+
+function badSubject(code: string, detail: string): PipelineError {
+  return new PipelineError('validation_failed', `subject_id ${detail}.`, { errors: [{ pointer: '/query/subject_id', code, detail }] });
+}
+
+/** Finds a stream by its uuid, for reading. @throws PipelineError not_found, consent_missing */
+export async function ownStream(db: Db, caller: Caller, streamId: string): Promise<OwnedStream> {
+  if (uuid.test(streamId)) {
+    const { rows } = await db.query<{
+      id: number;
+      uuid: string;
+      xuser_id: SubjectId;
+      organization_id: string;
+      project_id: string;
+      device_id: string;
+      missing: readonly ConsentPurpose[];
+    }>(
+      prepared(
+        `select s.id, s.uuid, s.xuser_id, s.organization_id, s.project_id, d.external_id as device_id,
+         case when p.consent_required = '{}' then '{}' else missing_consents(s.xuser_id) end as missing
+       from stream s join device d on d.id = s.device_id join project p on p.id = s.project_id
+       where s.uuid = $1 and s.organization_id = $2 and ($3::uuid is null or s.project_id = $3) and ($4::uuid is null or s.xuser_id = $4)`,
+        [streamId, orgOf(caller), projectOf(caller), ownSubjectOf(caller)],
+      ),
+    );
+    const row = rows[0];
+    if (row !== undefined) {
+      checkConsent(caller, 'sharing', row.missing);
+      noteSubject(caller, row.xuser_id, row.project_id);
+      return {
+        id: row.id,
+        uuid: row.uuid,
+        subjectId: row.xuser_id,
+        orgId: row.organization_id,
+        projectId: row.project_id,
+        deviceId: row.device_id,
+      };
+    }
+  }
+  throw new PipelineError('not_found', 'There is no such stream.');
+}
+
+/** Makes others who change something of the project wait until this transaction is over. */
+export async function lockProject(db: Db, projectId: string): Promise<void> {
+  await db.query('select 1 from project where id = $1 for no key update', [projectId]);
+}
+
+/** Finds a project by uuid or by its public key, also by the one before it during the overlap. @throws PipelineError not_found */
+export async function ownProject(db: Db, caller: Caller, project: string): Promise<OwnedProject> {
+  const { rows } = await db.query<{ id: string; organization_id: string; project_key: string; time_zone: string }>(
+    `select id, organization_id, project_key, time_zone from project
+     where ${uuid.test(project) ? 'id = $1::uuid' : '(project_key = $1 or previous_project_key = $1 and previous_key_expires_at > now())'} and organization_id = $2 and ($3::uuid is null or id = $3)
+       and archived_at is null`,
+    [project, orgOf(caller), projectOf(caller)],
+  );
+  const row = rows[0];
+  if (row === undefined) throw new PipelineError('not_found', 'There is no such project.');
+  noteProject(caller, row.id);
+  return { id: row.id, orgId: row.organization_id, projectKey: row.project_key, timeZone: row.time_zone };
+}

@@ -1,0 +1,101 @@
+/** Settings of a project: how long its rows are kept, and which consent it asks of its people. */
+import { Type } from 'typebox';
+import type { Pool } from 'pg';
+import { checkIfMatch, etagOf } from '../http/precondition.ts';
+import type { Access, Route } from '../http/route.ts';
+import { exactly, nullable, oneOf } from '../http/schemas.ts';
+import { transaction } from '../storage/database/transaction.ts';
+import { readProjectRetention, retentionDaysMax, writeProjectRetention } from '../storage/retention.ts';
+import type { Db } from '../storage/database/database.ts';
+import { audit } from './audit.ts';
+import { consentPurposes } from './consents.ts';
+import type { ConsentPurpose } from './consents.ts';
+import { lockProject, ownProject } from './ownership.ts';
+
+const Days = nullable(
+  Type.Integer({
+    minimum: 1,
+    maximum: retentionDaysMax,
+    description: 'Days since it was measured; null: as long as the service keeps it.',
+  }),
+);
+const SettingsSchema = exactly({
+  retention: exactly({ samples_days: Days, features_days: Days, beats_days: Days }, { description: 'Features go with their rollups.' }),
+  consent_required: Type.Array(oneOf(consentPurposes), {
+    uniqueItems: true,
+    maxItems: consentPurposes.length,
+    description: 'Without it packets and entries (recording) or reads by others (sharing) are refused: consent_missing.',
+  }),
+});
+const admin: Access = { key: 'admin', operator: 'admin' };
+
+type Settings = Readonly<{
+  retention: Readonly<{ samples_days: number | null; features_days: number | null; beats_days: number | null }>;
+  consent_required: readonly ConsentPurpose[];
+}>;
+
+export function projectSettingsRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
+  const { db } = deps;
+  const read = async (on: Db, projectId: string): Promise<Settings> => {
+    const kept = await readProjectRetention(on, projectId);
+    const { rows } = await on.query<{ consent_required: ConsentPurpose[] }>('select consent_required from project where id = $1', [
+      projectId,
+    ]);
+    return {
+      retention: { samples_days: kept.samplesDays, features_days: kept.featuresDays, beats_days: kept.beatsDays },
+      consent_required: rows[0]?.consent_required ?? [],
+    };
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/projects/{projectId}/settings',
+      operationId: 'getProjectSettings',
+      tag: 'Projects',
+      summary: 'Read the retention and consent rules of a project',
+      access: admin,
+      params: { projectId: Type.String({ maxLength: 64 }) },
+      responses: { 200: { description: 'Settings.', schema: SettingsSchema, headers: ['ETag'] } },
+      handler: async ({ caller, params }) => {
+        const project = await ownProject(db, caller, params['projectId'] ?? '');
+        const settings = await read(db, project.id);
+        return { status: 200, json: settings, headers: { etag: etagOf(settings) } };
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/api/v1/projects/{projectId}/settings',
+      operationId: 'setProjectSettings',
+      tag: 'Projects',
+      summary: 'Replace the retention and consent rules of a project',
+      description:
+        'Rows older than a shorter retention are deleted in the background, from within ten minutes. Consent rules hold at once.',
+      access: admin,
+      params: { projectId: Type.String({ maxLength: 64 }) },
+      body: SettingsSchema,
+      responses: { 200: { description: 'Settings as they are now.', schema: SettingsSchema, headers: ['ETag'] } },
+      errors: ['precondition_failed', 'precondition_required'],
+      handler: async (request) => {
+        const { caller, params, body } = request;
+        const project = await ownProject(db, caller, params['projectId'] ?? '');
+        const wanted = body as Settings;
+        const { samples_days: samplesDays, features_days: featuresDays, beats_days: beatsDays } = wanted.retention;
+        return await transaction(db, async (client) => {
+          await lockProject(client, project.id);
+          const before = await read(client, project.id);
+          checkIfMatch(request, etagOf(before));
+          await writeProjectRetention(client, project.id, { samplesDays, featuresDays, beatsDays });
+          await client.query('update project set consent_required = $2 where id = $1', [project.id, [...wanted.consent_required]]);
+          const after = await read(client, project.id);
+          await audit(client, request, {
+            action: 'project.configured',
+            targetKind: 'project',
+            targetId: project.id,
+            detail: { before, after },
+          });
+          return { status: 200, json: after, headers: { etag: etagOf(after) } };
+        });
+      },
+    },
+  ];
+}

@@ -1,0 +1,85 @@
+/** Floors on the accuracy of PPG, motion and respiration. They may only rise; `npm run accuracy` prints the whole report. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { fromChannel, respirationErrors } from '../../accuracy/respiration-section.ts';
+import { motionErrors } from '../../accuracy/ppg-motion-section.ts';
+import { engineRates, judgeRates, leftOutRates, trustFigures } from '../../accuracy/ppg-motion-trust-section.ts';
+import { aucOf, judgePpg } from '../../accuracy/ppg-quality-section.ts';
+import { loadPpg } from '../../accuracy/ppg-recordings.ts';
+import type { PpgItem } from '../../accuracy/ppg-recordings.ts';
+import { rates } from '../../accuracy/ppg-reference.ts';
+import { pulseStreamFigures } from '../../accuracy/pulse-stream-section.ts';
+import { gross, scoreOne } from '../../accuracy/ppg-section.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
+
+const dataDir = process.env['BIO_TEST_DATA'] ?? join(import.meta.dirname, '..', '..', '..', 'shared', 'data');
+const hasData = existsSync(join(dataDir, 'bidmc')) && existsSync(join(dataDir, 'ieee_spc2015'));
+if (!hasData) console.warn(`SKIPPED: no PPG recordings in ${dataDir}, the floors of PPG accuracy were not checked`);
+
+describe.skipIf(!hasData)('PPG accuracy', () => {
+  let items: PpgItem[] = [];
+  const all = (): PpgItem[] => (items.length > 0 ? items : (items = loadPpg(dataDir, ['bidmc', 'spc'])));
+  const of = (set: 'bidmc' | 'spc'): PpgItem[] => all().filter((item) => item.set === set);
+
+  test('finds the beats at rest and running with one set of parameters', () => {
+    expect(rates(gross(of('bidmc').map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(99.3);
+    expect(rates(gross(of('spc').map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(89.5);
+  });
+
+  test('gives the heart rate while running, in segments as the engine cuts them', () => {
+    const errors = of('spc')
+      .filter((item) => item.name.endsWith('.1'))
+      .map((item) => motionErrors(item, { segmentSec: 64, contextSec: 16, offsetSec: 0 }).meanError);
+    expect(errors.reduce((sum, error) => sum + error, 0) / errors.length).toBeLessThanOrEqual(0.92);
+  });
+
+  test('gives both heart rates through the engine, and flags those that are off', () => {
+    const figures = pulseStreamFigures(all());
+    const [rest, running] = [figures['hr_ppg, at rest']!, figures['hr_ppg_motion, running']!];
+    expect(rest.within).toBeGreaterThanOrEqual(0.982);
+    expect(rest.withinByFlag[0]).toBeGreaterThanOrEqual(0.999);
+    expect(rest.offFlagged).toBeGreaterThanOrEqual(0.96);
+    expect(rest.flagShares[0]).toBeGreaterThanOrEqual(0.79);
+    expect(running.count).toBeGreaterThan(850);
+    expect(running.meanError).toBeLessThanOrEqual(0.93);
+    expect(running.withinByFlag[0]).toBeGreaterThanOrEqual(0.999);
+    expect(running.offFlagged).toBeGreaterThanOrEqual(0.999);
+    expect(running.flagShares[0]).toBeGreaterThanOrEqual(0.74);
+    for (const name of ['resp_rate_ppg', 'resp_rate_ecg']) expect(figures[name]!.meanError).toBeLessThanOrEqual(2.3);
+  });
+
+  test('flags wrong heart rates of runners, by the weights in use and by weights fitted on the others', () => {
+    const runs = of('spc').filter((item) => item.name.endsWith('.1'));
+    const inUse = runs.flatMap(engineRates);
+    const refit = leftOutRates(runs.flatMap(judgeRates));
+    for (const [leads, flag0] of [
+      ['both', 0.74],
+      ['all', 0.67],
+    ] as const)
+      for (const rate of [inUse, refit]) {
+        const figures = trustFigures(rate, leads);
+        expect(figures.offFlagged).toBeGreaterThanOrEqual(0.97);
+        expect(figures.within).toBeGreaterThanOrEqual(0.996);
+        expect(figures.flag0).toBeGreaterThanOrEqual(flag0);
+      }
+  });
+
+  test('tells wrong seconds from right ones', () => {
+    expect(aucOf(judgePpg(of('bidmc').filter((_, i) => i % 2 === 1)))).toBeGreaterThanOrEqual(0.99);
+  });
+
+  test('gives the respiratory rate from a respiration channel', () => {
+    expect(respirationErrors(of('bidmc'), fromChannel).meanError).toBeLessThanOrEqual(0.35);
+  });
+});
+
+const hasCapnobase = existsSync(join(dataDir, 'capnobase', 'capnobase_0333.csv.gz'));
+if (!hasCapnobase) console.warn(`SKIPPED: no CapnoBase in ${dataDir}, the floor of recordings that nothing was chosen on was not checked`);
+
+test.skipIf(!hasCapnobase)('finds the beats of patients under anaesthesia, on which nothing was chosen', () => {
+  const items = loadPpg(dataDir, ['capnobase']).filter((_, i) => i % 5 === 0);
+  expect(items).toHaveLength(5);
+  expect(rates(gross(items.map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(99.7);
+});

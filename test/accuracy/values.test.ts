@@ -1,0 +1,30 @@
+/** Floors on what the flags of variability promise, end to end through the stream engine. `npm run accuracy -- --only values` scores all recordings. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { loadMitdb } from '../../accuracy/mitdb-recordings.ts';
+import { ecgTallies, pulseFigures } from '../../accuracy/values-section.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
+
+const dataDir = process.env['BIO_TEST_DATA'] ?? join(import.meta.dirname, '..', '..', '..', 'shared', 'data');
+const hasData = existsSync(join(dataDir, 'mitdb', '114.hea')) && existsSync(join(dataDir, 'bidmc'));
+if (!hasData) console.warn(`SKIPPED: no recordings in ${dataDir}, the floors of flagged values were not checked`);
+
+describe.skipIf(!hasData)('values flagged 0', () => {
+  test('RMSSD of 60 s is within 10 % of the annotated beats: recordings in which it was not', async () => {
+    const hard = (await loadMitdb(dataDir)).filter(({ name }) => ['108', '114', '124', '201', '230'].includes(name));
+    const { rmssd, rmssdLabels } = ecgTallies(hard);
+    expect(rmssd.count[0]).toBeGreaterThan(600);
+    expect(rmssd.within[0] / rmssd.count[0]).toBeGreaterThanOrEqual(0.99);
+    expect(rmssdLabels.within[0] / rmssdLabels.count[0]).toBeGreaterThanOrEqual(0.975);
+    expect(rmssd.offFlagged / rmssd.off).toBeGreaterThanOrEqual(0.99);
+  });
+
+  test('SDNN of the pulse is that of the heart within 0.75 ms in the mean', () => {
+    const { variability } = pulseFigures(dataDir)!;
+    const [, errors] = variability.find(([name]) => name.startsWith('prv_sdnn_300s'))!;
+    expect(errors.length).toBeGreaterThanOrEqual(18);
+    expect(errors.reduce((sum, error) => sum + error, 0) / errors.length).toBeLessThanOrEqual(0.75);
+  });
+});

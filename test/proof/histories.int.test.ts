@@ -1,0 +1,44 @@
+/** The short form of `npm run histories`: random histories of the whole service, held against an oracle; fixed ones and a new one each time.
+ *  What fails can be played again: `npm run histories -- --seed SEED --length LENGTH --count 1`. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Clean } from '../../histories/clean.ts';
+import { generate } from '../../histories/generate.ts';
+import { play } from '../../histories/play.ts';
+import { shrink } from '../../histories/shrink.ts';
+import { Stage } from '../../histories/stage.ts';
+
+const LENGTH = 18;
+const fresh = Number(process.env['BIO_HISTORY_SEED'] ?? Math.floor(Math.random() * 1e6));
+let stage: Stage;
+let clean: Clean;
+
+beforeAll(async () => {
+  [stage, clean] = await Promise.all([Stage.start(), Clean.start()]);
+}, 120_000);
+afterAll(async () => {
+  await stage?.close();
+  await clean?.close();
+}, 60_000);
+
+for (const seed of [1, 14, fresh])
+  test(`a history of ${LENGTH} commands, seed ${seed}`, async () => {
+    const { complaints } = await play(generate(seed, [], LENGTH), stage, clean);
+    expect(complaints).toEqual([]);
+  }, 240_000);
+
+test('the same seed is the same history', () => {
+  expect(generate(7)).toEqual(generate(7));
+  expect(generate(7)).not.toEqual(generate(8));
+  const once = generate(7);
+  expect(JSON.parse(JSON.stringify(once))).toEqual(once);
+});
+
+test('a failing history is cut down to what fails', async () => {
+  const fails = (names: readonly string[]): boolean => names.includes('killService') && names.indexOf('mood') >= 0;
+  const history = {
+    seed: 1,
+    commands: [...generate(3, ['devices'], 20).commands, ...generate(3, ['killService'], 1).commands, ...generate(3, ['mood'], 1).commands],
+  };
+  const shortest = await shrink(history, async ({ commands }) => fails(commands.map((command) => command.do)), 100);
+  expect(shortest.commands.map((command) => command.do)).toEqual(['killService', 'mood']);
+});

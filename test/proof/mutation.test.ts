@@ -1,0 +1,94 @@
+/** The parts of `npm run mutation` that decide what is a mutant, what runs it and which survivor is new (docs/mutation.md). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { partAt, readHits, withMarkers } from '../../scripts/mutation/coverage.ts';
+import { apply, mutantsOf } from '../../scripts/mutation/mutants.ts';
+import { summarize } from '../../scripts/mutation/results.ts';
+import { integrationTestsOf, unitTestsOf } from '../../scripts/mutation/tests-of.ts';
+
+const changes = (source: string, numbers = false): string[] => mutantsOf('a.ts', source, numbers).map((mutant) => apply(source, mutant));
+
+test('changes bounds, conditions, arithmetic and statements, one at a time', () => {
+  expect(changes('if (a < b) go();')).toEqual(['if (true) go();', 'if (false) go();', 'if (a <= b) go();']);
+  expect(changes('const c = a >= b;')).toEqual(['const c = a > b;', 'const c = a < b;']);
+  expect(changes('const c = a && b;')).toEqual(['const c = (a);', 'const c = (b);']);
+  expect(changes('go(); x -= 1;')).toEqual(['; x -= 1;', 'go(); ;', 'go(); x += 1;']);
+  expect(changes('const c = Math.min(2, a) + 1;', true)).toEqual([
+    'const c = Math.max(2, a) + 1;',
+    'const c = Math.min(3, a) + 1;',
+    'const c = Math.min(2, a) - 1;',
+    'const c = Math.min(2, a) + 2;',
+  ]);
+});
+
+test('changes what SQL decides, and no text that is none', () => {
+  expect(changes("q('select a from t where b = $1 and c < 2')")).toEqual([
+    ';',
+    "q('select a from t where b <> $1 and c < 2')",
+    "q('select a from t where b = $1 or c < 2')",
+    "q('select a from t where b = $1 and c <= 2')",
+  ]);
+  expect(changes("const t = 'this and that';")).toEqual([]);
+});
+
+test('leaves types, logging and the words of errors alone', () => {
+  expect(changes('type A = 1 | 2; const a = b as A;', true)).toEqual([]);
+  expect(changes("logger.warn({ a: a + 1 }, 'b');")).toEqual([]);
+  expect(changes("const e = new RangeError(a < 1 ? 'low' : 'high');")).toEqual([]);
+});
+
+test('every change of this repository’s own kind of file still parses, and each has a name of its own line', () => {
+  const source = 'export const f = (a: number): number => {\n  if (a > 1) return a * 2;\n  return -a;\n};\n';
+  const mutants = mutantsOf('a.ts', source, false);
+  expect(mutants.map(({ line }) => line)).toEqual([2, 2, 2, 2, 3]);
+  expect(mutants.at(-1)!.text).toBe('return -a; => return a;');
+});
+
+test('markers tell which parts of a file ran', async () => {
+  const source = `export const half = (a: number): { of: number } => ({ of: a / 2 });
+export function sign(a: number): string {
+  if (a < 0) return 'minus';
+  else if (a === 0) return 'none';
+  return [1].map((x) => (x === 1 ? 'plus' : '')).join('');
+}
+`;
+  const { parts, text } = withMarkers('a.ts', source, 7);
+  const folder = mkdtempSync(join(tmpdir(), 'biosignal-parts-'));
+  process.env['BIO_MUTATION_HITS'] = folder;
+  try {
+    const plain = text.replaceAll(/: (number|string|\{ of: number \})(?=[,) ])/g, '');
+    const { sign } = (await import(`data:text/javascript,${encodeURIComponent(plain)}`)) as { sign: (a: number) => string };
+    expect([sign(5), sign(0)]).toEqual(['plus', 'none']);
+    const ran = (place: string): boolean => readHits(folder).has(`7 ${partAt(parts, source.indexOf(place))}`);
+    expect(['export', 'if (a < 0)', "return 'none'", "'plus'"].map(ran)).toEqual([true, true, true, true]);
+    expect(['a / 2', "return 'minus'"].map(ran)).toEqual([false, false]);
+  } finally {
+    delete process.env['BIO_MUTATION_HITS'];
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('an accepted survivor is known by its text, wherever it stands, and is reported when it survives no longer', () => {
+  const survivor = { operator: 'boundary', line: 3, text: 'a < b => a <= b', status: 'survived', by: '' } as const;
+  const killed = { ...survivor, text: 'c => d', status: 'killed', by: 'x' } as const;
+  const accepted = [
+    { file: 'src/a.ts', operator: 'boundary', text: survivor.text, reason: 'the same' },
+    { file: 'src/a.ts', operator: 'boundary', text: killed.text, reason: 'the same' },
+    { file: 'src/b.ts', operator: 'boundary', text: survivor.text, reason: 'another file' },
+  ];
+  const file = { file: 'src/a.ts', mutantsHash: '', testsHash: '', red: [], complete: true, results: [survivor, killed] };
+  const summary = summarize(file, accepted);
+  expect([summary.total, summary.found, summary.accepted.length, summary.fresh.length]).toEqual([2, 1, 1, 0]);
+  expect(summary.stale.map(({ text }) => text)).toEqual([killed.text]);
+  expect(summarize(file, accepted.slice(1)).fresh).toEqual([survivor]);
+});
+
+test('finds the tests of a file by its imports and by the table', () => {
+  const tests = ['src/dsp/hrv/time-domain.test.ts', 'src/http/json.test.ts', 'src/dsp/engine/engine.test.ts'];
+  expect(unitTestsOf('.', 'src/dsp/hrv/rr-correction.ts', tests)[0]).toBe('src/dsp/hrv/time-domain.test.ts');
+  expect(unitTestsOf('.', 'src/dsp/hrv/rr-correction.ts', tests)).not.toContain('src/http/json.test.ts');
+  expect(integrationTestsOf('src/tenancy/authority.ts')).toEqual(['test/auth/authority.int.test.ts']);
+  expect(integrationTestsOf('src/auth/cookies.ts')).toEqual(['test/auth/auth.int.test.ts']);
+});

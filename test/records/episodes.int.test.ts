@@ -1,0 +1,331 @@
+/** Episodes in the whole service, from packets: made by the API, by an event of a device, and by rules on what the signal chain found; each
+ *  with its strip as SVG, PNG, CSV and WFDB. And samples and features in every format, equal to one another. */
+import { readFileSync } from 'node:fs';
+import { crc32, inflateSync } from 'node:zlib';
+import { tableFromIPC } from 'apache-arrow';
+import protobuf from 'protobufjs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { seededRandom } from '../../bench/lib/packets.ts';
+import { decodeGroup, parseHeader } from '../../src/formats/wfdb.ts';
+import { isRejected } from '../../src/errors.ts';
+import type { Packet } from '../../src/proto/packet-codec.ts';
+import { applyRules, defaultRules } from '../../src/records/episode-rules.ts';
+import { until } from '../helpers/database.ts';
+import { runService } from '../helpers/running-service.ts';
+import type { RunningService } from '../helpers/running-service.ts';
+
+let running: RunningService;
+beforeAll(async () => {
+  running = await runService();
+});
+afterAll(async () => {
+  expect(running.faults).toEqual([]);
+  await running.close();
+});
+
+const FS = 250;
+const startMs = Math.floor((Date.now() - 400_000) / 1000) * 1000;
+const at = (sec: number): string => new Date(startMs + sec * 1000).toISOString();
+
+/** Ten seconds per packet of an ECG at 200 LSB/mV whose beats lie `rrSec()` apart. */
+function ecgOf(deviceId: string, subject: string, seconds: number, rrSec: () => number): Packet[] {
+  const random = seededRandom(11);
+  const samples = new Int32Array(seconds * FS);
+  for (let i = 0; i < samples.length; i++) samples[i] = Math.round(20 * Math.sin(i / 300) + 8 * (random() - 0.5));
+  for (let beatSec = 0.5; beatSec < seconds - 0.5; beatSec += rrSec()) {
+    for (let i = Math.floor((beatSec - 0.1) * FS); i < (beatSec + 0.35) * FS && i < samples.length; i++) {
+      const t = i / FS - beatSec;
+      samples[i] = samples[i]! + Math.round(240 * Math.exp(-(t * t) / 2e-4) + 40 * Math.exp(-((t - 0.22) ** 2) / 3e-3));
+    }
+  }
+  const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
+  const perPacket = 10 * FS;
+  return Array.from({ length: seconds / 10 }, (_, seq) => {
+    const t0DeviceNs = BigInt(seq) * 10_000_000_000n;
+    const t0UnixNs = BigInt(startMs) * 1_000_000n + t0DeviceNs;
+    return {
+      schemaVersion: 1,
+      deviceId,
+      bootId: Buffer.from(deviceId.padEnd(16, '.')).toString('hex').slice(0, 32),
+      seq,
+      t0DeviceNs,
+      t0UnixNs,
+      sentUnixNs: 0n, // an import: the wall clock of the packet is taken as it is
+      subject,
+      firmware: '',
+      blocks: [{ channel, tOffsetNs: 0, samples: samples.slice(seq * perPacket, (seq + 1) * perPacket), qmask: null }],
+      measurements: [],
+      events: [],
+    };
+  });
+}
+
+type Artifact = Readonly<{ kind: string; renditions: Readonly<Record<string, string>> }>;
+type Episode = Readonly<{
+  id: string;
+  kind: string;
+  title: string;
+  severity: string;
+  created_by: string;
+  started_at: string;
+  artifacts: Artifact[];
+}>;
+
+async function send(packets: readonly Packet[]): Promise<void> {
+  for (const packet of packets) {
+    const answer = await running.ingest(packet);
+    expect(answer, answer.text).toMatchObject({ status: 202, body: { rejected: [] } });
+  }
+}
+
+async function episodesOf(subject: string): Promise<Episode[]> {
+  const list = await running.send<Episode[]>('GET', `/api/v1/episodes?subject_id=${subject}`);
+  return await Promise.all(list.body.map(async ({ id }) => (await running.send<Episode>('GET', `/api/v1/episodes/${id}`)).body));
+}
+
+const bytesOf = async (path: string): Promise<{ status: number; type: string; bytes: Buffer }> => {
+  const response = await fetch(running.service.baseUrl + path, { headers: { authorization: `Bearer ${running.org.apiKey.key}` } });
+  return { status: response.status, type: response.headers.get('content-type') ?? '', bytes: Buffer.from(await response.arrayBuffer()) };
+};
+
+describe('an episode made by the API', () => {
+  // promise: strip, strip-paper
+  it('has a strip of its beginning as SVG, PNG, CSV and WFDB, all of the same samples', async () => {
+    const { xuser_id: id } = await running.token('by-api');
+    const packets = ecgOf('api-1', id, 90, () => 0.8);
+    await send(packets);
+    const streams = await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`);
+    const body = { subject_id: 'by-api', stream_id: streams.body[0]?.id, kind: 'exercise', started_at: at(5), ended_at: at(25) };
+    const made = await running.send<Episode>('POST', '/api/v1/episodes', { body });
+    expect(made.status, made.text).toBe(201);
+    const { renditions } = made.body.artifacts[0]!;
+    expect(Object.keys(renditions)).toEqual(['svg', 'png', 'csv', 'wfdb']);
+    const expected = packets.flatMap((packet) => Array.from(packet.blocks[0]!.samples)).slice(5 * FS, 15 * FS);
+    let csv = '';
+    await until(async () => (csv = (await bytesOf(renditions['csv']!)).bytes.toString()).split('\n').length > 10 * FS);
+
+    const rows = csv.trimEnd().split('\n').slice(1);
+    expect(rows.map((row) => Math.round(Number(row.split(',')[2]) * 200))).toEqual(expected);
+
+    // Beats are marked as soon as the service has found them.
+    let svg = await bytesOf(renditions['svg']!);
+    await until(async () => (svg = await bytesOf(renditions['svg']!)).bytes.includes('class="mark'), 30_000);
+    expect(svg.type).toBe('image/svg+xml');
+    const drawing = svg.bytes.toString();
+    // 10 s of 25 mm after 10 mm for the calibration pulse, and printed at that size.
+    expect(drawing).toMatch(/<path d="M40 [\d.]+L40\.4 [\d.]+/);
+    expect(drawing).toMatch(/viewBox="0 0 1040 \d+" width="260mm"/);
+    for (const words of [
+      'by-api',
+      'ECG',
+      '(ecg.ii)',
+      '25 mm/s',
+      '10 mm/mV',
+      '10 s',
+      /2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} GMT/,
+      'derived:r_peaks',
+    ]) {
+      expect(drawing).toMatch(words);
+    }
+    // The person has no time zone of their own: it is the project's.
+    const { pool } = running.database;
+    await pool.query(`update project set time_zone = 'Asia/Kolkata'`);
+    expect((await bytesOf(renditions['svg']!)).bytes.toString()).toContain('GMT+05:30');
+    await pool.query(`update project set time_zone = 'UTC'`);
+    // 1 mV is 10 mm, in the pulse as in the trace.
+    const pulse = /<path d="M4 ([\d.]+)L10 \1L10 ([\d.]+)L30 \2L30 \1L36 \1"/.exec(drawing);
+    expect(Number(pulse?.[1]) - Number(pulse?.[2])).toBe(40);
+    const heights = [...drawing.matchAll(/<path d="M40 [^"]+"/g)].flatMap(([path]) =>
+      [...path.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map((at) => Number(at[1])),
+    );
+    const millivolts = expected.map((value) => value / 200);
+    expect(Math.max(...heights) - Math.min(...heights)).toBeCloseTo(40 * (Math.max(...millivolts) - Math.min(...millivolts)), 0);
+
+    const png = await bytesOf(renditions['png']!);
+    expect(png.type).toBe('image/png');
+    const picture = readPng(png.bytes);
+    expect([`${picture.width}`, `${picture.height}`]).toEqual(/viewBox="0 0 (\d+) (\d+)"/.exec(drawing)?.slice(1));
+    // Dark pixels stand where the trace is: a beat each 80 px stands out of the rest, each with its mark above.
+    const columnsWith = (color: number, top: number, rows: number): boolean[] =>
+      Array.from({ length: 1000 }, (_, x) => Array.from({ length: rows }, (__, y) => picture.pixel(x + 40, y + top)).includes(color));
+    const columns = columnsWith(3, 100, 30);
+    const marks = columnsWith(5, 50, 8);
+    expect(marks.filter((dark, x) => dark && marks[x - 1] === false).length).toBeGreaterThanOrEqual(12);
+    const beats = columns.filter((dark, x) => dark && columns[x - 1] === false).length;
+    expect(beats).toBeGreaterThanOrEqual(12);
+    expect(beats).toBeLessThanOrEqual(13);
+
+    const zip = await bytesOf(renditions['wfdb']!);
+    expect(zip.type).toBe('application/zip');
+    const files = unzip(zip.bytes);
+    const [hea, dat] = [...files.keys()].toSorted((a, b) => b.localeCompare(a));
+    const header = parseHeader(files.get(hea ?? '')!.toString('latin1'));
+    if (isRejected(header)) throw new Error(header.detail);
+    const leads = decodeGroup(files.get(dat ?? '')!, header.signals, header);
+    if (isRejected(leads)) throw new Error(leads.detail);
+    expect(header.fs).toBe(FS);
+    expect(Array.from(leads[0]!.samples)).toEqual(expected);
+  });
+});
+
+describe('an episode made by an event of a device', () => {
+  it('is one, however often the packet comes, with the strip around it; other events make none', async () => {
+    const { xuser_id: id } = await running.token('by-device');
+    const packets = ecgOf('device-1', id, 60, () => 0.8);
+    const events = [
+      { code: 'button', tOffsetNs: 2_000_000_000, text: '\n\t' },
+      { code: 'leads_off', tOffsetNs: 3_000_000_000, text: '' },
+      { code: 'fall', tOffsetNs: 4_000_000_000, text: 'in\tthe\r\nbathroom\n' },
+    ];
+    await send(packets.map((packet, seq) => (seq === 2 ? { ...packet, events } : packet)));
+    await running.ingest({ ...packets[2]!, events }); // again
+    await until(async () => (await episodesOf(id)).length >= 2);
+    const found = await episodesOf(id);
+    expect(found).toMatchObject([
+      {
+        kind: 'fall',
+        title: 'in the bathroom',
+        severity: 'high',
+        created_by: 'device:device-1',
+        started_at: expect.stringContaining(at(24).slice(0, 19)),
+      },
+      { kind: 'button', title: 'Marked by the wearer', severity: 'low', started_at: expect.stringContaining(at(22).slice(0, 19)) },
+    ]);
+    const png = await bytesOf(found[1]!.artifacts[0]!.renditions['png']!);
+    expect(readPng(png.bytes).width).toBe(3040);
+  });
+});
+
+describe('an episode made by a rule', () => {
+  it.each([
+    ['tachycardia', 'sustained', 240, (): number => 60 / 150],
+    ['irregular_rhythm', 'irregular', 360, seededRr()],
+  ] as const)('%s: opened from the packets alone, with its strip', async (kind, name, seconds, rrSec) => {
+    const { xuser_id: id } = await running.token(name);
+    await send(ecgOf(`rule-${name}`, id, seconds, rrSec));
+    const { pool } = running.database;
+    await until(async () => {
+      await applyRules(pool, defaultRules);
+      return (await episodesOf(id)).some((episode) => episode.kind === kind);
+    }, 30_000);
+    const episode = (await episodesOf(id)).find((one) => one.kind === kind)!;
+    expect(episode.created_by).toBe(`rule:${kind}_v1`);
+    const svg = await bytesOf(episode.artifacts[0]!.renditions['svg']!);
+    expect(svg.bytes.toString()).toContain('<path d="M0 ');
+    expect((await bytesOf(episode.artifacts[0]!.renditions['png']!)).status).toBe(200);
+  });
+
+  it('is not made of a calm rhythm', async () => {
+    const { xuser_id: id } = await running.token('calm');
+    await send(ecgOf('rule-calm', id, 240, () => 0.85));
+    await until(async () => (await running.send<unknown[]>('GET', `/api/v1/streams?subject_id=${id}`)).body.length === 1);
+    await applyRules(running.database.pool, defaultRules);
+    expect(await episodesOf(id)).toEqual([]);
+  });
+});
+
+describe('formats', () => {
+  // promise: sample-forms
+  it('of samples and features say the same, to the bit', async () => {
+    const { xuser_id: id } = await running.token('formats');
+    const packets = ecgOf('formats-1', id, 120, () => 0.8);
+    await send(packets);
+    const streams = await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`);
+    const path = `/api/v1/streams/${streams.body[0]!.id}`;
+    const get = async (address: string, accept: string): Promise<Buffer> => {
+      const response = await fetch(running.service.baseUrl + address, {
+        headers: { authorization: `Bearer ${running.org.apiKey.key}`, accept },
+      });
+      expect(response.status, accept).toBe(200);
+      expect(response.headers.get('content-type')).toContain(accept);
+      return Buffer.from(await response.arrayBuffer());
+    };
+    const samples = `${path}/samples?since=${at(1)}&until=${at(4)}`;
+    await until(async () => (await get(samples, 'application/json')).length > 3 * FS);
+    const json = JSON.parse((await get(samples, 'application/json')).toString()) as { samples: number[]; gain: number; baseline: number }[];
+    const digital = packets[0]!.blocks[0]!.samples.slice(FS, 4 * FS);
+    const schema = protobuf.parse(readFileSync(new URL('../../proto/query.proto', import.meta.url), 'utf8')).root;
+
+    const list = schema.lookupType('SampleSegmentList').decode(await get(samples, 'application/x-protobuf')) as unknown as {
+      segments: { samplesDelta: number[]; rateNanoHz: { toString: () => string }; t0Ns: { toString: () => string }; channel: string }[];
+    };
+    let value = 0;
+    expect(list.segments.flatMap((segment) => segment.samplesDelta.map((delta) => (value += delta)))).toEqual(Array.from(digital));
+    expect(list.segments[0]).toMatchObject({ channel: 'ecg.ii' });
+    expect(list.segments[0]!.t0Ns.toString()).toBe(`${startMs + 1000}000000`);
+    expect(list.segments[0]!.rateNanoHz.toString()).toBe('250000000000');
+
+    const table = tableFromIPC(await get(samples, 'application/vnd.apache.arrow.stream'));
+    expect(table.schema.fields.map((field) => field.name)).toEqual(['ts_ns', 'channel', 'value', 'quality']);
+    expect(table.numRows).toBe(digital.length);
+    expect(Array.from(table.getChild('value')!.toArray() as Float64Array)).toEqual(json.flatMap((segment) => segment.samples));
+    expect((table.batches[0]!.data.children[0]!.values as BigInt64Array)[1]).toBe(BigInt(startMs + 1000) * 1_000_000n + 4_000_000n);
+    expect(table.get(0)!.toJSON()).toMatchObject({ channel: 'ecg.ii', quality: 0 });
+
+    const features = `${path}/features`;
+    await until(async () => (await get(features, 'application/json')).includes('hr_ecg'));
+    const text = (await get(features, 'application/json')).toString();
+    const series = JSON.parse(text.replaceAll(/(\d{19})/g, '"$1"')) as {
+      name: string;
+      ts_ns: string[];
+      values: number[];
+      qmask: number[];
+    }[];
+    const wire = schema.lookupType('FeatureSeriesList').decode(await get(features, 'application/x-protobuf')) as unknown as {
+      series: { name: string; tsNs: { toString: () => string }[]; values: number[]; qmask: number[]; methodCode: string }[];
+    };
+    expect(wire.series.map((one) => ({ name: one.name, ts_ns: one.tsNs.map(String), values: one.values, qmask: one.qmask }))).toEqual(
+      series.map(({ name, ts_ns, values, qmask }) => ({ name, ts_ns, values, qmask })),
+    );
+    expect(wire.series[0]!.methodCode).toMatch(/^derived:/);
+
+    const refused = await fetch(running.service.baseUrl + features, {
+      headers: { authorization: `Bearer ${running.org.apiKey.key}`, accept: 'image/png' },
+    });
+    expect(refused.status).toBe(406);
+  });
+});
+
+function seededRr(): () => number {
+  const random = seededRandom(5);
+  return () => 0.55 + 0.6 * random();
+}
+
+/** Reads a PNG of 8-bit palette without filters, checking every checksum. */
+function readPng(bytes: Buffer): { width: number; height: number; pixel: (x: number, y: number) => number } {
+  expect(bytes.subarray(0, 8)).toEqual(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'));
+  const chunks = new Map<string, Buffer>();
+  for (let offset = 8; offset < bytes.length;) {
+    const length = bytes.readUInt32BE(offset);
+    const body = bytes.subarray(offset + 4, offset + 8 + length);
+    expect(bytes.readUInt32BE(offset + 8 + length)).toBe(crc32(body));
+    chunks.set(body.toString('latin1', 0, 4), body.subarray(4));
+    offset += 12 + length;
+  }
+  const header = chunks.get('IHDR')!;
+  const [width, height] = [header.readUInt32BE(0), header.readUInt32BE(4)];
+  const rows = inflateSync(chunks.get('IDAT')!);
+  expect(rows.length).toBe((width + 1) * height);
+  return { width, height, pixel: (x, y) => rows[y * (width + 1) + 1 + x]! };
+}
+
+/** Reads a ZIP of stored files by its central directory. */
+function unzip(bytes: Buffer): Map<string, Buffer> {
+  const end = bytes.length - 22;
+  expect(bytes.readUInt32LE(end)).toBe(0x06054b50);
+  const files = new Map<string, Buffer>();
+  let at = bytes.readUInt32LE(end + 16);
+  for (let i = 0; i < bytes.readUInt16LE(end + 10); i++) {
+    expect(bytes.readUInt32LE(at)).toBe(0x02014b50);
+    const size = bytes.readUInt32LE(at + 24);
+    const nameLength = bytes.readUInt16LE(at + 28);
+    const name = bytes.toString('utf8', at + 46, at + 46 + nameLength);
+    const local = bytes.readUInt32LE(at + 42);
+    const start = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28);
+    const data = bytes.subarray(start, start + size);
+    expect(crc32(data)).toBe(bytes.readUInt32LE(at + 16));
+    files.set(name, data);
+    at += 46 + nameLength;
+  }
+  return files;
+}

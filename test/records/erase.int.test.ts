@@ -1,0 +1,81 @@
+/** Erasure in the whole service while the person is being recorded and watched; and what happens when it cannot be done. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ecgPacket } from '../../bench/lib/packets.ts';
+import { eraseUser } from '../../src/records/erase.ts';
+import { until } from '../helpers/database.ts';
+import { runService } from '../helpers/running-service.ts';
+import type { RunningService } from '../helpers/running-service.ts';
+
+let running: RunningService;
+beforeAll(async () => {
+  running = await runService();
+});
+afterAll(async () => {
+  await running.close();
+});
+
+function packetsOf(deviceId: string, subject: string, count: number) {
+  const startNs = BigInt(Date.now() - 100 * count) * 1_000_000n;
+  return ecgPacket({ channels: 1, fs: 250, ms: 100, count, deviceId }).map((packet) => {
+    const t0UnixNs = startNs + packet.t0DeviceNs;
+    return { ...packet, subject, t0UnixNs, sentUnixNs: t0UnixNs + 100_000_000n };
+  });
+}
+
+// promise: revoked-4502
+it('ends feeds and recordings within a second, takes what was on its way too, and leaves nothing', async () => {
+  const { xuser_id: id, xuser_token: token } = await running.token('leaving');
+  const packets = packetsOf('leaving-1', id, 60);
+  for (const packet of packets.slice(0, 30)) expect((await running.ingest(packet)).status).toBe(202);
+  const viewer = await running.watch(id, running.org.apiKey.key);
+  const own = await running.watch(id, token);
+  await until(() => viewer.ready() && own.ready());
+  const startedMs = performance.now();
+  const erasing = running.send<{ stores: { store: string; deleted: number; remaining: number }[] }>('POST', `/api/v1/xusers/${id}/erase`, {
+    body: { confirm_external_id: 'leaving' },
+  });
+  await until(() => viewer.closed() !== null && own.closed() !== null, 1000);
+  expect(performance.now() - startedMs).toBeLessThan(1000);
+  expect(viewer.closed()?.code).toBe(4507);
+  const { status, body, text } = await erasing;
+  expect(status, text).toBe(200);
+  const stores = new Map(body.stores.map((row) => [row.store, row]));
+  expect(body.stores.filter(({ remaining }) => remaining !== 0)).toEqual([]);
+  expect(stores.get('sample_block')?.deleted).toBeGreaterThanOrEqual(1);
+  expect(stores.get('stream')?.deleted).toBe(1);
+  for (const name of ['feature_1m', 'feature_1h', 'feature_1d', 'consent', 'episode', 'artifact', 'goal', 'beat', 'feature']) {
+    expect(stores.has(name), name).toBe(true);
+  }
+  expect(await running.ingest(packets[30]!)).toMatchObject({ status: 404 });
+  expect((await running.send('GET', `/api/v1/streams?subject_id=${id}`)).status).toBe(404);
+  expect(running.faults).toEqual([]);
+});
+
+// promise: gone-4507
+it('of a user whom another node erases, ends what is open here within a second', async () => {
+  const { xuser_id: id } = await running.token('elsewhere');
+  const viewer = await running.watch(id, running.org.apiKey.key);
+  await until(() => viewer.ready());
+  await eraseUser(running.database.pool, running.org.orgId, id, { actor: null }); // without this node's endSubject
+  await until(() => viewer.closed() !== null, 1000);
+  expect(viewer.closed()?.code).toBe(4507);
+});
+
+it('does all of it or nothing: a database of another version keeps the user, without a receipt', async () => {
+  const { xuser_id: id } = await running.token('staying');
+  const { pool } = running.database;
+  await pool.query('alter table webhook_delivery rename to webhook_delivery_later');
+  try {
+    await expect(eraseUser(pool, running.org.orgId, id, { actor: null })).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('Nothing was erased') as string,
+    });
+  } finally {
+    await pool.query('alter table webhook_delivery_later rename to webhook_delivery');
+  }
+  const { rows } = await pool.query('select 1 from xuser where id = $1', [id]);
+  expect(rows.length).toBe(1);
+  const log = await pool.query(`select 1 from audit_log where action = 'xuser.erased' and target_id = $1`, [id]);
+  expect(log.rows.length).toBe(0);
+  expect((await eraseUser(pool, running.org.orgId, id, { actor: null })).stores.every(({ remaining }) => remaining === 0)).toBe(true);
+});

@@ -1,0 +1,156 @@
+/** Measurements in the whole service: what cannot be is refused, what is unlikely is flagged, other units are converted; of a device's packet
+ *  everything is kept. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ecgPacket } from '../../bench/lib/packets.ts';
+import { until } from '../helpers/database.ts';
+import { runService } from '../helpers/running-service.ts';
+import type { RunningService } from '../helpers/running-service.ts';
+
+const SPO2 = 61;
+const TEMPERATURE = 62;
+const WEIGHT = 67;
+const SYSTOLIC = 68;
+const GLUCOSE = 70;
+type Stored = {
+  created: number;
+  implausible: number[];
+  converted: { given_value: number; given_unit: string; value: number; unit: string }[];
+};
+type Problem = { errors: { pointer: string; code: string; detail: string }[] };
+type Observed = { value: number; unit: string; loinc_code: string };
+
+let run: RunningService;
+let person: { xuser_id: string };
+beforeAll(async () => {
+  run = await runService();
+  person = await run.token('measured');
+});
+afterAll(async () => {
+  expect(run.faults).toEqual([]);
+  await run.close();
+});
+
+let minute = 0;
+const store = <T = Stored>(...items: { biosignal_id: number; value: number; unit?: string; time?: string }[]) =>
+  run.send<T>('POST', '/api/v1/measurements', {
+    body: {
+      subject_id: person.xuser_id,
+      measurements: items.map((item) => ({
+        time: new Date(Date.parse('2026-03-01T08:00:00Z') + minute++ * 60_000).toISOString(),
+        ...item,
+      })),
+    },
+  });
+const observed = async (biosignal: number, qualityMax = 0): Promise<Observed[]> => {
+  const query = `biosignal_id=${biosignal}&subject_id=${person.xuser_id}&quality_max=${qualityMax}&order=asc`;
+  return (await run.send<Observed[]>('GET', `/api/v1/observations?${query}`)).body;
+};
+
+// promise: measurements-whole, measurement-ranges
+it.each([
+  ['an oxygen saturation of 250 %', { biosignal_id: SPO2, value: 250 }, 'value', '0 to 100 %'],
+  ['98.6 as degrees Celsius', { biosignal_id: TEMPERATURE, value: 98.6 }, 'value', '10 to 50 Cel'],
+  ['a negative weight', { biosignal_id: WEIGHT, value: -70 }, 'value', '0.2 to 700 kg'],
+  ['a unit that does not convert', { biosignal_id: WEIGHT, value: 70, unit: 'stone' }, 'unit', 'kg, '],
+  ['glucose per litre as a weight', { biosignal_id: WEIGHT, value: 70, unit: 'mmol/L' }, 'unit', '[lb_av]'],
+  ['a time in the future', { biosignal_id: WEIGHT, value: 70, time: '2050-01-01T00:00:00Z' }, 'time', 'future'],
+  ['the year 1800', { biosignal_id: WEIGHT, value: 70, time: '1800-01-01T00:00:00Z' }, 'time', '1900'],
+  ['31 February', { biosignal_id: WEIGHT, value: 70, time: '2026-02-31T00:00:00Z' }, 'time', 'RFC 3339'],
+])('refuses %s, and all that came with it, and says what is taken', async (_what, wrong, member, taken) => {
+  const { status, body, text } = await store<Problem>({ biosignal_id: WEIGHT, value: 71.234 }, wrong);
+  expect(status, text).toBe(422);
+  expect(body.errors[0]).toMatchObject({ pointer: `/measurements/1/${member}`, detail: expect.stringContaining(taken) as string });
+  expect((await observed(WEIGHT, 2)).map(({ value }) => value)).not.toContain(71.234);
+});
+
+// promise: measurement-units
+it.each([
+  [TEMPERATURE, 98.6, '[degF]', 37, 'Cel', '8310-5'],
+  [WEIGHT, 154, '[lb_av]', 69.85322498, 'kg', '29463-7'],
+  [SYSTOLIC, 16, 'kPa', 120.009852135, 'mm[Hg]', '8480-6'],
+  [GLUCOSE, 5.5, 'mmol/L', 99.0858, 'mg/dL', '2339-0'],
+])('converts to the unit of biosignal %i: %d %s', async (biosignal, value, unit, expected, into, loinc) => {
+  const { status, body, text } = await store({ biosignal_id: biosignal, value, unit });
+  expect(status, text).toBe(201);
+  expect(body).toMatchObject({ created: 1, implausible: [], converted: [{ given_value: value, given_unit: unit, unit: into }] });
+  expect(body.converted[0]!.value).toBeCloseTo(expected, 8);
+  const [stored] = await observed(biosignal);
+  expect(stored).toMatchObject({ unit: into, loinc_code: loinc });
+  expect(stored!.value).toBe(body.converted[0]!.value);
+  // As it was sent, it is in the export.
+  const lines = (await run.send('GET', `/api/v1/xusers/${person.xuser_id}/export`)).text.split('\n');
+  expect(lines.some((line) => line.includes(`"given_unit": "${unit}"`) && line.includes(`"given_value": ${value}`))).toBe(true);
+});
+
+// promise: measurement-suspect
+it('takes what is possible but unlikely as suspect', async () => {
+  const { body, text } = await store({ biosignal_id: SPO2, value: 97 }, { biosignal_id: SPO2, value: 45 });
+  expect(body, text).toMatchObject({ created: 2, implausible: [1] });
+  expect((await observed(SPO2)).map(({ value }) => value)).toEqual([97]);
+  expect((await observed(SPO2, 1)).map(({ value }) => value)).toEqual([97, 45]);
+});
+
+// promise: packet-measurements
+it("keeps every measurement of a device's packet, flagged where it is implausible, converted where its unit is another", async () => {
+  const { xuser_id: id } = await run.token('wearer');
+  const [packet] = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 1, deviceId: 'oximeter' });
+  const t0UnixNs = BigInt(Date.now() - 60_000) * 1_000_000n;
+  const of = (code: string, value: number, unit: string, tOffsetNs: number) => ({ tOffsetNs, code, value, unit, quality: 0 as const });
+  const measurements = [
+    of('spo2', 250, '%', 0),
+    of('spo2', 45, '%', 1e8),
+    of('spo2', 97, '%', 2e8),
+    of('body_temperature', 98.6, '[degF]', 3e8),
+    of('body_temperature', 36.5, 'furlong', 4e8),
+    of('body_temperature', 109.4, '[degF]', 5e8),
+    of('glucose', 1.7e308, 'mmol/L', 6e8),
+  ];
+  const answer = await run.ingest({ ...packet!, subject: id, t0UnixNs, sentUnixNs: t0UnixNs, measurements });
+  expect(answer.status, answer.text).toBe(202);
+  const stored = async (): Promise<object[]> =>
+    (
+      await run.database.pool.query<object>(
+        `select b.code, m.value, m.unit, m.qmask, m.given_value, m.given_unit
+         from measurement m join biosignal b on b.id = m.biosignal_id where m.xuser_id = $1 order by m.time`,
+        [id],
+      )
+    ).rows;
+  await until(async () => (await stored()).length === 7);
+  expect(await stored()).toEqual([
+    { code: 'spo2', value: 250, unit: '%', qmask: 2, given_value: null, given_unit: null },
+    { code: 'spo2', value: 45, unit: '%', qmask: 1, given_value: null, given_unit: null },
+    { code: 'spo2', value: 97, unit: '%', qmask: 0, given_value: null, given_unit: null },
+    { code: 'body_temperature', value: 37, unit: 'Cel', qmask: 0, given_value: 98.6, given_unit: '[degF]' },
+    { code: 'body_temperature', value: 36.5, unit: 'furlong', qmask: 2, given_value: null, given_unit: null },
+    // The last plausible one: in binary 5/9 of it is a little more.
+    { code: 'body_temperature', value: 43, unit: 'Cel', qmask: 0, given_value: 109.4, given_unit: '[degF]' },
+    { code: 'glucose', value: 1.7e308, unit: 'mmol/L', qmask: 2, given_value: null, given_unit: null },
+  ]);
+});
+
+it.each([
+  [WEIGHT, 72, 'vital-signs'],
+  [SYSTOLIC, 121, 'vital-signs'],
+  [SYSTOLIC + 1, 81, 'vital-signs'],
+  [GLUCOSE, 101, 'laboratory'],
+])('tells biosignal %d in the category of FHIR that it belongs to', async (biosignal, value, category) => {
+  expect((await store({ biosignal_id: biosignal, value })).status).toBe(201);
+  const query = `biosignal_id=${biosignal}&subject_id=${person.xuser_id}&limit=1`;
+  const { body } = await run.send<{ entry: { resource: { category: { coding: { code: string }[] }[] } }[] }>(
+    'GET',
+    `/api/v1/observations?${query}`,
+    { headers: { accept: 'application/fhir+json' } },
+  );
+  expect(body.entry[0]!.resource.category[0]!.coding[0]!.code).toBe(category);
+});
+
+// promise: measurement-ranges
+it('refuses what is no number any more in the unit of the biosignal', async () => {
+  const body = { name: 'Load', abbreviation: 'LOAD', unit: '%', signal_type: 'scalar', source_type: 'device', code: 'load' };
+  const own = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });
+  expect(own.status, own.text).toBe(201);
+  expect((await store({ biosignal_id: own.body.id, value: 1e308 })).status).toBe(201);
+  const { status, body: problem, text } = await store<Problem>({ biosignal_id: own.body.id, value: 1e308, unit: '1' });
+  expect(status, text).toBe(422);
+  expect(problem.errors).toMatchObject([{ pointer: '/measurements/0/value', code: 'range' }]);
+});

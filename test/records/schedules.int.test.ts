@@ -1,0 +1,189 @@
+/** Tasks that recur in the whole service: once each whatever the time zone becomes, on record when nobody did them, and completed by answers. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { keepOccurrences } from '../../src/records/occurrences.ts';
+import { runService } from '../helpers/running-service.ts';
+import type { RunningService } from '../helpers/running-service.ts';
+
+type Task = { id: string; due: string; status: string; questionnaire: string | null; response_id: string | null };
+type Counts = { schedule_id: string; done: number; skipped: number; missed: number; due: number; adherence: number | null };
+
+let run: RunningService;
+beforeAll(async () => {
+  run = await runService();
+});
+afterAll(async () => {
+  expect(run.faults).toEqual([]);
+  await run.close();
+});
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const at = (fromNowMs: number): string => new Date(Date.now() + fromNowMs).toISOString();
+
+async function somebody(externalId: string, timeZone: string): Promise<{ xuser_id: string; xuser_token: string }> {
+  const person = await run.token(externalId);
+  await moveTo(person.xuser_id, timeZone);
+  return person;
+}
+const moveTo = async (id: string, timeZone: string): Promise<void> =>
+  expect((await run.send('PATCH', `/api/v1/xusers/${id}`, { body: { time_zone: timeZone } })).status).toBe(200);
+async function schedule(subject: string, body: object): Promise<string> {
+  const answer = await run.send<{ id: string }>('POST', '/api/v1/task-schedules', {
+    body: { subject_id: subject, title: 'Recurs', every: 'day', ...body },
+  });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body.id;
+}
+const tasksOf = async (as: string): Promise<Task[]> => (await run.send<Task[]>('GET', '/api/v1/tasks', { as })).body;
+async function countsOf(subject: string, since: string, until: string): Promise<Counts[]> {
+  const query = new URLSearchParams({ subject_id: subject, since, until }).toString();
+  const answer = await run.send<{ schedules: Counts[] }>('GET', `/api/v1/adherence?${query}`);
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body.schedules;
+}
+/** As if it had been given so many days ago, and nobody had looked since, nor had the service run. */
+const ago = (id: string, days: number) =>
+  run.database.pool.query(
+    `with gone as (delete from task where schedule_id = $1)
+     update task_schedule set created_at = created_at - make_interval(days => $2), starts_on = starts_on - $2, made_until = null where id = $1`,
+    [id, days],
+  );
+
+// promise: tasks-on-their-clocks
+it('a changed time zone moves what is to come and doubles nothing', async () => {
+  const person = await somebody('traveller', 'Asia/Tokyo');
+  await schedule(person.xuser_id, { times: ['08:00', '20:00'] });
+  const hoursIn = (zone: string, tasks: readonly Task[]): string[] =>
+    tasks.map(({ due }) => new Intl.DateTimeFormat('en-GB', { timeZone: zone, hour: '2-digit', minute: '2-digit' }).format(new Date(due)));
+  const range = [at(-5 * DAY_MS), at(5 * DAY_MS)] as const;
+  const home = await tasksOf(person.xuser_token);
+  expect(new Set(hoursIn('Asia/Tokyo', home)).size).toBe(2);
+  const [before] = await countsOf(person.xuser_id, ...range);
+  for (const zone of ['America/New_York', 'Asia/Tokyo', 'America/New_York'])
+    await moveTo(person.xuser_id, zone).then(() => tasksOf(person.xuser_token));
+  const [after] = await countsOf(person.xuser_id, ...range);
+  expect(after!.due).toBe(before!.due);
+  const ahead = (await tasksOf(person.xuser_token)).filter(({ due }) => Date.parse(due) > Date.now());
+  expect(ahead.length).toBeLessThanOrEqual(2);
+  for (const hour of hoursIn('America/New_York', ahead)) expect(['08:00', '20:00']).toContain(hour);
+});
+
+it('a changed time zone makes nothing due in the past', async () => {
+  const person = await somebody('eastward', 'Pacific/Honolulu');
+  const id = await schedule(person.xuser_id, { times: Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, '0')}:30`) });
+  await tasksOf(person.xuser_token);
+  const { rows } = await run.database.pool.query<{ from: Date; n: number }>(
+    'select min(due) as from, count(*)::int as n from task where schedule_id = $1',
+    [id],
+  );
+  expect(rows[0]!.n).toBeGreaterThan(24);
+  await moveTo(person.xuser_id, 'Pacific/Kiritimati'); // the same hours a day earlier
+  await tasksOf(person.xuser_token);
+  const past = await run.database.pool.query('select from task where schedule_id = $1 and due < $2', [id, rows[0]!.from]);
+  expect(past.rowCount).toBe(0);
+});
+
+it('one that ends before it begins is refused, whether it says when it begins or not', async () => {
+  const person = await somebody('backwards', 'Europe/Berlin');
+  for (const body of [{ starts_on: '2031-03-02', ends_on: '2031-03-01' }, { ends_on: '2026-01-01' }]) {
+    const { status, text } = await run.send('POST', '/api/v1/task-schedules', {
+      body: { subject_id: person.xuser_id, title: 'Recurs', every: 'day', times: ['08:00'], ...body },
+    });
+    expect([status, text]).toEqual([422, expect.stringContaining('"pointer":"/ends_on"') as string]);
+  }
+  await schedule(person.xuser_id, { times: ['08:00'], starts_on: '2031-03-01', ends_on: '2031-03-01' });
+});
+
+it('occurrences that nobody looked at are missed, and on record; a mark that arrives late counts', async () => {
+  const person = await somebody('silent', 'Europe/Berlin');
+  const id = await schedule(person.xuser_id, { times: ['09:00'] });
+  await ago(id, 5);
+  await keepOccurrences(run.database.pool);
+  const { rows } = await run.database.pool.query<{ id: string; due: Date }>(
+    `select id, due from task where schedule_id = $1 and status = 'missed' order by due`,
+    [id],
+  );
+  expect(rows.length).toBeGreaterThanOrEqual(3);
+  expect(rows.length).toBeLessThanOrEqual(5);
+  for (const [i, { due }] of rows.entries()) if (i > 0) expect((due.getTime() - rows[i - 1]!.due.getTime()) / HOUR_MS).toBeCloseTo(24, -1);
+  await keepOccurrences(run.database.pool);
+  const [counts] = await countsOf(person.xuser_id, at(-10 * DAY_MS), at(0));
+  expect(counts).toMatchObject({ schedule_id: id, missed: rows.length, done: 0, adherence: 0 });
+  // Missed ones are not asked for any more.
+  expect((await tasksOf(person.xuser_token)).map((task) => task.id)).not.toContain(rows[0]!.id);
+
+  const time = new Date(rows[0]!.due.getTime() + HOUR_MS).toISOString(); // done in time, told today
+  const marked = await run.send<Task>('POST', `/api/v1/tasks/${rows[0]!.id}/status`, {
+    as: person.xuser_token,
+    body: { status: 'done', time },
+  });
+  expect(marked.body, marked.text).toMatchObject({ status: 'done' });
+  await keepOccurrences(run.database.pool);
+  const [later] = await countsOf(person.xuser_id, at(-10 * DAY_MS), at(0));
+  expect(later).toMatchObject({ missed: rows.length - 1, done: 1, adherence: 1 / rows.length });
+  // Ended, it keeps what was.
+  expect((await run.send('DELETE', `/api/v1/task-schedules/${id}`)).status).toBe(204);
+  expect(await countsOf(person.xuser_id, at(-10 * DAY_MS), at(2 * DAY_MS))).toMatchObject([{ missed: rows.length - 1, done: 1 }]);
+});
+
+it('occurrences of a questionnaire are done by answering it', async () => {
+  const person = await somebody('asked', 'Asia/Tokyo');
+  const unknown = { subject_id: person.xuser_id, title: 'x', every: 'day', times: ['08:00'], questionnaire: 'no-such' };
+  expect((await run.send('POST', '/api/v1/task-schedules', { body: unknown })).status).toBe(404);
+  await run.send('PUT', `/api/v1/projects/${run.org.projectId}/questionnaires/pain`, {
+    body: {
+      resource: { title: 'Pain', item: [{ linkId: 'a', text: 'How strong?', type: 'integer' }] },
+      scoring: { scores: [], safety: [] },
+    },
+  });
+  const id = await schedule(person.xuser_id, { times: ['08:00', '20:00'], questionnaire: 'pain' });
+  await ago(id, 3);
+  const open = (await tasksOf(person.xuser_token)).filter(({ due }) => Date.parse(due) <= Date.now());
+  expect(open[0]).toMatchObject({ questionnaire: 'pain', status: 'due', response_id: null });
+  const byHand = await run.send('POST', `/api/v1/tasks/${open[0]!.id}/status`, { as: person.xuser_token, body: { status: 'done' } });
+  expect(byHand.status, byHand.text).toBe(422);
+  const body = {
+    resourceType: 'QuestionnaireResponse',
+    questionnaire: 'pain',
+    status: 'completed',
+    authored: new Date(Date.parse(open[0]!.due) + HOUR_MS).toISOString(),
+    item: [{ linkId: 'a', answer: [{ valueInteger: 3 }] }],
+  };
+  const answered = await run.send<{ id: string }>('POST', '/api/v1/questionnaire-responses', { as: person.xuser_token, body });
+  expect(answered.status, answered.text).toBe(201);
+  const done = (await tasksOf(person.xuser_token)).filter(({ status }) => status === 'done');
+  expect(done).toMatchObject([{ id: open[0]!.id, response_id: answered.body.id }]);
+  const [counts] = await countsOf(person.xuser_id, at(-10 * DAY_MS), at(0));
+  expect(counts).toMatchObject({ done: 1, skipped: 0 });
+  const other = await run.token('somebody-else');
+  const query = `subject_id=${person.xuser_id}`;
+  expect((await run.send('GET', `/api/v1/adherence?${query}`, { as: other.xuser_token })).status).toBe(404);
+  expect((await run.send('GET', `/api/v1/adherence?${query}&since=2020-01-01T00:00:00Z`)).status).toBe(422);
+});
+
+it('an answer late in the day is that of the morning, and a second one is not that of tomorrow', async () => {
+  const person = await somebody('evening', 'Asia/Tokyo');
+  // Due 13 hours ago and in 11 hours, wherever the clock stands.
+  const inTokyo = (ms: number): string => new Date(Date.now() + ms + 9 * HOUR_MS).toISOString().slice(11, 16);
+  const id = await schedule(person.xuser_id, { times: [inTokyo(-13 * HOUR_MS)], questionnaire: 'pain' });
+  await ago(id, 3);
+  const answer = async (authored: string): Promise<void> => {
+    const item = [{ linkId: 'a', answer: [{ valueInteger: 3 }] }];
+    const body = { resourceType: 'QuestionnaireResponse', questionnaire: 'pain', status: 'completed', authored, item };
+    const { status, text } = await run.send('POST', '/api/v1/questionnaire-responses', { as: person.xuser_token, body });
+    expect(status, text).toBe(201);
+  };
+  const ofDay = async (): Promise<string[]> =>
+    (
+      await run.database.pool.query<{ status: string }>(
+        `select status from task where schedule_id = $1 and due > now() - interval '1 day' and due < now() + interval '1 day' order by due`,
+        [id],
+      )
+    ).rows.map(({ status }) => status);
+  await tasksOf(person.xuser_token);
+  expect(await ofDay()).toEqual(['due', 'due']);
+  await answer(at(-60_000));
+  expect(await ofDay()).toEqual(['done', 'due']);
+  await answer(at(-30_000));
+  expect(await ofDay()).toEqual(['done', 'due']);
+});

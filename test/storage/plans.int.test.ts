@@ -1,0 +1,224 @@
+// Every reader of src/query states the time range so that partitions and chunks outside of it are not opened: each of its statements is
+// explained as it runs, as the api role, on a history of twenty months of which five minutes are asked for.
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readChart, type ChartSeries } from '../../src/query/chart.ts';
+import { readObservations, type BiosignalRow } from '../../src/query/observations.ts';
+import { readSamples } from '../../src/query/samples.ts';
+import { readBeatSeries, readFeatureSeries } from '../../src/query/series.ts';
+import { BlockWriter } from '../../src/storage/block-writer.ts';
+import { DerivedWriter } from '../../src/storage/derived-writer.ts';
+import { refreshRollups } from '../../src/storage/maintenance.ts';
+import { organizationPool } from '../../src/storage/database/organization-pool.ts';
+import { openRoles, type RoleDatabases } from '../../src/storage/database/roles.ts';
+import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { createTenant, ecg, openTestStream, testEpochNs, testRun, type TestTenant } from '../helpers/recording.ts';
+
+const MONTHS = 20;
+const MONTH_SEC = 30 * 86_400;
+const SECOND = 1_000_000_000n;
+const ASKED = 7; // the month that is read
+
+const fromNs = testEpochNs + BigInt(ASKED * MONTH_SEC - 60) * SECOND;
+const toNs = fromNs + 300n * SECOND;
+const iso = (ns: bigint): string => new Date(Number(ns / 1_000_000n)).toISOString();
+const range = { since: iso(fromNs), until: iso(toNs) };
+
+let database: TestDatabase;
+let roles: RoleDatabases;
+let tenant: TestTenant;
+let stream: OpenedStream;
+let measured: BiosignalRow;
+let derived: BiosignalRow;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  roles = await openRoles(database);
+  tenant = await createTenant(database);
+  stream = await openTestStream(new StreamRegistry(database), tenant, [ecg]);
+  const blocks = new BlockWriter(database);
+  const rows = new DerivedWriter(database, { currentMethods: [] });
+  const waits: Promise<void>[] = [];
+  for (let month = 0; month < MONTHS; month++) {
+    const second = month * MONTH_SEC;
+    blocks.push(stream.streamId, stream.epochNs, [ecg.rateNanoHz], [testRun(0, second * 250, 250)], 1);
+    const tNs = BigInt(second) * SECOND;
+    const beat = { channelNo: 0, tNs, ibiMs: 1, kind: 'normal', reason: '', quality: 0, method: 'derived:r_peaks_v1' } as const;
+    const feature = { feature: 'hr_ecg', channelNo: -1, tNs, value: 60, qmask: 0, methodCode: 'derived:hr_ecg_v1' } as const;
+    waits.push(rows.add({ streamId: stream.streamId, beats: [beat], features: [feature], replaces: null }, stream.epochNs));
+    const spo2 = {
+      streamId: stream.streamId,
+      seq: month,
+      index: 0,
+      subjectId: tenant.subjectId,
+      code: 'spo2',
+      tsNs: testEpochNs + tNs,
+      value: 97,
+      unit: '%',
+      quality: 0,
+    } as const;
+    waits.push(rows.addReported([spo2], []));
+  }
+  await Promise.all(waits);
+  await rows.close();
+  await blocks.close();
+  if (database.kind === 'timescale')
+    await database.pool.query(`call refresh_continuous_aggregate('feature_1m', $1::timestamptz, $2::timestamptz)`, [
+      iso(fromNs - 86_400n * SECOND),
+      iso(toNs + 86_400n * SECOND),
+    ]);
+  else await refreshRollups(database);
+  await database.pool.query(`update stream set last_sample_at = now() + interval '3 years'`);
+  await database.pool.query('vacuum analyze');
+  const { rows: catalog } = await database.pool.query<BiosignalRow>(
+    `select * from biosignal where code = 'spo2' or feature = 'hr_ecg' order by code nulls last`,
+  );
+  [measured, derived] = [catalog.find((row) => row.feature === null)!, catalog.find((row) => row.feature === 'hr_ecg')!];
+});
+afterAll(async () => {
+  await roles.close();
+  await database.close();
+});
+
+type Plan = {
+  'Relation Name'?: string;
+  'Actual Loops'?: number;
+  'Actual Rows'?: number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Join Filter'?: number;
+  Plans?: Plan[];
+};
+
+type PlanRow = { 'QUERY PLAN': { Plan: Plan }[] };
+const explain = 'explain (analyze, costs off, format json)';
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  return pg.escapeLiteral(Array.isArray(value) ? `{${value.join(',')}}` : typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** A database that explains what it runs. opened: by table, the partitions or chunks that one statement opened. */
+function explaining(): { db: Parameters<typeof readChart>[0]; opened: { statement: string; parts: string[] }[] } {
+  const pool = organizationPool(roles.api, tenant.orgId);
+  const opened: { statement: string; parts: string[] }[] = [];
+  const note = (statement: string, plan: PlanRow | undefined): void => {
+    const parts = new Set<string>();
+    const walk = (plan: Plan): void => {
+      const name = plan['Relation Name'];
+      if (name !== undefined && (plan['Actual Loops'] ?? 0) > 0 && /_p\d{8}_|^_hyper_|^compress_hyper/.test(name)) parts.add(name);
+      for (const inner of plan.Plans ?? []) walk(inner);
+    };
+    walk(plan!['QUERY PLAN'][0]!.Plan);
+    opened.push({ statement, parts: [...parts] });
+  };
+  const query = async (statement: string | pg.QueryConfig, given?: unknown[]): Promise<unknown> => {
+    const { text, values = [], name } = typeof statement === 'string' ? { text: statement, values: given } : statement;
+    note(text, (await pool.query<PlanRow>(`${explain} ${text}`, values)).rows[0]);
+    if (typeof statement === 'string' || name === undefined) return pool.query(text, values);
+    // A prepared statement may be planned once for all values.
+    const client = await pool.connect();
+    await client.query('begin');
+    await client.query('set local plan_cache_mode = force_generic_plan');
+    await client.query(`prepare asked as ${text}`);
+    const { rows } = await client.query<PlanRow>(
+      `${explain} execute asked ${values.length === 0 ? '' : `(${values.map(literal).join(', ')})`}`,
+    );
+    note(`generic: ${text}`, rows[0]);
+    await client.query('deallocate asked');
+    await client.query('commit');
+    client.release();
+    return pool.query(statement);
+  };
+  return { db: { query } as never, opened };
+}
+
+/** Of each table (its partitions' common name) at most one part, in every statement; and something was read. */
+function expectOnePart(opened: readonly { statement: string; parts: string[] }[]): void {
+  expect(opened.flatMap(({ parts }) => parts).length).toBeGreaterThan(0);
+  for (const { statement, parts } of opened) {
+    const tables = parts.map((part) => part.replace(/_p\d{8}_\d+$|_\d+_chunk$/, ''));
+    expect([statement, parts.length]).toEqual([statement, new Set(tables).size]);
+  }
+}
+
+test('samples', async () => {
+  const { db, opened } = explaining();
+  const { segments } = await readSamples(db, { streamId: stream.streamId, channels: null, fromNs, toNs, rowsMax: 1000 });
+  expect(segments.map((segment) => segment.samples.length)).toEqual([250]);
+  expectOnePart(opened);
+});
+
+test.each(['1s', '1m', '5m'])('charts of features, measurements and waveforms by %s', async (resolution) => {
+  const wanted: [ChartSeries, number][] = [
+    [{ kind: 'feature', feature: 'hr_ecg', methodCode: null, aggregate: 'mean' }, 1],
+    [{ kind: 'measurement', biosignalId: measured.id, aggregate: 'mean' }, 1],
+    [{ kind: 'waveform', channelKind: 'ecg', channelCode: null }, 1],
+  ];
+  for (const [series, least] of wanted) {
+    const { db, opened } = explaining();
+    const chart = await readChart(db, {
+      ...tenant,
+      series: [series],
+      fromNs,
+      toNs,
+      resolution,
+      maxPoints: 1000,
+      timeZone: 'Europe/Paris',
+      qualityMax: 2,
+      fill: 'none',
+    });
+    expect([series.kind, chart.tsMs.length >= least]).toEqual([series.kind, true]);
+    expectOnePart(opened);
+  }
+});
+
+test('features and beats of a stream', async () => {
+  const { db, opened } = explaining();
+  const filter = { streamId: stream.streamId, methodCode: null, ...range, limit: 100 };
+  for (const cadenceHz of [null, 0.5])
+    expect(await readFeatureSeries(db, { ...filter, names: ['hr_ecg'], qualityMax: 2, cadenceHz })).toHaveLength(1);
+  expect(await readBeatSeries(db, { ...filter, channelCode: null })).toHaveLength(1);
+  expectOnePart(opened);
+});
+
+test.each(['asc', 'desc'] as const)('observations, reported and derived, %s', async (order) => {
+  for (const biosignal of [measured, derived]) {
+    const { db, opened } = explaining();
+    const rows = await readObservations(db, {
+      subjectId: tenant.subjectId,
+      biosignal,
+      ...range,
+      deviceId: null,
+      methodCode: null,
+      qualityMax: 2,
+      order,
+      after: null,
+      limit: 10,
+    });
+    expect(rows).toHaveLength(1);
+    expectOnePart(opened);
+  }
+});
+
+test('channels are found without a look at the other streams of the organization', async () => {
+  await database.pool.query(
+    `insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, started_at)
+     select organization_id, project_id, device_id, xuser_id, uuid_send(gen_random_uuid()), epoch_ns, started_at
+     from stream, generate_series(1, 3000) where id = $1`,
+    [stream.streamId],
+  );
+  await database.pool.query('vacuum analyze stream');
+  const { rows } = await organizationPool(roles.api, tenant.orgId).query<PlanRow>(
+    `${explain} select c.code from stream_channel c join stream s on s.id = c.stream_id where c.stream_id = ${stream.streamId}`,
+  );
+  let streamRows = 0;
+  const walk = (plan: Plan): void => {
+    const skipped = (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Join Filter'] ?? 0);
+    if (plan['Relation Name'] === 'stream') streamRows += (plan['Actual Rows']! + skipped) * plan['Actual Loops']!;
+    for (const inner of plan.Plans ?? []) walk(inner);
+  };
+  walk(rows[0]!['QUERY PLAN'][0]!.Plan);
+  expect(streamRows).toBeGreaterThan(0);
+  expect(streamRows).toBeLessThan(10);
+});
