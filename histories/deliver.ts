@@ -14,6 +14,8 @@ const BATCH_PACKETS = 40;
 const SOCKET_WAIT_MS = 120_000;
 /** Of clocks that are read one after the other. */
 const SLACK_NS = 50_000_000n;
+/** A clock this close to the service's is right. */
+const SYNCED_NS = 2_000_000_000n;
 
 /** @param packets as they leave the device, in this order */
 export async function deliver(oracle: Oracle, boot: Boot, packets: readonly Packet[], via: Via = 'http'): Promise<void> {
@@ -39,14 +41,19 @@ export async function deliver(oracle: Oracle, boot: Boot, packets: readonly Pack
   boot.answeredMs = Date.now();
 }
 
-/** Where device time 0 may be put by whichever of them came first: by its age on its own clock, or, without a clock, as if it had just ended. */
+/** Where device time 0 may be put by whichever of them came first: where its clock says, if that is right; by its age on its own clock; or,
+ *  without a clock, as if it had just ended. */
 function epochOf(packets: readonly Packet[], leftNs: bigint, answeredNs: bigint): NonNullable<Boot['epoch']> {
   const zeros = packets.map((packet) =>
     packet.t0UnixNs > 0n ? packet.t0DeviceNs + packet.sentUnixNs - packet.t0UnixNs : packetEndNs(packet),
   );
   const least = zeros.reduce((a, b) => (a < b ? a : b));
   const most = zeros.reduce((a, b) => (a > b ? a : b));
-  return { fromNs: leftNs - most - SLACK_NS, toNs: answeredNs - least + SLACK_NS };
+  const said = packets
+    .filter(({ sentUnixNs }) => sentUnixNs <= leftNs && leftNs - sentUnixNs < SYNCED_NS)
+    .map(({ t0UnixNs, t0DeviceNs }) => t0UnixNs - t0DeviceNs);
+  const fromNs = said.reduce((a, b) => (a < b ? a : b), leftNs - most);
+  return { fromNs: fromNs - SLACK_NS, toNs: answeredNs - least + SLACK_NS };
 }
 
 /** @returns by packet: `accepted`, or the code of the refusal */
