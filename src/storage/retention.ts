@@ -63,7 +63,7 @@ const spoken = { sample_block: 'samples', feature: 'values', beat: 'beats' } as 
 const STREAMS_PER_DELETE = 20;
 /** Streams found by one look. */
 const STREAMS_PER_LOOK = 500;
-/** Rows later than this are found by the daily look at everything. */
+/** Rows later than this are found by the next look at everything: daily, and when the project changes what it keeps. */
 const LATE = '8 days';
 /** Time of one delete, s: the rows of packed chunks are unpacked first. */
 const DELETE_SEC_MAX = 600;
@@ -91,7 +91,8 @@ export async function applyProjectRetention(
     // Rows of the columnstore are unpacked before they are deleted; the default bound of 100,000 is below one delete of ours.
     if (database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
     const { rows: rules } = await client.query<Rule>(
-      `select project_id, relation, now() - days * interval '1 day' as cutoff from ${rulesOf}
+      `select project_id, relation, now() - days * interval '1 day' as cutoff, now()::text as begun, updated_at::text as set_at
+       from ${rulesOf}
        order by random()`, // so that one with years to delete does not hold up the others for ever
     );
     let left = options.deletesMax ?? 2000;
@@ -124,7 +125,14 @@ export async function projectRetentionAgeSec(db: Db): Promise<number> {
   return Math.max(0, rows[0]!.age);
 }
 
-type Rule = { project_id: string; relation: string; cutoff: Date };
+type Rule = {
+  project_id: string;
+  relation: string;
+  cutoff: Date;
+  /** When this sweep began, and when the project last set what it keeps; as text, because a Date has no microseconds. */
+  begun: string;
+  set_at: string;
+};
 
 async function sweep(
   client: pg.PoolClient,
@@ -132,11 +140,11 @@ async function sweep(
   deletesMax: number,
   signal: AbortSignal | undefined,
 ): Promise<{ rows: number; deletes: number; done: boolean }> {
-  const { project_id: project, relation, cutoff } = rule;
+  const { project_id: project, relation, cutoff, begun, set_at: setAt } = rule;
   const { rows: swept } = await client.query<{ whole: boolean; since: Date }>(
-    `select s.whole_at < now() - interval '1 day' as whole, s.cutoff - interval '${LATE}' as since
+    `select s.whole_at < greatest($3::timestamptz, now() - interval '1 day') as whole, s.cutoff - interval '${LATE}' as since
      from project_retention_swept s where s.project_id = $1 and s.relation = $2`,
-    [project, relation],
+    [project, relation, setAt],
   );
   const whole = swept[0]?.whole ?? true;
   const since = whole ? '-infinity' : swept[0]!.since;
@@ -163,10 +171,10 @@ async function sweep(
     }
   }
   await client.query(
-    `insert into project_retention_swept (project_id, relation, cutoff, whole_at) values ($1, $2, $3, now())
+    `insert into project_retention_swept (project_id, relation, cutoff, whole_at) values ($1, $2, $3, $5::timestamptz)
      on conflict (project_id, relation) do update set cutoff = greatest(project_retention_swept.cutoff, excluded.cutoff),
-       whole_at = case when $4 then now() else project_retention_swept.whole_at end`,
-    [project, relation, cutoff, whole],
+       whole_at = case when $4 then excluded.whole_at else project_retention_swept.whole_at end`,
+    [project, relation, cutoff, whole, begun],
   );
   return { rows: total, deletes, done: true };
 }

@@ -55,6 +55,18 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       expect(running.faults).toEqual([]);
     });
 
+    // promise: retention-by-recording
+    test('and so does one that was imported since, when the project keeps four days from then on', async () => {
+      const { org, send } = running;
+      const subject = await sendEcg(running, org.projectKey, 'strict-late', Date.now() - 50 * DAY_MS);
+      await expect.poll(async () => (await counts(subject)).every((n) => n > 0), { timeout: 60_000 }).toBe(true);
+      const set = await send('PUT', `/api/v1/projects/${org.projectId}/settings`, {
+        body: { retention: { samples_days: 4, features_days: 4, beats_days: 4 }, consent_required: [] },
+      });
+      expect(set.status, set.text).toBe(200);
+      await expect.poll(() => counts(subject), { timeout: 20_000 }).toEqual([0, 0, 0]);
+    });
+
     // promise: retention-late
     // job: maintenance-watch
     test('a sweep that was not possible for an hour is in the log, the metrics and what doctor says', async () => {
