@@ -161,12 +161,18 @@ describe('admitPacket', () => {
     expect(code(packet({ subject: 'other' }), s)).toBe('packet_invalid');
     expect(code(packet({ t0DeviceNs: 1n << 63n }), s)).toBe('packet_invalid');
     expect(code(packet({ t0DeviceNs: 6000n * SEC }), s)).toBe('packet_clock');
-    expect(code(packet(), session(-5n * SEC))).toBe('packet_clock');
+    // The block ends 0.1 s after its start, on a stream that began 5,000 s ago: 600 s ahead at most.
+    expect(code(packet({ t0DeviceNs: 5599n * SEC }), s)).toBe('admitted');
+    expect(code(packet({ t0DeviceNs: 5600n * SEC }), s)).toBe('packet_clock');
+    const millennium = 946_684_800n * SEC;
+    expect(code(packet({ t0DeviceNs: 0n }), session(millennium))).toBe('admitted');
+    expect(code(packet({ t0DeviceNs: 0n }), session(millennium - 1n))).toBe('packet_clock');
     for (const bad of [
       { code: 'ECG II' },
       { code: '' },
       { rateNanoHz: 0 },
-      { rateNanoHz: 2e15 },
+      { rateNanoHz: 999_999 },
+      { rateNanoHz: 1e15 + 1 },
       { gain: Number.NaN },
       { baseline: Infinity },
     ]) {
@@ -177,6 +183,7 @@ describe('admitPacket', () => {
     expect(code(packet({ measurements: [{ code: 'hr', tOffsetNs: 0, value: Number.NaN, unit: '', quality: 0 }] }), s)).toBe(
       'packet_invalid',
     );
+    for (const rateNanoHz of [1e6, 1e15]) expect(code(packet({ blocks: [block({ samples: new Int32Array(1) }, { rateNanoHz })] }), s)).toBe('admitted'); // prettier-ignore
     const many = Array.from({ length: 65 }, (_, i) => block({}, { code: `c${i}` }));
     expect(code(packet({ blocks: many }), s)).toBe('channel_limit');
     s.apply(admitted(packet({ seq: 10 }), s));

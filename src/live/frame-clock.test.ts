@@ -170,6 +170,9 @@ describe('FrameClock', () => {
       lag.push(i + 1 - feed.frames.length);
     }
     expect(Math.max(...lag)).toBeLessThanOrEqual(4);
+    // While five frames wait for the channel others queue behind them; after that each leaves with its packet.
+    expect(Math.min(...lag.slice(11, 16))).toBeGreaterThan(0);
+    expect(Math.max(...lag.slice(16))).toBe(0);
     const seen = check(feed.frames, [a, b]);
     expect(seen.get('0/ecg')?.size).toBe(1000);
     // Its samples are not lost to viewers: they come late.

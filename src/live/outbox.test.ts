@@ -92,6 +92,20 @@ function setUp(
   return { hub, group: group!, peers, boxes, emit, nowMs: () => nowMs };
 }
 
+// promise: ring
+it('frames of a minute are kept, while somebody watches and for a minute after the last viewer left', () => {
+  const { hub, group, boxes, emit, nowMs } = setUp(1);
+  for (let seq = 1; seq <= 700; seq++) emit(seq);
+  expect(hub.replayable(group, 99)).toBe(601); // 100 is 60 s old
+  expect(hub.replayable(group, 98)).toBeNull();
+  const leftMs = nowMs();
+  group.remove(boxes[0]!, leftMs);
+  hub.tick(leftMs + 59_000);
+  expect([hub.feedCount, hub.replayable(group, 699)]).toEqual([1, 1]);
+  hub.tick(leftMs + 61_001);
+  expect(hub.feedCount).toBe(0);
+});
+
 describe.each([
   ['one by one', 2],
   ['by topic', 20],

@@ -311,6 +311,15 @@ describe('packet codec', () => {
     expect(decodePacket(withBlock(0x1a, 2, 2, 2, 0x3a, 5, 0x80, 0x80, 0x80, 0x80, 0x10), limits)).toMatchObject({
       code: 'packet_malformed',
     });
+    // Runs of one, of two and of three samples (flag 1) over two.
+    const runs = (...bytes: number[]): Uint8Array => withBlock(0x1a, 2, 2, 2, 0x3a, bytes.length, ...bytes);
+    expect(decodePacket(runs(9), limits)).toMatchObject({ blocks: [{ qmask: Uint8Array.of(1, 1) }] });
+    for (const wrong of [runs(5), runs(13), runs(5, 5, 5), runs(9, 1)]) {
+      expect(decodePacket(wrong, limits)).toMatchObject({
+        code: 'packet_malformed',
+        detail: expect.stringContaining('do not add up') as string,
+      });
+    }
     expect(decodePacket(withBlock(0x1a, 2, 2, 2), { ...limits, samplesMax: 1 })).toMatchObject({ code: 'packet_malformed' });
     expect(decodePacket(withBlock(0x1a, 2, 2, 2), { ...limits, packetBytesMax: 8 })).toMatchObject({ code: 'packet_too_large' });
     // Samples in two encodings, none, an unpacked delta, a delta of 33 bits, a known field with another wire type.
@@ -323,6 +332,26 @@ describe('packet codec', () => {
     empties.set(head);
     for (let i = head.length; i + 1 < empties.length; i += 2) empties[i] = 0x62; // events of no bytes
     expect(decodePacket(empties, limits)).toMatchObject({ code: 'packet_malformed' });
+  });
+
+  // promise: strict-decoder
+  it('refuses what other decoders make something of: a field twice, pieces, text that is not UTF-8, integers of 2^53, groups', () => {
+    const whole = encodePacket({ ...usualPacket(), blocks: [], measurements: [], events: [] });
+    const and = (...bytes: number[]): Uint8Array => Uint8Array.from([...whole, ...bytes]);
+    const channel = [0x0a, 3, 0x0a, 1, 0x65];
+    const blockOf = (...fields: number[]): number[] => [0x52, channel.length + fields.length, ...channel, ...fields];
+    const again = Buffer.from(whole).indexOf(usualPacket().deviceId) - 2; // its tag
+    expect(decodePacket(and(...blockOf(0x1a, 2, 2, 2)), limits)).toMatchObject({ blocks: [{ samples: Int32Array.of(1, 2) }] });
+    const wrong: Record<string, Uint8Array> = {
+      'device_id twice': and(whole[again]!, 1, 0x61),
+      'deltas in two pieces': and(...blockOf(0x1a, 1, 2, 0x1a, 1, 2)),
+      'text that is not UTF-8': and(0x62, 4, 0x0a, 2, 0xc3, 0x28),
+      'an offset of 2^53': and(...blockOf(0x1a, 1, 2, 0x10, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10)),
+      'a group': and(0xa3, 0x06),
+    };
+    for (const [what, bytes] of Object.entries(wrong)) {
+      expect([what, decodePacket(bytes, limits)]).toMatchObject([what, { code: 'packet_malformed', detail: expect.stringMatching(/^byte \d+: /) as string }]); // prettier-ignore
+    }
   });
 
   // promise: newer-fields, strict-decoder

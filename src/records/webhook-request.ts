@@ -6,7 +6,7 @@ import { request as httpsRequest } from 'node:https';
 import type { WebhookNetworks } from './webhook-networks.ts';
 
 /** From the start of a request to the status of its answer. */
-const TIMEOUT_MS = 10_000;
+export const TIMEOUT_MS = 10_000;
 
 export type Message = Readonly<{
   id: string;

@@ -55,6 +55,7 @@ export type PacketLogOptions = Readonly<{
   onRefused?: (refused: readonly RefusedStreams[]) => void;
 }>;
 
+export const RETRY_FOR_MS = 8000;
 /** Row of a part: 24 header + 26 fixed + 4 length, and not more than 8,160 fit a page. */
 const PART_BYTES = 8096;
 /** How often a database that is away is asked, ms. */
@@ -114,7 +115,7 @@ export class PacketLog {
       calmLingerMs: Math.max(lingerMs, options.calmLingerMs ?? 0),
       batchPacketsMax: options.batchPacketsMax ?? 128,
       batchBytesMax: options.batchBytesMax ?? 1024 * 1024,
-      retryForMs: options.retryForMs ?? 8000,
+      retryForMs: options.retryForMs ?? RETRY_FOR_MS,
     };
     this.#partitions = new Partitions(database);
     this.#onAway = options.onAway ?? (() => {});

@@ -1,5 +1,5 @@
 /** Keys, tokens, user records: who is let in, who is not, and how soon that changes. */
-import { createPublicKey, createSign, createVerify, generateKeyPairSync } from 'node:crypto';
+import { createHash, createHmac, createPublicKey, createSign, createVerify, generateKeyPairSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -204,9 +204,16 @@ describe('forged tokens', () => {
     const body = b64(await claims());
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const other = `${b64({ alg: 'RS256', typ: 'JWT', kid })}.${body}`;
+    // Whoever takes the algorithm from the token checks this one with the public key as the secret, and finds it right.
+    const shared = `${b64({ alg: 'HS256', typ: 'JWT', kid })}.${body}`;
+    const { keys } = await api.auth.signingKeys.jwks();
+    const key = createPublicKey({ key: keys.find((one) => one['kid'] === kid) as never, format: 'jwk' });
+    const hmacs = [key.export({ type: 'spki', format: 'pem' }), key.export({ type: 'spki', format: 'der' })].map((secret) =>
+      createHmac('sha256', secret).update(shared).digest('base64url'),
+    );
     for (const token of [
       `${b64({ alg: 'none', typ: 'JWT', kid })}.${body}.`,
-      `${b64({ alg: 'HS256', typ: 'JWT', kid })}.${body}.${Buffer.alloc(32).toString('base64url')}`,
+      ...hmacs.map((hmac) => `${shared}.${hmac}`),
       `${other}.${createSign('RSA-SHA256').update(other).sign(privateKey).toString('base64url')}`,
       `${other}.`,
       'a.b.c',
@@ -248,6 +255,11 @@ describe('keys', () => {
       [api.org.apiKey.key.slice(21, 54)],
     );
     expect(rows.some((row) => row.found)).toBe(false);
+    const hash = createHash('sha256').update(api.org.apiKey.key).digest();
+    const stored = await api.database.pool.query<{ secret_hash: Buffer }>('select secret_hash from api_key where id = $1', [
+      api.org.apiKey.record.id,
+    ]);
+    expect(stored.rows).toEqual([{ secret_hash: hash }]);
   });
 
   // promise: revoked-within-a-second, revoked-4502
@@ -457,6 +469,21 @@ describe('Idempotency-Key', () => {
     expect(await again.json()).toEqual(await first.json());
     expect(await code(await send('k1', 'other'))).toBe('idempotency_mismatch');
   });
+  // promise: idempotency-race
+  it('is answered with busy while the first is being answered', async () => {
+    const send = (): Promise<Response> =>
+      api.send('POST', '/api/v1/xusers', { body: { external_id: 'slow' }, headers: { 'idempotency-key': 'k3' } });
+    const holder = await api.database.connect();
+    await holder.query('begin; lock table xuser in share row exclusive mode');
+    const first = send();
+    await until(async () => (await api.database.pool.query(`select from pg_locks where relation = 'xuser'::regclass and not granted`)).rowCount === 1); // prettier-ignore
+    const second = await send();
+    expect([second.status, await code(second)]).toEqual([503, 'busy']);
+    await holder.end();
+    expect((await first).status).toBe(201);
+    expect((await send()).headers.get('idempotency-replayed')).toBe('true');
+  });
+
   // promise: idempotency-race
   it('runs a raced request once', async () => {
     const answers = await Promise.all(

@@ -233,6 +233,10 @@ describe('SDK keys', () => {
     const listed = (await api.json<SdkKey[]>('GET', path('/sdk-keys'))).find((item) => item.id === key.id);
     expect((Date.parse(listed?.expires_at ?? '') - Date.now()) / 1000).toBeGreaterThan(3500);
     expect(await status(key.sdk_key)).toBe(200);
+    const usual = await made('usual');
+    await api.json('POST', path(`/sdk-keys/${usual.id}/rotate`), { body: {}, status: 201 });
+    const ends = (await api.json<SdkKey[]>('GET', path('/sdk-keys'))).find((item) => item.id === usual.id)?.expires_at;
+    expect(Math.abs(Date.parse(ends ?? '') - Date.now() - 86_400_000)).toBeLessThan(600_000); // a day
     await api.json('POST', path(`/sdk-keys/${next.id}/rotate`), { body: { overlap_sec: 0 }, status: 201 });
     await within1s(async () => (await status(next.sdk_key)) === 401);
     expect((await api.send('POST', path(`/sdk-keys/${next.id}/rotate`), { body: {} })).status).toBe(409);

@@ -99,12 +99,13 @@ describe('guesses', () => {
     expect((await tryAt('botnet@x.example', password, { ...from('10.3.0.2'), cookie: device(known) })).status).toBe(200);
   }, 180_000);
 
-  // promise: sign-in-limits
+  // promise: sign-in-limits, known-browser
   it('from a known browser are as slow as any, and it is known for its own account only', async () => {
     await member('stolen@x.example');
     const cookie = device(await tryAt('stolen@x.example', password, from('10.4.0.1')));
     const own = await guess(14, 'stolen@x.example', (i) => ({ ...from(`10.4.1.${i}`), cookie }));
     expect(refusals(own)).toBeGreaterThan(1);
+    expect(refusals(own.slice(0, 10))).toBe(0);
     expect(own.filter(({ status }) => ![401, 429, 503].includes(status))).toEqual([]); // 503: on a slow machine too many wait
     const cookies = new DeviceCookies(Buffer.alloc(32, 1));
     const made = cookies.issue('a@x.example');
@@ -133,7 +134,7 @@ describe('a session', () => {
   const status = async (headers: Record<string, string>, method = 'GET', path = '/auth/session', body?: object): Promise<number> =>
     (await running.send(method, path, { as: '', headers, ...(body === undefined ? {} : { body }) })).status;
 
-  // promise: session-cookie, device-cookie
+  // promise: session-cookie, device-cookie, known-browser
   it('is a cookie that no other host can set, where the service is reached over HTTPS', async () => {
     await member('cookie@x.example');
     const signedIn = await tryAt('cookie@x.example', password, from('10.5.0.2'));
@@ -142,6 +143,7 @@ describe('a session', () => {
     for (const [i, name] of ['__Host-bio_session', '__Host-bio_device'].entries()) {
       expect(cookies[i]).toMatch(new RegExp(`^${name}=[^;]+; Path=/; HttpOnly; SameSite=Strict; Max-Age=\\d+; Secure$`));
     }
+    expect(cookies[1]).toContain('; Max-Age=15552000; '); // 180 days
     expect(await status({ ...from('10.5.0.2'), cookie: sent(cookies) })).toBe(200);
     expect(await status({ ...from('10.5.0.2'), cookie: sent(cookies).replace('__Host-bio_session', 'bio_session') })).toBe(401);
     expect(await status({ ...from('10.5.0.2'), cookie: sent(cookies.slice(1)) })).toBe(401); // a known browser, and nobody signed in
@@ -222,6 +224,13 @@ describe('BIO_SECRET', () => {
     });
     return { code, out };
   };
+
+  // promise: metrics-guarded
+  it('metrics are for this machine only where they have no token', async () => {
+    const metrics = async (headers: Record<string, string>): Promise<number> =>
+      (await running.send('GET', '/metrics', { as: '', headers })).status;
+    expect([await metrics(from('10.5.0.9')), await metrics(from('127.0.0.1'))]).toEqual([401, 200]);
+  });
 
   // promise: secret-needed
   // setting: BIO_SECRET

@@ -255,6 +255,10 @@ it('talks in band, on both sockets, and not without end', async () => {
   await says(viewer, 'ready');
   viewer.socket.send('{"type":"ping"}');
   await says(viewer, 'pong');
+  const pongs = (): number => viewer.texts.filter((text) => text.includes('"type":"pong"')).length;
+  for (let i = 0; i < 45; i++) viewer.socket.send('{"type":"ping"}');
+  await expect.poll(pongs).toBe(46);
+  expect(viewer.closed()).toBe(null);
   for (let i = 0; i < 100; i++) viewer.socket.send('{"type":"ping"}');
   await expect.poll(() => viewer.closed()?.code).toBe(4010);
 });

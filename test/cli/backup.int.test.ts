@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { backup, restore } from '../../src/cli/backup.ts';
@@ -11,7 +12,7 @@ import { simulate } from '../../src/cli/simulate.ts';
 import { verify } from '../../src/cli/verify.ts';
 import { readConfig } from '../../src/config.ts';
 import { startService } from '../../src/server.ts';
-import { emptyDatabase, otherServers, testDatabase } from '../helpers/database.ts';
+import { emptyDatabase, otherServers, testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
 let source: TestDatabase;
@@ -150,3 +151,49 @@ test('a backup from before the baseline is refused with what to do', async () =>
     await target.drop();
   }
 }, 60_000);
+
+// promise: restore-atomic
+test('a restore that fails in its middle has read nothing, and the whole backup goes into the same database', async () => {
+  const target = await emptyDatabase();
+  const path = join(work, 'one', 'manifest.json');
+  const whole = readFileSync(path, 'utf8');
+  try {
+    const manifest = JSON.parse(whole) as { tables: { name: string; rows: number }[] };
+    manifest.tables.findLast(({ rows }) => rows > 0)!.rows += 1; // found out when its rows have been read, after all the others
+    writeFileSync(path, JSON.stringify(manifest));
+    expect(await run(restore, target.url, '', join(work, 'one'))).toBe(1);
+    expect(lines.join('\n')).toContain('rows were read, the backup states');
+    const client = new pg.Client(target.url);
+    await client.connect();
+    const { rows } = await client.query<{ n: number }>(
+      `select ((select count(*) from organization) + (select count(*) from stream) + (select count(*) from sample_block))::int as n`,
+    );
+    await client.end();
+    expect(rows).toEqual([{ n: 0 }]);
+    writeFileSync(path, whole);
+    expect(await run(restore, target.url, '', join(work, 'one')), lines.join('\n')).toBe(0);
+  } finally {
+    writeFileSync(path, whole);
+    await target.drop();
+  }
+}, 60_000);
+
+// After the others: it makes an organization more.
+// promise: backup-live, backup-snapshot
+test('what is committed while a backup is under way is in none of its tables', async () => {
+  const folder = join(work, 'meanwhile');
+  const holder = await source.connect();
+  await holder.query('begin; lock table xuser in access exclusive mode'); // the backup waits here
+  const backingUp = run(backup, source.url, '', folder);
+  await until(
+    async () => (await source.pool.query(`select from pg_locks where relation = 'xuser'::regclass and not granted`)).rowCount === 1,
+  );
+  await createOrganization(source.pool, 'Meanwhile');
+  await holder.end();
+  expect(await backingUp, lines.join('\n')).toBe(0);
+  const rowsOf = (name: string): unknown => {
+    const { tables } = JSON.parse(readFileSync(join(work, name, 'manifest.json'), 'utf8')) as { tables: { name: string; rows: number }[] };
+    return tables.filter((table) => ['organization', 'project', 'api_key', 'sdk_key'].includes(table.name)).map(({ rows }) => rows);
+  };
+  expect(rowsOf('meanwhile')).toEqual(rowsOf('one'));
+});

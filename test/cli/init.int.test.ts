@@ -86,6 +86,25 @@ test('keys are listed with their scopes, as a list of words in JSON', async () =
   expect((await run(key, ['list'])).out).toContain('read,write,ingest,admin');
 });
 
+// promise: key-overlap
+test('a key is rotated from the command line, and the old one lets in for as long as it is told', async () => {
+  const say = async (...args: string[]): Promise<Record<string, string>> => {
+    const done = await run(key, [...args, '--json']);
+    expect(done.code, done.err).toBe(EXIT_OK);
+    return JSON.parse(done.out) as Record<string, string>;
+  };
+  const lets = async (credential: string): Promise<number> =>
+    (await fetch(`${service.baseUrl}/api/v1/xusers`, { headers: { authorization: `Bearer ${credential}` } })).status;
+  const made = await say('create', 'rotated by hand', '--scopes', 'read');
+  const next = await say('rotate', made['id']!, '--overlap', '3600');
+  expect([await lets(made['api_key']!), await lets(next['api_key']!)]).toEqual([200, 200]);
+  const { rows } = await database.pool.query<{ sec: number }>(
+    'select extract(epoch from expires_at - now())::float8 as sec from api_key where id = $1',
+    [made['id']],
+  );
+  expect(Math.abs(rows[0]!.sec - 3600)).toBeLessThan(60);
+});
+
 // promise: operator-password
 test('operators are made, changed, given passwords and disabled, but for the last administrator', async () => {
   const secret = { BIO_OPERATOR_PASSWORD: 'correct horse battery' };

@@ -62,7 +62,10 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
   // promise: content-policy
   it('are served under a policy with Trusted Types, and give no other page a hold of their window', async () => {
     const { headers } = await fetch(`${dashboard.service.baseUrl}/dashboard/`);
-    expect(headers.get('content-security-policy')).toContain("require-trusted-types-for 'script'");
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("require-trusted-types-for 'script'");
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; /);
+    expect(policy).not.toContain('unsafe');
     expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
   });
 

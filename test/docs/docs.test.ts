@@ -8,11 +8,14 @@ import { errorPages, errorsDocument } from '../../scripts/build-docs.ts';
 import { schemaDocument } from '../../scripts/schema-document.ts';
 import { helpText } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
-import { settings } from '../../src/config.ts';
+import { readConfig, settings } from '../../src/config.ts';
 import { featureMethods } from '../../src/dsp/rows/methods.ts';
 import { errorAdvice } from '../../src/http/error-advice.ts';
 import { defaultAdmissionLimits } from '../../src/ingest/admit.ts';
 import { defaultPacketLimits } from '../../src/proto/packet-codec.ts';
+import { TIMEOUT_MS } from '../../src/records/webhook-request.ts';
+import { LOCK_TIMEOUT_MS, LOCK_TRIES } from '../../src/storage/schema/migrate.ts';
+import { RETRY_FOR_MS } from '../../src/storage/packet-log.ts';
 
 const root = join(import.meta.dirname, '../..');
 const documents = [
@@ -128,6 +131,22 @@ test('every error code has its page, and no page is of a code that is gone', () 
   const present = readdirSync(join(root, 'docs/errors')).map((name) => `docs/errors/${name}`);
   expect(present.toSorted()).toEqual(Object.keys(pages).toSorted());
   for (const path of present) expect(readFileSync(join(root, path), 'utf8')).toBe(pages[path]);
+});
+
+// promise: session-idle, retention-by-recording, connections-bound, frame-deadline, slow-closed, database-away, migration-lock, webhook-retry
+test.each([
+  ['SECURITY.md', 'over after half an hour without a request', readConfig({}).sessionIdleMin, 30],
+  ['docs/operator.md', 'an import of years ago may be deleted within ten minutes', readConfig({}).retentionPeriodSec, 600],
+  ['docs/operator.md', '`BIO_DB_CONNECTIONS_MAX` connections, 30 by default', readConfig({}).dbConnectionsMax, 30],
+  ['docs/wire-format.md', 'or 250 ms (`BIO_FRAME_DEADLINE_MS`) after the first channel did', readConfig({}).frameDeadlineMs, 250],
+  ['docs/wire-format.md', 'After 30 s above the bound (`BIO_VIEWER_SLOW_SEC_MAX`)', readConfig({}).viewerSlowSecMax, 30],
+  ['docs/operator.md', '503 with `Retry-After` after 8 s of trying', RETRY_FOR_MS, 8000],
+  ['docs/operator.md', 'a file waits 2 s at a time', LOCK_TIMEOUT_MS, 2000],
+  ['docs/operator.md', 'and is tried 30 times', LOCK_TRIES, 30],
+  ['docs/integrator.md', 'A delivery that is not answered 2xx within 10 s', TIMEOUT_MS, 10_000],
+])('%s: "%s" is what the code does by itself', (path, words, value, stated) => {
+  expect(value).toBe(stated);
+  expect(readFileSync(join(root, path), 'utf8')).toContain(words);
 });
 
 // promise: limit-packet, limit-parts, limit-samples, limit-block, limit-channels, limit-ranges

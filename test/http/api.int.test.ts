@@ -279,6 +279,44 @@ describe('webhooks', () => {
     expect((await api.send('DELETE', `/api/v1/webhooks/${hook.id}`)).status).toBe(204);
   });
 
+  // promise: webhook-retry
+  it('are tried for a day and a half at growing pauses, and have failed then', async () => {
+    const receiver = createServer((request, response) => void request.resume().on('end', () => response.writeHead(500).end()));
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/never`;
+    const hook = await api.json<{ id: string }>('POST', '/api/v1/webhooks', { body: { url, events: ['episode.created'] }, status: 201 });
+    const body = { subject_id: user.id, kind: 'fall', started_at: '2026-01-02T00:00:00Z' };
+    await api.json<Entity>('POST', '/api/v1/episodes', { body, status: 201 });
+    const { pool } = api.database;
+    type Tried = { attempts: number; status: string; pause: number };
+    const tried = async (): Promise<Tried | undefined> =>
+      (
+        await pool.query<Tried>(
+          `select attempts, status, extract(epoch from next_attempt_at - now())::float8 as pause from webhook_delivery
+           where webhook_id = $1 and last_status = 500`,
+          [hook.id],
+        )
+      ).rows[0];
+    const stop = startWebhookDeliverer({ pool, pollMs: 20, networks: new WebhookNetworks(['127.0.0.0/8']) });
+    const pauses: number[] = [];
+    for (let status = 'pending'; status === 'pending' && pauses.length < 20;) {
+      await pool.query('update webhook_delivery set next_attempt_at = now(), last_status = null where webhook_id = $1', [hook.id]);
+      await until(async () => (await tried()) !== undefined);
+      const row = (await tried())!;
+      expect(row.attempts).toBe(pauses.length + 1);
+      ({ status } = row);
+      if (status === 'pending') pauses.push(row.pause);
+      else expect(status).toBe('failed');
+    }
+    await stop();
+    await new Promise((resolve) => receiver.close(resolve));
+    expect(pauses).toEqual(pauses.toSorted((a, b) => a - b));
+    const days = pauses.reduce((sum, pause) => sum + pause, 0) / 86_400;
+    expect(days).toBeGreaterThan(1.4);
+    expect(days).toBeLessThan(1.6);
+    expect((await api.send('DELETE', `/api/v1/webhooks/${hook.id}`)).status).toBe(204);
+  });
+
   // promise: webhook-addresses
   it.each([
     '127.0.0.1',

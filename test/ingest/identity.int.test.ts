@@ -44,7 +44,7 @@ const postBatch = (packets: readonly Packet[]) =>
     headers: delimited,
   });
 
-type Device = { send: (packet: Packet) => void; replies: IngestReply[]; settled: () => number; close: () => void };
+type Device = { send: (packet: Packet) => void; replies: IngestReply[]; settled: () => number; closed: Promise<number>; close: () => void };
 
 async function connect(key = running.org.apiKey.key, baseUrl = running.service.baseUrl): Promise<Device> {
   const socket = new WebSocket(`${baseUrl.replace('http', 'ws')}/ingest/stream`, [
@@ -56,8 +56,10 @@ async function connect(key = running.org.apiKey.key, baseUrl = running.service.b
   socket.addEventListener('message', ({ data }) => {
     if (data instanceof ArrayBuffer) replies.push(decodeReply(new Uint8Array(data)));
   });
+  const closed = new Promise<number>((resolve) => socket.addEventListener('close', ({ code }) => resolve(code)));
   await once(socket, 'open');
   return {
+    closed,
     send: (packet) => socket.send(encodePacket(packet)),
     replies,
     settled: () => replies.at(-1)?.settled ?? 0,
@@ -232,6 +234,10 @@ describe('an older number', () => {
     try {
       expect(await post(packets[0]!)).toMatchObject({ status: 503, body: { code: 'unavailable' } });
       expect((await postBatch([packets[0]!])).status).toBe(503);
+      const one = await connect();
+      one.send(packets[0]!);
+      expect(await one.closed).toBe(4012);
+      expect(one.settled()).toBe(0);
     } finally {
       await running.database.pool.query('alter table packet_hash_away rename to packet_hash');
     }

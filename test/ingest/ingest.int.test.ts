@@ -110,6 +110,18 @@ describe('POST /ingest/raw-packet', () => {
     expect(await post(bytes, { authorization: 'Bearer user:somebody-else' })).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 
+  // promise: limit-batch
+  it('takes 16,384 packets in a batch, and refuses one more as a whole', async () => {
+    const { packets, key } = device(1);
+    const first = encodeBatch([encodePacket(packets[0]!)]);
+    const batchOf = (count: number): Uint8Array => Buffer.concat([first, new Uint8Array(count - 1)]); // the others are empty
+    const over = await post(batchOf(16_385), delimited);
+    expect(over).toMatchObject({ status: 413, body: { code: 'packet_too_large' } });
+    expect(service.sink.stored.has(key)).toBe(false);
+    const { status, body } = await post(batchOf(16_384), delimited);
+    expect([status, body['accepted'], (body['rejected'] as object[]).length]).toEqual([202, 1, 16_383]);
+  });
+
   // promise: rate-headers, batch-again
   it('says busy with Retry-After and keeps nothing, then takes the same packets', async () => {
     const { packets, key } = device(5);
@@ -195,6 +207,20 @@ describe('WebSocket /ingest/stream', () => {
     socket.close();
   });
 
+  // promise: limit-packet
+  it('answers a packet that is too large; one of more than 1 MiB beyond the limit breaks the socket', async () => {
+    const { packets, key } = device(1);
+    const { socket, replies, closed } = await stream();
+    socket.send(new Uint8Array(256 * 1024 + 1));
+    socket.send(new Uint8Array(256 * 1024 + 1024 * 1024));
+    socket.send(encodePacket(packets[0]!));
+    await until(() => replies.at(-1)?.settled === 3);
+    expect(replies.flatMap(({ rejected }) => rejected.map(({ code }) => code))).toEqual(['packet_too_large', 'packet_too_large']);
+    expect(service.sink.stored.get(key)?.size).toBe(1);
+    socket.send(new Uint8Array(256 * 1024 + 1024 * 1024 + 1));
+    expect((await closed).code).toBe(1006);
+  });
+
   // promise: withheld
   it('withholds acknowledgements while busy and goes on afterwards', async () => {
     const { packets, key } = device(50);
@@ -240,7 +266,7 @@ describe('WebSocket /ingest/stream', () => {
     socket.close();
   });
 
-  // promise: window-kept
+  // promise: window-kept, device-limit
   it('closes a peer that keeps to no window, while another one is served', async () => {
     const fire = await stream();
     const calm = await stream();

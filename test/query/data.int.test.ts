@@ -121,6 +121,8 @@ describe('features', () => {
     const [ms] = await api.json<{ ts_ms: number[] }[]>('GET', `${path()}?limit=2&ts_unit=ms`);
     expect(ms?.ts_ms).toEqual([t0, t0 + 1000]);
     expect((await api.send('GET', `${path()}?method_code=derived:hr_ecg_v9`)).status).toBe(200);
+    const unknown = await api.send('GET', `${path()}?names=hr_ecg,hr_elbow`);
+    expect([unknown.status, await unknown.text()]).toEqual([404, expect.stringContaining('hr_elbow')]);
   });
 
   it('that do not exist are named, in a series and in a chart', async () => {

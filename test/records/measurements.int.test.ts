@@ -63,6 +63,13 @@ it.each([
   expect((await observed(WEIGHT, 2)).map(({ value }) => value)).not.toContain(71.234);
 });
 
+// promise: measurement-ranges
+it('takes a time up to five minutes ahead', async () => {
+  const ahead = (ms: number) => ({ biosignal_id: WEIGHT, value: 70, time: new Date(Date.now() + ms).toISOString() });
+  expect((await store(ahead(280_000))).status).toBe(201);
+  expect((await store(ahead(320_000))).status).toBe(422);
+});
+
 // promise: measurement-units
 it.each([
   [TEMPERATURE, 98.6, '[degF]', 37, 'Cel', '8310-5'],
@@ -90,12 +97,14 @@ it('takes what is possible but unlikely as suspect', async () => {
   expect((await observed(SPO2, 1)).map(({ value }) => value)).toEqual([97, 45]);
 });
 
-// promise: packet-measurements
+// promise: packet-measurements, worse-flag
 it("keeps every measurement of a device's packet, flagged where it is implausible, converted where its unit is another", async () => {
   const { xuser_id: id } = await run.token('wearer');
   const [packet] = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 1, deviceId: 'oximeter' });
   const t0UnixNs = BigInt(Date.now() - 60_000) * 1_000_000n;
-  const of = (code: string, value: number, unit: string, tOffsetNs: number) => ({ tOffsetNs, code, value, unit, quality: 0 as const });
+  const of = (code: string, value: number, unit: string, tOffsetNs: number, quality: 0 | 1 | 2 = 0) => {
+    return { tOffsetNs, code, value, unit, quality };
+  };
   const measurements = [
     of('spo2', 250, '%', 0),
     of('spo2', 45, '%', 1e8),
@@ -104,6 +113,10 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     of('body_temperature', 36.5, 'furlong', 4e8),
     of('body_temperature', 109.4, '[degF]', 5e8),
     of('glucose', 1.7e308, 'mmol/L', 6e8),
+    // Where the device has a word to say as well, the worse of the two holds.
+    of('spo2', 97, '%', 7e8, 1),
+    of('spo2', 45, '%', 8e8, 2),
+    of('spo2', 250, '%', 9e8, 1),
   ];
   const answer = await run.ingest({ ...packet!, subject: id, t0UnixNs, sentUnixNs: t0UnixNs, measurements });
   expect(answer.status, answer.text).toBe(202);
@@ -115,7 +128,7 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
         [id],
       )
     ).rows;
-  await until(async () => (await stored()).length === 7);
+  await until(async () => (await stored()).length === 10);
   expect(await stored()).toEqual([
     { code: 'spo2', value: 250, unit: '%', qmask: 2, given_value: null, given_unit: null },
     { code: 'spo2', value: 45, unit: '%', qmask: 1, given_value: null, given_unit: null },
@@ -125,6 +138,9 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     // The last plausible one: in binary 5/9 of it is a little more.
     { code: 'body_temperature', value: 43, unit: 'Cel', qmask: 0, given_value: 109.4, given_unit: '[degF]' },
     { code: 'glucose', value: 1.7e308, unit: 'mmol/L', qmask: 2, given_value: null, given_unit: null },
+    { code: 'spo2', value: 97, unit: '%', qmask: 1, given_value: null, given_unit: null },
+    { code: 'spo2', value: 45, unit: '%', qmask: 2, given_value: null, given_unit: null },
+    { code: 'spo2', value: 250, unit: '%', qmask: 2, given_value: null, given_unit: null },
   ]);
 });
 

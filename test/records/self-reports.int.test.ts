@@ -162,7 +162,7 @@ it('asks the newest version of a project, scores by the version that was answere
   expect(await api.json('GET', observed, { as: ada.token })).toMatchObject([{ value: 40 }]);
   const list = (more = '') => api.json('GET', `/api/v1/questionnaire-responses?questionnaire=pain${more}`, { as: ada.token });
   expect(await list()).toMatchObject([{ id: amended.id, status: 'amended', amends: answer.id, reason: 'misread the scale' }]);
-  expect(await list('&superseded=true')).toHaveLength(2);
+  expect(await list('&superseded=true')).toMatchObject([{ id: amended.id, superseded_by: null }, { id: answer.id, superseded_by: amended.id }]); // prettier-ignore
   const again = { as: ada.token, body: amendment };
   expect((await api.send('POST', `/api/v1/questionnaire-responses/${answer.id}/amendments`, again)).status).toBe(409);
   expect(

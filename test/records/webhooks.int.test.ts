@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -102,6 +103,22 @@ it('of somebody who has not agreed to sharing a receiver is told the ids only', 
   await until(() => hook.events.length === 2, 10_000);
   expect(hook.events[1]!.data).toMatchObject({ kind: 'button', severity: expect.any(String) as string });
   await remove(id);
+
+  // It is asked each time, also of what could not be delivered before.
+  let status = 503;
+  const back = await receiver((response) => void response.writeHead(status).end());
+  const later = await register(back.url, ['episode.created']);
+  await press(2);
+  await until(() => back.events.length === 1, 10_000);
+  expect(back.events[0]!.data).toMatchObject({ kind: 'button' });
+  await until(async () => (await deliveries(later))[0]!.last_status === 503);
+  await settings(['sharing']);
+  status = 204;
+  await run.database.pool.query('update webhook_delivery set next_attempt_at = now() where webhook_id = $1', [later]);
+  await until(() => back.events.length === 2, 10_000);
+  expect(Object.keys(back.events[1]!.data).toSorted()).toEqual(['episode_id', 'subject_id']);
+  await settings([]);
+  await remove(later);
 });
 
 // promise: webhook-slow
@@ -118,7 +135,15 @@ it('an address that answers after a long time holds up nobody else, and gets no 
   await until(async () => (await deliveries(quickId)).every(({ status }) => status === 'delivered'));
   expect((await deliveries(slowId)).filter(({ status }) => status === 'delivered')).toEqual([]);
   // Those that it gave up meanwhile are not held any more.
-  expect(held.filter(({ socket }) => socket?.destroyed === false).length).toBeLessThanOrEqual(4);
+  const open = (): number => held.filter(({ socket }) => socket?.destroyed === false).length;
+  expect(open()).toBeLessThanOrEqual(4);
+
+  // Answered after more than two seconds, and then again not: one at a time.
+  await sleep(2100);
+  for (const response of held.splice(0)) response.writeHead(204).end();
+  await until(() => held.length > 0);
+  await sleep(1500); // and a look more
+  expect(open()).toBe(1);
 
   // When it answers at last it gets the rest.
   const before = slow.events.length;
@@ -399,6 +424,17 @@ describe('an address that would not be called', () => {
   it('is taken when its name has no address yet: it is asked again at each call', async () => {
     const { status } = await strict.send('POST', '/api/v1/webhooks', { body: { url: 'https://receiver.invalid/hook', events: ['*'] } });
     expect(status).toBe(201);
+  });
+
+  // promise: webhook-test-limit
+  it('is tested ten times at once, and not an eleventh time', async () => {
+    const { body } = await strict.send<Hook>('POST', '/api/v1/webhooks', { body: { url: 'https://receiver.invalid/hook', events: ['*'] } });
+    const test = () => strict.send('POST', `/api/v1/webhooks/${body.id}/test`, { body: {} });
+    const answers = await Promise.all(Array.from({ length: 11 }, test));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+    const refused = answers.find(({ status }) => status !== 200);
+    expect(refused?.status).toBe(429);
+    expect(Number(refused?.headers.get('retry-after'))).toBeLessThanOrEqual(6);
   });
 
   // promise: webhook-networks

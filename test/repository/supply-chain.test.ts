@@ -1,7 +1,8 @@
 /** What is installed is what was chosen: exact versions, hashes for everything that is fetched, no install script that has to run, the
  *  reviewed socket binary, and an inventory of it all. */
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -71,6 +72,11 @@ test('the inventory has every run-time package of the lock file, and the binarie
     [...listed].filter((name) => !wanted.includes(name)),
     'run: npm run sbom',
   ).toEqual([]);
+  const licences = read('docs/licences.md');
+  expect(
+    wanted.filter((name) => !licences.includes(`| ${name.replace(/@(?=[^@]*$)/, ' | ')} | `)),
+    'run: npm run sbom',
+  ).toEqual([]);
   const reviewed = read('src/http/uws.ts') + read('src/storage/database/embedded-binaries.ts');
   for (const [name, files] of Object.entries(checkedAtStart)) {
     for (const file of files) {
@@ -92,5 +98,32 @@ test('a program of the embedded database that is not the reviewed one is refused
     expect(() => checkPostgresBinaries(bin)).toThrow(/postgres .* has SHA-256 [0-9a-f]{64}, reviewed was .*: refused/);
   } finally {
     rmSync(bin, { recursive: true });
+  }
+});
+
+// promise: native-hashes
+test('a socket binary that is not the reviewed one, by a single bit, is refused before it is loaded', () => {
+  const root = mkdtempSync(join(tmpdir(), 'biosignal-uws-'));
+  const load = (): ReturnType<typeof spawnSync> =>
+    spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', '-e', 'import("./src/uws.ts").then((uws) => uws.loadUws())'], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+  try {
+    cpSync(new URL('../src/http/uws.ts', import.meta.url), join(root, 'src/uws.ts'));
+    writeFileSync(join(root, 'package.json'), '{ "type": "module" }');
+    const name = `@uwsjs/linux-x64-${process.versions.node.split('.')[0]}`;
+    cpSync(new URL(`../node_modules/${name}`, import.meta.url), join(root, 'node_modules', name), { recursive: true, dereference: true });
+    expect(load()).toMatchObject({ status: 0 });
+    const path = join(root, 'node_modules', name, 'uws.node');
+    const bytes = readFileSync(path);
+    bytes[bytes.length - 1]! ^= 1; // behind the last section: it would load and run
+    rmSync(path);
+    writeFileSync(path, bytes);
+    const refused = load();
+    expect(refused.status).toBe(1);
+    expect(refused.stderr).toMatch(/uws\.node has SHA-256 [0-9a-f]{64}, reviewed was [0-9a-f]{64}: refused/);
+  } finally {
+    rmSync(root, { recursive: true });
   }
 });

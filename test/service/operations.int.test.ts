@@ -99,6 +99,7 @@ test('alert rules and dashboard ask for metrics that the service has, and leave 
   expect([...metricsIn(alerts)].filter((name) => !served.has(name))).toEqual([]);
   expect([...drawn].filter((name) => !served.has(name))).toEqual([]);
   expect([...served].filter((name) => !drawn.has(name))).toEqual([]);
+  expect(alerts).toMatch(/alert: BiosignalRetentionLate\n +expr: max\(bio_retention_age_seconds\) > 3600\n/);
 });
 
 test('a fresh service exports every metric that alerts and dashboard ask for, counters from zero on, each of its type', async () => {

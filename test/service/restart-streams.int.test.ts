@@ -121,6 +121,9 @@ test(`a start after a kill with ${STREAMS} streams`, { timeout: 180_000 }, async
       asked.push(text);
   }
   query.mockRestore();
+  // It serves, and says how many streams it has still to read back.
+  const { parts } = (await (await fetch(`${service.baseUrl}/readyz`)).json()) as { parts: { name: string; detail: string }[] };
+  expect(parts.find(({ name }) => name === 'dsp')?.detail).toMatch(/, \d+ streams to be read back$/);
   expect(asked.length).toBeGreaterThan(2);
   expect(asked.length).toBeLessThan(LOOK_UPS_MAX);
 

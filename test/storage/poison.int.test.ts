@@ -215,6 +215,8 @@ describe('a row that the database refuses is set aside, and the rest is stored',
     expect(await lettersOf('neighbour')).toEqual([]);
     expect([await counted('measurement'), await counted('event')]).toEqual([1, 1]);
     expect((await ready())['set_aside']).toBe('2 rows or packets since the start');
+    const { body: devices } = await running.send<{ external_id: string; device_id: string; set_aside: number }[]>('GET', '/api/v1/devices');
+    expect(devices.find((device) => device.device_id === 'refused')).toMatchObject({ set_aside: 2 });
     // the checkpoint is not held up by it
     await expect
       .poll(

@@ -134,12 +134,23 @@ function isNeverExecuted(plan: string, index: number): boolean {
   return plan.slice(index, plan.indexOf('\n', index)).includes('never executed');
 }
 
-// promise: erasure-leaves, retention-drops, log-kept
+// promise: erasure-leaves, retention-drops, log-kept, packet-conflict, hashes-kept
 test('retention drops expired rows, but no batch of the log after the checkpoint', async () => {
   const log = await PacketLog.open(database, registry);
   const batch = log.append({ streamId: stream.streamId, seq: 1, receivedNs: 1n, bytes: Buffer.from('x') });
   if (batch === 'busy') throw new Error('busy');
   await batch.durable;
+  const { rows: kept } = await database.pool.query('select relation, keep::text from retention where keep is not null order by relation');
+  expect(kept).toEqual(['packet_hash', 'packet_log'].map((relation) => ({ relation, keep: '1 day' })));
+  const parts = async (): Promise<number> =>
+    (
+      await database.pool.query(
+        database.kind === 'postgres'
+          ? `select from pg_inherits where inhparent = 'feature'::regclass`
+          : `select from show_chunks('feature')`,
+      )
+    ).rowCount ?? 0;
+  const partsBefore = await parts();
   await database.pool.query(`update retention set keep = '10 days' where relation = 'feature'`);
   const before = await database.pool.query<{ n: number }>('select count(*)::int as n from feature');
   // The log's row moves three days into the past: older than its day, but not replayed yet.
@@ -156,6 +167,7 @@ test('retention drops expired rows, but no batch of the log after the checkpoint
   expect(await applyRetention(database)).toBeGreaterThan(0);
   const after = await database.pool.query<{ n: number }>('select count(*)::int as n from feature');
   expect(after.rows[0]!.n).toBeLessThan(before.rows[0]!.n);
+  expect(await parts()).toBeLessThan(partsBefore);
   expect((await database.pool.query('select from packet_log')).rowCount).toBe(1);
   await log.checkpoint(batch.position);
   expect(await applyRetention(database)).toBeGreaterThan(0);
@@ -168,12 +180,14 @@ test('retention drops expired rows, but no batch of the log after the checkpoint
 test('what cannot be expired keeps nothing else from being expired', async () => {
   await using own = await testDatabase();
   await own.pool.query(`alter table idempotency rename to idempotency_away; alter table webhook_delivery rename to webhook_delivery_away`);
-  await own.pool.query(`insert into set_aside (time, kind, reason, digest) values (now() - interval '91 days', 'log', 'r', 'x')`);
+  await own.pool.query(`insert into set_aside (time, kind, reason, digest) values (now() - interval '91 days', 'log', 'r', 'x'),
+    (now() - interval '89 days', 'log', 'young', 'y')`);
   await own.pool.query(`create table dropped (); create or replace function apply_retention() returns integer language sql as
     'drop table if exists dropped; select 1'`);
   const faults: string[] = [];
   const stop = startMaintenance(own, { retentionMs: 20, onFault: (message) => faults.push(message) });
-  await until(async () => faults.length >= 2 && (await own.pool.query('select from set_aside')).rowCount === 0);
+  await until(async () => faults.length >= 2 && (await own.pool.query('select from set_aside')).rowCount === 1);
+  expect((await own.pool.query('select reason from set_aside')).rows).toEqual([{ reason: 'young' }]);
   await until(async () => (await own.pool.query(`select from pg_class where relname = 'dropped'`)).rowCount === 0);
   await stop();
   expect(faults.toSorted()).toEqual([expect.stringContaining('deliveries of webhooks'), expect.stringContaining('kept replies')]);

@@ -172,6 +172,11 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     for (let second = 0; second < 60; second++) await page.clock.runFor(1000);
     expect(given).toBeGreaterThan(1);
     expect(given).toBeLessThan(10);
+    // Grown to a minute, and no longer: five more in five minutes.
+    const before = given;
+    for (let tenth = 0; tenth < 30; tenth++) await page.clock.runFor(10_000);
+    expect(given - before).toBeGreaterThanOrEqual(4);
+    expect(given - before).toBeLessThanOrEqual(6);
     state.mode = 'ready';
     await page.clock.runFor('02:00');
     await expect.poll(() => cardState(page)).toBe('ready');

@@ -491,6 +491,36 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
   });
 
   // promise: gaps-drawn
+  it('draws no line across buckets that are missing', async () => {
+    state.mode = 'ready';
+    const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0"></bio-trend-chart>' });
+    /** Shares of the way from the first column with a trace to the last one, with whether there is a trace. */
+    const traced = (from: number, to: number): Promise<boolean[]> =>
+      page
+        .locator('bio-trend-chart canvas')
+        .first()
+        .evaluate(
+          (canvas: HTMLCanvasElement, [least, greatest]) => {
+            const { data, width, height } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+            const columns = Array.from({ length: width }, (_, x) =>
+              Array.from({ length: height }, (__, y) => (y * width + x) * 4).some(
+                (at) => data[at + 3]! > 200 && data[at]! < 40 && data[at + 2]! < 80,
+              ),
+            );
+            const [first, last] = [columns.indexOf(true), columns.lastIndexOf(true)];
+            const at = (share: number): number => Math.round(first + share * (last - first));
+            return columns.slice(at(least!), at(greatest!));
+          },
+          [from, to],
+        );
+    // Of 240 buckets those between the 60th and the 75th are missing.
+    await expect.poll(() => traced(0.2, 0.24).then((columns) => columns.filter(Boolean).length)).toBeGreaterThan(5);
+    expect((await traced(0.26, 0.305)).length).toBeGreaterThan(20);
+    expect((await traced(0.26, 0.305)).filter(Boolean)).toEqual([]);
+    expect((await traced(0.32, 0.36)).filter(Boolean).length).toBeGreaterThan(5);
+  });
+
+  // promise: gaps-drawn
   it('takes nothing measured for neither good nor unusable: a line with fewer values than its neighbour is no row of gaps', async () => {
     state.mode = 'ready';
     const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR,RMSSD" refresh="0"></bio-trend-chart>' });

@@ -94,7 +94,35 @@ describe('StreamEngine', () => {
     expect(rowsOf(packetSec)).toEqual(rowsOf(60));
   });
 
-  // promise: worse-flag
+  // promise: too-few-beats
+  test('a minute with a quarter of its beats has no variability, one with all of them has', () => {
+    const [run] = madeUpStream(3, 0, 200, [ecg]);
+    const rows = new RowBuffer();
+    const engine = new StreamEngine([ecg], 0, new KernelStock(), rows);
+    const qmask = new Uint8Array(run!.samples.length);
+    qmask.fill(2, 70 * 250, 115 * 250);
+    engine.run(0, 0, run!.samples, qmask);
+    engine.flush();
+    const seconds = taken(rows).features.filter(({ feature }) => feature === 'hrv_rmssd_60s').map(({ tNs }) => Number(tNs) / 1e9); // prettier-ignore
+    expect(seconds.filter((sec) => sec > 110 && sec < 120)).toEqual([]);
+    expect(seconds.filter((sec) => sec >= 65 && sec <= 70).length).toBeGreaterThan(0);
+    expect(seconds.filter((sec) => sec > 180).length).toBeGreaterThan(0);
+  });
+
+  // promise: bad-samples
+  test('samples that the device calls suspect are computed with', () => {
+    const [run] = madeUpStream(3, 0, 60, [ecg]);
+    const outputOf = (qmask: Uint8Array | null): EngineOutput => {
+      const rows = new RowBuffer();
+      const engine = new StreamEngine([ecg], 0, new KernelStock(), rows);
+      engine.run(0, 0, run!.samples, qmask);
+      engine.flush();
+      return taken(rows);
+    };
+    expect(outputOf(new Uint8Array(run!.samples.length).fill(1))).toEqual(outputOf(null));
+  });
+
+  // promise: bad-samples
   test('samples that the device calls bad count as missing', () => {
     const [run] = madeUpStream(3, 0, 120, [ecg]);
     const rows = new RowBuffer();

@@ -44,8 +44,8 @@ export type MigrateOptions = Readonly<{
   lockTries?: number;
 }>;
 
-const LOCK_TIMEOUT_MS = 2000;
-const LOCK_TRIES = 30;
+export const LOCK_TIMEOUT_MS = 2000;
+export const LOCK_TRIES = 30;
 /** Lock not available, deadlock. */
 const lockStates: readonly (string | null)[] = ['55P03', '40P01'];
 
