@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { plants } from './conform/plants.ts';
 import type { Plant } from './conform/plants.ts';
+import { planted } from './planted/edit.ts';
 
 const root = normalize(join(import.meta.dirname, '..'));
 const work = join(root, '.cache/conform-planted');
@@ -43,7 +44,7 @@ process.exitCode = missed > 0 ? 1 : 0;
 
 async function report(plant: Plant | null): Promise<void> {
   const original = plant === null ? '' : readFileSync(join(copy, plant.file), 'utf8');
-  if (plant !== null) writeFileSync(join(copy, plant.file), planted(plant, original));
+  if (plant !== null) writeFileSync(join(copy, plant.file), withFault(plant, original));
   try {
     const { failed, total } = await runAgainst(plant);
     const good = plant === null ? failed.length === 0 : failed.length > 0;
@@ -56,12 +57,8 @@ async function report(plant: Plant | null): Promise<void> {
   }
 }
 
-/** @throws Error when the code has changed, so that the fault cannot be planted any more */
-function planted({ file, edits }: Plant, original: string): string {
-  return edits.reduce((text, [from, to]) => {
-    if (text.split(from).length !== 2) throw new Error(`${file}: '${from}' is there ${text.split(from).length - 1} times, not once`);
-    return text.replace(from, () => to);
-  }, original);
+function withFault({ file, edits }: Plant, original: string): string {
+  return edits.reduce((text, [find, replace]) => planted(text, { file, find, replace }), original);
 }
 
 async function runAgainst(plant: Plant | null): Promise<Found> {

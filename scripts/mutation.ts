@@ -9,16 +9,13 @@
  *
  *  Ends with 1 when a mutant survives that scripts/mutation/accepted.json does not name. */
 import { execFileSync } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { startEmbeddedPostgres } from '../src/storage/database/embedded-postgres.ts';
 import { mutantsOf } from './mutation/mutants.ts';
 import { readAccepted, readResult, summarize } from './mutation/results.ts';
 import type { FileResult } from './mutation/results.ts';
 import { mutate, numbersMatter } from './mutation/mutate.ts';
-import { Tree } from './mutation/tree.ts';
+import { withTree } from './mutation/tree.ts';
 
 const folders = [
   'src/dsp/hrv*.ts',
@@ -50,27 +47,15 @@ else if (files.length === 0) console.log('no changed file in src/');
 else await run(files);
 
 async function run(files: readonly string[]): Promise<void> {
-  const given = process.env['BIO_TEST_DATABASE_URL'] ?? '';
-  const dataDir = mkdtempSync(join(tmpdir(), 'biosignal-mutation-'));
-  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB', max_connections: '200' };
-  const server = given === '' && !values.unit ? await startEmbeddedPostgres({ dataDir, settings }) : null;
-  const tree = new Tree(resolve(`.cache/mutation/tree-${process.pid}`), server?.url ?? given);
-  const close = async (): Promise<void> => {
-    tree.close();
-    await server?.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  };
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => void close().then(() => process.exit(130)));
-  try {
-    await mutate(tree, files, { fresh: values.fresh === true, unitOnly: values.unit === true }, (result) => {
+  const options = { fresh: values.fresh === true, unitOnly: values.unit === true };
+  await withTree('mutation', !options.unitOnly, (tree) =>
+    mutate(tree, files, options, (result) => {
       const { fresh } = printSummary(result);
       for (const { operator, line, text } of fresh)
         console.log(`  ${result.file}:${line} ${operator}\n    ${text.replace(' => ', '\n    ')}`);
       if (fresh.length > 0) process.exitCode = 1;
-    });
-  } finally {
-    await close();
-  }
+    }),
+  );
 }
 
 function printSummary(result: FileResult): ReturnType<typeof summarize> {

@@ -1,12 +1,6 @@
 /** Mends of faults that were once there, and how each is taken out again: what a test of the whole must find. */
+import type { Edit } from '../../scripts/planted/edit.ts';
 
-export type Edit = Readonly<{
-  /** From the root of the repository. */
-  file: string;
-  /** There once. */
-  find: string;
-  replace: string;
-}>;
 export type Mend = Readonly<{
   name: string;
   /** What was mended, in the words of its table. */
@@ -95,10 +89,3 @@ export const mends: readonly Mend[] = [
     ],
   },
 ];
-
-/** @throws Error when the text to be replaced is not there once: the code has changed, and the mend must be described anew */
-export function takenOut(source: string, { file, find, replace }: Edit): string {
-  const count = source.split(find).length - 1;
-  if (count !== 1) throw new Error(`${file} has this ${count} times instead of once: ${find}`);
-  return source.replace(find, () => replace);
-}

@@ -5,7 +5,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { mends, takenOut } from './mends.ts';
+import { planted } from '../../scripts/planted/edit.ts';
+import { mends } from './mends.ts';
 import type { Mend } from './mends.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -49,7 +50,7 @@ function copyWithout({ edits }: Mend): string {
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   for (const edit of edits) {
     const path = join(copy, edit.file);
-    writeFileSync(path, takenOut(readFileSync(path, 'utf8'), edit));
+    writeFileSync(path, planted(readFileSync(path, 'utf8'), edit));
   }
   return copy;
 }

@@ -3,8 +3,8 @@
 import { resolve } from 'node:path';
 import { createVitest } from 'vitest/node';
 
-/** @param changed files whose text is another than in the run before @param hits folder for the markers of coverage.ts; '' for none */
-export type TestRequest = Readonly<{ test: string; changed: readonly string[]; hits: string }>;
+/** @param names of the tests to run, as a regular expression; '' for all @param changed files whose text is another than in the run before @param hits folder for the markers of coverage.ts; '' for none */
+export type TestRequest = Readonly<{ test: string; names: string; changed: readonly string[]; hits: string }>;
 /** `why`: the first failure. */
 export type TestAnswer = Readonly<{ passed: boolean; testCount: number; why: string }>;
 
@@ -21,8 +21,10 @@ await vitest.globTestSpecifications();
 process.on('message', (request: TestRequest) => void run(request).then((answer) => process.send!(answer)));
 process.send!('ready');
 
-async function run({ test, changed, hits }: TestRequest): Promise<TestAnswer> {
+async function run({ test, names, changed, hits }: TestRequest): Promise<TestAnswer> {
   process.env['BIO_MUTATION_HITS'] = hits; // forks inherit it
+  if (names === '') vitest.resetGlobalTestNamePattern();
+  else vitest.setGlobalTestNamePattern(new RegExp(names));
   for (const file of changed) vitest.invalidateFile(resolve(file));
   const done = await vitest.runTestSpecifications(vitest.getModuleSpecifications(resolve(test)));
   const { unhandledErrors } = done;

@@ -64,10 +64,10 @@ async function measure(tree: Tree, sources: readonly Source[]): Promise<readonly
   for (const test of new Set(sources.flatMap(({ tests }) => tests))) {
     const folder = mkdtempSync(join(tmpdir(), 'biosignal-parts-'));
     let startedMs = performance.now();
-    let outcome = await tree.run(test, TEST_SEC_MAX * 1000, folder);
+    let outcome = await tree.run(test, TEST_SEC_MAX * 1000, { hits: folder });
     if (outcome !== 'timeout' && !outcome.passed) {
       startedMs = performance.now();
-      outcome = await tree.run(test, TEST_SEC_MAX * 1000, folder);
+      outcome = await tree.run(test, TEST_SEC_MAX * 1000, { hits: folder });
     }
     const passed = outcome !== 'timeout' && outcome.passed;
     const parts = readHits(folder);

@@ -1,8 +1,10 @@
 /** A copy of the checkout in which mutants are run, and the vitest that runs them there. The checkout itself is never changed. */
 import { execFileSync, fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { startEmbeddedPostgres } from '../../src/storage/embedded-postgres.ts';
 import type { TestAnswer, TestRequest } from './host.ts';
 
 export type Outcome = TestAnswer | 'timeout';
@@ -33,10 +35,11 @@ export class Tree {
     this.#changed.add(file);
   }
 
-  /** Runs one test file on the tree as it is. A run that takes too long is killed with everything that it started. */
-  async run(test: string, timeoutMs: number, hits = ''): Promise<Outcome> {
+  /** Runs one test file on the tree as it is. A run that takes too long is killed with everything that it started.
+   *  @param names of the tests to run, as a regular expression; '' for all */
+  async run(test: string, timeoutMs: number, { hits = '', names = '' } = {}): Promise<Outcome> {
     this.#host ??= await this.#startHost();
-    const request: TestRequest = { test, changed: [...this.#changed], hits };
+    const request: TestRequest = { test, names, changed: [...this.#changed], hits };
     this.#changed.clear();
     const answer = await answerOf<TestAnswer>(this.#host, timeoutMs, () => this.#host!.send(request));
     if (answer !== null) return answer;
@@ -64,6 +67,26 @@ export class Tree {
   #killHost(): void {
     if (this.#host?.pid !== undefined && this.#host.exitCode === null) process.kill(-this.#host.pid, 'SIGKILL');
     this.#host = null;
+  }
+}
+
+/** Works on a tree, with a database server for all its tests unless BIO_TEST_DATABASE_URL names one or they need none. */
+export async function withTree(name: string, needsServer: boolean, work: (tree: Tree) => Promise<void>): Promise<void> {
+  const given = process.env['BIO_TEST_DATABASE_URL'] ?? '';
+  const dataDir = mkdtempSync(join(tmpdir(), `biosignal-${name}-`));
+  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB', max_connections: '200' };
+  const server = given === '' && needsServer ? await startEmbeddedPostgres({ dataDir, settings }) : null;
+  const tree = new Tree(resolve(`.cache/${name}/tree-${process.pid}`), server?.url ?? given);
+  const close = async (): Promise<void> => {
+    tree.close();
+    await server?.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close().then(() => process.exit(130)));
+  try {
+    await work(tree);
+  } finally {
+    await close();
   }
 }
 

@@ -1,18 +1,19 @@
 /** The mends that `npm run histories -- --planted` takes out are still where it looks for them. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { mends, takenOut } from '../../histories/planted/mends.ts';
+import { mends } from '../../histories/planted/mends.ts';
+import { planted } from '../../scripts/planted/edit.ts';
 
 test.each(mends)('$name can be taken out', ({ edits }) => {
   for (const edit of edits) {
     const source = readFileSync(edit.file, 'utf8');
-    expect(takenOut(source, edit)).not.toBe(source);
+    expect(planted(source, edit)).not.toBe(source);
   }
 });
 
 test('a mend that is not there once is an error that names the file', () => {
   const edit = { file: 'a.ts', find: 'x', replace: 'y' };
-  expect(takenOut('a x b', edit)).toBe('a y b');
-  expect(() => takenOut('a b', edit)).toThrow('a.ts has this 0 times');
-  expect(() => takenOut('x x', edit)).toThrow('a.ts has this 2 times');
+  expect(planted('a x b', edit)).toBe('a y b');
+  expect(() => planted('a b', edit)).toThrow('a.ts has this 0 times');
+  expect(() => planted('x x', edit)).toThrow('a.ts has this 2 times');
 });

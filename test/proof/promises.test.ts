@@ -4,8 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { promiseSources } from '../../scripts/build-docs.ts';
+import { planted } from '../../scripts/planted/edit.ts';
+import { faults } from '../../scripts/planted/promises.ts';
 import { heldBy, jobsOf, problemsOf, promisesDocument, promisesOf } from '../../scripts/promises.ts';
 import type { Sources } from '../../scripts/promises.ts';
+
+const root = join(import.meta.dirname, '../..');
 
 describe('this repository', () => {
   const sources = promiseSources();
@@ -15,7 +19,28 @@ describe('this repository', () => {
   });
 
   test('docs/promises.md is what `npm run docs` writes', () => {
-    expect(readFileSync(join(import.meta.dirname, '../../docs/promises.md'), 'utf8') === promisesDocument(sources)).toBe(true);
+    expect(readFileSync(join(root, 'docs/promises.md'), 'utf8') === promisesDocument(sources)).toBe(true);
+  });
+});
+
+describe('a fault that `npm run promises-planted` plants', () => {
+  const { documents, tests } = promiseSources();
+
+  test.each(faults)('$promise: $broken', ({ promise, by, edits }) => {
+    expect(heldBy(by, tests[by] ?? '').found.filter(({ id }) => id === promise)).not.toEqual([]);
+    for (const edit of edits) {
+      const source = readFileSync(join(root, edit.file), 'utf8');
+      expect(planted(source, edit)).not.toBe(source);
+    }
+  });
+
+  test('every document has some', () => {
+    const broken = new Set(faults.map(({ promise }) => promise));
+    const without = Object.entries(documents).filter(([path, text]) => {
+      const made = promisesOf(path, text).found.filter(({ again }) => !again);
+      return made.length > 0 && !made.some(({ id }) => broken.has(id));
+    });
+    expect(without.map(([path]) => path)).toEqual([]);
   });
 });
 
