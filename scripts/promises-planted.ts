@@ -13,6 +13,8 @@ import { faults } from './planted/promises.ts';
 import type { Fault } from './planted/promises.ts';
 import { heldBy } from './promises.ts';
 
+type Control = Readonly<{ names: string; trouble: string }>;
+
 /** Of one test file: what waits 30 s for something that never comes takes longer than a test that passes. */
 const RUN_MS_MAX = 300_000;
 
@@ -28,12 +30,13 @@ const rows: string[] = [];
 let missed = 0;
 const beganMs = performance.now();
 await withTree('promises-planted', true, async (tree) => {
-  const fine = new Map<string, string>();
+  const controls = new Map<string, Control>();
   for (const fault of chosen) {
-    const names = namesOf(fault);
-    const control = `${fault.by} ${names}`;
-    if (!fine.has(control)) fine.set(control, await withoutFault(tree, fault.by, names));
-    say(await rowOf(tree, fault, names, fine.get(control)!));
+    const titles = titlesOf(fault);
+    const key = [fault.by, ...titles].join(' ');
+    const control = controls.get(key) ?? (await controlOf(tree, fault.by, titles));
+    controls.set(key, control);
+    say(await rowOf(tree, fault, titles, control));
   }
 });
 console.log(`\n${['| promise | broken by | held by | seconds | seen as |', '|---|---|---|---|---|', ...rows].join('\n')}`);
@@ -46,39 +49,43 @@ function say(row: string): void {
   rows.push(row);
 }
 
-/** The tests of a file that hold a promise, as a regular expression: what a table fills in may be anything. */
-function namesOf({ promise, by }: Fault): string {
-  const titles = heldBy(by, tests[by] ?? '').found.filter(({ kind, id }) => kind === 'promise' && id === promise);
-  if (titles.length === 0) throw new Error(`${by} does not hold the promise ${promise}`);
-  const pattern = (title: string): string =>
-    title
+/** Titles of the tests of a file that hold a promise, as regular expressions: what a table fills in may be anything. */
+function titlesOf({ promise, by }: Fault): readonly string[] {
+  const held = heldBy(by, tests[by] ?? '').found.filter(({ kind, id }) => kind === 'promise' && id === promise);
+  if (held.length === 0) throw new Error(`${by} does not hold the promise ${promise}`);
+  return held.map(({ test }) =>
+    test
       .split(/%[a-z]|\$\{[^}]*\}|\$[a-z]\w*/)
       .map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`))
-      .join('.*');
-  return titles.map(({ test }) => `(?:^| )${pattern(test)}$`).join('|');
+      .join('.*'),
+  );
 }
 
-/** @returns why the tests cannot show anything; '' when they pass */
-async function withoutFault(tree: Tree, by: string, names: string): Promise<string> {
-  const outcome = await tree.run(by, RUN_MS_MAX, { names });
-  if (outcome === 'timeout') return 'it does not end';
-  if (!outcome.passed) return outcome.why;
-  return outcome.testCount === 0 ? 'it does not run here' : '';
+/** Without a fault the tests pass: alone, or, where they go on from what others of their file left, with all of them.
+ *  @returns names for Tree.run, '' for all of the file; trouble: why neither is so */
+async function controlOf(tree: Tree, by: string, titles: readonly string[]): Promise<Control> {
+  const names = titles.map((title) => `(?:^| )${title}$`).join('|');
+  const alone = await tree.run(by, RUN_MS_MAX, { names });
+  if (alone !== 'timeout' && alone.passed) return { names, trouble: alone.testCount === 0 ? 'it does not run here' : '' };
+  const whole = await tree.run(by, RUN_MS_MAX);
+  return { names: '', trouble: whole === 'timeout' ? 'it does not end' : whole.why };
 }
 
-async function rowOf(tree: Tree, { promise, broken, by, edits }: Fault, names: string, trouble: string): Promise<string> {
+async function rowOf(tree: Tree, { promise, broken, by, edits }: Fault, titles: readonly string[], control: Control): Promise<string> {
   const startMs = performance.now();
-  const seen = trouble === '' ? await withFault(tree, edits, by, names) : `**NOT TRIED**: without the fault: ${trouble}`;
+  const seen = control.trouble === '' ? await withFault(tree, edits, by, titles, control) : `**NOT TRIED**: without it: ${control.trouble}`;
   if (seen.startsWith('**')) missed++;
   const sec = ((performance.now() - startMs) / 1000).toFixed(0);
   return `| \`${promise}\` | ${broken} | ${by} | ${sec} | ${seen.replaceAll('|', '/').replaceAll(/\s+/g, ' ').slice(0, 160)} |`;
 }
 
-async function withFault(tree: Tree, edits: Fault['edits'], by: string, names: string): Promise<string> {
+async function withFault(tree: Tree, edits: Fault['edits'], by: string, titles: readonly string[], { names }: Control): Promise<string> {
   const files = new Map(edits.map(({ file }) => [file, readFileSync(join(tree.folder, file), 'utf8')]));
   for (const [file, text] of files) tree.write(file, edits.filter((edit) => edit.file === file).reduce(planted, text)); // prettier-ignore
   const outcome = await tree.run(by, RUN_MS_MAX, { names });
   for (const [file, text] of files) tree.write(file, text);
   if (outcome === 'timeout') return 'it does not end';
-  return outcome.passed ? '**NOT SEEN**' : outcome.why;
+  if (outcome.passed) return '**NOT SEEN**';
+  const isTheirs = names !== '' || new RegExp(`(?:^|> )(?:${titles.join('|')}): `).test(outcome.why);
+  return isTheirs ? outcome.why : `**SEEN BY ANOTHER**: ${outcome.why}`;
 }

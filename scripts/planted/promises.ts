@@ -19,7 +19,7 @@ const fault = (
 ): Fault => ({ promise, broken, by, edits: edits.map(([file, find, replace]) => ({ file, find, replace })) });
 
 export const faults: readonly Fault[] = [
-  fault('observations-good', 'a third of good values is enough for a minute', 'test/query-chart.int.test.ts', [
+  fault('observations-good', 'a third of good values is enough for a minute', 'test/query/chart.int.test.ts', [
     'src/query/observations.ts',
     'and ${n} * 2 >= r.n',
     'and ${n} * 3 >= r.n',
@@ -34,15 +34,20 @@ export const faults: readonly Fault[] = [
     'const rows = Object.entries(settings).map(',
     "const rows = Object.entries(settings).filter(([, row]) => (console.env[row.env] ?? '') !== '').map(",
   ]),
-  fault('key-checksum', 'secrets of 16 different digits, 132 bits', 'src/auth/key-format.test.ts', [
-    'src/auth/key-format.ts',
+  fault('config-check', 'a setting that does not exist is not named', 'test/service/settings.int.test.ts', [
+    'src/cli/config.ts',
+    "name.startsWith('BIO_') && !name",
+    "name.startsWith('BIO__') && !name",
+  ]),
+  fault('key-checksum', 'secrets of 16 different digits, 132 bits', 'src/key-format.test.ts', [
+    'src/key-format.ts',
     'digits[randomInt(62)]',
     'digits[randomInt(16)]',
   ]),
   fault(
     'token-checks',
     'the algorithm is taken from the token, and the public key is a shared secret',
-    'test/auth.int.test.ts',
+    'test/auth/auth.int.test.ts',
     ['src/auth/user-tokens.ts', "algorithms: ['RS256'],", "algorithms: ['RS256', 'HS256'],"],
     [
       'src/auth/user-tokens.ts',
@@ -51,92 +56,97 @@ export const faults: readonly Fault[] = [
     ],
   ),
   fault('key-hash', 'scrypt of an eighth of the cost', 'src/auth/operators.test.ts', [
-    'src/auth/operators.ts',
+    'src/tenancy/operators.ts',
     'const N = 2 ** 17;',
     'const N = 2 ** 14;',
   ]),
-  fault('key-hash', 'keys are kept as another hash', 'test/auth.int.test.ts', [
+  fault('key-hash', 'keys are kept as another hash', 'test/auth/auth.int.test.ts', [
     'src/auth/api-keys.ts',
     "createHash('sha256').update(key)",
     "createHash('sha3-256').update(key)",
   ]),
-  fault('known-browser', 'a browser is known for a week', 'test/auth-sign-in.int.test.ts', [
+  fault('known-browser', 'a browser is known for a week', 'test/auth/sign-in.int.test.ts', [
     'src/auth/device-cookies.ts',
     '180 * 86_400',
     '7 * 86_400',
   ]),
-  fault('session-idle', 'a session lives for an hour by itself', 'test/docs.test.ts', [
+  fault('session-idle', 'a session lives for an hour by itself', 'test/docs/docs.test.ts', [
     'src/config.ts',
     "'BIO_SESSION_IDLE_MIN',\n    30,",
     "'BIO_SESSION_IDLE_MIN',\n    60,",
   ]),
   fault('audit-bound', 'the newest entries are lost', 'src/auth/audit-batch.test.ts', [
-    'src/auth/audit-batch.ts',
+    'src/tenancy/audit-batch.ts',
     'this.#rows.splice(0, lost);',
     'this.#rows.splice(-lost);',
   ]),
   fault('audit-killed', 'what waits is written every half minute', 'src/auth/audit-batch.test.ts', [
-    'src/auth/audit-batch.ts',
+    'src/tenancy/audit-batch.ts',
     'const FLUSH_MS = 10_000;',
     'const FLUSH_MS = 30_000;',
   ]),
   fault('audit-repeats', 'reads of one minute are one entry', 'src/auth/audit-batch.test.ts', [
-    'src/auth/read-audit.ts',
+    'src/tenancy/read-audit.ts',
     'const READ_WINDOW_MS = 300_000;',
     'const READ_WINDOW_MS = 60_000;',
   ]),
-  fault('audit-changes', 'entries do not say who', 'test/audit.int.test.ts', [
-    'src/auth/read-audit.ts',
+  fault('audit-changes', 'entries do not say who', 'test/tenancy/audit.int.test.ts', [
+    'src/tenancy/read-audit.ts',
     'actorId: actorId(caller), ip: inetOf(remoteAddress)',
     "actorId: '', ip: inetOf(remoteAddress)",
   ]),
-  fault('content-policy', 'scripts in the page run', 'test/dashboard-pages.int.test.ts', [
+  fault('content-policy', 'scripts in the page run', 'test/dashboard/pages.int.test.ts', [
     'src/http/static-files.ts',
     "script-src 'self'; style-src",
     "script-src 'self' 'unsafe-inline'; style-src",
   ]),
-  fault('native-hashes', 'any binary with a hash is loaded', 'test/supply-chain.test.ts', [
+  fault('native-hashes', 'any binary with a hash is loaded', 'test/repository/supply-chain.test.ts', [
     'src/http/uws.ts',
     'if (found !== expected)',
     'if (found.length !== expected.length)',
   ]),
-  fault('sbom', 'a run-time package without its licence', 'test/supply-chain.test.ts', ['docs/licences.md', '| kysely |', '| kisely |']),
-  fault('erasure-leaves', 'the raw log is kept for two days', 'test/storage-sql.int.test.ts', [
+  fault('sbom', 'a run-time package without its licence', 'test/repository/supply-chain.test.ts', ['docs/licences.md', '| kysely |', '| kisely |']),
+  fault('erasure-leaves', 'the raw log is kept for two days', 'test/storage/sql.int.test.ts', [
     'sql/000007-retention.sql',
     "('packet_log', '1 day')",
     "('packet_log', '2 days')",
   ]),
-  fault('webhook-consent', 'asked at the first try only', 'test/webhooks.int.test.ts', [
+  fault('webhook-consent', 'asked at the first try only', 'test/records/webhooks.int.test.ts', [
     'src/records/webhooks.ts',
     "(case when 'sharing' = any(",
     "(case when d.attempts < 2 and 'sharing' = any(",
   ]),
-  fault('metrics-guarded', 'whoever has no token gets the metrics', 'test/auth-sign-in.int.test.ts', [
+  fault('metrics-guarded', 'whoever has no token gets the metrics', 'test/auth/sign-in.int.test.ts', [
     'src/http/service-routes.ts',
     "given === '' && isLoopbackAddress(remoteAddress)",
     "given === ''",
   ]),
-  fault('packet-conflict', 'other content under a number is a duplicate', 'test/ingest-identity.int.test.ts', [
+  fault('packet-conflict', 'other content under a number is a duplicate', 'test/ingest/identity.int.test.ts', [
     'src/ingest/session.ts',
     "return before === contentHash ? 'same' : 'other';",
     "return 'same';",
   ]),
-  fault('last-owner', 'the last owner may go while there is an administrator', 'test/auth-authority.int.test.ts', [
-    'src/auth/operators.ts',
+  fault('last-owner', 'the last owner may go while there is an administrator', 'test/auth/authority.int.test.ts', [
+    'src/tenancy/operators.ts',
     "         and (o.owners > 0 or not w.active or w.before <> 'owner' or (w.stays and w.role = 'owner'))\n",
     '',
   ]),
-  fault('socket-origin', 'the origin of a socket is not looked at', 'test/http.int.test.ts', [
+  fault('socket-origin', 'the origin of a socket is not looked at', 'test/http/http.int.test.ts', [
     'src/http/sockets.ts',
     "if (origin !== '' && caller.kind !== 'user') {",
     "if (origin === 'null' && caller.kind !== 'user') {",
   ]),
-  fault('row-set-aside', 'a batch with a bad row is set aside whole', 'test/poison.int.test.ts', [
+  fault('row-set-aside', 'a batch with a bad row is set aside whole', 'test/storage/poison.int.test.ts', [
     'src/storage/store-or-set-aside.ts',
     'const REFUSALS_MAX = 200;',
     'const REFUSALS_MAX = 0;',
   ]),
-  fault('nothing-in-logs', 'errors of the database are logged as drivers throw them', 'test/operations.int.test.ts', [
+  fault('log-set-aside', 'a refused packet of the log is forgotten', 'test/storage/poison-recovery.int.test.ts', [
+    'src/pipeline/pipeline.ts',
+    '      else await this.#setAside([letterOf(entry, entry.position, refusal)]);\n',
+    '',
+  ]),
+  fault('nothing-in-logs', 'errors of the database are logged as drivers throw them', 'test/service/operations.int.test.ts', [
     'src/server.ts',
     'err: (error: unknown) => describeError(error)',
     'err: (error: unknown) => error',
@@ -151,171 +161,186 @@ export const faults: readonly Fault[] = [
   fault(
     'device-limit',
     'a socket may leave any number unread',
-    'test/ingest.int.test.ts',
+    'test/ingest/ingest.int.test.ts',
     ['src/ingest/ingest-socket.ts', 'QUEUE_MESSAGES_MAX = 2 * WINDOW', 'QUEUE_MESSAGES_MAX = 200 * WINDOW'],
     ['src/ingest/ingest-socket.ts', 'UNSETTLED_MAX = 4 * WINDOW', 'UNSETTLED_MAX = 400 * WINDOW'],
   ),
-  fault('retention-late', 'the alert waits for ten hours', 'test/operations.int.test.ts', [
+  fault('retention-late', 'the alert waits for ten hours', 'test/service/operations.int.test.ts', [
     'ops/prometheus/alerts.yml',
     'max(bio_retention_age_seconds) > 3600',
     'max(bio_retention_age_seconds) > 36000',
   ]),
-  fault('backup-snapshot', 'each table as it is when its turn comes', 'test/backup.int.test.ts', [
+  fault('backup-snapshot', 'each table as it is when its turn comes', 'test/cli/backup.int.test.ts', [
     'src/cli/backup.ts',
     'begin isolation level repeatable read read only',
     'begin read only',
   ]),
-  fault('restore-atomic', 'each table by itself', 'test/backup.int.test.ts', [
+  fault('restore-atomic', 'each table by itself', 'test/cli/backup.int.test.ts', [
     'src/cli/backup.ts',
     "    await client.query('begin');\n    const present",
     '    const present',
   ]),
-  fault('retention-drops', 'rows are deleted, and empty partitions stay', 'test/storage-sql.int.test.ts', [
+  fault('retention-drops', 'rows are deleted, and empty partitions stay', 'test/storage/sql.int.test.ts', [
     'sql/000008-partitions.sql',
     "execute format('drop table %I', child.relname);",
     "execute format('delete from %I', child.relname);",
   ]),
-  fault('set-aside-expires', 'what is set aside goes after sixty days', 'test/storage-sql.int.test.ts', [
+  fault('retention-of-projects', 'an hour of all streams at a time', 'test/docs/docs.test.ts', [
+    'src/storage/retention.ts',
+    'STREAMS_PER_DELETE = 20;',
+    'STREAMS_PER_DELETE = 20_000;',
+  ]),
+  fault('set-aside-expires', 'what is set aside goes after sixty days', 'test/storage/sql.int.test.ts', [
     'src/storage/set-aside.ts',
     'SET_ASIDE_DAYS = 90',
     'SET_ASIDE_DAYS = 60',
   ]),
-  fault('set-aside-told', 'the list of devices says nothing of it', 'test/poison.int.test.ts', [
+  fault('set-aside-told', 'the list of devices says nothing of it', 'test/storage/poison.int.test.ts', [
     'src/records/fleet-routes.ts',
     '(select count(*)::integer from set_aside a',
     '(select 0 * count(*)::integer from set_aside a',
   ]),
-  fault('open-files', 'workers are not counted', 'test/start.int.test.ts', [
+  fault('open-files', 'workers are not counted', 'test/service/start.int.test.ts', [
     'src/server.ts',
     'const OPEN_FILES_PER_WORKER = 6;',
     'const OPEN_FILES_PER_WORKER = 0;',
   ]),
-  fault('key-overlap', 'the command line ends the old key at once', 'test/cli-init.int.test.ts', [
+  fault('key-overlap', 'the command line ends the old key at once', 'test/cli/init.int.test.ts', [
     'src/cli/organizations.ts',
     'rotateApiKey(client, orgId, id, overlapSec, null)',
     'rotateApiKey(client, orgId, id, 0 * overlapSec, null)',
   ]),
-  fault('migration-lock', 'a file is tried three times', 'test/docs.test.ts', [
-    'src/storage/migrate.ts',
+  fault('migration-lock', 'a file is tried three times', 'test/docs/docs.test.ts', [
+    'src/storage/schema/migrate.ts',
     'LOCK_TRIES = 30;',
     'LOCK_TRIES = 3;',
   ]),
-  fault('database-away', 'packets wait for a minute', 'test/docs.test.ts', [
+  fault('database-away', 'packets wait for a minute', 'test/docs/docs.test.ts', [
     'src/storage/packet-log.ts',
     'RETRY_FOR_MS = 8000;',
     'RETRY_FOR_MS = 60_000;',
   ]),
-  fault('packets-before-values', 'nobody is told of streams to be read back', 'test/restart-streams.int.test.ts', [
-    'src/pipeline.ts',
+  fault('packets-before-values', 'nobody is told of streams to be read back', 'test/service/restart-streams.int.test.ts', [
+    'src/pipeline/pipeline.ts',
     "loadingCount === 0 ? ''",
     "loadingCount >= 0 ? ''",
   ]),
-  fault('old-rows', 'rows of one second are written beside longer ones', 'test/storage-blocks.int.test.ts', [
+  fault('old-rows', 'rows of one second are written beside longer ones', 'test/storage/blocks.int.test.ts', [
     'src/storage/block-writer.ts',
     '({ ...row, rowSec: channel.rowSec }));',
     '({ ...row, rowSec: Math.min(1, channel.rowSec) }));',
   ]),
-  fault('doctor-service', 'the parts of the running service are not looked at', 'test/secret.int.test.ts', [
+  fault('doctor-service', 'the parts of the running service are not looked at', 'test/service/secret.int.test.ts', [
     'src/cli/doctor.ts',
     'parts.filter(({ name, ok }) => !ok &&',
     'parts.filter(({ name, ok }) => ok === null &&',
   ]),
-  fault('webhook-retry', 'a delivery is given up after half a day', 'test/api.int.test.ts', [
+  fault('webhook-retry', 'a delivery is given up after half a day', 'test/http/api.int.test.ts', [
     'src/records/webhooks.ts',
     '10 * 3600, 20 * 3600]',
     '10 * 3600]',
   ]),
-  fault('webhook-test-limit', 'fifty tests at once', 'test/webhooks.int.test.ts', [
+  fault('webhook-test-limit', 'fifty tests at once', 'test/records/webhooks.int.test.ts', [
     'src/records/webhook-care-routes.ts',
     'TESTS_BURST_SEC = 60;',
     'TESTS_BURST_SEC = 300;',
   ]),
-  fault('webhook-schemas', 'an event that the description does not know', 'test/webhooks.int.test.ts', [
-    'src/auth/events.ts',
+  fault('webhook-slow', 'four requests at a slow address', 'test/records/webhooks.int.test.ts', [
+    'src/records/webhooks.ts',
+    'SLOW_IN_FLIGHT_MAX = 1;',
+    'SLOW_IN_FLIGHT_MAX = 4;',
+  ]),
+  fault('token-refused', 'pauses grow to ten minutes', 'test/widgets/session.int.test.ts', [
+    'widgets/provider/provider.ts',
+    'PAUSE_MAX_MS = 60_000;',
+    'PAUSE_MAX_MS = 600_000;',
+  ]),
+  fault('webhook-schemas', 'an event that the description does not know', 'test/records/webhooks.int.test.ts', [
+    'src/tenancy/events.ts',
     "'xuser.updated': exactly({ xuser_id: Uuid }),",
     "'xuser.updated': exactly({ user_id: Uuid }),",
   ]),
-  fault('measurement-ranges', 'a time may be an hour ahead', 'test/measurements.int.test.ts', [
+  fault('measurement-ranges', 'a time may be an hour ahead', 'test/records/measurements.int.test.ts', [
     'src/http/times.ts',
     'AHEAD_MS = 5 * 60_000',
     'AHEAD_MS = 60 * 60_000',
   ]),
-  fault('idempotency-race', 'the repeat is answered with what is not there yet', 'test/auth.int.test.ts', [
-    'src/auth/idempotency.ts',
+  fault('idempotency-race', 'the repeat is answered with what is not there yet', 'test/auth/auth.int.test.ts', [
+    'src/tenancy/idempotency.ts',
     'if (row === undefined || row.status === null)',
     'if (row === undefined)',
   ]),
-  fault('rotation-overlap', 'an overlap of an hour by itself', 'test/auth-public-keys.int.test.ts', [
+  fault('rotation-overlap', 'an overlap of an hour by itself', 'test/auth/public-keys.int.test.ts', [
     'src/auth/api-keys.ts',
     'OVERLAP_SEC = 24 * 3600',
     'OVERLAP_SEC = 3600',
   ]),
-  fault('export-roles', 'a clinician erases people', 'test/dashboard-people.int.test.ts', [
+  fault('export-roles', 'a clinician erases people', 'test/dashboard/people.int.test.ts', [
     'src/records/erase-routes.ts',
     "operator: 'admin' }",
     "operator: 'editor' }",
   ]),
-  fault('refusal-kinds', 'a key that lacks the scope is let in', 'test/auth-matrix.int.test.ts', [
+  fault('refusal-kinds', 'a key that lacks the scope is let in', 'test/auth/matrix.int.test.ts', [
     'src/http/access.ts',
     'if (!caller.scopes.includes(needed)) {',
     'if (caller.scopes.length === 0) {',
   ]),
-  fault('worse-flag', 'the flag of a device is forgotten', 'test/measurements.int.test.ts', [
-    'src/storage/copy-writer.ts',
+  fault('worse-flag', 'the flag of a device is forgotten', 'test/records/measurements.int.test.ts', [
+    'src/storage/derived-writer.ts',
     'greatest(m.qmask, case',
     'greatest(0::smallint, case',
   ]),
-  fault('bad-samples', 'bad samples are computed with', 'src/dsp/segment-engine.test.ts', [
-    'src/dsp/segment-engine.ts',
+  fault('bad-samples', 'bad samples are computed with', 'src/dsp/engine/engine.test.ts', [
+    'src/dsp/engine/engine.ts',
     'qmask[i]! >= badSample',
     'qmask[i]! > badSample',
   ]),
-  fault('spo2-suspect', 'the textbook line gives good values', 'src/dsp/segment-engine.test.ts', [
-    'src/dsp/spo2.ts',
+  fault('spo2-suspect', 'the textbook line gives good values', 'src/dsp/engine/engine.test.ts', [
+    'src/dsp/ppg/spo2.ts',
     'return this.#calibrated && correlation',
     'return correlation',
   ]),
-  fault('feature-filters', 'a feature that does not exist is left out', 'test/api-data.int.test.ts', [
+  fault('feature-filters', 'a feature that does not exist is left out', 'test/query/data.int.test.ts', [
     'src/query/known-features.ts',
     'if (unknown.length > 0)',
     'if (unknown.length > names.length)',
   ]),
-  fault('amendments', 'a response does not say what superseded it', 'test/self-reports.int.test.ts', [
+  fault('amendments', 'a response does not say what superseded it', 'test/records/self-reports.int.test.ts', [
     'src/records/response-routes.ts',
     'amends, superseded_by, reason`;',
     'amends, null as superseded_by, reason`;',
   ]),
-  fault('sql-for-history', 'an example of SQL that asks for the last hour only', 'test/docs.int.test.ts', [
+  fault('sql-for-history', 'an example of SQL that asks for the last hour only', 'test/docs/docs.int.test.ts', [
     'docs/analyst.md',
     "where f.time >= now() - interval '1 hour' and f.time < now()\n  and x.external_id",
     "where f.time >= localtimestamp - interval '1 hour' and f.time < now()\n  and x.external_id",
   ]),
-  fault('gaps-drawn', 'a line is drawn across missing buckets', 'test/widgets.int.test.ts', [
+  fault('gaps-drawn', 'a line is drawn across missing buckets', 'test/widgets/widgets.int.test.ts', [
     'widgets/trend-chart/plot.ts',
     'if (timeMs - beforeMs > stepMs * 1.9) push',
     'if (timeMs - beforeMs > stepMs * 1900) push',
   ]),
-  fault('too-few-beats', 'any two beats make a minute', 'src/dsp/segment-engine.test.ts', [
-    'src/dsp/feature-beat-values.ts',
+  fault('too-few-beats', 'any two beats make a minute', 'src/dsp/engine/engine.test.ts', [
+    'src/dsp/hrv/values.ts',
     'if (coverage < method.coverageMin || nn.count < 2) return null;',
     'if (nn.count < 2) return null;',
   ]),
-  fault('minute-of-your-own', 'the example beats every 0.75 s', 'test/examples.int.test.ts', [
+  fault('minute-of-your-own', 'the example beats every 0.75 s', 'test/docs/examples.int.test.ts', [
     'examples/device/device.ts',
     '% 0.8) - 0.4',
     '% 0.75) - 0.375',
   ]),
-  fault('imports-held', 'signal processing imports storage', 'test/architecture.test.ts', [
-    'src/dsp/hrv.ts',
+  fault('imports-held', 'signal processing imports storage', 'test/repository/architecture.test.ts', [
+    'src/dsp/hrv/time-domain.ts',
     '/** Time-domain heart rate variability of one window of NN intervals. */',
     "import '../storage/locks.ts';",
   ]),
-  fault('limit-batch', '16,385 packets are taken', 'test/ingest.int.test.ts', [
+  fault('limit-batch', '16,385 packets are taken', 'test/ingest/ingest.int.test.ts', [
     'src/ingest/post-raw-packet.ts',
     'BATCH_PACKETS_MAX = 16_384',
     'BATCH_PACKETS_MAX = 16_385',
   ]),
-  fault('limit-packet', 'what is 2 MiB too large is answered', 'test/ingest.int.test.ts', [
+  fault('limit-packet', 'what is 2 MiB too large is answered', 'test/ingest/ingest.int.test.ts', [
     'src/ingest/ingest-socket.ts',
     'OVERSIZE_BYTES = 1024 * 1024',
     'OVERSIZE_BYTES = 2048 * 1024',
@@ -326,7 +351,7 @@ export const faults: readonly Fault[] = [
     'MISSES_MAX = 5;',
     'MISSES_MAX = 500;',
   ]),
-  fault('live-messages', 'thirty messages at once', 'test/socket-credentials.int.test.ts', [
+  fault('live-messages', 'thirty messages at once', 'test/auth/socket-credentials.int.test.ts', [
     'src/live/live-socket.ts',
     'MESSAGES_BURST = 50',
     'MESSAGES_BURST = 30',
@@ -351,7 +376,7 @@ export const faults: readonly Fault[] = [
     'futureSecMax: 600,',
     'futureSecMax: 3600,',
   ]),
-  fault('no-ack-unasked', 'a repeat is acknowledged without asking', 'test/ingest-identity.int.test.ts', [
+  fault('no-ack-unasked', 'a repeat is acknowledged without asking', 'test/ingest/identity.int.test.ts', [
     'src/ingest/ingest.ts',
     "if (admitted.content === 'unknown') return 'recall';",
     "if (admitted.content === 'unknown') return UNVERIFIED;",
@@ -361,12 +386,12 @@ export const faults: readonly Fault[] = [
     'if (packet.subject !== session.subjectText) {',
     'if (packet.subject === session.bootId) {',
   ]),
-  fault('settled', 'a message counts as settled when it is taken', 'test/ingest.int.test.ts', [
+  fault('settled', 'a message counts as settled when it is taken', 'test/ingest/ingest.int.test.ts', [
     'src/ingest/ingest-socket.ts',
     'group.settled = commit === null;',
     'group.settled = true;',
   ]),
-  fault('nobody-waits', 'a slow viewer is sent every frame', 'test/live-load.int.test.ts', [
+  fault('nobody-waits', 'a slow viewer is sent every frame', 'test/live/load.int.test.ts', [
     'src/live/outbox.ts',
     '    return this.peer.bufferedBytes() > this.#enterBytes;',
     '    return false;',

@@ -24,7 +24,7 @@ export const PUBLISH_SEC = 300;
 /** A retired key verifies for the life of the last token it signed, and a minute of clock difference. */
 const RETIRED_SEC = 3600 + 60;
 /** What is held is believed this long, ms; random kids must not become queries either. */
-const RELOAD_MS = 1000;
+export const RELOAD_MS = 1000;
 
 type Row = Readonly<{
   kid: string;

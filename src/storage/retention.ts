@@ -60,7 +60,7 @@ const relations = [
 const spoken = { sample_block: 'samples', feature: 'values', beat: 'beats' } as const;
 
 /** Streams of one delete: 20 streams x 4 channels x 3,600 s = 288,000 rows at most. */
-const STREAMS_PER_DELETE = 20;
+export const STREAMS_PER_DELETE = 20;
 /** Streams found by one look. */
 const STREAMS_PER_LOOK = 500;
 /** Rows later than this are found by the next look at everything: daily, and when the project changes what it keeps. */

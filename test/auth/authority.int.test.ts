@@ -260,7 +260,7 @@ describe('a member', () => {
 });
 
 describe('a key of one project', () => {
-  // promise: project-key-reach
+  // promise: project-key-reach, shared-device
   it('sees keys, webhooks and log entries of its own project only', async () => {
     const own = things.get('P1')!;
     const elsewhere = things.get('P2')!;

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { errorPages, errorsDocument } from '../../scripts/build-docs.ts';
 import { schemaDocument } from '../../scripts/schema-document.ts';
+import { RELOAD_MS } from '../../src/auth/signing-keys.ts';
 import { helpText } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { readConfig, settings } from '../../src/config.ts';
@@ -16,6 +17,8 @@ import { defaultPacketLimits } from '../../src/proto/packet-codec.ts';
 import { TIMEOUT_MS } from '../../src/records/webhook-request.ts';
 import { LOCK_TIMEOUT_MS, LOCK_TRIES } from '../../src/storage/schema/migrate.ts';
 import { RETRY_FOR_MS } from '../../src/storage/packet-log.ts';
+import { STREAMS_PER_DELETE } from '../../src/storage/retention.ts';
+import { DUE } from '../../src/storage/schema/timescale-jobs.ts';
 
 const root = join(import.meta.dirname, '../..');
 const documents = [
@@ -133,13 +136,17 @@ test('every error code has its page, and no page is of a code that is gone', () 
   for (const path of present) expect(readFileSync(join(root, path), 'utf8')).toBe(pages[path]);
 });
 
-// promise: session-idle, retention-by-recording, connections-bound, frame-deadline, slow-closed, database-away, migration-lock, webhook-retry
+// promise: retention-of-projects, session-idle, retention-by-recording, connections-bound, frame-deadline
+// promise: slow-closed, database-away, migration-lock, webhook-retry, signing-key-withdrawn, timescale-jobs-watched
 test.each([
   ['SECURITY.md', 'over after half an hour without a request', readConfig({}).sessionIdleMin, 30],
   ['docs/operator.md', 'an import of years ago may be deleted within ten minutes', readConfig({}).retentionPeriodSec, 600],
+  ['docs/operator.md', 'in small steps, an hour of 20 streams at a time', STREAMS_PER_DELETE, 20],
   ['docs/operator.md', '`BIO_DB_CONNECTIONS_MAX` connections, 30 by default', readConfig({}).dbConnectionsMax, 30],
   ['docs/wire-format.md', 'or 250 ms (`BIO_FRAME_DEADLINE_MS`) after the first channel did', readConfig({}).frameDeadlineMs, 250],
   ['docs/wire-format.md', 'After 30 s above the bound (`BIO_VIEWER_SLOW_SEC_MAX`)', readConfig({}).viewerSlowSecMax, 30],
+  ['SECURITY.md', 'its tokens end within a second', RELOAD_MS, 1000],
+  ['docs/operator.md', 'or one that was due for 15 minutes and did not run', DUE, '15 minutes'],
   ['docs/operator.md', '503 with `Retry-After` after 8 s of trying', RETRY_FOR_MS, 8000],
   ['docs/operator.md', 'a file waits 2 s at a time', LOCK_TIMEOUT_MS, 2000],
   ['docs/operator.md', 'and is tried 30 times', LOCK_TRIES, 30],

@@ -207,7 +207,7 @@ async function plant(table: string, streamId: number): Promise<void> {
     });
 }
 
-// promise: erasure, erasure-leaves, audit-after-erasure, person-export, export-journal
+// promise: erasure, erasure-leaves, audit-after-erasure, person-export, export-journal, set-aside-erased
 it("leaves nothing of a person in any column of any table, but what is named, and another's rows as they were", async () => {
   await fill();
   const { pool } = run.database;

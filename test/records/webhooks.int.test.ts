@@ -139,8 +139,9 @@ it('an address that answers after a long time holds up nobody else, and gets no 
   expect(open()).toBeLessThanOrEqual(4);
 
   // Answered after more than two seconds, and then again not: one at a time.
+  const late = held.splice(0);
   await sleep(2100);
-  for (const response of held.splice(0)) response.writeHead(204).end();
+  for (const response of late) response.writeHead(204).end();
   await until(() => held.length > 0);
   await sleep(1500); // and a look more
   expect(open()).toBe(1);

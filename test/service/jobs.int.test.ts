@@ -50,7 +50,7 @@ it('writes what waits for the audit log and the last use of keys within ten seco
   await expect.poll(used, { timeout: 30_000 }).toEqual({ last_used_at: expect.any(Date) });
 }, 60_000);
 
-// promise: webhook-kept
+// promise: webhook-kept, idempotency
 // job: kept-replies, ended-deliveries
 it('forgets what is over: answers after a day, ended deliveries after 30 days', async () => {
   const { pool } = running.database;

@@ -9,7 +9,7 @@ export type JobFault = Readonly<{
 }>;
 
 /** A job that is due for so long does not run at all. */
-const DUE = '15 minutes';
+export const DUE = '15 minutes';
 
 /** Jobs whose last run failed, and those that are due and do not run (no background worker is free, or the scheduler is off). TimescaleDB's
  *  telemetry is left out: it may fail wherever there is no way out.
