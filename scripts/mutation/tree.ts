@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { startEmbeddedPostgres } from '../../src/storage/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../src/storage/database/embedded-postgres.ts';
 import type { TestAnswer, TestRequest } from './host.ts';
 
 export type Outcome = TestAnswer | 'timeout';

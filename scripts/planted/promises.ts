@@ -55,13 +55,13 @@ export const faults: readonly Fault[] = [
       "  if (key === null) throw invalid('kid');\n  if (header.alg === 'HS256') {\n    const { createPublicKey } = await import('node:crypto');\n    const jwk = (await keys.jwks()).keys.find((one) => one['kid'] === header.kid);\n    return createPublicKey({ key: jwk as never, format: 'jwk' }).export({ type: 'spki', format: 'der' }) as never;\n  }",
     ],
   ),
-  fault('key-hash', 'scrypt of an eighth of the cost', 'src/auth/operators.test.ts', [
+  fault('key-hash', 'scrypt of an eighth of the cost', 'src/tenancy/operators.test.ts', [
     'src/tenancy/operators.ts',
     'const N = 2 ** 17;',
     'const N = 2 ** 14;',
   ]),
   fault('key-hash', 'keys are kept as another hash', 'test/auth/auth.int.test.ts', [
-    'src/auth/api-keys.ts',
+    'src/key-format.ts',
     "createHash('sha256').update(key)",
     "createHash('sha3-256').update(key)",
   ]),
@@ -75,17 +75,17 @@ export const faults: readonly Fault[] = [
     "'BIO_SESSION_IDLE_MIN',\n    30,",
     "'BIO_SESSION_IDLE_MIN',\n    60,",
   ]),
-  fault('audit-bound', 'the newest entries are lost', 'src/auth/audit-batch.test.ts', [
+  fault('audit-bound', 'the newest entries are lost', 'src/tenancy/audit-batch.test.ts', [
     'src/tenancy/audit-batch.ts',
     'this.#rows.splice(0, lost);',
     'this.#rows.splice(-lost);',
   ]),
-  fault('audit-killed', 'what waits is written every half minute', 'src/auth/audit-batch.test.ts', [
+  fault('audit-killed', 'what waits is written every half minute', 'src/tenancy/audit-batch.test.ts', [
     'src/tenancy/audit-batch.ts',
     'const FLUSH_MS = 10_000;',
     'const FLUSH_MS = 30_000;',
   ]),
-  fault('audit-repeats', 'reads of one minute are one entry', 'src/auth/audit-batch.test.ts', [
+  fault('audit-repeats', 'reads of one minute are one entry', 'src/tenancy/audit-batch.test.ts', [
     'src/tenancy/read-audit.ts',
     'const READ_WINDOW_MS = 300_000;',
     'const READ_WINDOW_MS = 60_000;',
@@ -105,7 +105,11 @@ export const faults: readonly Fault[] = [
     'if (found !== expected)',
     'if (found.length !== expected.length)',
   ]),
-  fault('sbom', 'a run-time package without its licence', 'test/repository/supply-chain.test.ts', ['docs/licences.md', '| kysely |', '| kisely |']),
+  fault('sbom', 'a run-time package without its licence', 'test/repository/supply-chain.test.ts', [
+    'docs/licences.md',
+    '| kysely |',
+    '| kisely |',
+  ]),
   fault('erasure-leaves', 'the raw log is kept for two days', 'test/storage/sql.int.test.ts', [
     'sql/000007-retention.sql',
     "('packet_log', '1 day')",
@@ -333,7 +337,7 @@ export const faults: readonly Fault[] = [
   fault('imports-held', 'signal processing imports storage', 'test/repository/architecture.test.ts', [
     'src/dsp/hrv/time-domain.ts',
     '/** Time-domain heart rate variability of one window of NN intervals. */',
-    "import '../storage/locks.ts';",
+    "import '../../storage/database/locks.ts';",
   ]),
   fault('limit-batch', '16,385 packets are taken', 'test/ingest/ingest.int.test.ts', [
     'src/ingest/post-raw-packet.ts',

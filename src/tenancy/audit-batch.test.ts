@@ -1,6 +1,6 @@
 /** What of the audit log waits in memory, for how long and how much of it, on a clock of the test's own. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Db } from './api-keys.ts';
+import type { Db } from '../storage/database/database.ts';
 import { AuditBatch } from './audit-batch.ts';
 import type { BatchEntry } from './audit-batch.ts';
 import { conflictAudit } from './conflict-audit.ts';
