@@ -17,6 +17,7 @@ type Control = Readonly<{ names: string; trouble: string }>;
 
 /** Of one test file: what waits 30 s for something that never comes takes longer than a test that passes. */
 const RUN_MS_MAX = 300_000;
+const NO_ANSWER = 'it does not end, or takes the process of the tests along';
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { from: { type: 'string' } } });
 const chosen = faults
@@ -68,7 +69,7 @@ async function controlOf(tree: Tree, by: string, titles: readonly string[]): Pro
   const alone = await tree.run(by, RUN_MS_MAX, { names });
   if (alone !== 'timeout' && alone.passed) return { names, trouble: alone.testCount === 0 ? 'it does not run here' : '' };
   const whole = await tree.run(by, RUN_MS_MAX);
-  return { names: '', trouble: whole === 'timeout' ? 'it does not end' : whole.why };
+  return { names: '', trouble: whole === 'timeout' ? NO_ANSWER : whole.why };
 }
 
 async function rowOf(tree: Tree, { promise, broken, by, edits }: Fault, titles: readonly string[], control: Control): Promise<string> {
@@ -84,7 +85,7 @@ async function withFault(tree: Tree, edits: Fault['edits'], by: string, titles: 
   for (const [file, text] of files) tree.write(file, edits.filter((edit) => edit.file === file).reduce(planted, text)); // prettier-ignore
   const outcome = await tree.run(by, RUN_MS_MAX, { names });
   for (const [file, text] of files) tree.write(file, text);
-  if (outcome === 'timeout') return 'it does not end';
+  if (outcome === 'timeout') return NO_ANSWER;
   if (outcome.passed) return '**NOT SEEN**';
   const isTheirs = names !== '' || new RegExp(`(?:^|> )(?:${titles.join('|')}): `).test(outcome.why);
   return isTheirs ? outcome.why : `**SEEN BY ANOTHER**: ${outcome.why}`;

@@ -476,10 +476,14 @@ describe('Idempotency-Key', () => {
     const holder = await api.database.connect();
     await holder.query('begin; lock table xuser in share row exclusive mode');
     const first = send();
-    await until(async () => (await api.database.pool.query(`select from pg_locks where relation = 'xuser'::regclass and not granted`)).rowCount === 1); // prettier-ignore
-    const second = await send();
-    expect([second.status, await code(second)]).toEqual([503, 'busy']);
-    await holder.end();
+    try {
+      const waits = `select from pg_locks where relation = 'xuser'::regclass and not granted`;
+      await until(async () => (await api.database.pool.query(waits)).rowCount === 1);
+      const second = await send();
+      expect([second.status, await code(second)]).toEqual([503, 'busy']);
+    } finally {
+      await holder.end();
+    }
     expect((await first).status).toBe(201);
     expect((await send()).headers.get('idempotency-replayed')).toBe('true');
   });

@@ -185,11 +185,13 @@ test('what is committed while a backup is under way is in none of its tables', a
   const holder = await source.connect();
   await holder.query('begin; lock table xuser in access exclusive mode'); // the backup waits here
   const backingUp = run(backup, source.url, '', folder);
-  await until(
-    async () => (await source.pool.query(`select from pg_locks where relation = 'xuser'::regclass and not granted`)).rowCount === 1,
-  );
-  await createOrganization(source.pool, 'Meanwhile');
-  await holder.end();
+  try {
+    const waits = `select from pg_locks where relation = 'xuser'::regclass and not granted`;
+    await until(async () => (await source.pool.query(waits)).rowCount === 1);
+    await createOrganization(source.pool, 'Meanwhile');
+  } finally {
+    await holder.end();
+  }
   expect(await backingUp, lines.join('\n')).toBe(0);
   const rowsOf = (name: string): unknown => {
     const { tables } = JSON.parse(readFileSync(join(work, name, 'manifest.json'), 'utf8')) as { tables: { name: string; rows: number }[] };
