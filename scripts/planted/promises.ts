@@ -390,14 +390,14 @@ export const faults: readonly Fault[] = [
     'if (packet.subject !== session.subjectText) {',
     'if (packet.subject === session.bootId) {',
   ]),
-  fault('settled', 'a message counts as settled when it is taken', 'test/ingest/ingest.int.test.ts', [
+  fault('ack-durable', 'a message is acknowledged when it is taken', 'test/ingest/ingest.int.test.ts', [
     'src/ingest/ingest-socket.ts',
     'group.settled = commit === null;',
     'group.settled = true;',
   ]),
-  fault('nobody-waits', 'a slow viewer is sent every frame', 'test/live/load.int.test.ts', [
-    'src/live/outbox.ts',
-    '    return this.peer.bufferedBytes() > this.#enterBytes;',
-    '    return false;',
+  fault('nobody-waits', 'no frame is sent while a viewer is behind', 'test/live/load.int.test.ts', [
+    'src/live/group.ts',
+    'this.#endUnixMs = endUnixMs;',
+    "this.#endUnixMs = endUnixMs;\n    if ([...this.viewers].some(({ mode }) => mode === 'behind')) return 0;",
   ]),
 ];

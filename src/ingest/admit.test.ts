@@ -167,15 +167,7 @@ describe('admitPacket', () => {
     const millennium = 946_684_800n * SEC;
     expect(code(packet({ t0DeviceNs: 0n }), session(millennium))).toBe('admitted');
     expect(code(packet({ t0DeviceNs: 0n }), session(millennium - 1n))).toBe('packet_clock');
-    for (const bad of [
-      { code: 'ECG II' },
-      { code: '' },
-      { rateNanoHz: 0 },
-      { rateNanoHz: 999_999 },
-      { rateNanoHz: 1e15 + 1 },
-      { gain: Number.NaN },
-      { baseline: Infinity },
-    ]) {
+    for (const bad of [{ code: 'ECG II' }, { code: '' }, { rateNanoHz: 0 }, { gain: Number.NaN }, { baseline: Infinity }]) {
       expect(code(packet({ blocks: [block({}, bad)] }), s)).toBe('packet_invalid');
     }
     expect(code(packet({ blocks: [block({ samples: new Int32Array(1_000_000) })] }), s)).toBe('packet_invalid');
@@ -183,7 +175,8 @@ describe('admitPacket', () => {
     expect(code(packet({ measurements: [{ code: 'hr', tOffsetNs: 0, value: Number.NaN, unit: '', quality: 0 }] }), s)).toBe(
       'packet_invalid',
     );
-    for (const rateNanoHz of [1e6, 1e15]) expect(code(packet({ blocks: [block({ samples: new Int32Array(1) }, { rateNanoHz })] }), s)).toBe('admitted'); // prettier-ignore
+    const one = (rateNanoHz: number): string => code(packet({ blocks: [block({ samples: new Int32Array(1) }, { rateNanoHz })] }), s);
+    expect([999_999, 1e6, 1e15, 1e15 + 1].map(one)).toEqual(['packet_invalid', 'admitted', 'admitted', 'packet_invalid']);
     const many = Array.from({ length: 65 }, (_, i) => block({}, { code: `c${i}` }));
     expect(code(packet({ blocks: many }), s)).toBe('channel_limit');
     s.apply(admitted(packet({ seq: 10 }), s));

@@ -235,7 +235,7 @@ describe('WebSocket /ingest/stream', () => {
     socket.close();
   });
 
-  // promise: withheld
+  // promise: withheld, ack-durable
   it('ends a connection whose packets did not become durable, so that they come again in order', async () => {
     const { packets, key } = device(10);
     const { socket, replies } = await stream();

@@ -113,7 +113,10 @@ test('a socket binary that is not the reviewed one, by a single bit, is refused 
     cpSync(new URL('../../src/http/uws.ts', import.meta.url), join(root, 'src/uws.ts'));
     writeFileSync(join(root, 'package.json'), '{ "type": "module" }');
     const name = `@uwsjs/linux-x64-${process.versions.node.split('.')[0]}`;
-    cpSync(new URL(`../../node_modules/${name}`, import.meta.url), join(root, 'node_modules', name), { recursive: true, dereference: true });
+    cpSync(new URL(`../../node_modules/${name}`, import.meta.url), join(root, 'node_modules', name), {
+      recursive: true,
+      dereference: true,
+    });
     expect(load()).toMatchObject({ status: 0 });
     const path = join(root, 'node_modules', name, 'uws.node');
     const bytes = readFileSync(path);
