@@ -395,7 +395,7 @@ export const faults: readonly Fault[] = [
     'group.settled = commit === null;',
     'group.settled = true;',
   ]),
-  fault('nobody-waits', 'no frame is sent while a viewer is behind', 'test/live/load.int.test.ts', [
+  fault('nobody-waits', 'no frame is sent while a viewer is behind', 'src/live/outbox.test.ts', [
     'src/live/group.ts',
     'this.#endUnixMs = endUnixMs;',
     "this.#endUnixMs = endUnixMs;\n    if ([...this.viewers].some(({ mode }) => mode === 'behind')) return 0;",

@@ -110,7 +110,7 @@ describe.each([
   ['one by one', 2],
   ['by topic', 20],
 ])('viewers served %s', (_, count) => {
-  // promise: slow-viewers
+  // promise: slow-viewers, nobody-waits
   it('give a slow viewer the latest frame with what it missed, and the others every frame', () => {
     const { peers, boxes, emit } = setUp(count);
     const slow = peers[0]!;
