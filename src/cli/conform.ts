@@ -1,9 +1,12 @@
 /** `biosignal conform`: a black-box test of any deployment, through what everybody can reach. */
-import { writeFileSync } from 'node:fs';
+import { accessSync, constants, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { PipelineError } from '../errors.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts';
 import { budget } from './conform/client.ts';
 import type { Check } from './conform/checks.ts';
+import { Unavailable } from './conform/given.ts';
 import { groupNames, play } from './conform/play.ts';
 import type { Played } from './conform/play.ts';
 import { countOf, reportPage } from './conform/report.ts';
@@ -51,11 +54,14 @@ The certificate of an authority of your own: NODE_EXTRA_CA_CERTS=FILE.`,
     if (!/^https?:\/\/[^/]+\/?$/.test(url) || !URL.canParse(url))
       throw new UsageError(`'${url}' is no address such as https://bio.example`);
     const files = options.list('report');
-    for (const file of files) if (!/\.(html|json)$/.test(file)) throw new UsageError(`--report ends in .html or .json, not '${file}'`);
+    for (const file of files) checkReport(console, file);
     const only = options.list('only');
     for (const name of only)
       if (!groupNames.includes(name)) throw new UsageError(`--only: no group '${name}'; there are ${groupNames.join('; ')}`);
-    const deadline = AbortSignal.timeout(options.number('timeout', 1, 3600) * 1000);
+    const webhookUrl = options.text('webhook-url');
+    if (webhookUrl !== '' && !/^https?:/.test(URL.canParse(webhookUrl) ? webhookUrl : ''))
+      throw new UsageError(`--webhook-url: '${webhookUrl}' is no address such as https://bio.example/hooks`);
+    const timeoutMs = options.number('timeout', 1, 3600) * 1000;
     const played = await play({
       url: url.replace(/\/$/, ''),
       key: options.required('key'),
@@ -63,19 +69,36 @@ The certificate of an authority of your own: NODE_EXTRA_CA_CERTS=FILE.`,
       session: options.text('session'),
       project: options.text('project'),
       newProject: options.flag('new-project'),
-      webhookUrl: options.text('webhook-url'),
+      webhookUrl,
       only,
-      signal: AbortSignal.any([console.signal, deadline]),
+      timeoutMs,
+      signal: AbortSignal.any([console.signal, AbortSignal.timeout(timeoutMs)]),
       told: (news) => tell(console, news, json),
+    }).catch((error: unknown) => {
+      throw error instanceof Unavailable ? new PipelineError('unavailable', error.message, { cause: error }) : error;
     });
     for (const file of files)
-      writeFileSync(file, file.endsWith('.html') ? reportPage(played) : `${JSON.stringify(summaryOf(played), null, 2)}\n`);
+      writeFileSync(
+        resolve(console.cwd, file),
+        file.endsWith('.html') ? reportPage(played) : `${JSON.stringify(summaryOf(played), null, 2)}\n`,
+      );
     if (json) console.out(JSON.stringify(summaryOf(played), null, 2));
     else for (const line of describe(played)) console.out(line);
     if (console.signal.aborted) return EXIT_INTERRUPTED;
     return played.cut === '' && countOf(played.checks, 'failed') === 0 && played.left.length === 0 ? EXIT_OK : EXIT_FAILED;
   },
 };
+
+/** @throws UsageError now rather than after the run, when it could not be written then */
+function checkReport(console: Console, file: string): void {
+  if (!/\.(html|json)$/.test(file)) throw new UsageError(`--report ends in .html or .json, not '${file}'`);
+  const folder = dirname(resolve(console.cwd, file));
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch {
+    throw new UsageError(`--report ${file}: ${folder} is no folder that can be written to`);
+  }
+}
 
 function tell(console: Console, news: string | Check, json: boolean): void {
   if (typeof news === 'string') console.progress?.(`\r${news.padEnd(60)}`);
@@ -97,8 +120,8 @@ function summaryOf(played: Played): object {
   return { ...rest, passed: countOf(checks, 'passed'), failed: countOf(checks, 'failed'), skipped: countOf(checks, 'skipped'), checks };
 }
 
-function describe({ checks, requests, durationMs, left, cut }: Played): string[] {
-  const lines: string[] = [];
+function describe({ checks, requests, durationMs, earlier, left, cut }: Played): string[] {
+  const lines = earlier === '' ? [] : [`earlier  runs: ${earlier}`];
   const reasons = new Map<string, number>();
   for (const { result, got } of checks) if (result === 'skipped') reasons.set(got, (reasons.get(got) ?? 0) + 1);
   for (const [reason, count] of reasons) lines.push(`skipped  ${count}: ${reason}`);

@@ -110,7 +110,7 @@ function streamAsks(
 
 function chartsOf(signals: readonly number[]): readonly object[] {
   const series = signals.slice(0, 16).map((biosignal_id) => ({ biosignal_id }));
-  const features = ['hr_ecg', 'hr_ppg', 'hrv_rmssd_60s', 'temp_skin_mean'].map((feature) => ({ feature }));
+  const features = ['hr_ecg', 'hr_ppg', 'hrv_rmssd_60s', 'temp_mean'].map((feature) => ({ feature }));
   const waves = ['ecg', 'ppg', 'temp', 'eda'].flatMap((_, i) =>
     signals.slice(i, i + 1).map((biosignal_id) => ({ biosignal_id, agg: 'mean' })),
   );

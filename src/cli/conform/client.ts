@@ -58,6 +58,8 @@ export class BudgetSpent extends Error {
 const ATTEMPTS = 6;
 const ANSWER_MS_MAX = 60_000;
 const WAIT_MS_MAX = 15_000;
+/** So many requests in a row without an answer, or answered by a proxy that has nobody behind it: the service is away. */
+const SILENT_MAX = 5;
 
 export class Client {
   readonly base: URL;
@@ -67,21 +69,25 @@ export class Client {
   sentRefused = 0;
   /** Why nothing more was sent; '' while there is room. */
   spent = '';
+  readonly #silentMax: number;
+  #silent = 0;
   #tokens: number = budget.refusedBurst;
   #tokensMs = performance.now();
 
-  constructor(baseUrl: string, signal: AbortSignal) {
+  /** @param silentMax requests in a row without an answer, after which nothing more is sent */
+  constructor(baseUrl: string, signal: AbortSignal, silentMax = SILENT_MAX) {
+    this.#silentMax = silentMax;
     this.base = new URL(baseUrl);
     this.signal = signal;
   }
 
   /** A request and its answer. 429 and 503 with Retry-After are waited for and asked again: nothing was done.
-   *  @throws Error when nothing answers */
-  async send(ask: Ask): Promise<Answer> {
+   *  @param attempts at most @throws Error when nothing answers */
+  async send(ask: Ask, attempts = ATTEMPTS): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#once(ask);
       const retrySec = Number(answer.headers.get('retry-after') ?? Number.NaN);
-      if ((answer.status !== 429 && answer.status !== 503) || !Number.isFinite(retrySec) || attempt >= ATTEMPTS) return answer;
+      if ((answer.status !== 429 && answer.status !== 503) || !Number.isFinite(retrySec) || attempt >= attempts) return answer;
       await sleep(Math.min(WAIT_MS_MAX, Math.max(250, 1000 * retrySec)), undefined, { signal: this.signal });
     }
   }
@@ -89,6 +95,7 @@ export class Client {
   /** Counts what is sent in other ways: raw sockets and WebSockets. */
   async spend(bytes: number, refused = false): Promise<void> {
     this.signal.throwIfAborted();
+    if (this.spent !== '') throw new BudgetSpent(this.spent);
     this.sentRequests++;
     this.sentBytes += bytes;
     if (this.sentRequests > budget.requestsMax) this.#stop(`more than ${budget.requestsMax} requests`);
@@ -113,11 +120,21 @@ export class Client {
         ...(content === undefined ? {} : { body: Buffer.from(content) }),
         signal: AbortSignal.any([this.signal, AbortSignal.timeout(ANSWER_MS_MAX)]),
       });
-      return answerOf(response, new Uint8Array(await response.arrayBuffer()));
+      const answer = answerOf(response, new Uint8Array(await response.arrayBuffer()));
+      this.#heard(answer.status === 502 || answer.status === 504 ? `answers ${answer.status}` : '');
+      return answer;
     } catch (error) {
       this.signal.throwIfAborted();
+      if (error instanceof BudgetSpent) throw error;
+      this.#heard(causeOf(error));
       throw new Error(`no answer: ${causeOf(error)}`, { cause: error });
     }
+  }
+
+  /** @param trouble why there was no answer of the service; '': there was one */
+  #heard(trouble: string): void {
+    this.#silent = trouble === '' ? 0 : this.#silent + 1;
+    if (this.#silent >= this.#silentMax) this.#stop(`the service is away: ${trouble}`);
   }
 
   async #spendRefused(): Promise<void> {

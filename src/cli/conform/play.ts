@@ -1,8 +1,8 @@
 /** Plays a whole run: stage, groups in their order, and the way out, whatever happened. */
 import { Checks } from './checks.ts';
 import type { Check } from './checks.ts';
-import { bearer, budget, Client, nobody } from './client.ts';
-import type { Credential } from './client.ts';
+import { bearer, budget, Client } from './client.ts';
+import { checkKey, checkOtherKey, describedBy, sessionOf } from './given.ts';
 import { Description } from './description.ts';
 import { checkAccess, checkDescription, checkStrangers } from './groups/access.ts';
 import { checkCors } from './groups/cors.ts';
@@ -35,6 +35,8 @@ export type PlayOptions = Readonly<{
   /** Names of groups, as far as they are given; empty: all. What the others need is made in any case. */
   only: readonly string[];
   signal: AbortSignal;
+  /** Of the run, without its cleaning up, ms. */
+  timeoutMs: number;
   /** Name of the group that begins, or a check that was made. */
   told: (news: string | Check) => void;
 }>;
@@ -50,6 +52,8 @@ export type Played = Readonly<{
   requests: number;
   bytes: number;
   refused: number;
+  /** What was found of earlier runs. */
+  earlier: string;
   /** What could not be taken away again. */
   left: readonly string[];
   /** The run was ended before all groups were played. */
@@ -63,7 +67,7 @@ export async function play(options: PlayOptions): Promise<Played> {
   const { url, signal, told } = options;
   const startedMs = Date.now();
   const client = new Client(url, signal);
-  const stage = new Stage(client, options);
+  const stage = new Stage(client, { ...options, endMs: startedMs + options.timeoutMs + CLEAN_MS_MAX });
   let description: Description | null = null;
   const checks = new Checks(client, () => description, told);
   let version = '';
@@ -71,8 +75,10 @@ export async function play(options: PlayOptions): Promise<Played> {
   let cut = '';
   let left: string[] = [];
   try {
-    const described = await client.send({ method: 'GET', path: '/api-docs/openapi.json', as: nobody });
-    if (described.status !== 200) throw new Error(`${url}/api-docs/openapi.json answers ${described.status}: this is no biosignal service`);
+    const described = await describedBy(client);
+    await checkKey(client, '--key', options.key);
+    if (options.otherKey !== '') await checkOtherKey(client, options.key, options.otherKey);
+    const session = options.session === '' ? 'no --session was given' : await sessionOf(client, options.session);
     description = new Description(described.json);
     version = (described.json as { info?: { version?: string } }).info?.version ?? '';
     proxy = proxyOf(described.headers);
@@ -92,7 +98,7 @@ export async function play(options: PlayOptions): Promise<Played> {
         options.otherKey === ''
           ? 'no --other-key was given: nothing was asked across organizations'
           : bearer("another organization's key", options.otherKey),
-      session: options.session === '' ? 'no --session was given' : sessionOf(options.session, client.base),
+      session,
       webhookUrl: options.webhookUrl,
     };
     for (const [name, group] of groups) {
@@ -105,7 +111,7 @@ export async function play(options: PlayOptions): Promise<Played> {
     cut = signal.aborted ? abortWords(signal.reason) : causeOf(error);
   } finally {
     // With a signal of its own: the run's may be the reason why it ends.
-    left = await stage.end(new Client(url, AbortSignal.timeout(CLEAN_MS_MAX)));
+    left = await stage.end(new Client(url, AbortSignal.timeout(CLEAN_MS_MAX), Infinity));
   }
   if (cut === '') cut = client.spent;
   return {
@@ -114,6 +120,7 @@ export async function play(options: PlayOptions): Promise<Played> {
     proxy,
     cut,
     left,
+    earlier: stage.earlier,
     startedAt: new Date(startedMs).toISOString(),
     durationMs: Date.now() - startedMs,
     project: stage.project.id,
@@ -164,9 +171,4 @@ function abortWords(reason: unknown): string {
 function proxyOf(headers: Headers): string {
   const server = headers.get('server') ?? '';
   return headers.get('via') ?? (/^uWebSockets/i.test(server) ? '' : server);
-}
-
-function sessionOf(secret: string, base: URL): Credential {
-  const name = base.protocol === 'https:' ? '__Host-bio_session' : 'bio_session';
-  return { name: "the operator's session", headers: { cookie: `${name}=${secret}`, origin: base.origin } };
 }

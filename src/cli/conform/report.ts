@@ -8,7 +8,7 @@ export function countOf(checks: readonly Check[], result: Result): number {
 }
 
 export function reportPage(played: Played): string {
-  const { checks, url, startedAt, durationMs, version, proxy, requests, bytes, refused, left, cut } = played;
+  const { checks, url, startedAt, durationMs, version, proxy, requests, bytes, refused, earlier, left, cut } = played;
   const failed = checks.filter(({ result }) => result === 'failed');
   const skipped = checks.filter(({ result }) => result === 'skipped');
   const groups = [...new Set(checks.map(({ group }) => group))];
@@ -19,6 +19,7 @@ export function reportPage(played: Played): string {
     ['Begun', startedAt],
     ['Took', `${(durationMs / 1000).toFixed(1)} s`],
     ['Sent', `${requests} requests, ${(bytes / 1e6).toFixed(1)} MB, ${refused} credentials to be refused`],
+    ...(earlier === '' ? [] : [['Of earlier runs', earlier] as const]),
     ['Left behind', left.length === 0 ? 'nothing but empty projects, revoked keys and the audit log' : left.join('; ')],
   ];
   const verdict =

@@ -1,16 +1,17 @@
 /** What a run makes for itself: two projects, keys that end by themselves, people and devices named `conform-`; and how all of it goes
  *  again. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../command.ts';
-import { bearer } from './client.ts';
+import { bearer, nobody } from './client.ts';
 import type { Answer, Client, Credential } from './client.ts';
+import { clearEarlier, TOKEN_LIFE_MS } from './earlier.ts';
 import { gotWords } from './words.ts';
 
 export const scopeNames = ['read', 'write', 'ingest', 'admin'] as const;
 export type ScopeName = (typeof scopeNames)[number];
 
-/** Keys of a run that could not clean up (killed, cut off) end by themselves after this. */
-const KEY_LIFE_MS = 3 * 3600 * 1000;
+const LOOK_EVERY_MS = 1000;
 const PROJECT_NAME = 'conform';
 const OTHER_PROJECT_NAME = 'conform other';
 
@@ -35,7 +36,8 @@ export type Ids = {
   response: string;
 };
 
-export type StageOptions = Readonly<{ key: string; project: string; newProject: boolean }>;
+/** @param endMs the run must be over then, Unix ms */
+export type StageOptions = Readonly<{ key: string; project: string; newProject: boolean; endMs: number }>;
 
 /** A credential that there is, or why there is none. */
 export type Possibly = Credential | string;
@@ -52,6 +54,8 @@ export class Stage {
   otherProject: Project | null = null;
   /** Settings and origins may be changed: nobody else uses the project. */
   ownProject = true;
+  /** What was found of earlier runs; '' for nothing. */
+  earlier = '';
   scopes: ScopeName[] = [];
   readonly ids: Ids = {
     user: '',
@@ -94,7 +98,9 @@ export class Stage {
     await this.#chooseProjects();
     this.ids.project = this.project.id;
     this.ids.projectKey = this.project.key;
-    for (const project of [this.project, this.otherProject]) if (project !== null && this.ownProject) await this.#remember(project.id);
+    const projects = [this.project, this.otherProject].flatMap((project) => (project === null ? [] : [project.id]));
+    this.earlier = await clearEarlier(this.#client, this.operator, projects, this.ownProject);
+    for (const id of projects) if (this.ownProject) await this.#remember(id);
     for (const scope of scopeNames) {
       this.byScope[scope] = await this.key(`a key of scope ${scope}`, [scope], this.project);
       if (typeof this.byScope[scope] !== 'string') this.scopes.push(scope);
@@ -107,7 +113,7 @@ export class Stage {
   }
 
   /** A key that ends by itself, or why it could not be made. */
-  async key(name: string, scopes: readonly ScopeName[], project: Project | null, lifeMs = KEY_LIFE_MS): Promise<Possibly> {
+  async key(name: string, scopes: readonly ScopeName[], project: Project | null, lifeMs = this.#keyLifeMs()): Promise<Possibly> {
     const body = {
       name: this.name('key'),
       scopes,
@@ -119,6 +125,11 @@ export class Stage {
     const { id, key } = made<{ id: string; key: string }>(answer, 'a key could not be made');
     this.#keyIds.push(id);
     return bearer(name, key);
+  }
+
+  /** Keys of a run that could not clean up end by themselves. */
+  #keyLifeMs(): number {
+    return this.#options.endMs + TOKEN_LIFE_MS - Date.now();
   }
 
   get lastKeyId(): string {
@@ -151,6 +162,8 @@ export class Stage {
   /** Takes everything away again that the interface lets go. @param client of its own: the run's may be at its end
    *  @returns sentences about what stays */
   async end(client: Client): Promise<string[]> {
+    if (this.#keyIds.length === 0) return [];
+    if (!(await isThere(client))) return [AWAY];
     const stays: string[] = [];
     const ask = async (method: string, path: string, body?: unknown, fine: readonly number[] = []): Promise<void> => {
       try {
@@ -221,6 +234,17 @@ export class Stage {
   }
 }
 
+/** Waits for a service that is started again, as long as the client may. */
+async function isThere(client: Client): Promise<boolean> {
+  while (!client.signal.aborted) {
+    const answer = await client.send({ method: 'GET', path: '/readyz', as: nobody }, 1).catch(() => null);
+    if (answer?.status === 200) return true;
+    await sleep(LOOK_EVERY_MS, undefined, { signal: client.signal }).catch(() => undefined);
+  }
+  return false;
+}
+
+const AWAY = "the service is away: the run's people, keys and webhooks are still there; a later run takes them away";
 const ONE_PROJECT = `the organization has one project, and a second would change what its keys may leave out: POST /api/v1/xusers
 without project_key, and packets for people who are not known yet, are refused where there are several projects.
   Give a key of an organization for tests ('biosignal org create conform --project conform'),

@@ -44,7 +44,7 @@ export async function makeRecords({ checks, stage, ada }: Run): Promise<void> {
     { status: 200 },
   );
   if (stage.ownProject) {
-    const key = (await make('an SDK key', `/api/v1/projects/${project.id}/sdk-keys`, { name: 'conform' }, full)) as
+    const key = (await make('an SDK key', `/api/v1/projects/${project.id}/sdk-keys`, { name: stage.name('sdk') }, full)) as
       | { id: string }
       | undefined;
     if (key !== undefined) {
