@@ -70,7 +70,8 @@ const marks: Readonly<Record<Result, string>> = { passed: '✓ passed', failed: 
 function row({ group, name, sent, expected, got, result }: Check, withGroup: boolean): string {
   const title = withGroup ? `<small>${escape(group)}</small><br>${escape(name)}` : escape(name);
   const asked = sent === '' ? '' : `<br><code>${escape(sent)}</code>`;
-  return `<tr class="${result}"><td class="mark">${marks[result]}</td><td>${title}${asked}</td><td>${escape(expected)}</td><td>${escape(got)}</td></tr>`;
+  const cells = `<td data-name="Expected">${escape(expected)}</td><td data-name="Came back">${escape(got)}</td>`;
+  return `<tr class="${result}"><td class="mark">${marks[result]}</td><td>${title}${asked}</td>${cells}</tr>`;
 }
 
 function escape(text: string): string {
@@ -78,16 +79,25 @@ function escape(text: string): string {
 }
 
 const style = `
-body { font: 14px/1.5 system-ui, sans-serif; color: #1c2733; background: #fff; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin: 0 0 .4rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .4rem; } h2 span { color: #4b5b68; font-weight: 400; }
-h1.failed, p.failed { color: #a61b1b; } h1.passed { color: #176f43; }
+:root { color-scheme: light dark; --text: #1c2733; --soft: #4b5b68; --page: #fff; --line: #d5dde3; --bad: #a61b1b; --good: #176f43; --odd: #7a5b00; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --text: #e4eaef; --soft: #a9b7c2; --page: #14191e; --line: #36424c; --bad: #ff9d94; --good: #6fd6a0; --odd: #e3bf58; }
+}
+body { font: 14px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page); max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .4rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .4rem; } h2 span { color: var(--soft); font-weight: 400; }
+h1.failed, p.failed { color: var(--bad); } h1.passed { color: var(--good); }
 .counts b { margin-left: 1rem; } .counts b:first-child { margin-left: 0; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: 1rem 0; } dt { color: #4b5b68; } dd { margin: 0; overflow-wrap: anywhere; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: 1rem 0; } dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; table-layout: fixed; }
-th { text-align: left; color: #4b5b68; font-weight: 600; } th:first-child { width: 6.5rem; } th:nth-child(2) { width: 40%; }
-th, td { border-bottom: 1px solid #d5dde3; padding: .35rem .6rem .35rem 0; vertical-align: top; overflow-wrap: anywhere; }
-code { font-size: 12px; color: #4b5b68; } small { color: #4b5b68; }
-.passed .mark { color: #176f43; } .failed .mark { color: #a61b1b; font-weight: 600; } .skipped .mark { color: #7a5b00; }
+th { text-align: left; color: var(--soft); font-weight: 600; } th:first-child { width: 6.5rem; } th:nth-child(2) { width: 40%; }
+th, td { border-bottom: 1px solid var(--line); padding: .35rem .6rem .35rem 0; vertical-align: top; overflow-wrap: anywhere; }
+code { font-size: 12px; color: var(--soft); } small { color: var(--soft); }
+.passed .mark { color: var(--good); } .failed .mark { color: var(--bad); font-weight: 600; } .skipped .mark { color: var(--odd); }
 tr { break-inside: avoid; }
+@media screen and (max-width: 40rem) {
+  thead { display: none; } table, tbody, tr, td { display: block; }
+  tr { border-bottom: 1px solid var(--line); padding: .4rem 0; } td { border: 0; padding: .1rem 0; }
+  td[data-name]:not(:empty)::before { content: attr(data-name) ": "; color: var(--soft); }
+}
 @media print { body { font-size: 10px; margin: 0; max-width: none; } code { font-size: 9px; } h2 { break-after: avoid; } }
 `;
