@@ -3,10 +3,12 @@
  *  npm run fuzz -- [--count 10000000] [--seed 1] [--only packet,json]
  *  npm run fuzz -- --service [--minutes 10] [--seed S] [--size 120] [--database URL] [--file CASES.json] [--keep-going] [--out FOLDER]
  *  npm run fuzz -- --api     [--minutes 10] [--seed S] [--size 400] [--database URL] [--file CASES.json] [--keep-going] [--out FOLDER]
+ *  npm run fuzz -- --planted [--only lost,leak]                            can they fail? ten minutes
  *  Exit code 1 with the input when something fails. docs/faults.md says what is held against what. */
 import { parseArgs } from 'node:util';
 import { fuzzApi } from './api/run.ts';
 import { fuzzDecoders } from './decoders.ts';
+import { fuzzPlanted } from './planted.ts';
 import { fuzzService } from './service/run.ts';
 import type { LongOptions } from './service/run.ts';
 
@@ -16,6 +18,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     only: { type: 'string', default: '' },
     service: { type: 'boolean', default: false },
+    planted: { type: 'boolean', default: false },
     api: { type: 'boolean', default: false },
     minutes: { type: 'string', default: '10' },
     size: { type: 'string' },
@@ -26,7 +29,10 @@ const { values } = parseArgs({
   },
 });
 
-if (!values.service && !values.api)
+if (values.planted) {
+  const only = values.only === '' ? [] : values.only.split(',');
+  process.exitCode = (await fuzzPlanted(only, Number(values.seed ?? 1))) === 0 ? 0 : 1;
+} else if (!values.service && !values.api)
   process.exitCode = (await fuzzDecoders(Number(values.count), Number(values.seed ?? 1), values.only)) === 0 ? 0 : 1;
 else {
   const long = (size: number): LongOptions => ({

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { planted } from '../../scripts/planted/edit.ts';
+import type { Edit } from '../../scripts/planted/edit.ts';
 import { mends } from './mends.ts';
 import type { Mend } from './mends.ts';
 
@@ -34,7 +35,7 @@ export async function runPlanted(names: readonly string[], options: readonly str
 }
 
 async function playWithout(mend: Mend, options: readonly string[]): Promise<Found> {
-  const copy = copyWithout(mend);
+  const copy = copyWithout(mend.edits);
   try {
     console.log(`without ${mend.name}:`);
     return await playIn(copy, options);
@@ -43,10 +44,10 @@ async function playWithout(mend: Mend, options: readonly string[]): Promise<Foun
   }
 }
 
-/** The checkout itself is left as it is. */
-function copyWithout({ edits }: Mend): string {
+/** The checkout itself is left as it is. @param more folders @returns the folder of the copy */
+export function copyWithout(edits: readonly Edit[], more: readonly string[] = []): string {
   const copy = mkdtempSync(join(tmpdir(), 'biosignal-planted-'));
-  for (const part of parts) cpSync(join(root, part), join(copy, part), { recursive: true });
+  for (const part of [...parts, ...more]) cpSync(join(root, part), join(copy, part), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   for (const edit of edits) {
     const path = join(copy, edit.file);

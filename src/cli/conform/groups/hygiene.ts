@@ -81,7 +81,7 @@ export async function checkHygiene(run: Run): Promise<void> {
   });
   await checks.claim('A body in two pieces with a pause', 'POST /api/v1/xusers as nobody', '401 credential_missing', async () => {
     const answer = await raw.exchange(
-      [`POST /api/v1/xusers HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"a"`, ':"bcd"}'],
+      [`POST /api/v1/xusers HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"a"`, ':"bcd"}'],
       { pauseMs: 150, answers: 1 },
     );
     need(answer.statuses.join() === '401', seen(answer));
