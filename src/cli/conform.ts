@@ -19,8 +19,8 @@ export const conform: Command = {
 'conform' and 'conform other', with people and devices named conform-..., and erases them at the end, also after Ctrl-C and
 failures. What stays is two empty projects, revoked keys and the audit log. Nothing of other people is read or printed.
 
-The key: an organization key of the scopes read, write, ingest and admin. admin is needed: without it nothing could be cleaned up.
-Of the others, what a missing one is needed for is skipped. A key that ends leaves out webhooks and cannot make the projects.
+The key: an organization key of the scopes read, write, ingest and admin; without one of them the run does not begin.
+A key that ends leaves out webhooks and cannot make the projects. What a killed run left, a later one takes away.
 An organization with one project gets no second one unasked: see --project and --new-project.
 
 At most ${budget.requestsMax} requests, ${budget.bytesMax / 1024 / 1024} MiB and --timeout seconds. Up to ${budget.refusedMax} credentials are sent to be refused, ${budget.refusedBurst} at once and
@@ -38,7 +38,7 @@ The certificate of an authority of your own: NODE_EXTRA_CA_CERTS=FILE.`,
       type: 'string',
       value: 'COOKIE',
       env: 'BIO_SESSION',
-      doc: "Value of an operator's session cookie, to be tried on every endpoint.",
+      doc: "An operator's session cookie, to be tried on every endpoint.",
     },
     project: { type: 'string', value: 'ID', doc: 'Work in this project and make none; what would change its settings is skipped.' },
     'new-project': { type: 'boolean', doc: 'Make the projects also where there is only one so far.' },
