@@ -15,7 +15,7 @@ const single = {
   find: '  if (isRejected(packet)) throw failure(packet);\n',
 } as const;
 const stored = {
-  file: 'src/pipeline.ts',
+  file: 'src/pipeline/pipeline.ts',
   find: '        this.#blocks.push(stream.id, stream.epochNs, stream.rates, runs, position);\n',
 } as const;
 const odd = 'admitted.seq % 50 === 49';
@@ -60,7 +60,7 @@ export const plants: readonly Plant[] = [
     by: 'service',
     edits: [
       {
-        file: 'src/pipeline.ts',
+        file: 'src/pipeline/pipeline.ts',
         find: 'const measurements = admitted.measurements.map(',
         replace: 'const measurements = [...admitted.measurements, ...admitted.measurements].map(',
       },
@@ -82,13 +82,13 @@ export const plants: readonly Plant[] = [
   },
   {
     name: 'not-computed',
-    what: 'a packet in fifty does not reach the detectors',
+    what: 'packets that are committed together with those of others do not reach the detectors',
     by: 'service',
     edits: [
       {
-        file: 'src/pipeline.ts',
+        file: 'src/pipeline/pipeline.ts',
         find: '        this.#compute(stream, runs, admitted);\n',
-        replace: `        if (!(${odd})) this.#compute(stream, runs, admitted);\n`,
+        replace: '        if (taken[0]!.stream === stream) this.#compute(stream, runs, admitted);\n',
       },
     ],
     says: /beats and values of the witness \d+ are missing/,
@@ -112,7 +112,7 @@ export const plants: readonly Plant[] = [
     by: 'api',
     edits: [
       {
-        file: 'src/auth/xuser-routes.ts',
+        file: 'src/tenancy/xuser-routes.ts',
         find: 'return { status: 200, json: page, headers };',
         replace: 'return { status: 200, json: page.map((one) => ({ ...one, display_name: 7 })), headers };',
       },
@@ -139,7 +139,7 @@ export const plants: readonly Plant[] = [
     by: 'api',
     edits: [
       {
-        file: 'src/auth/ownership.ts',
+        file: 'src/tenancy/ownership.ts',
         find: 'where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3',
         replace: 'where ($1::uuid is null or true) and ($2::uuid is null or x.project_id = $2) and ($3',
       },

@@ -1,10 +1,11 @@
-/** The mends that `npm run histories -- --planted` takes out are still where it looks for them. */
+/** What `npm run histories -- --planted` takes out, and `npm run fuzz -- --planted` puts in, is still where it looks for it. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { plants } from '../../faults/fuzz/plants.ts';
 import { mends } from '../../histories/planted/mends.ts';
 import { planted } from '../../scripts/planted/edit.ts';
 
-test.each(mends)('$name can be taken out', ({ edits }) => {
+test.each([...mends, ...plants])('$name can be planted', ({ edits }) => {
   for (const edit of edits) {
     const source = readFileSync(edit.file, 'utf8');
     expect(planted(source, edit)).not.toBe(source);

@@ -28,6 +28,8 @@ export type Case = Readonly<{
   sender: (typeof senders)[number];
   /** Of the first packet; digits. */
   seqFrom: number;
+  /** Everything is sent twice. */
+  again?: boolean;
 }>;
 
 const DEVICES = 12;
@@ -53,18 +55,20 @@ export function makeCases(seed: number, count: number): readonly Case[] {
       coding: random.next() < 0.7 ? 'none' : pick(random, codings),
       sender: random.next() < 0.8 ? 'key' : pick(random, senders),
       seqFrom: pick(random, seqs),
+      again: random.next() < 0.2,
     };
   });
 }
 
 /** @param round tells the boots of one play from those of another */
 export function packetsOf(given: Case, round: string, subject: string): readonly Uint8Array[] {
-  return basePackets(given, round, subject).map((packet, i) =>
+  const packets = basePackets(given, round, subject).map((packet, i) =>
     mutatePacket(
       encodePacket(packet, given.base === 'short' ? 'int24' : 'deltas'),
       given.mutations.filter((one) => one.packet === i).map(({ mutation }) => mutation),
     ),
   );
+  return given.again === true ? [...packets, ...packets] : packets;
 }
 
 const HOUR_NS = 3_600_000_000_000n;
