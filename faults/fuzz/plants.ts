@@ -133,17 +133,4 @@ export const plants: readonly Plant[] = [
     ],
     says: /slow: \d+ ms every time/,
   },
-  {
-    name: 'leak',
-    what: 'users of other organizations are found by their id',
-    by: 'api',
-    edits: [
-      {
-        file: 'src/tenancy/ownership.ts',
-        find: 'where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3',
-        replace: 'where ($1::uuid is null or true) and ($2::uuid is null or x.project_id = $2) and ($3',
-      },
-    ],
-    says: /(?:canary|foreign): /,
-  },
 ];

@@ -3,7 +3,7 @@
  *  npm run fuzz -- [--count 10000000] [--seed 1] [--only packet,json]
  *  npm run fuzz -- --service [--minutes 10] [--seed S] [--size 120] [--database URL] [--file CASES.json] [--keep-going] [--out FOLDER]
  *  npm run fuzz -- --api     [--minutes 10] [--seed S] [--size 400] [--database URL] [--file CASES.json] [--keep-going] [--out FOLDER]
- *  npm run fuzz -- --planted [--only lost,leak]                            can they fail? ten minutes
+ *  npm run fuzz -- --planted [--only lost,slow]                            can they fail? ten minutes
  *  Exit code 1 with the input when something fails. docs/faults.md says what is held against what. */
 import { parseArgs } from 'node:util';
 import { fuzzApi } from './api/run.ts';
