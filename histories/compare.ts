@@ -50,8 +50,8 @@ export async function judge(oracle: Oracle, clean: Clean): Promise<number> {
 /** Compares until nothing is left to complain about, or the time is over. */
 async function compareSettling(oracle: Oracle, compare: (oracle: Oracle) => Promise<void>): Promise<void> {
   const before = oracle.complaints.length;
-  const [{ kind = '' } = {}] = await oracle.stage.sql<{ kind: string }>('select kind from database_kind');
-  const waitMs = kind === 'timescale' ? AGGREGATES_MS_MAX : 0;
+  const [server] = await oracle.stage.sql<{ kind: string }>('select kind from database_kind');
+  const waitMs = server?.kind === 'timescale' ? AGGREGATES_MS_MAX : 0;
   for (const deadline = performance.now() + waitMs; ; await sleep(1000)) {
     await compare(oracle);
     if (oracle.complaints.length === before || performance.now() >= deadline) return;
