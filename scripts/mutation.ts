@@ -1,7 +1,9 @@
 /** `npm run mutation`: changes the code in small ways and looks whether a test notices (docs/mutation.md).
  *
  *    npm run mutation                   the files that changed since the branch left main, or in the last commit
- *    npm run mutation -- FILES...       these
+ *    npm run mutation -- FILES...       these files or folders
+ *    npm run mutation -- --sample N ... N mutants of each file or folder that is named (without a name, of each of --all), for a score
+ *                                       with its interval in bounded time; --seed S draws others
  *    npm run mutation -- --all          the folders that docs/mutation.md answers for; hours, may be stopped and started again
  *    npm run mutation -- --report       the table of the results that are there
  *    --unit                             with unit tests only: minutes where integration tests take hours
@@ -9,22 +11,20 @@
  *
  *  Ends with 1 when a mutant survives that scripts/mutation/accepted.json does not name. */
 import { execFileSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { startEmbeddedPostgres } from '../src/storage/database/embedded-postgres.ts';
 import { mutantsOf } from './mutation/mutants.ts';
+import type { Mutant } from './mutation/mutants.ts';
 import { readAccepted, readResult, summarize } from './mutation/results.ts';
 import type { FileResult } from './mutation/results.ts';
 import { mutate, numbersMatter } from './mutation/mutate.ts';
-import { withTree } from './mutation/tree.ts';
+import { draw, readSamples, sampleHead, sampleLine, writeSample } from './mutation/sample.ts';
+import { Tree } from './mutation/tree.ts';
 
-const folders = [
-  'src/dsp/hrv*.ts',
-  'src/dsp/hrv/rr-correction.ts',
-  'src/auth/*.ts',
-  'src/ingest/*.ts',
-  'src/query/*.ts',
-  'src/storage/*.ts',
-];
+const folders = ['src/dsp/hrv', 'src/auth,src/tenancy,src/key-format.ts', 'src/ingest', 'src/query', 'src/storage'];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -33,36 +33,68 @@ const { values, positionals } = parseArgs({
     fresh: { type: 'boolean' },
     unit: { type: 'boolean' },
     list: { type: 'boolean' },
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
   },
 });
 
 const isSource = (file: string): boolean => /^src\/.*\.ts$/.test(file) && !/\.test\.ts$|generated/.test(file);
-const everyFile = (): readonly string[] => folders.flatMap((pattern) => globSync(pattern).toSorted());
-const files = (values.all || values.report ? everyFile() : positionals.length > 0 ? positionals : changedFiles()).filter(isSource);
+const filesOf = (name: string): readonly string[] =>
+  globSync(name.endsWith('.ts') ? name : `${name}/**/*.ts`)
+    .toSorted()
+    .filter(isSource);
+const names = values.all || values.report ? folders : positionals.length > 0 ? positionals : values.sample ? folders : changedFiles();
+const files = names.flatMap(filesOf);
 const accepted = readAccepted();
 
 if (values.report) report(files.map(readResult).filter((result) => result !== null));
 else if (values.list) list(files);
 else if (files.length === 0) console.log('no changed file in src/');
+else if (values.sample !== undefined) await runSamples(names, wholeNumber(values.sample), wholeNumber(values.seed));
 else await run(files);
 
-async function run(files: readonly string[]): Promise<void> {
-  const options = { fresh: values.fresh === true, unitOnly: values.unit === true };
-  await withTree('mutation', !options.unitOnly, (tree) =>
-    mutate(tree, files, options, (result) => {
+async function runSamples(names: readonly string[], count: number, seed: number): Promise<void> {
+  const samples = names.map((name) => draw(name, new Map(filesOf(name).map((file) => [file, mutantsIn(file)])), count, seed));
+  for (const sample of samples) writeSample(sample);
+  const drawn = Map.groupBy(
+    samples.flatMap((sample) => sample.drawn),
+    ({ file }) => file,
+  );
+  await run([...drawn.keys()], new Map([...drawn].map(([file, some]) => [file, new Set(some.map(({ index }) => index))])));
+  console.log(sampleHead);
+  for (const sample of samples) console.log(sampleLine(sample, accepted));
+}
+
+async function run(files: readonly string[], wanted?: ReadonlyMap<string, ReadonlySet<number>>): Promise<void> {
+  const given = process.env['BIO_TEST_DATABASE_URL'] ?? '';
+  const dataDir = mkdtempSync(join(tmpdir(), 'biosignal-mutation-'));
+  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB', max_connections: '200' };
+  const server = given === '' && !values.unit ? await startEmbeddedPostgres({ dataDir, settings }) : null;
+  const tree = new Tree(resolve(`.cache/mutation/tree-${process.pid}`), server?.url ?? given);
+  const close = async (): Promise<void> => {
+    tree.close();
+    await server?.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => void close().then(() => process.exit(130)));
+  try {
+    const options = { fresh: values.fresh === true, unitOnly: values.unit === true, ...(wanted && { wanted }) };
+    await mutate(tree, files, options, (result) => {
       const { fresh } = printSummary(result);
       for (const { operator, line, text } of fresh)
         console.log(`  ${result.file}:${line} ${operator}\n    ${text.replace(' => ', '\n    ')}`);
       if (fresh.length > 0) process.exitCode = 1;
-    }),
-  );
+    });
+  } finally {
+    await close();
+  }
 }
 
 function printSummary(result: FileResult): ReturnType<typeof summarize> {
   const summary = summarize(result, accepted);
   const share = summary.total === 0 ? 100 : (100 * summary.found) / summary.total;
   console.log(
-    `${result.file}: ${summary.found} of ${summary.total} found (${share.toFixed(1)} %), ${summary.accepted.length} accepted, ${summary.fresh.length} new`,
+    `${result.file}${result.complete ? '' : ' (in part)'}: ${summary.found} of ${summary.total} found (${share.toFixed(1)} %), ${summary.accepted.length} accepted, ${summary.fresh.length} new`,
   );
   for (const test of result.red) console.log(`  left out, it fails without a mutant: ${test}`);
   for (const { text } of summary.stale) console.log(`  accepted, but survives no longer: ${text}`);
@@ -70,20 +102,28 @@ function printSummary(result: FileResult): ReturnType<typeof summarize> {
 }
 
 function report(results: readonly FileResult[]): void {
-  console.log('| file | mutants | found | score | accepted | new |\n|---|---|---|---|---|---|');
-  for (const result of results) {
+  console.log('| file | changes | found | score | accepted | new |\n|---|---|---|---|---|---|');
+  for (const result of results.filter(({ complete }) => complete)) {
     const { total, found, accepted: kept, fresh } = summarize(result, accepted);
     const score = total === 0 ? '-' : `${((100 * found) / total).toFixed(1)} %`;
-    console.log(
-      `| \`${result.file}\`${result.complete ? '' : ' (in part)'} | ${total} | ${found} | ${score} | ${kept.length} | ${fresh.length} |`,
-    );
+    console.log(`| \`${result.file}\` | ${total} | ${found} | ${score} | ${kept.length} | ${fresh.length} |`);
   }
+  const samples = readSamples();
+  if (samples.length > 0) console.log(`\n${sampleHead}`);
+  for (const sample of samples) console.log(sampleLine(sample, accepted));
 }
 
 function list(files: readonly string[]): void {
-  for (const file of files)
-    for (const { line, operator, text } of mutantsOf(file, readFileSync(file, 'utf8'), numbersMatter(file)))
-      console.log(`${file}:${line} ${operator}: ${text}`);
+  for (const file of files) for (const { line, operator, text } of mutantsIn(file)) console.log(`${file}:${line} ${operator}: ${text}`);
+}
+
+function mutantsIn(file: string): readonly Mutant[] {
+  return mutantsOf(file, readFileSync(file, 'utf8'), numbersMatter(file));
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new RangeError(`--sample and --seed are whole numbers from 1, not '${text}'`);
+  return Number(text);
 }
 
 function changedFiles(): readonly string[] {

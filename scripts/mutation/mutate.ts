@@ -26,6 +26,8 @@ type Source = Readonly<{
   /** As they are at the start: who reads the results so far may write tests meanwhile. */
   testsHash: string;
   id: number;
+  /** Which of the mutants are asked for. */
+  wanted: ReadonlySet<number>;
 }>;
 
 /** Literal numbers are the method in DSP and codecs; elsewhere they are limits and statuses. */
@@ -33,24 +35,25 @@ export function numbersMatter(file: string): boolean {
   return file.startsWith('src/dsp/') || /codec|copy-binary|seq-set|clock-fit|key-format/.test(file);
 }
 
-/** @param onResult hears of each file when it is done */
+/** @param onResult hears of each file when it is done @param wanted the numbers of the mutants to run of each file; without it all */
 export async function mutate(
   tree: Tree,
   files: readonly string[],
-  { fresh, unitOnly }: Readonly<{ fresh: boolean; unitOnly: boolean }>,
+  { fresh, unitOnly, wanted }: Readonly<{ fresh: boolean; unitOnly: boolean; wanted?: ReadonlyMap<string, ReadonlySet<number>> }>,
   onResult: (result: FileResult) => void,
 ): Promise<void> {
   const unitTests = globSync('src/**/*.test.ts');
   const sources = files.map((file, id): Source => {
     const text = readFileSync(file, 'utf8');
     const tests = [...unitTestsOf('.', file, unitTests), ...(unitOnly ? [] : integrationTestsOf(file))];
-    return { file, text, mutants: mutantsOf(file, text, numbersMatter(file)), tests, testsHash: testsHashOf(tests), id };
+    const mutants = mutantsOf(file, text, numbersMatter(file));
+    return { file, text, mutants, tests, testsHash: testsHashOf(tests), id, wanted: wanted?.get(file) ?? new Set(mutants.keys()) };
   });
   const due: Source[] = [];
   for (const source of sources) {
-    const before = fresh ? null : readResult(source.file);
-    if (before !== null && before.complete && before.mutantsHash === mutantsHash(source) && before.testsHash === source.testsHash)
-      onResult(before);
+    const kept = keptResults(source, fresh);
+    const before = readResult(source.file);
+    if (before !== null && [...source.wanted].every((index) => kept.has(index))) onResult(before);
     else due.push(source);
   }
   const measured = await measure(tree, due);
@@ -85,25 +88,19 @@ async function measure(tree: Tree, sources: readonly Source[]): Promise<readonly
 async function mutateFile(tree: Tree, source: Source, measured: readonly Measured[], fresh: boolean): Promise<FileResult> {
   const { file, text, mutants, tests, id } = source;
   const { parts } = withMarkers(file, text, id);
-  const known = keptResults(source, fresh);
-  const keys = numbered(mutants);
+  const results = new Map(keptResults(source, fresh));
   const kills = new Map<string, number>();
-  const results: Result[] = [];
   const red = measured.filter((one) => tests.includes(one.test) && !one.passed).map(({ test }) => test);
-  const state = (complete: boolean): FileResult => ({
+  const state = (): FileResult => ({
     file,
     mutantsHash: mutantsHash(source),
     testsHash: source.testsHash,
     red,
-    complete,
-    results: complete ? results : [...results, ...keys.slice(results.length).flatMap((key) => known.get(key) ?? [])],
+    complete: results.size === mutants.length,
+    results: [...results.values()].toSorted((a, b) => a.index - b.index),
   });
-  for (const [i, mutant] of mutants.entries()) {
-    const before = known.get(keys[i]!);
-    if (before !== undefined) {
-      results.push({ ...before, line: mutant.line });
-      continue;
-    }
+  for (const [index, mutant] of mutants.entries()) {
+    if (!source.wanted.has(index) || results.has(index)) continue;
     const covering = measured.filter(
       (one) => one.passed && tests.includes(one.test) && one.parts.has(`${id} ${partAt(parts, mutant.start)}`),
     );
@@ -111,18 +108,18 @@ async function mutateFile(tree: Tree, source: Source, measured: readonly Measure
       (a, b) => Number(isIntegration(a)) - Number(isIntegration(b)) || (kills.get(b.test) ?? 0) - (kills.get(a.test) ?? 0) || a.ms - b.ms,
     );
     tree.write(file, apply(text, mutant));
-    const result = await resultOf(tree, mutant, order);
+    const result = { index, ...(await resultOf(tree, mutant, order)) };
     kills.set(result.by, (kills.get(result.by) ?? 0) + 1);
-    results.push(result);
-    writeResult(state(false));
+    results.set(index, result);
+    writeResult(state());
   }
   tree.write(file, text);
-  const done = state(true);
+  const done = state();
   writeResult(done);
   return done;
 }
 
-async function resultOf(tree: Tree, { operator, line, text }: Mutant, tests: readonly Measured[]): Promise<Result> {
+async function resultOf(tree: Tree, { operator, line, text }: Mutant, tests: readonly Measured[]): Promise<Omit<Result, 'index'>> {
   const mutant = { operator, line, text };
   for (const { test, ms } of tests) {
     const outcome = await tree.run(test, TIMES_MAX * ms + EXTRA_MS);
@@ -132,29 +129,17 @@ async function resultOf(tree: Tree, { operator, line, text }: Mutant, tests: rea
   return { ...mutant, status: tests.length === 0 ? 'uncovered' : 'survived', by: '' };
 }
 
-/** Results of an earlier run that still hold: all of them on the same tests, else those of mutants that were found. */
-function keptResults(source: Source, fresh: boolean): ReadonlyMap<string, Result> {
+/** Results of an earlier run on the same file: all of them when its tests are the same, else those of mutants that were found. */
+function keptResults(source: Source, fresh: boolean): ReadonlyMap<number, Result> {
   const before = fresh ? null : readResult(source.file);
-  if (before === null) return new Map();
+  if (before === null || before.mutantsHash !== mutantsHash(source)) return new Map();
   const sameTests = before.testsHash === source.testsHash;
   const holds = ({ status }: Result): boolean => status === 'killed' || status === 'timeout' || sameTests;
-  return before.mutantsHash === mutantsHash(source) || !sameTests
-    ? new Map(numbered(before.results).flatMap((key, i) => (holds(before.results[i]!) ? [[key, before.results[i]!]] : [])))
-    : new Map();
-}
-
-/** Names of mutants; of those with the same text the second is #2. */
-function numbered(mutants: readonly Pick<Mutant, 'operator' | 'text'>[]): readonly string[] {
-  const counts = new Map<string, number>();
-  return mutants.map(({ operator, text }) => {
-    const key = `${operator} ${text}`;
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-    return `${key} #${counts.get(key)}`;
-  });
+  return new Map(before.results.filter(holds).map((result) => [result.index, result]));
 }
 
 function mutantsHash({ text, mutants }: Source): string {
-  return hashOf(text, ...numbered(mutants));
+  return hashOf(text, ...mutants.map((mutant) => `${mutant.operator} ${mutant.text}`));
 }
 
 function testsHashOf(tests: readonly string[]): string {

@@ -9,7 +9,8 @@ const acceptedFile = 'scripts/mutation/accepted.json';
 
 /** `uncovered`: no test that was tried runs the line, a survivor too. */
 export type Status = 'killed' | 'timeout' | 'survived' | 'uncovered';
-export type Result = Pick<Mutant, 'operator' | 'line' | 'text'> & Readonly<{ status: Status; by: string }>;
+/** `index`: the number of the mutant among those of its file. */
+export type Result = Pick<Mutant, 'operator' | 'line' | 'text'> & Readonly<{ index: number; status: Status; by: string }>;
 export type FileResult = Readonly<{
   file: string;
   /** Of the mutants and of the texts of the tests that were tried. */

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { partAt, readHits, withMarkers } from '../../scripts/mutation/coverage.ts';
 import { apply, mutantsOf } from '../../scripts/mutation/mutants.ts';
 import { summarize } from '../../scripts/mutation/results.ts';
+import { draw, sampleLine, wilson } from '../../scripts/mutation/sample.ts';
 import { integrationTestsOf, unitTestsOf } from '../../scripts/mutation/tests-of.ts';
 
 const changes = (source: string, numbers = false): string[] => mutantsOf('a.ts', source, numbers).map((mutant) => apply(source, mutant));
@@ -71,8 +72,8 @@ export function sign(a: number): string {
 });
 
 test('an accepted survivor is known by its text, wherever it stands, and is reported when it survives no longer', () => {
-  const survivor = { operator: 'boundary', line: 3, text: 'a < b => a <= b', status: 'survived', by: '' } as const;
-  const killed = { ...survivor, text: 'c => d', status: 'killed', by: 'x' } as const;
+  const survivor = { index: 0, operator: 'boundary', line: 3, text: 'a < b => a <= b', status: 'survived', by: '' } as const;
+  const killed = { ...survivor, index: 1, text: 'c => d', status: 'killed', by: 'x' } as const;
   const accepted = [
     { file: 'src/a.ts', operator: 'boundary', text: survivor.text, reason: 'the same' },
     { file: 'src/a.ts', operator: 'boundary', text: killed.text, reason: 'the same' },
@@ -91,4 +92,40 @@ test('finds the tests of a file by its imports and by the table', () => {
   expect(unitTestsOf('.', 'src/dsp/hrv/rr-correction.ts', tests)).not.toContain('src/http/json.test.ts');
   expect(integrationTestsOf('src/tenancy/authority.ts')).toEqual(['test/auth/authority.int.test.ts']);
   expect(integrationTestsOf('src/auth/cookies.ts')).toEqual(['test/auth/auth.int.test.ts']);
+});
+
+test('a sample is the same again, grows with its size, and is of every file', () => {
+  const mutants = (name: string) =>
+    Array.from({ length: 40 }, (_, i) => ({ operator: 'step', line: i, text: `${name} ${i >> 1}`, start: 0, end: 0, replacement: '' }));
+  const files = new Map(['src/a.ts', 'src/b/c.ts'].map((file) => [file, mutants(file.slice(-4))]));
+  const names = (count: number, seed: number, of = files): string[] =>
+    draw('src', of, count, seed).drawn.map(({ file, index }) => `${file.split('/').at(-1)} ${index}`);
+  expect(names(50, 1)).toHaveLength(50);
+  expect(new Set(names(50, 1)).size).toBe(50);
+  expect(names(50, 1).slice(0, 20)).toEqual(names(20, 1));
+  expect(names(20, 2)).not.toEqual(names(20, 1));
+  expect(new Set(names(20, 1).map((name) => name.split(' ')[0])).size).toBe(2);
+  const moved = new Map([...files].map(([file, all]) => [file.replace('src/', 'src/moved/'), all]));
+  expect(names(20, 1, moved)).toEqual(names(20, 1));
+  expect(names(1000, 1)).toHaveLength(80);
+});
+
+test('the score of a sample is of its own mutants, and has its 95 % interval', () => {
+  const of = (index: number, status: 'killed' | 'survived') => ({ operator: 'step', line: 1, text: `t${index}`, index, status, by: '' });
+  const results = [of(0, 'killed'), of(1, 'survived'), of(2, 'killed'), of(3, 'survived')];
+  const file = { file: 'src/a.ts', mutantsHash: '', testsHash: '', red: [], complete: false, results };
+  const drawn = [0, 1, 3, 4].map((index) => ({
+    file: 'src/a.ts',
+    index,
+    operator: 'step',
+    text: index === 3 ? 'another by now' : `t${index}`,
+  }));
+  const accepted = [{ file: 'src/a.ts', operator: 'step', text: 't1', reason: 'the same' }];
+  const line = sampleLine({ name: 'src', seed: 1, total: 90, drawn }, accepted, () => file);
+  expect(line).toBe('| `src` | 1 | 2 of 90 | 1 | 50 % (9 to 91 %) | 1 | 0 |');
+  // as in the tables of Newcombe 1998 (81 of 263, 15 of 148), and at the ends
+  expect(wilson(81, 263).map((share) => share.toFixed(4))).toEqual(['0.2553', '0.3662']);
+  expect(wilson(15, 148).map((share) => share.toFixed(4))).toEqual(['0.0624', '0.1605']);
+  expect(wilson(0, 20).map((share) => share.toFixed(4))).toEqual(['0.0000', '0.1611']);
+  expect(wilson(20, 20)[1]).toBe(1);
 });
