@@ -15,7 +15,7 @@ export type BandPowers = { vlfMs2: number; lfMs2: number; hfMs2: number };
 const fft = new FFT(fftSize);
 const input = new Float64Array(fftSize);
 const output = new Float64Array(2 * fftSize);
-/** Second derivatives of the spline and its elimination column. */
+/** Second derivatives of the spline and its elimination column. The first of both is 0, and never written. */
 const spline = { size: 0, second: new Float64Array(0), u: new Float64Array(0) };
 
 /** Power in the VLF, LF and HF bands of one window (at most 512 s).
@@ -71,7 +71,6 @@ function resample(t: Float64Array, y: Float64Array, count: number, n: number): v
     spline.u = new Float64Array(spline.size);
   }
   const { second, u } = spline;
-  second[0] = u[0] = 0;
   for (let i = 1; i < count - 1; i++) {
     const left = t[i]! - t[i - 1]!;
     const right = t[i + 1]! - t[i]!;
@@ -82,7 +81,7 @@ function resample(t: Float64Array, y: Float64Array, count: number, n: number): v
     u[i] = ((6 * bend) / (left + right) - share * u[i - 1]!) / p;
   }
   second[count - 1] = 0;
-  for (let i = count - 2; i >= 0; i--) second[i] = second[i]! * second[i + 1]! + u[i]!;
+  for (let i = count - 2; i > 0; i--) second[i] = second[i]! * second[i + 1]! + u[i]!;
   let j = 0;
   for (let i = 0; i < n; i++) {
     const at = t[0]! + i / resampleHz;

@@ -37,6 +37,19 @@ function plainVerdicts(tUs: readonly number[], start: number): number[] {
   return verdicts;
 }
 
+/** Beats on a coarse grid, where differences are alike, as long as their bounds, or exactly 64 s apart. */
+function gridChain(seed: number, length: number, start: number, gridUs: number): number[] {
+  const random = seeded(seed);
+  const stepUs = [640_000, 1_000_000][seed % 2]!;
+  const beats = [0];
+  while (beats.length < start + length) {
+    const fault = random() < 0.06 ? [0.7, 0.75, 1.3, 1.35, 2][Math.floor(5 * random())]! : 1;
+    const moved = random() < 0.25 ? gridUs * Math.floor(12 * random()) : gridUs * Math.floor(3 * random());
+    beats.push(beats.at(-1)! + Math.round(stepUs * fault) + moved);
+  }
+  return beats;
+}
+
 /** Beats about a second apart with missed, extra and misplaced ones, after `start` of another chain. */
 function chain(seed: number, length: number, start: number, spreadSec: number): number[] {
   const random = seeded(seed);
@@ -64,6 +77,37 @@ test('marks what the rules say, in chains of every length, amount of faults and 
     for (const one of wanted) for (const bit of [1, 2, 4]) if ((one & bit) !== 0) counts[bit]!++;
   }
   for (const bit of [1, 2, 4]) expect(counts[bit]).toBeGreaterThan(50); // the chains have something to find
+});
+
+test('marks what the rules say at their bounds, whatever stands before the chain and behind it', () => {
+  const counts = [0, 0, 0, 0, 0];
+  for (let seed = 1; seed <= 3000; seed++) {
+    const start = seed % 3;
+    const count = start + 2 + (seed % (seed % 10 === 0 ? 130 : 45));
+    const tUs = gridChain(seed, count - start + 5, start, [1000, 500, 20_000, 50_000][seed % 4]!);
+    const verdict = new Uint8Array(tUs.length);
+    judgeIntervals({ tUs: Float64Array.from(tUs), verdict }, start, count, true, newCorrection(start));
+    const wanted = plainVerdicts(tUs.slice(0, count), start);
+    expect([...verdict.subarray(start + 1, count)], `seed ${seed}`).toEqual(wanted.slice(start + 1));
+    for (const one of wanted) counts[one]!++;
+  }
+  for (const bit of [1, 2, 4]) expect(counts[bit]).toBeGreaterThan(50);
+});
+
+test('judges the intervals of an open chain as those of the chain that it becomes', () => {
+  for (let seed = 1; seed <= 60; seed++) {
+    const start = seed % 3;
+    const tUs = gridChain(seed, 120, start, [1000, 20_000][seed % 2]!);
+    const wanted = plainVerdicts(tUs, start);
+    const verdict = new Uint8Array(tUs.length);
+    const state = newCorrection(start);
+    let done = start + 1;
+    for (let count = start + 1; count <= tUs.length; count += 1 + (seed % 4)) {
+      const final = judgeIntervals({ tUs: Float64Array.from(tUs), verdict }, start, count, false, state);
+      for (; done < final; done++) expect(verdict[done], `seed ${seed}, interval ${done} of ${count}`).toBe(wanted[done]);
+    }
+    expect(done).toBeGreaterThan(start + 100);
+  }
 });
 
 test('an open chain is final up to 11 beats before its end, once it has 40; a chain that ends is final', () => {

@@ -47,15 +47,15 @@ export const newCorrection = (chainStart: number): CorrectionState => ({
  *  @param ended no further beat belongs to the chain
  *  @returns index of the first beat that is not final */
 export function judgeIntervals(beats: BeatColumns, start: number, count: number, ended: boolean, state: CorrectionState): number {
-  const head = ended ? 0 : start + headCount;
+  const head = start + headCount;
   const outlierEnd = ended ? count : count - medianAhead;
   for (; state.outlier < outlierEnd; state.outlier++) judgeOutlier(beats, start, count, state.outlier);
   // one interval needs its own difference and the next, and that one's right neighbour and spread
-  const jumpEnd = ended ? count : Math.max(head, state.outlier) === head ? start + 1 : state.outlier - spreadAhead - 1;
+  const jumpEnd = ended ? count : state.outlier <= head ? start : state.outlier - spreadAhead - 1;
   for (; state.jump < jumpEnd; state.jump++) judgeJump(beats, start, count, state.jump, isOutlier, isJump, firstSigmas);
-  const smallEnd = ended ? count : Math.max(head, state.jump) === head ? start + 1 : state.jump - spreadAhead - 1;
+  const smallEnd = ended ? count : state.jump <= head ? start : state.jump - spreadAhead - 1;
   for (; state.small < smallEnd; state.small++) judgeJump(beats, start, count, state.small, isOutlier | isJump, isSmallJump, secondSigmas);
-  return ended ? count : Math.max(start, state.small);
+  return ended ? count : state.small;
 }
 
 /** More than 30 % off the median of the intervals around. By counting: no sorting, no allocation. */
