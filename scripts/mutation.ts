@@ -6,6 +6,7 @@
  *                                       with its interval in bounded time; --seed S draws others
  *    npm run mutation -- --all          the folders that docs/mutation.md answers for; hours, may be stopped and started again
  *    npm run mutation -- --report       the table of the results that are there
+ *    --only OPERATOR                    the changes of one operator, e.g. whose
  *    --unit                             with unit tests only: minutes where integration tests take hours
  *    --fresh                            forget the results that are there
  *
@@ -16,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '../src/storage/database/embedded-postgres.ts';
-import { mutantsOf } from './mutation/mutants.ts';
+import { mutantsOf, named } from './mutation/mutants.ts';
 import type { Mutant } from './mutation/mutants.ts';
 import { readAccepted, readResult, summarize } from './mutation/results.ts';
 import type { FileResult } from './mutation/results.ts';
@@ -33,6 +34,7 @@ const { values, positionals } = parseArgs({
     fresh: { type: 'boolean' },
     unit: { type: 'boolean' },
     list: { type: 'boolean' },
+    only: { type: 'string' },
     sample: { type: 'string' },
     seed: { type: 'string', default: '1' },
   },
@@ -51,7 +53,17 @@ if (values.report) report(files.map(readResult).filter((result) => result !== nu
 else if (values.list) list(files);
 else if (files.length === 0) console.log('no changed file in src/');
 else if (values.sample !== undefined) await runSamples(names, wholeNumber(values.sample), wholeNumber(values.seed));
+else if (values.only !== undefined) await runOnly(files, values.only);
 else await run(files);
+
+async function runOnly(files: readonly string[], operator: string): Promise<void> {
+  const chosen = (file: string) => named(mutantsIn(file)).filter(({ mutant }) => mutant.operator === operator);
+  const wanted = new Map(files.map((file) => [file, new Set(chosen(file).map(({ key }) => key))]));
+  await run(
+    files.filter((file) => wanted.get(file)!.size > 0),
+    wanted,
+  );
+}
 
 async function runSamples(names: readonly string[], count: number, seed: number): Promise<void> {
   const samples = names.map((name) => draw(name, new Map(filesOf(name).map((file) => [file, mutantsIn(file)])), count, seed));
@@ -60,12 +72,12 @@ async function runSamples(names: readonly string[], count: number, seed: number)
     samples.flatMap((sample) => sample.drawn),
     ({ file }) => file,
   );
-  await run([...drawn.keys()], new Map([...drawn].map(([file, some]) => [file, new Set(some.map(({ index }) => index))])));
+  await run([...drawn.keys()], new Map([...drawn].map(([file, some]) => [file, new Set(some.map(({ key }) => key))])));
   console.log(sampleHead);
   for (const sample of samples) console.log(sampleLine(sample, accepted));
 }
 
-async function run(files: readonly string[], wanted?: ReadonlyMap<string, ReadonlySet<number>>): Promise<void> {
+async function run(files: readonly string[], wanted?: ReadonlyMap<string, ReadonlySet<string>>): Promise<void> {
   const given = process.env['BIO_TEST_DATABASE_URL'] ?? '';
   const dataDir = mkdtempSync(join(tmpdir(), 'biosignal-mutation-'));
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB', max_connections: '200' };

@@ -70,6 +70,18 @@ export function mutantsOf(file: string, source: string, numbers: boolean): reado
     .map((edit) => ({ ...edit, line: source.slice(0, edit.start).split('\n').length, text: describe(source, edit) }));
 }
 
+/** `key`: the mutant's name in its file, whatever lines move and operators are added; of those with the same text the second is #2. */
+export type Named = Readonly<{ mutant: Mutant; key: string }>;
+
+export function named(mutants: readonly Mutant[]): readonly Named[] {
+  const counts = new Map<string, number>();
+  return mutants.map((mutant) => {
+    const key = `${mutant.operator} ${mutant.text}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+    return { mutant, key: `${key} #${counts.get(key)}` };
+  });
+}
+
 export function apply(source: string, { start, end, replacement }: Pick<Edit, 'start' | 'end' | 'replacement'>): string {
   return source.slice(0, start) + replacement + source.slice(end);
 }

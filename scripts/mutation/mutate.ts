@@ -3,8 +3,8 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { partAt, readHits, withMarkers } from './coverage.ts';
-import { apply, mutantsOf } from './mutants.ts';
-import type { Mutant } from './mutants.ts';
+import { apply, mutantsOf, named } from './mutants.ts';
+import type { Mutant, Named } from './mutants.ts';
 import { hashOf, readResult, writeResult } from './results.ts';
 import type { FileResult, Result } from './results.ts';
 import { integrationTestsOf, unitTestsOf } from './tests-of.ts';
@@ -21,13 +21,13 @@ type Measured = Readonly<{ test: string; passed: boolean; ms: number; parts: Rea
 type Source = Readonly<{
   file: string;
   text: string;
-  mutants: readonly Mutant[];
+  mutants: readonly Named[];
   tests: readonly string[];
   /** As they are at the start: who reads the results so far may write tests meanwhile. */
   testsHash: string;
   id: number;
   /** Which of the mutants are asked for. */
-  wanted: ReadonlySet<number>;
+  wanted: ReadonlySet<string>;
 }>;
 
 /** Literal numbers are the method in DSP and codecs; elsewhere they are limits and statuses. */
@@ -35,25 +35,26 @@ export function numbersMatter(file: string): boolean {
   return file.startsWith('src/dsp/') || /codec|copy-binary|seq-set|clock-fit|key-format/.test(file);
 }
 
-/** @param onResult hears of each file when it is done @param wanted the numbers of the mutants to run of each file; without it all */
+/** @param onResult hears of each file when it is done @param wanted the keys of the mutants to run of each file; without it all */
 export async function mutate(
   tree: Tree,
   files: readonly string[],
-  { fresh, unitOnly, wanted }: Readonly<{ fresh: boolean; unitOnly: boolean; wanted?: ReadonlyMap<string, ReadonlySet<number>> }>,
+  { fresh, unitOnly, wanted }: Readonly<{ fresh: boolean; unitOnly: boolean; wanted?: ReadonlyMap<string, ReadonlySet<string>> }>,
   onResult: (result: FileResult) => void,
 ): Promise<void> {
   const unitTests = globSync('src/**/*.test.ts');
   const sources = files.map((file, id): Source => {
     const text = readFileSync(file, 'utf8');
     const tests = [...unitTestsOf('.', file, unitTests), ...(unitOnly ? [] : integrationTestsOf(file))];
-    const mutants = mutantsOf(file, text, numbersMatter(file));
-    return { file, text, mutants, tests, testsHash: testsHashOf(tests), id, wanted: wanted?.get(file) ?? new Set(mutants.keys()) };
+    const mutants = named(mutantsOf(file, text, numbersMatter(file)));
+    const all = mutants.map(({ key }) => key);
+    return { file, text, mutants, tests, testsHash: testsHashOf(tests), id, wanted: wanted?.get(file) ?? new Set(all) };
   });
   const due: Source[] = [];
   for (const source of sources) {
     const kept = keptResults(source, fresh);
     const before = readResult(source.file);
-    if (before !== null && [...source.wanted].every((index) => kept.has(index))) onResult(before);
+    if (before !== null && [...source.wanted].every((key) => kept.has(key))) onResult(before);
     else due.push(source);
   }
   const measured = await measure(tree, due);
@@ -93,14 +94,14 @@ async function mutateFile(tree: Tree, source: Source, measured: readonly Measure
   const red = measured.filter((one) => tests.includes(one.test) && !one.passed).map(({ test }) => test);
   const state = (): FileResult => ({
     file,
-    mutantsHash: mutantsHash(source),
+    textHash: hashOf(text),
     testsHash: source.testsHash,
     red,
-    complete: results.size === mutants.length,
-    results: [...results.values()].toSorted((a, b) => a.index - b.index),
+    complete: mutants.every(({ key }) => results.has(key)),
+    results: mutants.flatMap(({ key }) => results.get(key) ?? []),
   });
-  for (const [index, mutant] of mutants.entries()) {
-    if (!source.wanted.has(index) || results.has(index)) continue;
+  for (const { mutant, key } of mutants) {
+    if (!source.wanted.has(key) || results.has(key)) continue;
     const covering = measured.filter(
       (one) => one.passed && tests.includes(one.test) && one.parts.has(`${id} ${partAt(parts, mutant.start)}`),
     );
@@ -108,9 +109,9 @@ async function mutateFile(tree: Tree, source: Source, measured: readonly Measure
       (a, b) => Number(isIntegration(a)) - Number(isIntegration(b)) || (kills.get(b.test) ?? 0) - (kills.get(a.test) ?? 0) || a.ms - b.ms,
     );
     tree.write(file, apply(text, mutant));
-    const result = { index, ...(await resultOf(tree, mutant, order)) };
+    const result = { key, ...(await resultOf(tree, mutant, order)) };
     kills.set(result.by, (kills.get(result.by) ?? 0) + 1);
-    results.set(index, result);
+    results.set(key, result);
     writeResult(state());
   }
   tree.write(file, text);
@@ -119,7 +120,7 @@ async function mutateFile(tree: Tree, source: Source, measured: readonly Measure
   return done;
 }
 
-async function resultOf(tree: Tree, { operator, line, text }: Mutant, tests: readonly Measured[]): Promise<Omit<Result, 'index'>> {
+async function resultOf(tree: Tree, { operator, line, text }: Mutant, tests: readonly Measured[]): Promise<Omit<Result, 'key'>> {
   const mutant = { operator, line, text };
   for (const { test, ms } of tests) {
     const outcome = await tree.run(test, TIMES_MAX * ms + EXTRA_MS);
@@ -130,16 +131,12 @@ async function resultOf(tree: Tree, { operator, line, text }: Mutant, tests: rea
 }
 
 /** Results of an earlier run on the same file: all of them when its tests are the same, else those of mutants that were found. */
-function keptResults(source: Source, fresh: boolean): ReadonlyMap<number, Result> {
+function keptResults(source: Source, fresh: boolean): ReadonlyMap<string, Result> {
   const before = fresh ? null : readResult(source.file);
-  if (before === null || before.mutantsHash !== mutantsHash(source)) return new Map();
+  if (before === null || before.textHash !== hashOf(source.text)) return new Map();
   const sameTests = before.testsHash === source.testsHash;
   const holds = ({ status }: Result): boolean => status === 'killed' || status === 'timeout' || sameTests;
-  return new Map(before.results.filter(holds).map((result) => [result.index, result]));
-}
-
-function mutantsHash({ text, mutants }: Source): string {
-  return hashOf(text, ...mutants.map((mutant) => `${mutant.operator} ${mutant.text}`));
+  return new Map(before.results.filter(holds).map((result) => [result.key, result]));
 }
 
 function testsHashOf(tests: readonly string[]): string {

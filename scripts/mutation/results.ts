@@ -9,12 +9,11 @@ const acceptedFile = 'scripts/mutation/accepted.json';
 
 /** `uncovered`: no test that was tried runs the line, a survivor too. */
 export type Status = 'killed' | 'timeout' | 'survived' | 'uncovered';
-/** `index`: the number of the mutant among those of its file. */
-export type Result = Pick<Mutant, 'operator' | 'line' | 'text'> & Readonly<{ index: number; status: Status; by: string }>;
+export type Result = Pick<Mutant, 'operator' | 'line' | 'text'> & Readonly<{ key: string; status: Status; by: string }>;
 export type FileResult = Readonly<{
   file: string;
-  /** Of the mutants and of the texts of the tests that were tried. */
-  mutantsHash: string;
+  /** Of the file and of the tests that were tried. */
+  textHash: string;
   testsHash: string;
   /** Tests that fail on the file as it is, or do not reach it: left out. */
   red: readonly string[];

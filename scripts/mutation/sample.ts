@@ -2,29 +2,23 @@
  *  one, a change of one file draws the others' mutants again, and a file may move. A score of a sample is stated with its interval. */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { named } from './mutants.ts';
 import type { Mutant } from './mutants.ts';
 import { hashOf, readResult, summarize } from './results.ts';
 import type { Accepted, Result, Summary } from './results.ts';
 
 const folder = '.cache/mutation/samples';
 
-/** @param index number of the mutant among those of its file */
-type Drawn = Pick<Mutant, 'operator' | 'text'> & Readonly<{ file: string; index: number }>;
 /** @param name folder, file or pattern @param total how many mutants its files have */
-export type Sample = Readonly<{ name: string; seed: number; total: number; drawn: readonly Drawn[] }>;
+export type Sample = Readonly<{ name: string; seed: number; total: number; drawn: readonly Readonly<{ file: string; key: string }>[] }>;
 
 /** @param mutantsByFile all the mutants of the files that `name` stands for */
 export function draw(name: string, mutantsByFile: ReadonlyMap<string, readonly Mutant[]>, count: number, seed: number): Sample {
-  const ranked = [...mutantsByFile].flatMap(([file, mutants]) => {
-    const seen = new Map<string, number>();
-    return mutants.map(({ operator, text }, index) => {
-      const nth = (seen.get(operator + text) ?? 0) + 1;
-      seen.set(operator + text, nth);
-      return { file, index, operator, text, rank: hashOf(String(seed), basename(file), operator, text, String(nth)) };
-    });
-  });
+  const ranked = [...mutantsByFile].flatMap(([file, mutants]) =>
+    named(mutants).map(({ key }) => ({ file, key, rank: hashOf(String(seed), basename(file), key) })),
+  );
   const first = ranked.toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, count);
-  return { name, seed, total: ranked.length, drawn: first.map(({ rank: _rank, ...drawn }) => drawn) };
+  return { name, seed, total: ranked.length, drawn: first.map(({ file, key }) => ({ file, key })) };
 }
 
 /** 95 % interval of a share that was seen as `found` of `n` (Wilson 1927, doi:10.1080/01621459.1927.10502953). */
@@ -41,7 +35,7 @@ export function wilson(found: number, n: number): readonly [low: number, high: n
 export function sampleLine(sample: Sample, accepted: readonly Accepted[], resultOf = readResult): string {
   const summaries = [...Map.groupBy(sample.drawn, ({ file }) => file)].flatMap(([file, drawn]) => {
     const result = resultOf(file);
-    const isDrawn = ({ index, text }: Result): boolean => drawn.some((one) => one.index === index && one.text === text);
+    const isDrawn = ({ key }: Result): boolean => drawn.some((one) => one.key === key);
     return result === null ? [] : [summarize({ ...result, complete: false, results: result.results.filter(isDrawn) }, accepted)];
   });
   const sum = (count: (summary: Summary) => number): number => summaries.reduce((all, summary) => all + count(summary), 0);

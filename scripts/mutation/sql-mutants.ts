@@ -28,6 +28,9 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/ - /g, ' + '],
 ];
 
+/** A condition that says whose a row is. It is left out so that its parameter keeps its type: else the server refuses the statement. */
+const whose = /(?<=(?:\b(?:where|and|or|on) |\())(?:\w+\.)?(?:organization|project|xuser|subject|operator)_id = (?!any\b)[$\w.:]+/g;
+
 export function looksLikeSql(text: string): boolean {
   return (
     /\b(select|insert into|update|delete from|where|from|order by|on conflict|values)\b/.test(text) &&
@@ -37,7 +40,15 @@ export function looksLikeSql(text: string): boolean {
 }
 
 export function sqlEdits(text: string): readonly Edit[] {
-  return rules.flatMap(([pattern, replacement]) =>
-    [...text.matchAll(pattern)].map((match) => ({ operator: 'sql', start: match.index, end: match.index + match[0].length, replacement })),
-  );
+  const edits = (operator: string, pattern: RegExp, replacementOf: (found: string) => string): readonly Edit[] =>
+    [...text.matchAll(pattern)].map(({ 0: found, index }) => ({
+      operator,
+      start: index,
+      end: index + found.length,
+      replacement: replacementOf(found),
+    }));
+  return [
+    ...rules.flatMap(([pattern, replacement]) => edits('sql', pattern, () => replacement)),
+    ...edits('whose', whose, (condition) => `(${condition} or true)`),
+  ];
 }

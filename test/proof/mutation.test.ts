@@ -34,6 +34,13 @@ test('changes what SQL decides, and no text that is none', () => {
   expect(changes("const t = 'this and that';")).toEqual([]);
 });
 
+test('leaves out the condition that says whose a row is, with its parameter', () => {
+  expect(changes("q('select a from t where x.organization_id = $1 and id = $2')")).toContain(
+    "q('select a from t where (x.organization_id = $1 or true) and id = $2')",
+  );
+  expect(changes("q('update t set project_id = $1 where xuser_id = any($2)')").some((text) => text.includes('or true'))).toBe(false);
+});
+
 test('leaves types, logging and the words of errors alone', () => {
   expect(changes('type A = 1 | 2; const a = b as A;', true)).toEqual([]);
   expect(changes("logger.warn({ a: a + 1 }, 'b');")).toEqual([]);
@@ -72,14 +79,14 @@ export function sign(a: number): string {
 });
 
 test('an accepted survivor is known by its text, wherever it stands, and is reported when it survives no longer', () => {
-  const survivor = { index: 0, operator: 'boundary', line: 3, text: 'a < b => a <= b', status: 'survived', by: '' } as const;
-  const killed = { ...survivor, index: 1, text: 'c => d', status: 'killed', by: 'x' } as const;
+  const survivor = { key: 'a', operator: 'boundary', line: 3, text: 'a < b => a <= b', status: 'survived', by: '' } as const;
+  const killed = { ...survivor, key: 'b', text: 'c => d', status: 'killed', by: 'x' } as const;
   const accepted = [
     { file: 'src/a.ts', operator: 'boundary', text: survivor.text, reason: 'the same' },
     { file: 'src/a.ts', operator: 'boundary', text: killed.text, reason: 'the same' },
     { file: 'src/b.ts', operator: 'boundary', text: survivor.text, reason: 'another file' },
   ];
-  const file = { file: 'src/a.ts', mutantsHash: '', testsHash: '', red: [], complete: true, results: [survivor, killed] };
+  const file = { file: 'src/a.ts', textHash: '', testsHash: '', red: [], complete: true, results: [survivor, killed] };
   const summary = summarize(file, accepted);
   expect([summary.total, summary.found, summary.accepted.length, summary.fresh.length]).toEqual([2, 1, 1, 0]);
   expect(summary.stale.map(({ text }) => text)).toEqual([killed.text]);
@@ -99,7 +106,7 @@ test('a sample is the same again, grows with its size, and is of every file', ()
     Array.from({ length: 40 }, (_, i) => ({ operator: 'step', line: i, text: `${name} ${i >> 1}`, start: 0, end: 0, replacement: '' }));
   const files = new Map(['src/a.ts', 'src/b/c.ts'].map((file) => [file, mutants(file.slice(-4))]));
   const names = (count: number, seed: number, of = files): string[] =>
-    draw('src', of, count, seed).drawn.map(({ file, index }) => `${file.split('/').at(-1)} ${index}`);
+    draw('src', of, count, seed).drawn.map(({ file, key }) => `${file.split('/').at(-1)} ${key}`);
   expect(names(50, 1)).toHaveLength(50);
   expect(new Set(names(50, 1)).size).toBe(50);
   expect(names(50, 1).slice(0, 20)).toEqual(names(20, 1));
@@ -111,15 +118,17 @@ test('a sample is the same again, grows with its size, and is of every file', ()
 });
 
 test('the score of a sample is of its own mutants, and has its 95 % interval', () => {
-  const of = (index: number, status: 'killed' | 'survived') => ({ operator: 'step', line: 1, text: `t${index}`, index, status, by: '' });
-  const results = [of(0, 'killed'), of(1, 'survived'), of(2, 'killed'), of(3, 'survived')];
-  const file = { file: 'src/a.ts', mutantsHash: '', testsHash: '', red: [], complete: false, results };
-  const drawn = [0, 1, 3, 4].map((index) => ({
-    file: 'src/a.ts',
-    index,
+  const of = (index: number, status: 'killed' | 'survived') => ({
     operator: 'step',
-    text: index === 3 ? 'another by now' : `t${index}`,
-  }));
+    line: 1,
+    text: `t${index}`,
+    key: `step t${index} #1`,
+    status,
+    by: '',
+  });
+  const results = [of(0, 'killed'), of(1, 'survived'), of(2, 'killed'), of(3, 'survived')];
+  const file = { file: 'src/a.ts', textHash: '', testsHash: '', red: [], complete: false, results };
+  const drawn = [0, 1, 4].map((index) => ({ file: 'src/a.ts', key: `step t${index} #1` })); // 4 was not run
   const accepted = [{ file: 'src/a.ts', operator: 'step', text: 't1', reason: 'the same' }];
   const line = sampleLine({ name: 'src', seed: 1, total: 90, drawn }, accepted, () => file);
   expect(line).toBe('| `src` | 1 | 2 of 90 | 1 | 50 % (9 to 91 %) | 1 | 0 |');
