@@ -25,6 +25,13 @@ describe('nobody gives more than they have', () => {
     expect(refusal(() => checkEnd(until, own))).toBe(wanted);
   });
 
+  test('and the refusal says what would end when', () => {
+    expect(() => checkEnd(later, noon)).toThrow(
+      'Your key ends at 2026-01-01T12:00:00.000Z and can give no more time than that: the new one would end at 2026-01-01T12:00:00.001Z.',
+    );
+    expect(() => checkEnd(null, noon)).toThrow('the new one would never end.');
+  });
+
   test('a role is given by who may give it', () => {
     expect(refusal(() => checkRole('viewer', ['analyst', 'viewer']))).toBe('allowed');
     expect(refusal(() => checkRole('owner', ['analyst', 'viewer']))).toBe('scope_missing');

@@ -1,5 +1,6 @@
 /** Nobody gives more than they have: every operation that administers an organization, by every credential that may be its own worst
  *  enemy, on records of the own project, of another project and of the organization as a whole; in the whole service. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';
@@ -8,7 +9,8 @@ import type { MemberRole } from '../../src/tenancy/operators.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { createSdkKey } from '../../src/auth/public-keys.ts';
 import { scopes } from '../../src/caller.ts';
-import type { Scope } from '../../src/caller.ts';
+import type { Caller, Scope } from '../../src/caller.ts';
+import { endOfCaller, rolesToDisable, rolesWithin } from '../../src/tenancy/authority.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 import { createProject } from '../../src/tenancy/projects.ts';
@@ -159,6 +161,30 @@ describe.each(operations)('$name', (operation) => {
   });
 });
 
+it('asked without a route before it: who is no key and no administrator gives no role, and ends no account', async () => {
+  const { pool } = running.database;
+  const { orgId, projectId } = running.org;
+  const of = async (caller: Caller) => [await rolesWithin(pool, caller), await rolesToDisable(pool, caller)];
+  for (const role of ['clinician', 'analyst', 'viewer'] as const)
+    expect(await of({ kind: 'operator', operatorId: people.get(role)!, orgId, role: 'admin' }), role).toEqual([[], []]);
+  const { orgId: elsewhere } = await createOrganization(pool, 'Third');
+  expect(await of({ kind: 'operator', operatorId: people.get('owner')!, orgId: elsewhere, role: 'admin' })).toEqual([[], []]);
+  const key = { kind: 'key', keyId: randomUUID(), orgId, scopes, projectId: null, subjectId: null } as const;
+  expect(await of({ ...key, projectId })).toEqual([[], []]);
+  // Claims of a token are no account, whatever they say.
+  const user = {
+    kind: 'user',
+    orgId,
+    projectId,
+    subjectId: randomUUID(),
+    operatorId: people.get('owner'),
+    jti: 'j',
+    expiresAtMs: Infinity,
+  };
+  expect(await of(user as Caller)).toEqual([[], []]);
+  expect(await endOfCaller(pool, key)).toBeNull(); // gone since it was asked for
+});
+
 describe('a member', () => {
   const made = async (kind: Kind, role: MemberRole) => {
     const email = `${kind}-${role}`.replaceAll(' ', '.');
@@ -224,13 +250,12 @@ describe('a member', () => {
       expect((await as(kind, 'PATCH', `/api/v1/members/${admin}`, { role: 'viewer' })).status, kind).toBe(403);
     }
     // Taking a right away takes none; giving it back would.
-    for (const [disabled, status] of [
-      [true, 200],
-      [false, 403],
-    ] as const) {
-      expect((await as('admin key', 'PATCH', `/api/v1/members/${viewer}`, { disabled })).status).toBe(status);
+    for (const role of ['clinician', 'analyst', 'viewer'] as const) {
+      const path = `/api/v1/members/${people.get(role)!}`;
+      expect((await as('admin key', 'PATCH', path, { disabled: true })).status, role).toBe(200);
+      expect((await as('admin key', 'PATCH', path, { disabled: false })).status, role).toBe(403);
+      expect((await as('full key', 'PATCH', path, { disabled: false })).status, role).toBe(200);
     }
-    expect((await as('full key', 'PATCH', `/api/v1/members/${viewer}`, { disabled: false })).status).toBe(200);
     const { rows } = await running.database.pool.query('select role, disabled_at from operator_account where id = $1', [owner]);
     expect(rows).toEqual([{ role: 'owner', disabled_at: null }]);
     expect((await as('owner', 'PATCH', `/api/v1/members/${viewer}`, { role: 'analyst' })).status).toBe(200);

@@ -6,6 +6,9 @@ import { KEY, startMemoryService } from '../../bench/lib/memory-service.ts';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { IngestClient } from '../../sdk/ingest-client.ts';
 import type { IngestClientOptions } from '../../sdk/ingest-client.ts';
+import { PipelineError } from '../../src/errors.ts';
+import { errorsOf } from '../../src/http/openapi.ts';
+import { postRawPacket } from '../../src/ingest/post-raw-packet.ts';
 import type { Packet } from '../../src/proto/packet-codec.ts';
 import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
 import type { IngestReply } from '../../src/proto/reply-codec.ts';
@@ -38,7 +41,9 @@ async function post(body: Uint8Array, headers: Record<string, string> = {}): Pro
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/x-protobuf', ...headers },
     body: body as Uint8Array<ArrayBuffer>,
   });
-  return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, unknown> };
+  const answer = (await response.json()) as Record<string, unknown>;
+  if (!response.ok) expect(errorsOf(postRawPacket(service.ingest))).toContain(answer['code']); // what the API's description lists
+  return { status: response.status, headers: response.headers, body: answer };
 }
 
 const delimited = { 'content-type': 'application/x-protobuf; encoding=delimited' };
@@ -107,6 +112,8 @@ describe('POST /ingest/raw-packet', () => {
     expect(await post(bytes, { 'content-encoding': 'compress' })).toMatchObject({ status: 415 });
     expect(await post(bytes, { 'content-type': 'text/plain' })).toMatchObject({ status: 415 });
     expect(await post(bytes, { 'content-type': 'application/x-protobuf; encoding=json' })).toMatchObject({ status: 415 });
+    expect(await post(bytes, { accept: 'text/html' })).toMatchObject({ status: 406, body: { code: 'not_acceptable' } });
+    expect(await post(new Uint8Array(0), delimited)).toMatchObject({ status: 202, body: { accepted: 0, rejected: [] } });
     expect(await post(bytes, { authorization: 'Bearer user:somebody-else' })).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 
@@ -141,6 +148,27 @@ describe('POST /ingest/raw-packet', () => {
     service.sink.mode = 'normal';
     expect((await post(batch, delimited)).body).toMatchObject({ accepted: 5, duplicates: 0 });
     expect(service.sink.stored.get(key)?.size).toBe(5);
+  });
+
+  // promise: batch-alone
+  it('names the packets of a batch that were not kept by their places, in order', async () => {
+    const [first, away] = [device(4), device(4)];
+    const accept = service.sink.accept.bind(service.sink);
+    const gone = new PipelineError('unavailable', 'the database is away');
+    service.sink.accept = (session, admitted) => (session.deviceId === away.id ? Promise.reject(gone) : accept(session, admitted));
+    const [a, b] = [first, away].map(({ packets }) => packets.map((packet) => encodePacket(packet)));
+    const { status, body } = await post(encodeBatch([a![0]!, b![0]!, b![1]!, Uint8Array.of(1), b![1]!, a![1]!, b![2]!]), delimited);
+    service.sink.accept = accept;
+    expect(status).toBe(202);
+    expect(body).toMatchObject({ accepted: 2, duplicates: 0 });
+    expect((body['rejected'] as { index: number; code: string }[]).map(({ index, code }) => `${index} ${code}`)).toEqual([
+      '1 unavailable',
+      '2 unavailable',
+      '3 packet_malformed',
+      '4 unavailable',
+      '6 unavailable',
+    ]);
+    expect(service.sink.stored.get(first.key)).toEqual(new Set([0, 1]));
   });
 
   it('opens a stream once for packets that come at the same time', async () => {

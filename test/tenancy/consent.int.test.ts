@@ -155,7 +155,8 @@ describe('without consent to sharing', () => {
     await until(() => allowed.closed() !== null, 1000);
     // What does not read the person's data goes on: their record, their consents, their export and erasure.
     expect((await running.send('GET', `/api/v1/xusers/${id}`)).status).toBe(200);
-    expect((await running.send<{ missing: string[] }>('GET', `/api/v1/xusers/${id}/consents`)).body.missing).toEqual(['sharing']);
+    const said = await running.send<{ missing: string[]; records: { granted: boolean }[] }>('GET', `/api/v1/xusers/${id}/consents`);
+    expect(said.body).toMatchObject({ missing: ['sharing'], records: [{ granted: false }, { granted: true }] }); // newest first
     own.socket.close();
     const { rows } = await running.database.pool.query(
       `select action from audit_log where target_id = $1 and action like 'consent.%' order by id`,
