@@ -42,9 +42,11 @@ const { values, positionals } = parseArgs({
 
 const isSource = (file: string): boolean => /^src\/.*\.ts$/.test(file) && !/\.test\.ts$|generated/.test(file);
 const filesOf = (name: string): readonly string[] =>
-  globSync(name.endsWith('.ts') ? name : `${name}/**/*.ts`)
-    .toSorted()
-    .filter(isSource);
+  name.split(',').flatMap((part) =>
+    globSync(part.endsWith('.ts') ? part : `${part}/**/*.ts`)
+      .toSorted()
+      .filter(isSource),
+  );
 const names = values.all || values.report ? folders : positionals.length > 0 ? positionals : values.sample ? folders : changedFiles();
 const files = names.flatMap(filesOf);
 const accepted = readAccepted();
