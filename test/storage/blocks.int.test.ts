@@ -218,6 +218,49 @@ test('reads back what is stored, sealed and still open, once', async () => {
   await writer.close();
 });
 
+test('a full row is stored at once, and a stream that closes stores its own open rows alone', async () => {
+  const [one, other] = [await newStream(), await newStream()];
+  const writer = new BlockWriter(database, { lingerMs: 1, incompleteAfterMs: 600_000 });
+  const push = (stream: OpenedStream, k: number, n: number): void =>
+    writer.push(stream.streamId, stream.epochNs, ratesOf(stream), [testRun(0, k, n)], 1);
+  push(one, 0, 1000);
+  await until(async () => (await rowsOf(one)).length === 1);
+  push(one, 1000, 100);
+  push(other, 0, 100);
+  await writer.closeStream(one.streamId);
+  expect((await rowsOf(one)).map(({ n }) => n)).toEqual([1000, 100]);
+  expect(await rowsOf(other)).toEqual([]);
+  await writer.close();
+});
+
+test('recent samples are those of the rows that are asked for, not of all that are open', async () => {
+  const stream = await newStream();
+  const writer = new BlockWriter(database, { lingerMs: 600_000, incompleteAfterMs: 600_000 });
+  for (let sec = 0; sec < 40; sec += 4) writer.push(stream.streamId, stream.epochNs, ratesOf(stream), [testRun(0, sec * 250, 500)], 1);
+  const starts = (fromSec: bigint, toSec: bigint): number[] =>
+    writer.recentRuns(stream.streamId, 0 as ChannelNo, fromSec * 1_000_000_000n, toSec * 1_000_000_000n).map(({ k0 }) => k0 / 250);
+  expect(starts(8n, 17n)).toEqual([8, 12, 16]);
+  expect(starts(11n, 12n)).toEqual([8]);
+  expect(starts(12n, 12n)).toEqual([]);
+  await writer.close();
+});
+
+test('a row that the table refuses is set aside, and those of its batch are stored', async () => {
+  const db = await testDatabase();
+  const stream = await openTestStream(new StreamRegistry(db), await createTenant(db), undefined, 1);
+  await db.pool.query('alter table sample_block add constraint no_333 check (n <> 333)');
+  const refused: number[] = [];
+  const writer = new BlockWriter(db, { lingerMs: 600_000, incompleteAfterMs: 600_000, onSetAside: () => void refused.push(1) });
+  for (const [sec, n] of [[0, 100], [4, 333], [8, 101], [12, 102], [16, 103]] as const) writer.push(stream.streamId, stream.epochNs, ratesOf(stream), [testRun(0, sec * 250, n)], 1); // prettier-ignore
+  await writer.flush();
+  const { rows } = await db.pool.query<{ n: number }>('select n from sample_block order by time');
+  expect(rows.map(({ n }) => n)).toEqual([100, 101, 102, 103]);
+  const { rows: aside } = await db.pool.query('select 1 from set_aside');
+  expect([aside.length, refused.length]).toEqual([1, 1]);
+  await writer.close();
+  await db.close();
+});
+
 test('goes on when its connection is cut, at any time', async () => {
   const stream = await newStream();
   const writer = new BlockWriter(database, { lingerMs: 1 });
