@@ -1,7 +1,7 @@
 /** `npm run mutation`: changes the code in small ways and looks whether a test notices (docs/mutation.md).
  *
- *    npm run mutation                   the files that changed since the branch left main, or in the last commit
- *    npm run mutation -- FILES...       these files or folders
+ *    npm run mutation                   the lines that changed since the branch left main, or in the last commit
+ *    npm run mutation -- FILES...       these files or folders, whole
  *    npm run mutation -- --sample N ... N mutants of each file or folder that is named (without a name, of each of --all), for a score
  *                                       with its interval in bounded time; --seed S draws others
  *    npm run mutation -- --all          the folders that docs/mutation.md answers for; hours, may be stopped and started again
@@ -11,12 +11,12 @@
  *    --fresh                            forget the results that are there
  *
  *  Ends with 1 when a mutant survives that scripts/mutation/accepted.json does not name. */
-import { execFileSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '../src/storage/database/embedded-postgres.ts';
+import { changedLines } from './mutation/changed.ts';
 import { mutantsOf, named } from './mutation/mutants.ts';
 import type { Mutant } from './mutation/mutants.ts';
 import { readAccepted, readResult, summarize } from './mutation/results.ts';
@@ -47,24 +47,26 @@ const filesOf = (name: string): readonly string[] =>
       .toSorted()
       .filter(isSource),
   );
-const names = values.all || values.report ? folders : positionals.length > 0 ? positionals : values.sample ? folders : changedFiles();
+const changed = values.all || values.report || values.sample || positionals.length > 0 ? null : changedLines();
+const names = positionals.length > 0 ? positionals : changed === null ? folders : [...changed.keys()];
 const files = names.flatMap(filesOf);
 const accepted = readAccepted();
 
 if (values.report) report(files.map(readResult).filter((result) => result !== null));
 else if (values.list) list(files);
-else if (files.length === 0) console.log('no changed file in src/');
 else if (values.sample !== undefined) await runSamples(names, wholeNumber(values.sample), wholeNumber(values.seed));
-else if (values.only !== undefined) await runOnly(files, values.only);
-else await run(files);
+else
+  await runChosen(files, (file, { operator, line }) => (values.only ?? operator) === operator && changed?.get(file)?.has(line) !== false);
 
-async function runOnly(files: readonly string[], operator: string): Promise<void> {
-  const chosen = (file: string) => named(mutantsIn(file)).filter(({ mutant }) => mutant.operator === operator);
-  const wanted = new Map(files.map((file) => [file, new Set(chosen(file).map(({ key }) => key))]));
-  await run(
-    files.filter((file) => wanted.get(file)!.size > 0),
-    wanted,
-  );
+/** Runs some of the mutants of each file. */
+async function runChosen(files: readonly string[], isChosen: (file: string, mutant: Mutant) => boolean): Promise<void> {
+  const wanted = new Map<string, ReadonlySet<string>>();
+  for (const file of files) {
+    const chosen = named(mutantsIn(file)).filter(({ mutant }) => isChosen(file, mutant));
+    if (chosen.length > 0) wanted.set(file, new Set(chosen.map(({ key }) => key)));
+  }
+  if (wanted.size === 0) console.log('nothing to change there');
+  else await run([...wanted.keys()], wanted);
 }
 
 async function runSamples(names: readonly string[], count: number, seed: number): Promise<void> {
@@ -79,7 +81,7 @@ async function runSamples(names: readonly string[], count: number, seed: number)
   for (const sample of samples) console.log(sampleLine(sample, accepted));
 }
 
-async function run(files: readonly string[], wanted?: ReadonlyMap<string, ReadonlySet<string>>): Promise<void> {
+async function run(files: readonly string[], wanted: ReadonlyMap<string, ReadonlySet<string>>): Promise<void> {
   const given = process.env['BIO_TEST_DATABASE_URL'] ?? '';
   const dataDir = mkdtempSync(join(tmpdir(), 'biosignal-mutation-'));
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB', max_connections: '200' };
@@ -92,7 +94,7 @@ async function run(files: readonly string[], wanted?: ReadonlyMap<string, Readon
   };
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => void close().then(() => process.exit(130)));
   try {
-    const options = { fresh: values.fresh === true, unitOnly: values.unit === true, ...(wanted && { wanted }) };
+    const options = { fresh: values.fresh === true, unitOnly: values.unit === true, wanted };
     await mutate(tree, files, options, (result) => {
       const { fresh } = printSummary(result);
       for (const { operator, line, text } of fresh)
@@ -138,17 +140,4 @@ function mutantsIn(file: string): readonly Mutant[] {
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,5}$/.test(text)) throw new RangeError(`--sample and --seed are whole numbers from 1, not '${text}'`);
   return Number(text);
-}
-
-function changedFiles(): readonly string[] {
-  const git = (...args: readonly string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
-  const head = git('rev-parse', 'HEAD');
-  let base = '';
-  try {
-    base = git('merge-base', 'main', 'HEAD');
-  } catch {
-    // a clone without main
-  }
-  const changed = git('diff', '--name-only', '--diff-filter=d', base === '' || base === head ? 'HEAD~1' : base);
-  return changed.split('\n');
 }

@@ -35,11 +35,11 @@ export function numbersMatter(file: string): boolean {
   return file.startsWith('src/dsp/') || /codec|copy-binary|seq-set|clock-fit|key-format/.test(file);
 }
 
-/** @param onResult hears of each file when it is done @param wanted the keys of the mutants to run of each file; without it all */
+/** @param onResult hears of each file when it is done @param wanted the keys of the mutants to run of each file */
 export async function mutate(
   tree: Tree,
   files: readonly string[],
-  { fresh, unitOnly, wanted }: Readonly<{ fresh: boolean; unitOnly: boolean; wanted?: ReadonlyMap<string, ReadonlySet<string>> }>,
+  { fresh, unitOnly, wanted }: Readonly<{ fresh: boolean; unitOnly: boolean; wanted: ReadonlyMap<string, ReadonlySet<string>> }>,
   onResult: (result: FileResult) => void,
 ): Promise<void> {
   const unitTests = globSync('src/**/*.test.ts');
@@ -47,8 +47,7 @@ export async function mutate(
     const text = readFileSync(file, 'utf8');
     const tests = [...unitTestsOf('.', file, unitTests), ...(unitOnly ? [] : integrationTestsOf(file))];
     const mutants = named(mutantsOf(file, text, numbersMatter(file)));
-    const all = mutants.map(({ key }) => key);
-    return { file, text, mutants, tests, testsHash: testsHashOf(tests), id, wanted: wanted?.get(file) ?? new Set(all) };
+    return { file, text, mutants, tests, testsHash: testsHashOf(tests), id, wanted: wanted.get(file) ?? new Set() };
   });
   const due: Source[] = [];
   for (const source of sources) {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { linesOf } from '../../scripts/mutation/changed.ts';
 import { partAt, readHits, withMarkers } from '../../scripts/mutation/coverage.ts';
 import { apply, mutantsOf } from '../../scripts/mutation/mutants.ts';
 import { summarize } from '../../scripts/mutation/results.ts';
@@ -137,4 +138,28 @@ test('the score of a sample is of its own mutants, and has its 95 % interval', (
   expect(wilson(15, 148).map((share) => share.toFixed(4))).toEqual(['0.0624', '0.1605']);
   expect(wilson(0, 20).map((share) => share.toFixed(4))).toEqual(['0.0000', '0.1611']);
   expect(wilson(20, 20)[1]).toBe(1);
+});
+
+test('reads the lines of a change from its diff', () => {
+  const diff = `diff --git a/src/a.ts b/src/a.ts
+--- a/src/a.ts
++++ b/src/a.ts
+@@ -3 +3,2 @@ function a() {
+-old
++new
++++ more
+@@ -9,2 +10,0 @@
+-gone
+-too
+diff --git a/b.md b/b.md
+--- a/b.md
++++ b/b.md
+@@ -1 +1 @@
+-x
++y
+`;
+  expect([...linesOf(diff)].map(([file, lines]) => [file, ...lines])).toEqual([
+    ['src/a.ts', 3, 4],
+    ['b.md', 1],
+  ]);
 });
