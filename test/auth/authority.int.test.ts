@@ -386,7 +386,7 @@ describe('time', () => {
 
   // promise: no-more-time
   it('of a token is no longer than that of the key that mints it', async () => {
-    const { key } = await ending(['write'], soon(90_000));
+    const { key, record } = await ending(['write'], soon(90_000));
     const { status, body } = await running.send<{ xuser_token: string; expires_in: number }>('POST', '/api/v1/sdk/token', {
       as: key,
       body: { external_id: 'P1', project_key: running.org.projectKey },
@@ -395,6 +395,7 @@ describe('time', () => {
     expect(body.expires_in).toBeLessThanOrEqual(90);
     const { iat, exp } = JSON.parse(Buffer.from(body.xuser_token.split('.')[1]!, 'base64url').toString()) as { iat: number; exp: number };
     expect(exp - iat).toBe(body.expires_in);
+    expect(exp * 1000).toBeLessThanOrEqual(Date.parse(record.expires_at!));
   });
 
   // promise: no-more-time
