@@ -118,10 +118,8 @@ export class AuditBatch {
   }
 
   #write(): Promise<void> {
-    const done = this.#flushing.catch(() => undefined).then(() => this.#writeRows());
-    this.#flushing = done;
-    done.catch(() => undefined);
-    return done;
+    this.#flushing = this.#flushing.catch(() => undefined).then(() => this.#writeRows());
+    return this.#flushing;
   }
 
   async #writeRows(): Promise<void> {

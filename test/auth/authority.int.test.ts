@@ -185,6 +185,17 @@ it('asked without a route before it: who is no key and no administrator gives no
   expect(await endOfCaller(pool, key)).toBeNull(); // gone since it was asked for
 });
 
+it('a key that a member makes, or that replaces one, is noted as theirs, and of the environment that was asked for', async () => {
+  const made = await as('admin', 'POST', '/api/v1/api-keys', { name: 'theirs', scopes: ['read'], env: 'test' });
+  expect(String(made.body['key'])).toMatch(/^org_test_/);
+  const next = await as('owner', 'POST', `/api/v1/api-keys/${String(made.body['id'])}/rotate`, {});
+  const { rows } = await running.database.pool.query<{ created_by: string }>(
+    'select created_by from api_key where id = any($1::uuid[]) order by created_at',
+    [[made.body['id'], next.body['id']]],
+  );
+  expect(rows.map((row) => row.created_by)).toEqual([people.get('admin'), people.get('owner')]);
+});
+
 describe('a member', () => {
   const made = async (kind: Kind, role: MemberRole) => {
     const email = `${kind}-${role}`.replaceAll(' ', '.');

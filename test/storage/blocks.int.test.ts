@@ -242,6 +242,9 @@ test('recent samples are those of the rows that are asked for, not of all that a
   expect(starts(8n, 17n)).toEqual([8, 12, 16]);
   expect(starts(11n, 12n)).toEqual([8]);
   expect(starts(12n, 12n)).toEqual([]);
+  expect(writer.queueBytes).toBeGreaterThan(10 * 500);
+  await writer.flush();
+  expect(writer.queueBytes).toBe(0);
   await writer.close();
 });
 
