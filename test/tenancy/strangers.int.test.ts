@@ -183,6 +183,16 @@ describe('what others have is not read', () => {
   });
 });
 
+it('a name of another project names nobody in the audit log', async () => {
+  const asked = '/api/v1/audit-log?subject_id=neighbour';
+  const { status, text } = await run.send('GET', asked, { as: one.key });
+  expect([status, text.includes(neighbour.person)]).toEqual([200, true]);
+  for (const as of [otherProject.key, otherOrganization.key, otherOrganization.wideKey])
+    expect((await run.send('GET', asked, { as })).status).toBe(404);
+  const own = await run.send('GET', '/api/v1/audit-log?subject_id=same%20person', { as: otherProject.key });
+  expect([own.status, own.text.includes(otherProject.person), own.text.includes(one.person)]).toEqual([200, true, false]);
+});
+
 /** Tables of which each person has one row. */
 const exportedOnce =
   'stream stream_channel episode artifact episode_acknowledgement mood goal task_schedule questionnaire_response questionnaire_draft ' +
