@@ -194,6 +194,11 @@ describe('forged tokens', () => {
   });
 
   // promise: token-checks
+  it('refuses one that was made with an SDK key that is not there', async () => {
+    expect((await users(await signed({ ...(await claims()), sdk: '00000000-0000-4000-8000-000000000000' }, {}))).status).toBe(401);
+  });
+
+  // promise: token-checks
   it('says that an expired token has expired', async () => {
     expect(await code(await users(await signed({ ...(await claims()), iat: now - 4000, exp: now - 400 })))).toBe('token_expired');
   });

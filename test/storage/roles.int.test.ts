@@ -171,6 +171,11 @@ describe('the service', () => {
 
   const own = (i: number): pg.Pool => organizationPool(roles.api, tenants[i]!.tenant.orgId);
 
+  test('names an organization by its uuid or not at all', () => {
+    for (const text of ['', 'organization', `${tenants[0]!.tenant.orgId}', true); select ('`])
+      expect(() => organizationPool(roles.api, text)).toThrow(RangeError);
+  });
+
   test('acts as its roles', async () => {
     expect(roles.without).toBeNull();
     for (const [part, { pool }] of [

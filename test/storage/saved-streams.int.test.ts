@@ -1,6 +1,7 @@
-/** What a checkpoint keeps of streams: how their clocks run, and of those that the database refuses only that. */
+/** What a checkpoint keeps of streams: how their clocks run, and of those that the database refuses only that; and whose is what was set aside. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { saveStreams, StreamRegistry, type OpenedStream, type RefusedStreams } from '../../src/storage/stream-registry.ts';
+import { putAside, type Letter } from '../../src/storage/set-aside.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { createTenant, openTestStream } from '../helpers/recording.ts';
 
@@ -54,4 +55,12 @@ test('a stream that the database refuses holds up no other, and is tried again',
   expect(await save()).toEqual([]);
   expect(await saved()).toMatchObject([4, 6, 13, 10, 12].map((pairs) => ({ pairs })));
   expect(registry.takeDirty().count).toBe(0);
+});
+
+test('what is set aside is noted as the person’s whose stream it is, or who is named with it, so that it is erased with them', async () => {
+  const { streamId, subjectId } = streams[0]!;
+  const letter: Letter = { kind: 'measurement', streamId, reason: 'r', sqlState: '23514', logPosition: 1, content: { x: 1 }, bytes: null };
+  await putAside(database.pool, [letter, { ...letter, streamId: null, subjectId, content: { x: 2 } }, { ...letter, streamId: null, content: { x: 3 } }]);
+  const { rows } = await database.pool.query('select xuser_id from set_aside order by content ->> 'x'');
+  expect(rows).toEqual([subjectId, subjectId, null].map((id) => ({ xuser_id: id })));
 });

@@ -84,7 +84,7 @@ test('marks what the rules say at their bounds, whatever stands before the chain
   for (let seed = 1; seed <= 3000; seed++) {
     const start = seed % 3;
     const count = start + 2 + (seed % (seed % 10 === 0 ? 130 : 45));
-    const tUs = gridChain(seed, count - start + 5, start, [1000, 500, 20_000, 50_000][seed % 4]!);
+    const tUs = gridChain(seed, count - start + 5, start, [1000, 500, 20_000, 50_000, 3001][seed % 5]!);
     const verdict = new Uint8Array(tUs.length);
     judgeIntervals({ tUs: Float64Array.from(tUs), verdict }, start, count, true, newCorrection(start));
     const wanted = plainVerdicts(tUs.slice(0, count), start);
@@ -92,10 +92,12 @@ test('marks what the rules say at their bounds, whatever stands before the chain
     for (const one of wanted) counts[one]!++;
   }
   for (const bit of [1, 2, 4]) expect(counts[bit]).toBeGreaterThan(50);
+  const none = { tUs: new Float64Array(0), verdict: new Uint8Array(0) };
+  expect(judgeIntervals(none, 0, 0, true, newCorrection(0))).toBe(0);
 });
 
 test('judges the intervals of an open chain as those of the chain that it becomes', () => {
-  for (let seed = 1; seed <= 60; seed++) {
+  for (let seed = 1; seed <= 300; seed++) {
     const start = seed % 3;
     const tUs = gridChain(seed, 120, start, [1000, 20_000][seed % 2]!);
     const wanted = plainVerdicts(tUs, start);
