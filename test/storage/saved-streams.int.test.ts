@@ -60,7 +60,11 @@ test('a stream that the database refuses holds up no other, and is tried again',
 test('what is set aside is noted as the person’s whose stream it is, or who is named with it, so that it is erased with them', async () => {
   const { streamId, subjectId } = streams[0]!;
   const letter: Letter = { kind: 'measurement', streamId, reason: 'r', sqlState: '23514', logPosition: 1, content: { x: 1 }, bytes: null };
-  await putAside(database.pool, [letter, { ...letter, streamId: null, subjectId, content: { x: 2 } }, { ...letter, streamId: null, content: { x: 3 } }]);
-  const { rows } = await database.pool.query('select xuser_id from set_aside order by content ->> 'x'');
+  await putAside(database.pool, [
+    letter,
+    { ...letter, streamId: null, subjectId, content: { x: 2 } },
+    { ...letter, streamId: null, content: { x: 3 } },
+  ]);
+  const { rows } = await database.pool.query(`select xuser_id from set_aside order by content ->> 'x'`);
   expect(rows).toEqual([subjectId, subjectId, null].map((id) => ({ xuser_id: id })));
 });
