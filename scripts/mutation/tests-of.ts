@@ -80,7 +80,7 @@ const integrationTests: Readonly<Record<string, string>> = {
   'src/tenancy/idempotency': 'http/idempotency records/answer-effects records/self-reports',
   'src/tenancy/operator': 'auth/sign-in auth/authority',
   'src/tenancy/organization-routes': 'storage/roles',
-  'src/tenancy/ownership': 'auth/auth auth/matrix',
+  'src/tenancy/ownership': 'auth/auth auth/matrix tenancy/consent tenancy/strangers',
   'src/tenancy/project-': 'auth/auth auth/authority',
   'src/tenancy/read-audit': 'tenancy/audit query/data',
   'src/tenancy/request-scope': 'query/data tenancy/audit',
