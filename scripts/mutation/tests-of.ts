@@ -73,7 +73,7 @@ const integrationTests: Readonly<Record<string, string>> = {
   'src/tenancy/answer-once': 'http/idempotency records/answer-effects',
   'src/tenancy/audit': 'tenancy/audit',
   'src/tenancy/audit-routes': 'tenancy/strangers tenancy/audit',
-  'src/tenancy/authority': 'auth/authority',
+  'src/tenancy/authority': 'auth/roles-given auth/authority',
   'src/tenancy/conflict-audit': 'tenancy/audit',
   'src/tenancy/consent': 'tenancy/consent',
   'src/tenancy/events': 'records/webhooks',

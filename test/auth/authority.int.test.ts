@@ -1,6 +1,5 @@
 /** Nobody gives more than they have: every operation that administers an organization, by every credential that may be its own worst
  *  enemy, on records of the own project, of another project and of the organization as a whole; in the whole service. */
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';
@@ -9,8 +8,7 @@ import type { MemberRole } from '../../src/tenancy/operators.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { createSdkKey } from '../../src/auth/public-keys.ts';
 import { scopes } from '../../src/caller.ts';
-import type { Caller, Scope } from '../../src/caller.ts';
-import { endOfCaller, rolesToDisable, rolesWithin } from '../../src/tenancy/authority.ts';
+import type { Scope } from '../../src/caller.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 import { createProject } from '../../src/tenancy/projects.ts';
@@ -159,30 +157,6 @@ describe.each(operations)('$name', (operation) => {
       else expect(given.status, said).toBe(wanted);
     }
   });
-});
-
-it('asked without a route before it: who is no key and no administrator gives no role, and ends no account', async () => {
-  const { pool } = running.database;
-  const { orgId, projectId } = running.org;
-  const of = async (caller: Caller) => [await rolesWithin(pool, caller), await rolesToDisable(pool, caller)];
-  for (const role of ['clinician', 'analyst', 'viewer'] as const)
-    expect(await of({ kind: 'operator', operatorId: people.get(role)!, orgId, role: 'admin' }), role).toEqual([[], []]);
-  const { orgId: elsewhere } = await createOrganization(pool, 'Third');
-  expect(await of({ kind: 'operator', operatorId: people.get('owner')!, orgId: elsewhere, role: 'admin' })).toEqual([[], []]);
-  const key = { kind: 'key', keyId: randomUUID(), orgId, scopes, projectId: null, subjectId: null } as const;
-  expect(await of({ ...key, projectId })).toEqual([[], []]);
-  // Claims of a token are no account, whatever they say.
-  const user = {
-    kind: 'user',
-    orgId,
-    projectId,
-    subjectId: randomUUID(),
-    operatorId: people.get('owner'),
-    jti: 'j',
-    expiresAtMs: Infinity,
-  };
-  expect(await of(user as Caller)).toEqual([[], []]);
-  expect(await endOfCaller(pool, key)).toBeNull(); // gone since it was asked for
 });
 
 it('a key that a member makes, or that replaces one, is noted as theirs, and of the environment that was asked for', async () => {

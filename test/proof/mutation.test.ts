@@ -98,7 +98,7 @@ test('finds the tests of a file by its imports and by the table', () => {
   const tests = ['src/dsp/hrv/time-domain.test.ts', 'src/http/json.test.ts', 'src/dsp/engine/engine.test.ts'];
   expect(unitTestsOf('.', 'src/dsp/hrv/rr-correction.ts', tests)[0]).toBe('src/dsp/hrv/time-domain.test.ts');
   expect(unitTestsOf('.', 'src/dsp/hrv/rr-correction.ts', tests)).not.toContain('src/http/json.test.ts');
-  expect(integrationTestsOf('src/tenancy/authority.ts')).toEqual(['test/auth/authority.int.test.ts']);
+  expect(integrationTestsOf('src/tenancy/authority.ts')).toEqual(['test/auth/roles-given.int.test.ts', 'test/auth/authority.int.test.ts']);
   expect(integrationTestsOf('src/auth/cookies.ts')).toEqual(['test/auth/auth.int.test.ts']);
 });
 
