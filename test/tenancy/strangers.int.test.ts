@@ -5,6 +5,8 @@ import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { scopes } from '../../src/caller.ts';
+import type { StreamId } from '../../src/signal.ts';
+import { putAside } from '../../src/storage/set-aside.ts';
 import { createProject } from '../../src/tenancy/projects.ts';
 import { allRoutes } from '../helpers/all-routes.ts';
 import { until } from '../helpers/database.ts';
@@ -106,6 +108,9 @@ async function fill(mark: string, externalId: string, device: string, projectKey
   const episode = await ok(key, 'POST', '/api/v1/episodes', note);
   await ok(key, 'POST', `/api/v1/episodes/${episode.id}/artifacts`, { kind: 'note', title: `${mark} artifact`, content: { x: mark } });
   await ok(key, 'POST', `/api/v1/episodes/${episode.id}/acknowledgement`, { note: `${mark} seen` });
+  const { rows } = await run.database.pool.query<{ id: StreamId }>('select id from stream where xuser_id = $1', [person]);
+  const why = { reason: 'refused', sqlState: null, logPosition: null, bytes: null };
+  await putAside(run.database.pool, [{ ...why, kind: 'measurement', streamId: rows[0]!.id, content: { note: `${mark} aside` } }]);
   const ids = new Map([
     ['id', episode.id],
     ['projectId', tenant.project],
@@ -196,7 +201,7 @@ it('a name of another project names nobody in the audit log', async () => {
 /** Tables of which each person has one row. */
 const exportedOnce =
   'stream stream_channel episode artifact episode_acknowledgement mood goal task_schedule questionnaire_response questionnaire_draft ' +
-  'consent journal_entry device';
+  'consent journal_entry device set_aside';
 
 describe('what is of one person', () => {
   it('is their export, without a line of their neighbour', async () => {
