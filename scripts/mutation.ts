@@ -11,11 +11,8 @@
  *    --fresh                            forget the results that are there
  *
  *  Ends with 1 when a mutant survives that scripts/mutation/accepted.json does not name. */
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { startEmbeddedPostgres } from '../src/storage/database/embedded-postgres.ts';
 import { changedLines } from './mutation/changed.ts';
 import { mutantsOf, named } from './mutation/mutants.ts';
 import type { Mutant } from './mutation/mutants.ts';
@@ -23,7 +20,7 @@ import { readAccepted, readResult, summarize } from './mutation/results.ts';
 import type { FileResult } from './mutation/results.ts';
 import { mutate, numbersMatter } from './mutation/mutate.ts';
 import { draw, readSamples, sampleHead, sampleLine, writeSample } from './mutation/sample.ts';
-import { Tree } from './mutation/tree.ts';
+import { withTree } from './mutation/tree.ts';
 
 const folders = ['src/dsp/hrv', 'src/auth,src/tenancy,src/key-format.ts', 'src/ingest', 'src/query', 'src/storage'];
 const { values, positionals } = parseArgs({
@@ -82,28 +79,15 @@ async function runSamples(names: readonly string[], count: number, seed: number)
 }
 
 async function run(files: readonly string[], wanted: ReadonlyMap<string, ReadonlySet<string>>): Promise<void> {
-  const given = process.env['BIO_TEST_DATABASE_URL'] ?? '';
-  const dataDir = mkdtempSync(join(tmpdir(), 'biosignal-mutation-'));
-  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB', max_connections: '200' };
-  const server = given === '' && !values.unit ? await startEmbeddedPostgres({ dataDir, settings }) : null;
-  const tree = new Tree(resolve(`.cache/mutation/tree-${process.pid}`), server?.url ?? given);
-  const close = async (): Promise<void> => {
-    tree.close();
-    await server?.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  };
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => void close().then(() => process.exit(130)));
-  try {
-    const options = { fresh: values.fresh === true, unitOnly: values.unit === true, wanted };
-    await mutate(tree, files, options, (result) => {
+  const options = { fresh: values.fresh === true, unitOnly: values.unit === true, wanted };
+  await withTree('mutation', !options.unitOnly, (tree) =>
+    mutate(tree, files, options, (result) => {
       const { fresh } = printSummary(result);
       for (const { operator, line, text } of fresh)
         console.log(`  ${result.file}:${line} ${operator}\n    ${text.replace(' => ', '\n    ')}`);
       if (fresh.length > 0) process.exitCode = 1;
-    });
-  } finally {
-    await close();
-  }
+    }),
+  );
 }
 
 function printSummary(result: FileResult): ReturnType<typeof summarize> {
