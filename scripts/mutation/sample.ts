@@ -1,5 +1,5 @@
-/** Samples: so many mutants of a folder, drawn by the hash of a seed and of each mutant's own text. A larger sample therefore holds a smaller
- *  one, a change of one file draws the others' mutants again, and a file may move. A score of a sample is stated with its interval. */
+/** Samples: so many mutants of a folder, drawn by the hash of a seed and of each mutant's own text. A larger sample therefore holds a
+ *  smaller one, a change of one file draws the others' mutants again, and a file may move. A score is stated with its interval. */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { named } from './mutants.ts';
