@@ -9,6 +9,7 @@ import { resolveXuser } from './tenancy/xusers.ts';
 import { createSimulatedDevice } from './cli/simulator/device.ts';
 import { PipelineError } from './errors.ts';
 import type { Logger } from './http/logger.ts';
+import { defineRoute } from './http/route.ts';
 import type { Route } from './http/route.ts';
 import { encodePacket, SCHEMA_VERSION } from './proto/packet-codec.ts';
 import { gridTimeNs } from './signal.ts';
@@ -34,7 +35,7 @@ export async function prepareDemo(database: Database, auth: Auth, project: DemoP
   const secret = randomBytes(24).toString('base64url');
   const { xuser } = await resolveXuser(database.pool, project.orgId, project.projectId, 'demo-patient');
   const subject = { orgId: project.orgId, projectId: project.projectId, subjectId: xuser.xuser_id };
-  const route: Route = {
+  const route = defineRoute({
     method: 'POST',
     path: '/demo/session',
     operationId: 'createDemoSession',
@@ -58,7 +59,7 @@ export async function prepareDemo(database: Database, auth: Auth, project: DemoP
       const [{ token }, sdkKey] = await Promise.all([auth.mint(subject), workingSdkKey(database.pool, project.projectId)]);
       return { status: 200, json: { xuser_token: token, xuser_id: subject.subjectId, expires_in: 3600, sdk_key: sdkKey } };
     },
-  };
+  });
   return { secret, routes: [route], startDevice: (baseUrl) => startDevice(baseUrl, database, project, subject.subjectId, logger) };
 }
 

@@ -6,79 +6,78 @@ import type { ErrorCode } from '../errors.ts';
 import { errorAdvice } from './error-advice.ts';
 import { openApi } from './openapi.ts';
 import type { ApiInfo } from './openapi.ts';
+import { defineRoute } from './route.ts';
 import type { Route, SocketRoute } from './route.ts';
 import { PAGE_CSP, staticFolder } from './static-files.ts';
 import type { StaticMount } from './static-files.ts';
 
 const HTML = 'text/html; charset=utf-8';
 
-/** Routes of the description. They describe themselves too, so they are given the rest of the table. */
-export function docsRoutes(routes: readonly Route[], sockets: readonly SocketRoute[], info: ApiInfo): readonly Route[] {
-  let text = '';
-  const own: readonly Route[] = [
-    {
-      method: 'GET',
-      path: '/api-docs',
-      operationId: 'getApiDescription',
-      tag: 'Service',
-      summary: 'This description',
-      description: 'OpenAPI 3.1 as JSON; a page for browsers (Accept: text/html).',
-      access: { public: true },
-      etag: true,
-      responses: { 200: { description: 'The description.', contentType: 'application/json', alternatives: { 'text/html': null } } },
-      handler: async ({ header }) =>
-        header('accept').includes('text/html')
-          ? { status: 200, text: page, contentType: HTML, headers: { 'content-security-policy': PAGE_CSP, vary: 'accept' } }
-          : { status: 200, text, contentType: 'application/json', headers: { vary: 'accept' } },
-    },
-    {
-      method: 'GET',
-      path: '/api-docs/openapi.json',
-      operationId: 'getOpenApi',
-      tag: 'Service',
-      summary: 'This description, always as JSON',
-      access: { public: true },
-      etag: true,
-      responses: { 200: { description: 'The description.', contentType: 'application/json' } },
-      handler: async () => ({ status: 200, text, contentType: 'application/json' }),
-    },
-    {
-      method: 'GET',
-      path: '/api-docs/errors',
-      operationId: 'getErrorCodes',
-      tag: 'Service',
-      summary: 'What each error code means',
-      access: { public: true },
-      etag: true,
-      responses: { 200: { description: 'A page with one section per code.', contentType: 'text/html' } },
-      handler: async () => ({ status: 200, text: errorsPage(), contentType: HTML, headers: { 'content-security-policy': PAGE_CSP } }),
-    },
-    {
-      method: 'GET',
-      path: '/api-docs/start.js',
-      operationId: 'getDocsScript',
-      tag: 'Service',
-      summary: 'Script of the page',
-      access: { public: true },
-      etag: true,
-      responses: { 200: { description: 'JavaScript.', contentType: 'text/javascript' } },
-      handler: async () => ({ status: 200, text: script, contentType: 'text/javascript; charset=utf-8' }),
-    },
-    {
-      method: 'GET',
-      path: '/api-docs/contrast.css',
-      operationId: 'getDocsStyle',
-      tag: 'Service',
-      summary: 'Style of the page',
-      access: { public: true },
-      etag: true,
-      responses: { 200: { description: 'CSS.', contentType: 'text/css' } },
-      handler: async () => ({ status: 200, text: style, contentType: 'text/css; charset=utf-8' }),
-    },
-  ];
-  text = JSON.stringify(openApi([...routes, ...own], sockets, info));
-  return own;
-}
+const getApiDescription = (description: () => string) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api-docs',
+    operationId: 'getApiDescription',
+    tag: 'Service',
+    summary: 'This description',
+    description: 'OpenAPI 3.1 as JSON; a page for browsers (Accept: text/html).',
+    access: { public: true },
+    etag: true,
+    responses: { 200: { description: 'The description.', contentType: 'application/json', alternatives: { 'text/html': null } } },
+    handler: async ({ header }) =>
+      header('accept').includes('text/html')
+        ? { status: 200, text: page, contentType: HTML, headers: { 'content-security-policy': PAGE_CSP, vary: 'accept' } }
+        : { status: 200, text: description(), contentType: 'application/json', headers: { vary: 'accept' } },
+  });
+
+const getOpenApi = (description: () => string) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api-docs/openapi.json',
+    operationId: 'getOpenApi',
+    tag: 'Service',
+    summary: 'This description, always as JSON',
+    access: { public: true },
+    etag: true,
+    responses: { 200: { description: 'The description.', contentType: 'application/json' } },
+    handler: async () => ({ status: 200, text: description(), contentType: 'application/json' }),
+  });
+
+const getErrorCodes = defineRoute({
+  method: 'GET',
+  path: '/api-docs/errors',
+  operationId: 'getErrorCodes',
+  tag: 'Service',
+  summary: 'What each error code means',
+  access: { public: true },
+  etag: true,
+  responses: { 200: { description: 'A page with one section per code.', contentType: 'text/html' } },
+  handler: async () => ({ status: 200, text: errorsPage(), contentType: HTML, headers: { 'content-security-policy': PAGE_CSP } }),
+});
+
+const getDocsScript = defineRoute({
+  method: 'GET',
+  path: '/api-docs/start.js',
+  operationId: 'getDocsScript',
+  tag: 'Service',
+  summary: 'Script of the page',
+  access: { public: true },
+  etag: true,
+  responses: { 200: { description: 'JavaScript.', contentType: 'text/javascript' } },
+  handler: async () => ({ status: 200, text: script, contentType: 'text/javascript; charset=utf-8' }),
+});
+
+const getDocsStyle = defineRoute({
+  method: 'GET',
+  path: '/api-docs/contrast.css',
+  operationId: 'getDocsStyle',
+  tag: 'Service',
+  summary: 'Style of the page',
+  access: { public: true },
+  etag: true,
+  responses: { 200: { description: 'CSS.', contentType: 'text/css' } },
+  handler: async () => ({ status: 200, text: style, contentType: 'text/css; charset=utf-8' }),
+});
 
 /** The page's own files, from the installed package. */
 export function docsAssets(): StaticMount {
@@ -150,3 +149,11 @@ const html = (text: string): string =>
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll(/`([^`]*)`/g, '<code>$1</code>');
+
+/** Routes of the description. They describe themselves too, so they are given the rest of the table. */
+export function docsRoutes(routes: readonly Route[], sockets: readonly SocketRoute[], info: ApiInfo): readonly Route[] {
+  let text = '';
+  const own = [getApiDescription(() => text), getOpenApi(() => text), getErrorCodes, getDocsScript, getDocsStyle];
+  text = JSON.stringify(openApi([...routes, ...own], sockets, info));
+  return own;
+}

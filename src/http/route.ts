@@ -1,6 +1,6 @@
 /** One row of the route table: it validates requests, shapes responses, says who may call, and becomes the API description.
  *  The table is the only place where an endpoint is declared; the router, /api-docs, the credential matrix test and the typed client read it. */
-import type { TSchema } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
 import type { Caller, OperatorRole, Scope } from '../caller.ts';
 import type { ErrorCode } from '../errors.ts';
 
@@ -32,13 +32,19 @@ export type AuthRequest = Readonly<{
  *  @throws PipelineError credential_invalid, token_expired, not_found (direct mode: no such project or user) */
 export type Authenticate = (request: AuthRequest) => Caller | Promise<Caller>;
 
-export type RequestContext = Readonly<{
+/** A request that has passed its checks. What a handler knows of params, query and body comes from the schemas of its route (defineRoute). */
+export type RequestContext<
+  Params = Readonly<Record<string, string>>,
+  Query = Readonly<Record<string, unknown>>,
+  Body = unknown,
+> = Readonly<{
   caller: Caller;
-  params: Readonly<Record<string, string>>;
+  /** The text that the path has there, which the schema has taken. */
+  params: Params;
   /** Validated and coerced by the route's query schema. */
-  query: Readonly<Record<string, unknown>>;
-  /** Validated JSON value, or the raw (still encoded) bytes when `body` is 'binary', or null. */
-  body: unknown;
+  query: Query;
+  /** Validated JSON value, or the raw (still encoded) bytes when `body` is 'binary', or null when the route has none. */
+  body: Body;
   header: (lowerCaseName: string) => string;
   requestId: string;
   /** Aborted when the peer goes away. */
@@ -46,8 +52,8 @@ export type RequestContext = Readonly<{
   remoteAddress: string;
 }>;
 
-export type Reply = Readonly<{
-  status: number;
+export type Reply<Status extends number = number> = Readonly<{
+  status: Status;
   /** Of several cookies (set-cookie) one a line. */
   headers?: Readonly<Record<string, string>>;
   /** A value to be written as JSON (bigint becomes integer digits), bytes, text, or a stream of byte chunks. Absent: no body. */
@@ -68,6 +74,9 @@ export type ResponseSpec = Readonly<{
   headers?: readonly string[];
 }>;
 
+type Schemas = Readonly<Record<string, TSchema>>;
+
+/** A row as the router and the description read it. Rows are made by defineRoute. */
 export type Route = Readonly<{
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `/api/v1/streams/{streamId}/features` */
@@ -77,8 +86,8 @@ export type Route = Readonly<{
   summary: string;
   description?: string;
   access: Access;
-  params?: Readonly<Record<string, TSchema>>;
-  query?: Readonly<Record<string, TSchema>>;
+  params?: Schemas;
+  query?: Schemas;
   /** JSON schema of the body, or 'binary' for raw bytes (then `bodyTypes` lists the content types). */
   body?: TSchema | 'binary';
   bodyTypes?: readonly string[];
@@ -96,6 +105,52 @@ export type Route = Readonly<{
   handler: (request: RequestContext) => Promise<Reply>;
 }>;
 
+// oxlint-disable-next-line typescript/no-empty-object-type
+type Nothing = {};
+
+/** What an object with these members holds; optional ones may be absent. */
+type Members<S extends Schemas> = keyof S extends never ? Nothing : Readonly<Static<TObject<{ -readonly [Name in keyof S]: S[Name] }>>>;
+
+/** `/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}`: 'webhookId' | 'deliveryId' */
+type PathParam<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | PathParam<Rest> : never;
+
+type Params<Path extends string> = Readonly<Record<PathParam<Path>, TSchema>>;
+
+type QueryOf<Query> = Query extends Schemas ? Members<Query> : Nothing;
+type BodyOf<Body> = Body extends 'binary' ? Uint8Array : Body extends TSchema ? Static<Body> : null;
+
+/** A row as it is written: its handler is given what the row's schemas let pass, and answers a status that the row declares. */
+type RouteDefinition<
+  Path extends string,
+  PathSchemas extends Params<Path>,
+  Query extends Schemas | null,
+  Body extends TSchema | 'binary' | null,
+  Responses extends Route['responses'],
+  Status extends keyof Responses,
+> = Omit<Route, 'path' | 'params' | 'query' | 'body' | 'responses' | 'handler'> &
+  Readonly<{
+    path: Path;
+    query?: Query;
+    body?: Body;
+    responses: Responses;
+    handler: (
+      request: RequestContext<Members<Pick<PathSchemas, PathParam<Path>>>, QueryOf<Query>, BodyOf<Body>>,
+    ) => Promise<Reply<Status & number>>;
+  }> &
+  ([PathParam<Path>] extends [never] ? unknown : Readonly<{ params: PathSchemas }>);
+
+/** Declares an endpoint. The one place where the types of a request are taken on trust: src/http/incoming.ts has checked it against these schemas. */
+export function defineRoute<
+  const Path extends string,
+  PathSchemas extends Params<Path>,
+  Responses extends Route['responses'],
+  const Status extends keyof Responses,
+  Query extends Schemas | null = null,
+  Body extends TSchema | 'binary' | null = null,
+>(route: RouteDefinition<Path, PathSchemas, Query, Body, Responses, Status>): Route {
+  return route as unknown as Route;
+}
+
 /** A WebSocket endpoint. `open` is called after authentication; it answers handlers or a refusal. */
 export type SocketRoute = Readonly<{
   path: string;
@@ -103,7 +158,7 @@ export type SocketRoute = Readonly<{
   tag: string;
   summary: string;
   access: Access;
-  query?: Readonly<Record<string, TSchema>>;
+  query?: Schemas;
   /** Subprotocol echoed to the client, e.g. `bio.v1`. */
   protocol: string;
   messageBytesMax: number;
@@ -116,6 +171,14 @@ export type SocketRoute = Readonly<{
   backpressureBytesMax: number;
   open: (request: RequestContext, socket: PeerSocket) => SocketHandlers;
 }>;
+
+type SocketDefinition<Query extends Schemas | null> = Omit<SocketRoute, 'query' | 'open'> &
+  Readonly<{ query?: Query; open: (request: RequestContext<Nothing, QueryOf<Query>, null>, socket: PeerSocket) => SocketHandlers }>;
+
+/** Declares a WebSocket endpoint; src/http/sockets.ts has checked the query. */
+export function defineSocket<Query extends Schemas | null = null>(route: SocketDefinition<Query>): SocketRoute {
+  return route as unknown as SocketRoute;
+}
 
 /** The thin view of a uWS socket that ingest and live see. */
 export type PeerSocket = Readonly<{

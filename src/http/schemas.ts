@@ -32,9 +32,15 @@ export const ProblemSchema = exactly({
   request_id: Type.String(),
 });
 
+/** A query parameter that may be left out because it has a default: a handler always has it. Not for bodies, into which no default is written. */
+export function orDefault<T extends TSchema>(schema: T): T {
+  if (!('default' in schema)) throw new Error('A query parameter without a default may be absent: Type.Optional says so.');
+  return Type.Optional(schema);
+}
+
 /** Query parameters of lists. */
 export const LimitQuery = (fallback: number, max: number) =>
-  Type.Optional(Type.Integer({ minimum: 1, maximum: max, default: fallback, description: `Items per page, at most ${max}.` }));
+  orDefault(Type.Integer({ minimum: 1, maximum: max, default: fallback, description: `Items per page, at most ${max}.` }));
 export const CursorQuery = Type.Optional(
   Type.String({ maxLength: 512, description: 'Opaque position from a Link header with rel="next"; valid for the same query only.' }),
 );

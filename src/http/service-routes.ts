@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import { isLoopbackAddress } from '../config.ts';
+import { defineRoute } from './route.ts';
 import type { Route } from './route.ts';
 import { exactly, oneOf } from './schemas.ts';
 
@@ -32,69 +33,72 @@ const Readiness = exactly({
   parts: Type.Array(exactly({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })),
 });
 
-export function serviceRoutes(deps: ServiceDeps): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/healthz',
-      operationId: 'getHealth',
-      tag: 'Service',
-      summary: 'Is the process alive?',
-      access: { public: true },
-      responses: { 200: { description: 'It is.', schema: Health } },
-      handler: async () => ({ status: 200, json: { status: 'ok', version: deps.version } }),
-    },
-    {
-      method: 'GET',
-      path: '/readyz',
-      operationId: 'getReadiness',
-      tag: 'Service',
-      summary: 'Can it take traffic?',
-      access: { public: true },
-      responses: {
-        200: {
-          description: 'Every part that traffic needs works; one that is not `ok` is without what its detail says.',
-          schema: Readiness,
-        },
-        503: {
-          description: 'A part does not, or another instance owns the packet log and this one waits for it (standby).',
-          schema: Readiness,
-        },
+const getHealth = ({ version }: ServiceDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/healthz',
+    operationId: 'getHealth',
+    tag: 'Service',
+    summary: 'Is the process alive?',
+    access: { public: true },
+    responses: { 200: { description: 'It is.', schema: Health } },
+    handler: async () => ({ status: 200, json: { status: 'ok', version } }),
+  });
+
+const getReadiness = ({ parts: allParts, standby }: ServiceDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/readyz',
+    operationId: 'getReadiness',
+    tag: 'Service',
+    summary: 'Can it take traffic?',
+    access: { public: true },
+    responses: {
+      200: {
+        description: 'Every part that traffic needs works; one that is not `ok` is without what its detail says.',
+        schema: Readiness,
       },
-      handler: async () => {
-        const parts = await deps.parts();
-        const ready = parts.every(({ ok, needed = true }) => ok || !needed);
-        const why = deps.standby?.() === true ? 'standby' : 'not_ready';
-        const said = parts.map(({ name, ok, detail }) => ({ name, ok, detail }));
-        return { status: ready ? 200 : 503, json: { status: ready ? 'ready' : why, parts: said } };
+      503: {
+        description: 'A part does not, or another instance owns the packet log and this one waits for it (standby).',
+        schema: Readiness,
       },
     },
-    {
-      method: 'GET',
-      path: '/metrics',
-      operationId: 'getMetrics',
-      tag: 'Service',
-      summary: 'Metrics for Prometheus',
-      description: 'From loopback, or with the bearer token BIO_METRICS_TOKEN.',
-      access: { public: true },
-      responses: { 200: { description: 'Prometheus text format.', contentType: 'text/plain; version=0.0.4; charset=utf-8' } },
-      errors: ['credential_missing', 'credential_invalid'],
-      handler: async ({ header, remoteAddress }) => {
-        const given = header('authorization');
-        if (!(given === '' && isLoopbackAddress(remoteAddress)) && !sameToken(given, deps.metricsToken)) {
-          throw new PipelineError(
-            given === '' ? 'credential_missing' : 'credential_invalid',
-            'Send Authorization: Bearer with the metrics token.',
-          );
-        }
-        return { status: 200, text: await deps.metrics(), contentType: 'text/plain; version=0.0.4; charset=utf-8' };
-      },
+    handler: async () => {
+      const parts = await allParts();
+      const ready = parts.every(({ ok, needed = true }) => ok || !needed);
+      const why = standby?.() === true ? 'standby' : 'not_ready';
+      const said = parts.map(({ name, ok, detail }) => ({ name, ok, detail }));
+      return { status: ready ? 200 : 503, json: { status: ready ? 'ready' : why, parts: said } };
     },
-  ];
-}
+  });
+
+const getMetrics = ({ metrics, metricsToken }: ServiceDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/metrics',
+    operationId: 'getMetrics',
+    tag: 'Service',
+    summary: 'Metrics for Prometheus',
+    description: 'From loopback, or with the bearer token BIO_METRICS_TOKEN.',
+    access: { public: true },
+    responses: { 200: { description: 'Prometheus text format.', contentType: 'text/plain; version=0.0.4; charset=utf-8' } },
+    errors: ['credential_missing', 'credential_invalid'],
+    handler: async ({ header, remoteAddress }) => {
+      const given = header('authorization');
+      if (!(given === '' && isLoopbackAddress(remoteAddress)) && !sameToken(given, metricsToken)) {
+        throw new PipelineError(
+          given === '' ? 'credential_missing' : 'credential_invalid',
+          'Send Authorization: Bearer with the metrics token.',
+        );
+      }
+      return { status: 200, text: await metrics(), contentType: 'text/plain; version=0.0.4; charset=utf-8' };
+    },
+  });
 
 function sameToken(header: string, token: string): boolean {
   const given = Buffer.from(header);
   const expected = Buffer.from(`Bearer ${token}`);
   return token !== '' && given.length === expected.length && timingSafeEqual(given, expected);
 }
+
+export const serviceRoutes = (deps: ServiceDeps): readonly Route[] => [getHealth(deps), getReadiness(deps), getMetrics(deps)];
