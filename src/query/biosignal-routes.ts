@@ -4,8 +4,10 @@ import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { audit } from '../tenancy/audit.ts';
 import { orgOf, ownProject, ownSubjectOf } from '../tenancy/ownership.ts';
+import type { OwnedProject } from '../tenancy/ownership.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { PipelineError } from '../errors.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
@@ -119,7 +121,7 @@ const MethodSchema = exactly({
 });
 
 /** Methods of this release and of stored values, by code. */
-function listMethods(known: readonly MethodDescription[], stored: readonly StoredMethod[]): Static<typeof MethodSchema>[] {
+function everyMethod(known: readonly MethodDescription[], stored: readonly StoredMethod[]): Static<typeof MethodSchema>[] {
   const codes = new Set(known.map(({ code }) => code));
   const described = known.map((m) => ({
     code: m.code,
@@ -164,133 +166,142 @@ function listMethods(known: readonly MethodDescription[], stored: readonly Store
 
 type StoredMethod = Readonly<{ code: string; kind: 'feature' | 'beat'; name: string; unit: string; cadence_hz: number | null }>;
 
-export function biosignalRoutes(deps: BiosignalDeps): readonly Route[] {
-  const { db } = deps;
-  const flowing = async (orgId: string, projectId: string, subjectId: string | null): Promise<{ id: number; channels: string[] }[]> => {
-    const { rows } = await db.query<{ id: number; channels: string[] }>(
-      `select s.id, coalesce(array_agg(c.kind) || array_agg(c.code), '{}') as channels
+/** Streams of a project, or of one user of it, that flow at this moment, with kinds and codes of their channels. */
+async function flowingIn(
+  { db, flowingStreams }: BiosignalDeps,
+  { orgId, id: projectId }: OwnedProject,
+  subjectId: string | null,
+): Promise<{ id: number; channels: string[] }[]> {
+  const { rows } = await db.query<{ id: number; channels: string[] }>(
+    `select s.id, coalesce(array_agg(c.kind) || array_agg(c.code), '{}') as channels
        from stream s left join stream_channel c on c.stream_id = s.id
        where s.organization_id = $1 and s.project_id = $2 and ($3::uuid is null or s.xuser_id = $3)
          and (s.last_packet_at > now() - make_interval(secs => $4::integer) or s.id = any($5::integer[]))
        group by s.id`,
-      [orgId, projectId, subjectId, FLOWING_SEC, [...(deps.flowingStreams?.() ?? [])]],
-    );
-    return rows;
-  };
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/projects/{projectId}/biosignals',
-      operationId: 'listBiosignals',
-      tag: 'Biosignals',
-      summary: 'List every biosignal configured for a project',
-      description: 'projectId is the uuid or the project key. With a user token, is_flowing is about its own user.',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { projectId: Type.String({ maxLength: 64 }) },
-      etag: true,
-      responses: { 200: { description: 'Biosignals.', schema: Type.Array(BiosignalSchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => {
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const streams = await flowing(project.orgId, project.id, ownSubjectOf(caller));
-        const flowingChannels = streams.map((stream) => new Set(stream.channels));
-        const { rows } = await db.query<CatalogRow>(
-          `select b.id, b.name, b.abbreviation, b.unit, b.loinc_code, b.signal_type, coalesce(pb.role, b.role) as role, b.source_type,
-             b.feature, b.channel_kind,
-             b.code is not null and exists (
-               select from measurement m
-               where m.time > now() - make_interval(secs => $2::integer) and m.time < now() + interval '1 hour' and m.biosignal_id = b.id and m.project_id = $1
-                 and m.stream_id = any($3::integer[])
-             ) as reported
-           from biosignal b left join project_biosignal pb on pb.biosignal_id = b.id and pb.project_id = $1
-           where (b.project_id is null or b.project_id = $1) and not coalesce(pb.hidden, false)
-           order by b.id`,
-          [project.id, FLOWING_SEC, streams.map((stream) => stream.id)],
-        );
-        const answer = rows.map(({ feature, channel_kind: kind, reported, ...biosignal }) => ({
-          ...biosignal,
-          is_flowing:
-            reported ||
-            flowingChannels.some((channels) => (kind !== null && channels.has(kind)) || (feature !== null && comesFrom(feature, channels))),
-        }));
-        return { status: 200, json: answer };
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/projects/{projectId}/biosignals',
-      operationId: 'createBiosignal',
-      tag: 'Biosignals',
-      summary: 'Add a biosignal of the project',
-      description: 'Packets and measurements whose code it names are stored under it.',
-      access: { key: 'admin', operator: 'admin' },
-      params: { projectId: Type.String({ maxLength: 64 }) },
-      body: exactly({
-        name: OneLine(200, { minLength: 1 }),
-        abbreviation: OneLine(32, { minLength: 1 }),
-        unit: OneLine(32),
-        loinc_code: Type.Optional(Type.String({ pattern: '^([0-9]{1,7}-[0-9])?$' })),
-        signal_type: oneOf(signalTypes),
-        role: Type.Optional(oneOf(biosignalRoles)),
-        source_type: oneOf(sourceTypes),
-        code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,31}$', description: 'Code of its measurements.' }),
-      }),
-      responses: { 201: { description: 'The biosignal.', schema: BiosignalSchema } },
-      errors: ['conflict'],
-      handler: async (request) => {
-        const project = await ownProject(db, request.caller, request.params['projectId'] ?? '');
-        const input = request.body as Record<string, string | undefined>;
-        return await transaction(db, async (client) => {
-          const { rows } = await client
-            .query<{ id: number }>(
-              `insert into biosignal (project_id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, code)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-             returning id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, false as is_flowing`,
-              [
-                project.id,
-                input['name'],
-                input['abbreviation'],
-                input['unit'],
-                input['loinc_code'] ?? '',
-                input['signal_type'],
-                input['role'] ?? 'measurement',
-                input['source_type'],
-                input['code'],
-              ],
-            )
-            .catch((cause: unknown) => {
-              if (sqlStateOf(cause) === '23505')
-                throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
-              throw cause;
-            });
-          await audit(client, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(rows[0]?.id) });
-          return { status: 201, json: rows[0] };
-        });
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/methods',
-      operationId: 'listMethods',
-      tag: 'Biosignals',
-      summary: 'List the versioned methods of derived values, with paper, parameters and limits',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      responses: {
-        200: {
-          description: 'Methods.',
-          schema: Type.Array(MethodSchema),
-        },
-      },
-      handler: async ({ caller }) => {
-        orgOf(caller);
-        const { rows } = await db.query<StoredMethod>('select code, kind, name, unit, cadence_hz from method order by code limit 10000');
-        return { status: 200, json: listMethods(deps.methods ?? [], rows) };
-      },
-    },
-  ];
+    [orgId, projectId, subjectId, FLOWING_SEC, [...(flowingStreams?.() ?? [])]],
+  );
+  return rows;
 }
+
+const listBiosignals = (deps: BiosignalDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/projects/{projectId}/biosignals',
+    operationId: 'listBiosignals',
+    tag: 'Biosignals',
+    summary: 'List every biosignal configured for a project',
+    description: 'projectId is the uuid or the project key. With a user token, is_flowing is about its own user.',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { projectId: Type.String({ maxLength: 64 }) },
+    etag: true,
+    responses: { 200: { description: 'Biosignals.', schema: Type.Array(BiosignalSchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => {
+      const project = await ownProject(deps.db, caller, params.projectId);
+      const streams = await flowingIn(deps, project, ownSubjectOf(caller));
+      const flowingChannels = streams.map((stream) => new Set(stream.channels));
+      const { rows } = await deps.db.query<CatalogRow>(
+        `select b.id, b.name, b.abbreviation, b.unit, b.loinc_code, b.signal_type, coalesce(pb.role, b.role) as role, b.source_type,
+           b.feature, b.channel_kind,
+           b.code is not null and exists (
+             select from measurement m
+             where m.time > now() - make_interval(secs => $2::integer) and m.time < now() + interval '1 hour' and m.biosignal_id = b.id and m.project_id = $1
+               and m.stream_id = any($3::integer[])
+           ) as reported
+         from biosignal b left join project_biosignal pb on pb.biosignal_id = b.id and pb.project_id = $1
+         where (b.project_id is null or b.project_id = $1) and not coalesce(pb.hidden, false)
+         order by b.id`,
+        [project.id, FLOWING_SEC, streams.map((stream) => stream.id)],
+      );
+      const answer = rows.map(({ feature, channel_kind: kind, reported, ...biosignal }) => ({
+        ...biosignal,
+        is_flowing:
+          reported ||
+          flowingChannels.some((channels) => (kind !== null && channels.has(kind)) || (feature !== null && comesFrom(feature, channels))),
+      }));
+      return { status: 200, json: answer };
+    },
+  });
+
+const createBiosignal = ({ db }: BiosignalDeps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/projects/{projectId}/biosignals',
+    operationId: 'createBiosignal',
+    tag: 'Biosignals',
+    summary: 'Add a biosignal of the project',
+    description: 'Packets and measurements whose code it names are stored under it.',
+    access: { key: 'admin', operator: 'admin' },
+    params: { projectId: Type.String({ maxLength: 64 }) },
+    body: exactly({
+      name: OneLine(200, { minLength: 1 }),
+      abbreviation: OneLine(32, { minLength: 1 }),
+      unit: OneLine(32),
+      loinc_code: Type.Optional(Type.String({ pattern: '^([0-9]{1,7}-[0-9])?$' })),
+      signal_type: oneOf(signalTypes),
+      role: Type.Optional(oneOf(biosignalRoles)),
+      source_type: oneOf(sourceTypes),
+      code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,31}$', description: 'Code of its measurements.' }),
+    }),
+    responses: { 201: { description: 'The biosignal.', schema: BiosignalSchema } },
+    errors: ['conflict'],
+    handler: async (request) => {
+      const project = await ownProject(db, request.caller, request.params.projectId);
+      const input = request.body;
+      const json = await transaction(db, async (client) => {
+        const { rows } = await client
+          .query<{ id: number }>(
+            `insert into biosignal (project_id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, code)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+           returning id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, false as is_flowing`,
+            [
+              project.id,
+              input.name,
+              input.abbreviation,
+              input.unit,
+              input.loinc_code ?? '',
+              input.signal_type,
+              input.role ?? 'measurement',
+              input.source_type,
+              input.code,
+            ],
+          )
+          .catch((cause: unknown) => {
+            if (sqlStateOf(cause) === '23505')
+              throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
+            throw cause;
+          });
+        await audit(client, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(rows[0]?.id) });
+        return rows[0];
+      });
+      return { status: 201, json };
+    },
+  });
+
+const listMethods = ({ db, methods }: BiosignalDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/methods',
+    operationId: 'listMethods',
+    tag: 'Biosignals',
+    summary: 'List the versioned methods of derived values, with paper, parameters and limits',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    responses: {
+      200: {
+        description: 'Methods.',
+        schema: Type.Array(MethodSchema),
+      },
+    },
+    handler: async ({ caller }) => {
+      orgOf(caller);
+      const { rows } = await db.query<StoredMethod>('select code, kind, name, unit, cadence_hz from method order by code limit 10000');
+      return { status: 200, json: everyMethod(methods ?? [], rows) };
+    },
+  });
 
 function comesFrom(feature: string, channels: ReadonlySet<string>): boolean {
   const sources = featureSources.find(([pattern]) => pattern.test(feature))?.[1] ?? [];
   return sources.some((all) => all.every((item) => channels.has(item)));
 }
+
+export const biosignalRoutes = (deps: BiosignalDeps): readonly Route[] => [listBiosignals(deps), createBiosignal(deps), listMethods(deps)];

@@ -1,19 +1,20 @@
 /** GET /api/v1/bootstrap: what a client needs once per session; and the device profiles of an organization. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import type { Db } from '../storage/database/database.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { audit } from '../tenancy/audit.ts';
 import { needWholeOrganization } from '../tenancy/authority.ts';
 import { orgOf, ownSubjectOf, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Config } from '../config.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { JSON_BYTES_MAX } from '../http/incoming.ts';
 import { HEADER_BYTES_MAX } from '../http/uws.ts';
 import { exactly, nullable, OneLine, oneOf, Uuid } from '../http/schemas.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { channelKinds } from '../signal.ts';
-import type { Spo2Calibration } from '../signal.ts';
 
 const ProfileChannel = exactly({
   code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,31}$' }),
@@ -70,157 +71,162 @@ export type BootstrapDeps = Readonly<{
   >;
 }>;
 
-export function bootstrapRoutes(deps: BootstrapDeps): readonly Route[] {
-  const { db, version, config } = deps;
-  const profiles = async (orgId: string): Promise<unknown[]> => {
-    const { rows } = await db.query(
-      `select ${profileColumns} from device_profile where organization_id is null or organization_id = $1 order by organization_id nulls first, code`,
-      [orgId],
-    );
-    return rows;
-  };
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/bootstrap',
-      operationId: 'getBootstrap',
-      tag: 'Bootstrap',
-      summary: 'Configuration with device profiles and limits',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      etag: true,
-      responses: { 200: { description: 'The configuration.', schema: BootstrapSchema } },
-      handler: async ({ caller }) => {
-        const project = await db.query(
-          `select id, name, project_key, time_zone from project
-           where organization_id = $1 and archived_at is null and ($2::uuid is null or id = $2)
-           order by project.created_at limit 2`,
-          [orgOf(caller), projectOf(caller)],
-        );
-        const user = await db.query(
-          `select x.id as xuser_id, x.external_id, x.display_name, coalesce(x.time_zone, p.time_zone) as time_zone
-           from xuser x join project p on p.id = x.project_id where x.id = $1 and x.organization_id = $2`,
-          [ownSubjectOf(caller), orgOf(caller)],
-        );
-        return {
-          status: 200,
-          json: {
-            version,
-            project: project.rows.length === 1 ? project.rows[0] : null,
-            user: user.rows[0] ?? null,
-            device_profiles: await profiles(orgOf(caller)),
-            live: { path: '/ws', protocol: 'bio.v1', frame_ms: 100, deadline_ms: config.frameDeadlineMs },
-            limits: {
-              json_body_bytes: JSON_BYTES_MAX,
-              header_bytes: HEADER_BYTES_MAX,
-              packet_bytes: config.packetBytesMax,
-              batch_bytes: config.batchBytesMax,
-              body_ms: config.bodyTimeoutMs,
-              requests_per_sec: config.requestsPerSecMax,
-              device_packets_per_sec: config.devicePacketsPerSecMax,
-              reorder_window_ms: config.reorderWindowMs,
-              page_items: 1000,
-              token_sec: 3600,
-            },
-          },
-        };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/device-profiles',
-      operationId: 'listDeviceProfiles',
-      tag: 'Bootstrap',
-      summary: 'List device profiles',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      etag: true,
-      responses: { 200: { description: 'Profiles, built-in ones first.', schema: Type.Array(ProfileSchema) } },
-      handler: async ({ caller }) => ({ status: 200, json: await profiles(orgOf(caller)) }),
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/device-profiles',
-      operationId: 'createDeviceProfile',
-      tag: 'Bootstrap',
-      summary: 'Add a device profile of the organization',
-      access: { key: 'admin', operator: 'admin' },
-      body: exactly({ ...profileMembers, spo2_calibration: Type.Optional(nullable(Calibration)) }),
-      responses: { 201: { description: 'The profile.', schema: ProfileSchema } },
-      errors: ['conflict'],
-      handler: async (request) => {
-        needWholeOrganization(request.caller);
-        const input = request.body as {
-          code: string;
-          name: string;
-          manufacturer: string;
-          model: string;
-          channels: unknown[];
-          spo2_calibration?: Spo2Calibration | null;
-        };
-        return await transaction(db, async (client) => {
-          const { rows } = await client
-            .query<{ id: string }>(
-              `insert into device_profile (organization_id, code, name, manufacturer, model, channels, spo2_offset, spo2_slope)
-             values ($1, $2, $3, $4, $5, $6, $7, $8)
-             returning ${profileColumns}`,
-              [
-                orgOf(request.caller),
-                input.code,
-                input.name,
-                input.manufacturer,
-                input.model,
-                JSON.stringify(input.channels),
-                input.spo2_calibration?.offset ?? null,
-                input.spo2_calibration?.slope ?? null,
-              ],
-            )
-            .catch((cause: unknown) => {
-              if (sqlStateOf(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
-              throw cause;
-            });
-          await audit(client, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: rows[0]?.id ?? '' });
-          return { status: 201, json: rows[0] };
-        });
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/api/v1/devices/{deviceId}/profile',
-      operationId: 'setDeviceProfile',
-      tag: 'Bootstrap',
-      summary: 'Say which profile a device has',
-      description:
-        'deviceId is the device_id of its packets; the device need not have sent any yet. Holds for the streams that are opened from then on: ' +
-        'those that are there keep the calibration they were opened with. A key of one project sets it for devices that no other project uses.',
-      access: { key: 'admin', operator: 'admin' },
-      params: { deviceId: Type.String({ minLength: 1, maxLength: 128 }) },
-      body: exactly({ profile_id: nullable(Uuid) }),
-      responses: { 200: { description: 'The device.', schema: DeviceProfileOf } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const { profile_id: profileId } = request.body as { profile_id: string | null };
-        const orgId = orgOf(request.caller);
-        return await transaction(db, async (client) => {
-          const { rows } = await client.query<{ id: string }>(
-            `insert into device as d (organization_id, project_id, external_id, profile_id)
-           select $1, $2::uuid, $3, $4::uuid
-           where $4::uuid is null or exists (select 1 from device_profile where id = $4::uuid and (organization_id is null or organization_id = $1))
-           on conflict (organization_id, external_id) do update set profile_id = excluded.profile_id
-             where $2::uuid is null
-               or d.project_id = $2::uuid and not exists (select from stream s where s.device_id = d.id and s.project_id <> $2::uuid)
-           returning d.id, d.external_id as device_id, d.profile_id`,
-            [orgId, projectOf(request.caller), request.params['deviceId'] ?? '', profileId],
-          );
-          const device = rows[0];
-          if (device === undefined) throw new PipelineError('not_found', 'There is no such device or profile.');
-          await audit(client, request, {
-            action: 'device.profile_set',
-            targetKind: 'device',
-            targetId: device.id,
-            detail: { profile_id: profileId },
-          });
-          return { status: 200, json: device };
-        });
-      },
-    },
-  ];
+async function profilesOf(db: Db, orgId: string): Promise<unknown[]> {
+  const { rows } = await db.query(
+    `select ${profileColumns} from device_profile where organization_id is null or organization_id = $1 order by organization_id nulls first, code`,
+    [orgId],
+  );
+  return rows;
 }
+
+const getBootstrap = ({ db, version, config }: BootstrapDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/bootstrap',
+    operationId: 'getBootstrap',
+    tag: 'Bootstrap',
+    summary: 'Configuration with device profiles and limits',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    etag: true,
+    responses: { 200: { description: 'The configuration.', schema: BootstrapSchema } },
+    handler: async ({ caller }) => {
+      const project = await db.query(
+        `select id, name, project_key, time_zone from project
+         where organization_id = $1 and archived_at is null and ($2::uuid is null or id = $2)
+         order by project.created_at limit 2`,
+        [orgOf(caller), projectOf(caller)],
+      );
+      const user = await db.query(
+        `select x.id as xuser_id, x.external_id, x.display_name, coalesce(x.time_zone, p.time_zone) as time_zone
+         from xuser x join project p on p.id = x.project_id where x.id = $1 and x.organization_id = $2`,
+        [ownSubjectOf(caller), orgOf(caller)],
+      );
+      return {
+        status: 200,
+        json: {
+          version,
+          project: project.rows.length === 1 ? project.rows[0] : null,
+          user: user.rows[0] ?? null,
+          device_profiles: await profilesOf(db, orgOf(caller)),
+          live: { path: '/ws', protocol: 'bio.v1', frame_ms: 100, deadline_ms: config.frameDeadlineMs },
+          limits: {
+            json_body_bytes: JSON_BYTES_MAX,
+            header_bytes: HEADER_BYTES_MAX,
+            packet_bytes: config.packetBytesMax,
+            batch_bytes: config.batchBytesMax,
+            body_ms: config.bodyTimeoutMs,
+            requests_per_sec: config.requestsPerSecMax,
+            device_packets_per_sec: config.devicePacketsPerSecMax,
+            reorder_window_ms: config.reorderWindowMs,
+            page_items: 1000,
+            token_sec: 3600,
+          },
+        },
+      };
+    },
+  });
+
+const listDeviceProfiles = ({ db }: BootstrapDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/device-profiles',
+    operationId: 'listDeviceProfiles',
+    tag: 'Bootstrap',
+    summary: 'List device profiles',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    etag: true,
+    responses: { 200: { description: 'Profiles, built-in ones first.', schema: Type.Array(ProfileSchema) } },
+    handler: async ({ caller }) => ({ status: 200, json: await profilesOf(db, orgOf(caller)) }),
+  });
+
+const createDeviceProfile = ({ db }: BootstrapDeps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/device-profiles',
+    operationId: 'createDeviceProfile',
+    tag: 'Bootstrap',
+    summary: 'Add a device profile of the organization',
+    access: { key: 'admin', operator: 'admin' },
+    body: exactly({ ...profileMembers, spo2_calibration: Type.Optional(nullable(Calibration)) }),
+    responses: { 201: { description: 'The profile.', schema: ProfileSchema } },
+    errors: ['conflict'],
+    handler: async (request) => {
+      needWholeOrganization(request.caller);
+      const input = request.body;
+      const json = await transaction(db, async (client) => {
+        const { rows } = await client
+          .query<{ id: string }>(
+            `insert into device_profile (organization_id, code, name, manufacturer, model, channels, spo2_offset, spo2_slope)
+           values ($1, $2, $3, $4, $5, $6, $7, $8)
+           returning ${profileColumns}`,
+            [
+              orgOf(request.caller),
+              input.code,
+              input.name,
+              input.manufacturer,
+              input.model,
+              JSON.stringify(input.channels),
+              input.spo2_calibration?.offset ?? null,
+              input.spo2_calibration?.slope ?? null,
+            ],
+          )
+          .catch((cause: unknown) => {
+            if (sqlStateOf(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
+            throw cause;
+          });
+        await audit(client, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: rows[0]?.id ?? '' });
+        return rows[0];
+      });
+      return { status: 201, json };
+    },
+  });
+
+const setDeviceProfile = ({ db }: BootstrapDeps) =>
+  defineRoute({
+    method: 'PUT',
+    path: '/api/v1/devices/{deviceId}/profile',
+    operationId: 'setDeviceProfile',
+    tag: 'Bootstrap',
+    summary: 'Say which profile a device has',
+    description:
+      'deviceId is the device_id of its packets; the device need not have sent any yet. Holds for the streams that are opened from then on: ' +
+      'those that are there keep the calibration they were opened with. A key of one project sets it for devices that no other project uses.',
+    access: { key: 'admin', operator: 'admin' },
+    params: { deviceId: Type.String({ minLength: 1, maxLength: 128 }) },
+    body: exactly({ profile_id: nullable(Uuid) }),
+    responses: { 200: { description: 'The device.', schema: DeviceProfileOf } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const { profile_id: profileId } = request.body;
+      const orgId = orgOf(request.caller);
+      const json = await transaction(db, async (client) => {
+        const { rows } = await client.query<{ id: string }>(
+          `insert into device as d (organization_id, project_id, external_id, profile_id)
+         select $1, $2::uuid, $3, $4::uuid
+         where $4::uuid is null or exists (select 1 from device_profile where id = $4::uuid and (organization_id is null or organization_id = $1))
+         on conflict (organization_id, external_id) do update set profile_id = excluded.profile_id
+           where $2::uuid is null
+             or d.project_id = $2::uuid and not exists (select from stream s where s.device_id = d.id and s.project_id <> $2::uuid)
+         returning d.id, d.external_id as device_id, d.profile_id`,
+          [orgId, projectOf(request.caller), request.params.deviceId, profileId],
+        );
+        const device = rows[0];
+        if (device === undefined) throw new PipelineError('not_found', 'There is no such device or profile.');
+        await audit(client, request, {
+          action: 'device.profile_set',
+          targetKind: 'device',
+          targetId: device.id,
+          detail: { profile_id: profileId },
+        });
+        return device;
+      });
+      return { status: 200, json };
+    },
+  });
+
+export const bootstrapRoutes = (deps: BootstrapDeps): readonly Route[] => [
+  getBootstrap(deps),
+  listDeviceProfiles(deps),
+  createDeviceProfile(deps),
+  setDeviceProfile(deps),
+];

@@ -1,5 +1,6 @@
 /** POST /api/v1/charts/query: several series on one time axis, with a flag beside every value. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import type { Db } from '../storage/database/database.ts';
 import { ownSubject } from '../tenancy/ownership.ts';
@@ -7,6 +8,7 @@ import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { callerKey } from '../http/request.ts';
 import { writeJson } from '../http/json.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, QualityMask, Timestamp } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
@@ -61,7 +63,9 @@ const ChartBody = exactly({
   resolution: Type.Optional(oneOf(resolutionNames, { description: 'The finest to use; coarser when max_points needs it.' })),
   max_points: Type.Optional(Type.Integer({ minimum: 2, maximum: POINTS_MAX, default: 1000 })),
   tz: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'IANA zone in which days begin; default: that of the user.' })),
-  quality_max: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, default: 1, description: 'Worst flag of a value that counts.' })),
+  quality_max: Type.Optional(
+    Type.Unsafe<QualityFlag>({ type: 'integer', minimum: 0, maximum: 2, default: 1, description: 'Worst flag of a value that counts.' }),
+  ),
   fill: Type.Optional(
     oneOf(['none', 'null', 'previous'], {
       default: 'none',
@@ -133,18 +137,8 @@ const ChartSchema = exactly({
   detail: Type.Optional(DetailSchema),
 });
 
-type SeriesInput = Readonly<{ biosignal_id?: number; feature?: string; agg?: ChartAggregate; method_code?: string; channel?: string }>;
-type Body = Readonly<{
-  subject_id?: string;
-  series: readonly SeriesInput[];
-  range: Readonly<{ from: string; to: string }> | Readonly<{ duration: string }>;
-  resolution?: string;
-  max_points?: number;
-  tz?: string;
-  quality_max?: QualityFlag;
-  fill?: 'none' | 'null' | 'previous';
-  detail?: boolean;
-}>;
+type Body = Static<typeof ChartBody>;
+type SeriesInput = Body['series'][number];
 /** What a column is called, beside the series that it comes from. */
 type Named = Readonly<{ name: string; unit: string; biosignalId: number | null; feature: string | null; series: ChartSeries }>;
 
@@ -156,69 +150,63 @@ type ChartDeps = Readonly<{
   methods?: readonly MethodDescription[];
 }>;
 
-export function chartRoutes(deps: ChartDeps): readonly Route[] {
-  const { db, turns, recentSamples } = deps;
-  const rowsMax = deps.config.chartRowsMax;
-  return [
-    {
-      method: 'POST',
-      path: '/api/v1/charts/query',
-      operationId: 'queryChart',
-      tag: 'Observations',
-      summary: 'Read several series as columns of a chart',
-      description:
-        `max_points is always honoured: the resolution becomes coarser until it is, and until the chart reads at most ${rowsMax} rows of the ` +
-        'database. A feature has a row per second, minute or hour (the coarsest that fits the resolution), a waveform one for up to 8 s; samples, ' +
-        `which short ranges are made of, count as a row per 200. Beyond that it is refused (range_too_large). Charts of more than ${LARGE_ROWS} ` +
-        'rows wait for one another; 429 when too many of one credential wait.',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      body: ChartBody,
-      responses: { 200: { description: 'The chart.', schema: ChartSchema } },
-      errors: ['not_found', 'range_too_large'],
-      handler: async ({ caller, body, signal }) => {
-        const given = body as Body;
-        const subject = await ownSubject(db, caller, given.subject_id ?? '');
-        const { fromMs, toMs } = rangeOf(given.range);
-        const timeZone = zoneOf(given.tz ?? subject.timeZone);
-        const named: Named[] = [];
-        for (const [i, series] of given.series.entries()) named.push(await namedSeries(deps, subject.projectId, series, i));
-        const query: ChartQuery = {
-          orgId: subject.orgId,
-          subjectId: subject.id,
-          series: named.map(({ series }) => series),
-          fromNs: BigInt(fromMs) * 1_000_000n,
-          toNs: BigInt(toMs) * 1_000_000n,
-          resolution: given.resolution ?? null,
-          maxPoints: given.max_points ?? 1000,
-          timeZone,
-          qualityMax: given.quality_max ?? 1,
-          fill: given.fill ?? 'none',
-          detail: given.detail ?? false,
-          ...(recentSamples && { recent: recentSamples }),
-        };
-        const who = callerKey(caller);
-        const chart = await turns
-          .run(who, false, signal, () => planChart(db, query, rowsMax))
-          .then((plan) => turns.run(who, plan.rowCount > LARGE_ROWS, signal, () => readChart(db, query, plan, signal)))
-          .catch((error: unknown) => {
-            throw sqlStateOf(error) === '22023' ? wrong('/tz', 'is not a time zone that the database knows') : error;
-          });
-        const head = writeJson({
-          range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
-          resolution: chart.resolution,
-          values: chart.columns.map(({ series, what }) => {
-            const { name = '', unit = '', biosignalId = null, feature = null } = named[series] ?? {};
-            return { name, unit, biosignal_id: biosignalId, feature, agg: what };
-          }),
+const queryChart = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSamples, methods = [] }: ChartDeps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/charts/query',
+    operationId: 'queryChart',
+    tag: 'Observations',
+    summary: 'Read several series as columns of a chart',
+    description:
+      `max_points is always honoured: the resolution becomes coarser until it is, and until the chart reads at most ${rowsMax} rows of the ` +
+      'database. A feature has a row per second, minute or hour (the coarsest that fits the resolution), a waveform one for up to 8 s; samples, ' +
+      `which short ranges are made of, count as a row per 200. Beyond that it is refused (range_too_large). Charts of more than ${LARGE_ROWS} ` +
+      'rows wait for one another; 429 when too many of one credential wait.',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    body: ChartBody,
+    responses: { 200: { description: 'The chart.', schema: ChartSchema } },
+    errors: ['not_found', 'range_too_large'],
+    handler: async ({ caller, body, signal }) => {
+      const subject = await ownSubject(db, caller, body.subject_id ?? '');
+      const { fromMs, toMs } = rangeOf(body.range);
+      const timeZone = zoneOf(body.tz ?? subject.timeZone);
+      const named: Named[] = [];
+      for (const [i, series] of body.series.entries()) named.push(await namedSeries({ db, methods }, subject.projectId, series, i));
+      const query: ChartQuery = {
+        orgId: subject.orgId,
+        subjectId: subject.id,
+        series: named.map(({ series }) => series),
+        fromNs: BigInt(fromMs) * 1_000_000n,
+        toNs: BigInt(toMs) * 1_000_000n,
+        resolution: body.resolution ?? null,
+        maxPoints: body.max_points ?? 1000,
+        timeZone,
+        qualityMax: body.quality_max ?? 1,
+        fill: body.fill ?? 'none',
+        detail: body.detail ?? false,
+        ...(recentSamples && { recent: recentSamples }),
+      };
+      const who = callerKey(caller);
+      const chart = await turns
+        .run(who, false, signal, () => planChart(db, query, rowsMax))
+        .then((plan) => turns.run(who, plan.rowCount > LARGE_ROWS, signal, () => readChart(db, query, plan, signal)))
+        .catch((error: unknown) => {
+          throw sqlStateOf(error) === '22023' ? wrong('/tz', 'is not a time zone that the database knows') : error;
         });
-        const data = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => [chart.tsMs[i], ...(chart.values[i] ?? [])]);
-        const qmask = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => chart.qmask[i]);
-        const detail = chart.detail === undefined ? '' : `,"detail":${await detailJson(chart.detail)}`;
-        return { status: 200, text: `${head.slice(0, -1)},"data":${data},"qmask":${qmask}${detail}}`, contentType: 'application/json' };
-      },
+      const head = writeJson({
+        range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+        resolution: chart.resolution,
+        values: chart.columns.map(({ series, what }) => {
+          const { name = '', unit = '', biosignalId = null, feature = null } = named[series] ?? {};
+          return { name, unit, biosignal_id: biosignalId, feature, agg: what };
+        }),
+      });
+      const data = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => [chart.tsMs[i], ...(chart.values[i] ?? [])]);
+      const qmask = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => chart.qmask[i]);
+      const detail = chart.detail === undefined ? '' : `,"detail":${await detailJson(chart.detail)}`;
+      return { status: 200, text: `${head.slice(0, -1)},"data":${data},"qmask":${qmask}${detail}}`, contentType: 'application/json' };
     },
-  ];
-}
+  });
 
 async function detailJson({ n, goodN, expectedN, min, max, totals }: ChartDetail): Promise<string> {
   const rows = (of: (number | null)[][]): Promise<string> => jsonInSlices(of.length, SLICE_ROWS, (i) => of[i]);
@@ -240,7 +228,12 @@ async function detailJson({ n, goodN, expectedN, min, max, totals }: ChartDetail
   );
 }
 
-async function namedSeries({ db, methods = [] }: ChartDeps, projectId: string, input: SeriesInput, i: number): Promise<Named> {
+async function namedSeries(
+  { db, methods }: Required<Pick<ChartDeps, 'db' | 'methods'>>,
+  projectId: string,
+  input: SeriesInput,
+  i: number,
+): Promise<Named> {
   if ((input.biosignal_id === undefined) === (input.feature === undefined))
     throw wrong(`/series/${i}`, 'takes either biosignal_id or feature');
   const aggregateOf = (unit: string): ChartAggregate => input.agg ?? (isCounted(unit) ? 'sum' : 'mean');
@@ -297,3 +290,5 @@ function zoneOf(zone: string): string {
 function wrong(pointer: string, detail: string): PipelineError {
   return new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code: 'value', detail }] });
 }
+
+export const chartRoutes = (deps: ChartDeps): readonly Route[] => [queryChart(deps)];

@@ -5,6 +5,7 @@ import { audit } from '../tenancy/audit.ts';
 import { orgOf, ownSubject } from '../tenancy/ownership.ts';
 import { writeJson } from '../http/json.ts';
 import { callerKey } from '../http/request.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { Uuid } from '../http/schemas.ts';
 import { readSamples } from './samples.ts';
@@ -69,43 +70,40 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
 /** Opens a journal entry; null when the secret that sealed it is not there. */
 export type OpenJournal = (sealed: Uint8Array, subjectId: string, entryId: string) => Promise<string | null>;
 
-export function exportRoutes(deps: Readonly<{ pool: Pool; exports: Turns; openJournal?: OpenJournal }>): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/xusers/{xuserId}/export',
-      operationId: 'exportUser',
-      tag: 'Users',
-      summary: 'Export everything that is held of a user',
-      description:
-        'Lines of JSON, {"table", "row"}; samples as digital values with gain and baseline. The text of the journal is for its author: with a ' +
-        'user token it is there, for keys and operators it is null. The last line is {"table":"end"}.',
-      access: { key: 'admin', userToken: 'own', operator: 'admin' },
-      params: { xuserId: Uuid },
-      responses: { 200: { description: 'Lines.', contentType: NDJSON, schema: Type.Unknown() } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const subject = await ownSubject(deps.pool, request.caller, request.params['xuserId'] ?? '', 'none');
-        const end = deps.exports.take(callerKey(request.caller), orgOf(request.caller));
-        const openJournal = request.caller.kind === 'user' ? (deps.openJournal ?? null) : null;
-        const lines = linesOf(deps.pool, subject.id, openJournal, end);
-        const first = await lines.next(); // a generator that has begun gives its place back, however it ends
-        await audit(deps.pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id }).catch(
-          async (error: unknown) => {
-            await lines.return();
-            throw error;
-          },
-        );
-        return {
-          status: 200,
-          stream: begun(first, lines),
-          contentType: NDJSON,
-          headers: { 'content-disposition': `attachment; filename="xuser-${subject.id}.ndjson"` },
-        };
-      },
+type Deps = Readonly<{ pool: Pool; exports: Turns; openJournal?: OpenJournal }>;
+
+const exportUser = ({ pool, exports, openJournal }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/xusers/{xuserId}/export',
+    operationId: 'exportUser',
+    tag: 'Users',
+    summary: 'Export everything that is held of a user',
+    description:
+      'Lines of JSON, {"table", "row"}; samples as digital values with gain and baseline. The text of the journal is for its author: with a ' +
+      'user token it is there, for keys and operators it is null. The last line is {"table":"end"}.',
+    access: { key: 'admin', userToken: 'own', operator: 'admin' },
+    params: { xuserId: Uuid },
+    responses: { 200: { description: 'Lines.', contentType: NDJSON, schema: Type.Unknown() } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const subject = await ownSubject(pool, request.caller, request.params.xuserId, 'none');
+      const end = exports.take(callerKey(request.caller), orgOf(request.caller));
+      const opener = request.caller.kind === 'user' ? (openJournal ?? null) : null;
+      const lines = linesOf(pool, subject.id, opener, end);
+      const first = await lines.next(); // a generator that has begun gives its place back, however it ends
+      await audit(pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id }).catch(async (error: unknown) => {
+        await lines.return();
+        throw error;
+      });
+      return {
+        status: 200,
+        stream: begun(first, lines),
+        contentType: NDJSON,
+        headers: { 'content-disposition': `attachment; filename="xuser-${subject.id}.ndjson"` },
+      };
     },
-  ];
-}
+  });
 
 type JournalRow = Readonly<{ id: string; sealed: string } & Record<string, unknown>>;
 
@@ -177,3 +175,5 @@ async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal 
     ended();
   }
 }
+
+export const exportRoutes = (deps: Deps): readonly Route[] => [exportUser(deps)];

@@ -4,10 +4,11 @@ import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
+import { page, pageStart } from '../http/page.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, orDefault, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
 import { measuredValues } from './measured-values.ts';
 import type { MeasurementInput } from './measured-values.ts';
@@ -42,179 +43,162 @@ export type ObservationDeps = Readonly<{
   publicUrl?: string;
 }>;
 
-export function observationRoutes(deps: ObservationDeps): readonly Route[] {
-  const { db, cursors } = deps;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/observations',
-      operationId: 'listObservations',
-      tag: 'Observations',
-      summary: 'List observations of one biosignal of a user',
-      description:
-        'since is inclusive, until exclusive. Derived biosignals have one observation per minute in which at least half of the values are ' +
-        'good, its value the mean of these; quality_max=1 adds minutes in which at least half is good or suspect (qmask 1, the mean of both), ' +
-        'quality_max=2 bad ones (qmask 2, the mean of all). With Accept: application/fhir+json a FHIR R4 searchset Bundle.',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      query: {
-        biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
-        subject_id: SubjectQuery,
-        since: Type.Optional(Timestamp),
-        until: Type.Optional(Timestamp),
-        device_id: Type.Optional(Type.String({ maxLength: 128 })),
-        method_code: Type.Optional(Type.String({ maxLength: 128 })),
-        quality_max: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, default: 0, description: 'Worst flag to return.' })),
-        order: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
-        limit: LimitQuery(100, 1000),
-        cursor: CursorQuery,
-      },
-      responses: {
-        200: {
-          description: 'Observations.',
-          schema: Type.Array(ObservationSchema),
-          alternatives: { [FHIR_TYPE]: BundleSchema },
-          headers: ['Link'],
-        },
-      },
-      errors: ['not_found', 'cursor_invalid'],
-      handler: async ({ caller, query, header }) => {
-        const given = query as {
-          biosignal_id: number;
-          subject_id?: string;
-          since?: string;
-          until?: string;
-          device_id?: string;
-          method_code?: string;
-          quality_max: number;
-          order: 'asc' | 'desc';
-          limit: number;
-          cursor?: string;
-        };
-        const subject = await ownSubject(db, caller, given.subject_id ?? '');
-        const biosignal = await findBiosignal(db, subject.projectId, given.biosignal_id);
-        if (biosignal === null) throw new PipelineError('not_found', `There is no biosignal ${given.biosignal_id} in this project.`);
-        const { cursor, limit, ...filters } = given;
-        const scope = `observations ${subject.id} ${JSON.stringify(filters)}`;
-        const key = cursor === undefined ? null : cursors.open(scope, cursor);
-        const rows = await readObservations(db, {
-          subjectId: subject.id,
-          biosignal,
-          since: given.since ?? null,
-          until: given.until ?? null,
-          deviceId: given.device_id ?? null,
-          methodCode: given.method_code ?? null,
-          qualityMax: given.quality_max,
-          order: given.order,
-          after: key === null ? null : [String(key[0]), String(key[1])],
-          limit: limit + 1,
-        });
-        const page = rows.slice(0, limit);
-        const last = page.at(-1);
-        const more = rows.length > limit && last !== undefined;
-        const link = more ? nextLink('/api/v1/observations', query, cursors.seal(scope, [last.effective_time, last.id])) : null;
-        const headers: Record<string, string> = { vary: 'accept', ...(link === null ? {} : { link }) };
-        if (header('accept').includes(FHIR_TYPE)) {
-          const next = link === null ? null : link.slice(1, link.indexOf('>'));
-          const self = `/api/v1/observations?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString()}`;
-          return { status: 200, json: fhirBundle(page, subject.id, deps.publicUrl ?? '', self, next), contentType: FHIR_TYPE, headers };
-        }
-        return { status: 200, json: page.map(observationOf), headers };
+const listObservations = ({ db, cursors, publicUrl }: ObservationDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/observations',
+    operationId: 'listObservations',
+    tag: 'Observations',
+    summary: 'List observations of one biosignal of a user',
+    description:
+      'since is inclusive, until exclusive. Derived biosignals have one observation per minute in which at least half of the values are ' +
+      'good, its value the mean of these; quality_max=1 adds minutes in which at least half is good or suspect (qmask 1, the mean of both), ' +
+      'quality_max=2 bad ones (qmask 2, the mean of all). With Accept: application/fhir+json a FHIR R4 searchset Bundle.',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    query: {
+      biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+      subject_id: SubjectQuery,
+      since: Type.Optional(Timestamp),
+      until: Type.Optional(Timestamp),
+      device_id: Type.Optional(Type.String({ maxLength: 128 })),
+      method_code: Type.Optional(Type.String({ maxLength: 128 })),
+      quality_max: orDefault(Type.Integer({ minimum: 0, maximum: 2, default: 0, description: 'Worst flag to return.' })),
+      order: orDefault(oneOf(['asc', 'desc'], { default: 'desc' })),
+      limit: LimitQuery(100, 1000),
+      cursor: CursorQuery,
+    },
+    responses: {
+      200: {
+        description: 'Observations.',
+        schema: Type.Array(ObservationSchema),
+        alternatives: { [FHIR_TYPE]: BundleSchema },
+        headers: ['Link'],
       },
     },
-    {
-      method: 'POST',
-      path: '/api/v1/measurements',
-      operationId: 'createMeasurements',
-      tag: 'Observations',
-      summary: 'Store measurements that did not come in packets',
-      description:
-        'Sent again, the same measurement (user, biosignal, time, value, method) is stored once. A value in another unit is converted where ' +
-        "that can be done exactly ([degF], [lb_av], kPa, mmol/L of glucose …) and kept as it was sent, too; `unit` absent: the biosignal's. " +
-        'What is impossible, in an unknown unit or of the future is refused, all of it or nothing; what is possible but implausible is ' +
-        'stored with the quality 1 (suspect).',
-      access: { key: 'write', operator: 'editor' },
-      body: exactly({
-        subject_id: Type.String({ minLength: 1, maxLength: 255 }),
-        measurements: Type.Array(
-          exactly({
-            biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
-            value: Type.Number(),
-            unit: Type.Optional(OneLine(32, { minLength: 1, description: 'UCUM; what it is given in.' })),
-            time: Timestamp,
-            quality: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
-            method_code: Type.Optional(Type.String({ pattern: '^(measured|reported|imported):[a-z0-9_]{1,64}$' })),
-          }),
-          { minItems: 1, maxItems: 1000 },
-        ),
-      }),
-      idempotent: true,
-      responses: {
-        201: {
-          description: 'How many were new.',
-          schema: exactly({
-            created: Type.Integer(),
-            duplicates: Type.Integer(),
-            subject_id: Uuid,
-            implausible: Type.Array(Type.Integer({ description: 'Positions in the request.' }), { description: 'Stored as suspect.' }),
-            converted: Type.Array(
-              exactly({
-                index: Type.Integer(),
-                given_value: Type.Number(),
-                given_unit: Type.String(),
-                value: Type.Number(),
-                unit: Type.String(),
-              }),
-            ),
-          }),
-        },
-      },
-      errors: ['not_found'],
-      handler: async ({ caller, body }) => {
-        const input = body as { subject_id: string; measurements: readonly MeasurementInput[] };
-        const subject = await ownSubject(db, caller, input.subject_id, 'recording');
-        const biosignals = new Map<number, BiosignalRow>();
-        for (const id of new Set(input.measurements.map((item) => item.biosignal_id))) {
-          const biosignal = await findBiosignal(db, subject.projectId, id);
-          if (biosignal === null || biosignal.feature !== null || biosignal.channel_kind !== null) {
-            throw new PipelineError('not_found', `There is no biosignal ${id} in this project that takes measurements.`);
-          }
-          biosignals.set(id, biosignal);
-        }
-        const measured = await measuredValues(db, input.measurements, biosignals);
-        await ensurePartitions(db, measured);
-        const { rowCount } = await db.query(
-          `insert into measurement
-             (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
-           select t, (extract(epoch from t) * 1000000)::bigint * 1000, id, $1, $2, $3, biosignal_id, value, unit, qmask, method_code, given_value, given_unit
-           from unnest($4::timestamptz[], $5::uuid[], $6::integer[], $7::float8[], $8::text[], $9::smallint[], $10::text[], $11::float8[], $12::text[])
-             as input (t, id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
-           on conflict do nothing`,
-          [
-            subject.orgId,
-            subject.projectId,
-            subject.id,
-            measured.map((item) => item.time),
-            measured.map((item) => measurementId(subject.id, item)),
-            measured.map((item) => item.biosignal_id),
-            measured.map((item) => item.value),
-            measured.map((item) => item.unit),
-            measured.map((item) => item.quality),
-            measured.map((item) => item.method_code ?? 'imported:api_v1'),
-            measured.map((item) => item.given?.value ?? null),
-            measured.map((item) => item.given?.unit ?? null),
-          ],
-        );
-        const created = rowCount ?? 0;
-        const implausible = measured.flatMap((item, i) => (item.implausible ? [i] : []));
-        const converted = measured.flatMap(({ given, value, unit }, index) =>
-          given === null ? [] : [{ index, given_value: given.value, given_unit: given.unit, value, unit }],
-        );
-        const duplicates = measured.length - created;
-        return { status: 201, json: { created, duplicates, subject_id: subject.id, implausible, converted } };
+    errors: ['not_found', 'cursor_invalid'],
+    handler: async ({ caller, query, header }) => {
+      const subject = await ownSubject(db, caller, query.subject_id ?? '');
+      const biosignal = await findBiosignal(db, subject.projectId, query.biosignal_id);
+      if (biosignal === null) throw new PipelineError('not_found', `There is no biosignal ${query.biosignal_id} in this project.`);
+      const { cursor: _, limit, ...filters } = query;
+      const scope = `observations ${subject.id} ${JSON.stringify(filters)}`;
+      const list = { cursors, path: '/api/v1/observations', scope, query };
+      const key = pageStart(list);
+      const rows = await readObservations(db, {
+        subjectId: subject.id,
+        biosignal,
+        since: query.since ?? null,
+        until: query.until ?? null,
+        deviceId: query.device_id ?? null,
+        methodCode: query.method_code ?? null,
+        qualityMax: query.quality_max,
+        order: query.order,
+        after: key === null ? null : [String(key[0]), String(key[1])],
+        limit: limit + 1,
+      });
+      const { items, headers: found } = page(list, rows, (last) => [last.effective_time, last.id]);
+      const headers = { vary: 'accept', ...found };
+      if (header('accept').includes(FHIR_TYPE)) {
+        const next = found['link']?.slice(1, found['link'].indexOf('>')) ?? null;
+        const self = `/api/v1/observations?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString()}`;
+        return { status: 200, json: fhirBundle(items, subject.id, publicUrl ?? '', self, next), contentType: FHIR_TYPE, headers };
+      }
+      return { status: 200, json: items.map(observationOf), headers };
+    },
+  });
+
+const createMeasurements = ({ db }: ObservationDeps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/measurements',
+    operationId: 'createMeasurements',
+    tag: 'Observations',
+    summary: 'Store measurements that did not come in packets',
+    description:
+      'Sent again, the same measurement (user, biosignal, time, value, method) is stored once. A value in another unit is converted where ' +
+      "that can be done exactly ([degF], [lb_av], kPa, mmol/L of glucose …) and kept as it was sent, too; `unit` absent: the biosignal's. " +
+      'What is impossible, in an unknown unit or of the future is refused, all of it or nothing; what is possible but implausible is ' +
+      'stored with the quality 1 (suspect).',
+    access: { key: 'write', operator: 'editor' },
+    body: exactly({
+      subject_id: Type.String({ minLength: 1, maxLength: 255 }),
+      measurements: Type.Array(
+        exactly({
+          biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+          value: Type.Number(),
+          unit: Type.Optional(OneLine(32, { minLength: 1, description: 'UCUM; what it is given in.' })),
+          time: Timestamp,
+          quality: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
+          method_code: Type.Optional(Type.String({ pattern: '^(measured|reported|imported):[a-z0-9_]{1,64}$' })),
+        }),
+        { minItems: 1, maxItems: 1000 },
+      ),
+    }),
+    idempotent: true,
+    responses: {
+      201: {
+        description: 'How many were new.',
+        schema: exactly({
+          created: Type.Integer(),
+          duplicates: Type.Integer(),
+          subject_id: Uuid,
+          implausible: Type.Array(Type.Integer({ description: 'Positions in the request.' }), { description: 'Stored as suspect.' }),
+          converted: Type.Array(
+            exactly({
+              index: Type.Integer(),
+              given_value: Type.Number(),
+              given_unit: Type.String(),
+              value: Type.Number(),
+              unit: Type.String(),
+            }),
+          ),
+        }),
       },
     },
-  ];
-}
+    errors: ['not_found'],
+    handler: async ({ caller, body }) => {
+      const subject = await ownSubject(db, caller, body.subject_id, 'recording');
+      const biosignals = new Map<number, BiosignalRow>();
+      for (const id of new Set(body.measurements.map((item) => item.biosignal_id))) {
+        const biosignal = await findBiosignal(db, subject.projectId, id);
+        if (biosignal === null || biosignal.feature !== null || biosignal.channel_kind !== null) {
+          throw new PipelineError('not_found', `There is no biosignal ${id} in this project that takes measurements.`);
+        }
+        biosignals.set(id, biosignal);
+      }
+      const measured = await measuredValues(db, body.measurements, biosignals);
+      await ensurePartitions(db, measured);
+      const { rowCount } = await db.query(
+        `insert into measurement
+           (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
+         select t, (extract(epoch from t) * 1000000)::bigint * 1000, id, $1, $2, $3, biosignal_id, value, unit, qmask, method_code, given_value, given_unit
+         from unnest($4::timestamptz[], $5::uuid[], $6::integer[], $7::float8[], $8::text[], $9::smallint[], $10::text[], $11::float8[], $12::text[])
+           as input (t, id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
+         on conflict do nothing`,
+        [
+          subject.orgId,
+          subject.projectId,
+          subject.id,
+          measured.map((item) => item.time),
+          measured.map((item) => measurementId(subject.id, item)),
+          measured.map((item) => item.biosignal_id),
+          measured.map((item) => item.value),
+          measured.map((item) => item.unit),
+          measured.map((item) => item.quality),
+          measured.map((item) => item.method_code ?? 'imported:api_v1'),
+          measured.map((item) => item.given?.value ?? null),
+          measured.map((item) => item.given?.unit ?? null),
+        ],
+      );
+      const created = rowCount ?? 0;
+      const implausible = measured.flatMap((item, i) => (item.implausible ? [i] : []));
+      const converted = measured.flatMap(({ given, value, unit }, index) =>
+        given === null ? [] : [{ index, given_value: given.value, given_unit: given.unit, value, unit }],
+      );
+      const duplicates = measured.length - created;
+      return { status: 201, json: { created, duplicates, subject_id: subject.id, implausible, converted } };
+    },
+  });
 
 /** Only plain PostgreSQL has partitions that must be made before rows go in; there the function exists. */
 async function ensurePartitions(db: Db, measurements: readonly MeasurementInput[]): Promise<void> {
@@ -244,3 +228,5 @@ function observationOf(row: ObservationRow): ObservationBody {
   const { id, biosignal_id, loinc_code, value, unit, effective_time, device_id, method_code, qmask, n, good_n, expected_n, min, max } = row;
   return { id, biosignal_id, loinc_code, value, unit, effective_time, device_id, method_code, qmask, n, good_n, expected_n, min, max };
 }
+
+export const observationRoutes = (deps: ObservationDeps): readonly Route[] => [listObservations(deps), createMeasurements(deps)];

@@ -4,12 +4,13 @@ import type { Db } from '../storage/database/database.ts';
 import { ownStream } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { pickMediaType } from '../http/accept.ts';
-import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { writeJson } from '../http/json.ts';
 import { callerKey } from '../http/request.ts';
+import { nextPage, pageStart } from '../http/page.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { CursorQuery, exactly, NanosInteger, nullable, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, NanosInteger, nullable, oneOf, orDefault, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import { channelKinds, gridTimeNs } from '../signal.ts';
 import { encodeSegments } from '../proto/query-codec.ts';
 import { readSamples } from './samples.ts';
@@ -39,76 +40,73 @@ const SegmentSchema = exactly({
   qmask: nullable(Type.Array(QualityMask, { description: 'Per sample; null: all good.' })),
 });
 
-export function sampleRoutes(deps: Readonly<{ db: Db; cursors: Cursors; turns: Turns; recentSamples?: RecentSamples }>): readonly Route[] {
-  const { db, cursors, turns } = deps;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/streams/{streamId}/samples',
-      operationId: 'getSamples',
-      tag: 'Streams',
-      summary: 'Read samples of a stream',
-      description:
-        'Stretches of consecutive samples by channel and time; a gap begins a new one. Sample i lies i / rate after t0_ns. A page holds about ' +
-        `${SAMPLES_MAX.toLocaleString('en')} samples. With Accept: text/csv rows of time, channel, value, quality; ${PROTOBUF} a SampleSegmentList of ` +
-        `proto/query.proto; ${ARROW} a stream with the columns ts_ns, channel, value, quality, one batch per stretch.`,
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { streamId: Uuid },
-      query: {
-        since: Timestamp,
-        until: Timestamp,
-        channels: Type.Optional(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 64, description: 'Channel codes; absent: all.' })),
-        raw: Type.Optional(Type.Boolean({ default: false, description: 'Digital values as the device sent them.' })),
-        cursor: CursorQuery,
-      },
-      responses: {
-        200: {
-          description: 'Samples.',
-          schema: Type.Array(SegmentSchema),
-          alternatives: { [CSV]: null, [PROTOBUF]: null, [ARROW]: null },
-          headers: ['Link'],
-        },
-      },
-      errors: ['not_found', 'cursor_invalid', 'not_acceptable'],
-      handler: async ({ caller, params, query, header, signal }) => {
-        const type = pickMediaType(header('accept'), ['application/json', CSV, PROTOBUF, ARROW]);
-        const given = query as { since: string; until: string; channels?: string[]; raw: boolean; cursor?: string };
-        const stream = await ownStream(db, caller, params['streamId'] ?? '');
-        const scope = ['samples', stream.uuid, given.until, given.channels?.join() ?? ''].join(' ');
-        const fromNs = given.cursor === undefined ? nanosOf(given.since) : BigInt(cursors.open(scope, given.cursor)[0] ?? 0);
-        const toNs = nanosOf(given.until);
-        if (fromNs >= toNs) {
-          throw new PipelineError('validation_failed', '/query/until: lies before since', {
-            errors: [{ pointer: '/query/until', code: 'order', detail: 'lies before since' }],
-          });
-        }
-        const { segments, nextFromNs } = await turns.run(callerKey(caller), false, signal, () =>
-          readSamples(db, {
-            streamId: stream.id,
-            channels: given.channels ?? null,
-            fromNs,
-            toNs,
-            rowsMax: ROWS_MAX,
-            samplesMax: SAMPLES_MAX,
-            ...(deps.recentSamples === undefined ? {} : { recent: deps.recentSamples }),
-          }),
-        );
-        const path = `/api/v1/streams/${stream.uuid}/samples`;
-        const headers: Record<string, string> = { vary: 'accept' };
-        if (nextFromNs !== null) headers['link'] = nextLink(path, query, cursors.seal(scope, [nextFromNs.toString()]));
-        if (type === CSV) return { status: 200, stream: csvOf(segments, given.raw), contentType: `${CSV}; charset=utf-8`, headers };
-        if (type === PROTOBUF) return { status: 200, bytes: encodeSegments(segments), contentType: PROTOBUF, headers };
-        if (type === ARROW) {
-          const { encodeArrow } = await import('./samples-arrow.ts'); // 60 ms and 10 MB that most processes never need
-          return { status: 200, bytes: encodeArrow(segments, given.raw), contentType: ARROW, headers };
-        }
-        const texts: string[] = [];
-        for (const segment of segments) texts.push(await jsonOf(segment, given.raw));
-        return { status: 200, text: `[${texts.join(',')}]`, contentType: 'application/json', headers };
+type Deps = Readonly<{ db: Db; cursors: Cursors; turns: Turns; recentSamples?: RecentSamples }>;
+
+const getSamples = ({ db, cursors, turns, recentSamples }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/streams/{streamId}/samples',
+    operationId: 'getSamples',
+    tag: 'Streams',
+    summary: 'Read samples of a stream',
+    description:
+      'Stretches of consecutive samples by channel and time; a gap begins a new one. Sample i lies i / rate after t0_ns. A page holds about ' +
+      `${SAMPLES_MAX.toLocaleString('en')} samples. With Accept: text/csv rows of time, channel, value, quality; ${PROTOBUF} a SampleSegmentList of ` +
+      `proto/query.proto; ${ARROW} a stream with the columns ts_ns, channel, value, quality, one batch per stretch.`,
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { streamId: Uuid },
+    query: {
+      since: Timestamp,
+      until: Timestamp,
+      channels: Type.Optional(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 64, description: 'Channel codes; absent: all.' })),
+      raw: orDefault(Type.Boolean({ default: false, description: 'Digital values as the device sent them.' })),
+      cursor: CursorQuery,
+    },
+    responses: {
+      200: {
+        description: 'Samples.',
+        schema: Type.Array(SegmentSchema),
+        alternatives: { [CSV]: null, [PROTOBUF]: null, [ARROW]: null },
+        headers: ['Link'],
       },
     },
-  ];
-}
+    errors: ['not_found', 'cursor_invalid', 'not_acceptable'],
+    handler: async ({ caller, params, query, header, signal }) => {
+      const type = pickMediaType(header('accept'), ['application/json', CSV, PROTOBUF, ARROW]);
+      const stream = await ownStream(db, caller, params.streamId);
+      const scope = ['samples', stream.uuid, query.until, query.channels?.join() ?? ''].join(' ');
+      const list = { cursors, path: `/api/v1/streams/${stream.uuid}/samples`, scope, query };
+      const start = pageStart(list);
+      const fromNs = start === null ? nanosOf(query.since) : BigInt(start[0] ?? 0);
+      const toNs = nanosOf(query.until);
+      if (fromNs >= toNs) {
+        throw new PipelineError('validation_failed', '/query/until: lies before since', {
+          errors: [{ pointer: '/query/until', code: 'order', detail: 'lies before since' }],
+        });
+      }
+      const { segments, nextFromNs } = await turns.run(callerKey(caller), false, signal, () =>
+        readSamples(db, {
+          streamId: stream.id,
+          channels: query.channels ?? null,
+          fromNs,
+          toNs,
+          rowsMax: ROWS_MAX,
+          samplesMax: SAMPLES_MAX,
+          ...(recentSamples === undefined ? {} : { recent: recentSamples }),
+        }),
+      );
+      const headers = { vary: 'accept', ...nextPage(list, nextFromNs === null ? null : [nextFromNs.toString()]) };
+      if (type === CSV) return { status: 200, stream: csvOf(segments, query.raw), contentType: `${CSV}; charset=utf-8`, headers };
+      if (type === PROTOBUF) return { status: 200, bytes: encodeSegments(segments), contentType: PROTOBUF, headers };
+      if (type === ARROW) {
+        const { encodeArrow } = await import('./samples-arrow.ts'); // 60 ms and 10 MB that most processes never need
+        return { status: 200, bytes: encodeArrow(segments, query.raw), contentType: ARROW, headers };
+      }
+      const texts: string[] = [];
+      for (const segment of segments) texts.push(await jsonOf(segment, query.raw));
+      return { status: 200, text: `[${texts.join(',')}]`, contentType: 'application/json', headers };
+    },
+  });
 
 /** Nanoseconds of an RFC 3339 time, with all the digits of its fraction that count. */
 export function nanosOf(time: string): bigint {
@@ -146,3 +144,5 @@ export async function* csvOf(segments: readonly SampleSegment[], raw: boolean): 
     if (lines.length > 0) yield Buffer.from(`${lines.join('\n')}\n`);
   }
 }
+
+export const sampleRoutes = (deps: Deps): readonly Route[] => [getSamples(deps)];

@@ -1,14 +1,25 @@
 /** Features and beats of a stream, as columns. */
 import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { ownStream } from '../tenancy/ownership.ts';
 import { pickMediaType } from '../http/accept.ts';
-import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { callerKey } from '../http/request.ts';
+import { nextPage, pageStart } from '../http/page.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, NanosInteger, nullable, oneOf, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
+import {
+  CursorQuery,
+  exactly,
+  LimitQuery,
+  NanosInteger,
+  nullable,
+  oneOf,
+  orDefault,
+  QualityMask,
+  Timestamp,
+  Uuid,
+} from '../http/schemas.ts';
 import { encodeFeatureSeries } from '../proto/query-codec.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 import { needFeatures } from './known-features.ts';
@@ -48,152 +59,136 @@ const BeatSeriesSchema = exactly({
   qmask: Type.Array(QualityMask),
 });
 
-const range: Record<string, TSchema> = {
+const range = {
   since: Type.Optional(Timestamp),
   until: Type.Optional(Timestamp),
   method_code: Type.Optional(Type.String({ maxLength: 128, description: 'e.g. derived:hr_ecg_v4; absent: the newest.' })),
   cursor: CursorQuery,
 };
 
-const TimeUnit = Type.Optional(oneOf(['ns', 'ms'], { default: 'ns' }));
+const TimeUnit = orDefault(oneOf(['ns', 'ms'], { default: 'ns' }));
 
 type SeriesDeps = Readonly<{ db: Db; cursors: Cursors; turns: Turns; methods?: readonly MethodDescription[] }>;
 
-export function seriesRoutes(deps: SeriesDeps): readonly Route[] {
-  const { db, cursors, turns, methods = [] } = deps;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/streams/{streamId}/features',
-      operationId: 'getFeatures',
-      tag: 'Streams',
-      summary: 'Read the derived features of a stream',
-      description:
-        'One element per feature. ts_ns are integers beyond 2^53, written to the digit; ts_unit=ms gives ts_ms instead, Accept: application/x-protobuf exact integers. The limit is per ' +
-        'feature; a page goes on where the shortest of its full series ended, so a value can come twice but none is left out.',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { streamId: Uuid },
-      query: {
-        ...range,
-        names: Type.Optional(
-          Type.Array(Type.String({ maxLength: 64 }), {
-            maxItems: 64,
-            description: 'Features; absent: all. One that does not exist is refused, one without values is left out.',
-          }),
-        ),
-        cadence: Type.Optional(
-          Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'At most so many values per second and feature, Hz.' }),
-        ),
-        quality_max: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, default: 2, description: 'Worst flag to return.' })),
-        ts_unit: TimeUnit,
-        limit: LimitQuery(10_000, 100_000),
-      },
-      responses: {
-        200: {
-          description: 'Feature series; as protobuf a FeatureSeriesList of proto/query.proto.',
-          schema: Type.Array(FeatureSeriesSchema),
-          alternatives: { [PROTOBUF]: null },
-          headers: ['Link'],
-        },
-      },
-      errors: ['not_found', 'cursor_invalid', 'not_acceptable'],
-      handler: async ({ caller, params, query, header, signal }) => {
-        const type = pickMediaType(header('accept'), ['application/json', PROTOBUF]);
-        const given = query as {
-          since?: string;
-          until?: string;
-          method_code?: string;
-          cursor?: string;
-          names?: string[];
-          cadence?: number;
-          quality_max: number;
-          ts_unit: 'ns' | 'ms';
-          limit: number;
-        };
-        const stream = await ownStream(db, caller, params['streamId'] ?? '');
-        await needFeatures(db, methods, given.names ?? []);
-        const scope = [
-          'features',
-          stream.uuid,
-          given.names?.join() ?? '',
-          given.method_code ?? '',
-          given.quality_max,
-          given.cadence ?? '',
-        ].join(' ');
-        const filter = {
-          streamId: stream.id,
-          names: given.names ?? null,
-          methodCode: given.method_code ?? null,
-          since: given.cursor === undefined ? (given.since ?? null) : String(cursors.open(scope, given.cursor)[0]),
-          until: given.until ?? null,
-          qualityMax: given.quality_max,
-          cadenceHz: given.cadence ?? null,
-          limit: given.limit,
-        };
-        const series = await turns.run(callerKey(caller), given.limit > LARGE_LIMIT, signal, () => readFeatureSeries(db, filter));
-        const next = earliest(series);
-        const headers: Record<string, string> = { vary: 'accept' };
-        if (next !== null) headers['link'] = nextLink(`/api/v1/streams/${stream.uuid}/features`, query, cursors.seal(scope, [next]));
-        if (type === PROTOBUF) return { status: 200, bytes: encodeFeatureSeries(series), contentType: PROTOBUF, headers };
-        const text: string[] = [];
-        for (const { name, methodCode, unit, tsNs, values, cadenceHz, qmask } of series) {
-          await breathe();
-          const times = timesIn(given.ts_unit, tsNs.join());
-          text.push(
-            `{"name":${JSON.stringify(name)},${times},"values":[${values.join()}],"cadence_hz":${cadenceHz},"qmask":[${qmask.join()}],` +
-              `"unit":${JSON.stringify(unit)},"method_code":${JSON.stringify(methodCode)}}`,
-          );
-        }
-        return { status: 200, text: `[${text.join(',')}]`, contentType: 'application/json', headers };
+const getFeatures = ({ db, cursors, turns, methods = [] }: SeriesDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/streams/{streamId}/features',
+    operationId: 'getFeatures',
+    tag: 'Streams',
+    summary: 'Read the derived features of a stream',
+    description:
+      'One element per feature. ts_ns are integers beyond 2^53, written to the digit; ts_unit=ms gives ts_ms instead, Accept: application/x-protobuf exact integers. The limit is per ' +
+      'feature; a page goes on where the shortest of its full series ended, so a value can come twice but none is left out.',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { streamId: Uuid },
+    query: {
+      ...range,
+      names: Type.Optional(
+        Type.Array(Type.String({ maxLength: 64 }), {
+          maxItems: 64,
+          description: 'Features; absent: all. One that does not exist is refused, one without values is left out.',
+        }),
+      ),
+      cadence: Type.Optional(
+        Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'At most so many values per second and feature, Hz.' }),
+      ),
+      quality_max: orDefault(Type.Integer({ minimum: 0, maximum: 2, default: 2, description: 'Worst flag to return.' })),
+      ts_unit: TimeUnit,
+      limit: LimitQuery(10_000, 100_000),
+    },
+    responses: {
+      200: {
+        description: 'Feature series; as protobuf a FeatureSeriesList of proto/query.proto.',
+        schema: Type.Array(FeatureSeriesSchema),
+        alternatives: { [PROTOBUF]: null },
+        headers: ['Link'],
       },
     },
-    {
-      method: 'GET',
-      path: '/api/v1/streams/{streamId}/beats',
-      operationId: 'getBeats',
-      tag: 'Streams',
-      summary: 'Read the beats of a stream',
-      description:
-        'One element per channel and method: times, intervals, what kind of beat it is, whether its interval is accepted for variability, and its flag.',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { streamId: Uuid },
-      query: { ...range, channel: Type.Optional(Type.String({ maxLength: 32 })), ts_unit: TimeUnit, limit: LimitQuery(10_000, 100_000) },
-      responses: { 200: { description: 'Beats.', schema: Type.Array(BeatSeriesSchema), headers: ['Link'] } },
-      errors: ['not_found', 'cursor_invalid'],
-      handler: async ({ caller, params, query, signal }) => {
-        const given = query as {
-          since?: string;
-          until?: string;
-          method_code?: string;
-          cursor?: string;
-          channel?: string;
-          ts_unit: 'ns' | 'ms';
-          limit: number;
-        };
-        const stream = await ownStream(db, caller, params['streamId'] ?? '');
-        const scope = ['beats', stream.uuid, given.channel ?? '', given.method_code ?? ''].join(' ');
-        const filter = {
-          streamId: stream.id,
-          channelCode: given.channel ?? null,
-          methodCode: given.method_code ?? null,
-          since: given.cursor === undefined ? (given.since ?? null) : String(cursors.open(scope, given.cursor)[0]),
-          until: given.until ?? null,
-          limit: given.limit,
-        };
-        const series = await turns.run(callerKey(caller), given.limit > LARGE_LIMIT, signal, () => readBeatSeries(db, filter));
-        const text = series.map(
-          (row) =>
-            `{"method_code":${JSON.stringify(row.methodCode)},"channel":${JSON.stringify(row.channelCode)},${timesIn(given.ts_unit, row.tsNs)},` +
-            `"interval_ms":[${row.intervalMs}],"kind":[${row.kinds}],"accepted":[${row.accepted}],"qmask":[${row.qmask}]}`,
+    errors: ['not_found', 'cursor_invalid', 'not_acceptable'],
+    handler: async ({ caller, params, query, header, signal }) => {
+      const type = pickMediaType(header('accept'), ['application/json', PROTOBUF]);
+      const stream = await ownStream(db, caller, params.streamId);
+      await needFeatures(db, methods, query.names ?? []);
+      const scope = [
+        'features',
+        stream.uuid,
+        query.names?.join() ?? '',
+        query.method_code ?? '',
+        query.quality_max,
+        query.cadence ?? '',
+      ].join(' ');
+      const list = { cursors, path: `/api/v1/streams/${stream.uuid}/features`, scope, query };
+      const start = pageStart(list);
+      const filter = {
+        streamId: stream.id,
+        names: query.names ?? null,
+        methodCode: query.method_code ?? null,
+        since: start === null ? (query.since ?? null) : String(start[0]),
+        until: query.until ?? null,
+        qualityMax: query.quality_max,
+        cadenceHz: query.cadence ?? null,
+        limit: query.limit,
+      };
+      const series = await turns.run(callerKey(caller), query.limit > LARGE_LIMIT, signal, () => readFeatureSeries(db, filter));
+      const next = earliest(series);
+      const headers = { vary: 'accept', ...nextPage(list, next === null ? null : [next]) };
+      if (type === PROTOBUF) return { status: 200, bytes: encodeFeatureSeries(series), contentType: PROTOBUF, headers };
+      const text: string[] = [];
+      for (const { name, methodCode, unit, tsNs, values, cadenceHz, qmask } of series) {
+        await breathe();
+        const times = timesIn(query.ts_unit, tsNs.join());
+        text.push(
+          `{"name":${JSON.stringify(name)},${times},"values":[${values.join()}],"cadence_hz":${cadenceHz},"qmask":[${qmask.join()}],` +
+            `"unit":${JSON.stringify(unit)},"method_code":${JSON.stringify(methodCode)}}`,
         );
-        const next = earliest(series);
-        const headers: Record<string, string> =
-          next === null ? {} : { link: nextLink(`/api/v1/streams/${stream.uuid}/beats`, query, cursors.seal(scope, [next])) };
-        return { status: 200, text: `[${text.join(',')}]`, contentType: 'application/json', headers };
-      },
+      }
+      return { status: 200, text: `[${text.join(',')}]`, contentType: 'application/json', headers };
     },
-  ];
-}
+  });
+
+const getBeats = ({ db, cursors, turns }: SeriesDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/streams/{streamId}/beats',
+    operationId: 'getBeats',
+    tag: 'Streams',
+    summary: 'Read the beats of a stream',
+    description:
+      'One element per channel and method: times, intervals, what kind of beat it is, whether its interval is accepted for variability, and its flag.',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { streamId: Uuid },
+    query: { ...range, channel: Type.Optional(Type.String({ maxLength: 32 })), ts_unit: TimeUnit, limit: LimitQuery(10_000, 100_000) },
+    responses: { 200: { description: 'Beats.', schema: Type.Array(BeatSeriesSchema), headers: ['Link'] } },
+    errors: ['not_found', 'cursor_invalid'],
+    handler: async ({ caller, params, query, signal }) => {
+      const stream = await ownStream(db, caller, params.streamId);
+      const scope = ['beats', stream.uuid, query.channel ?? '', query.method_code ?? ''].join(' ');
+      const list = { cursors, path: `/api/v1/streams/${stream.uuid}/beats`, scope, query };
+      const start = pageStart(list);
+      const filter = {
+        streamId: stream.id,
+        channelCode: query.channel ?? null,
+        methodCode: query.method_code ?? null,
+        since: start === null ? (query.since ?? null) : String(start[0]),
+        until: query.until ?? null,
+        limit: query.limit,
+      };
+      const series = await turns.run(callerKey(caller), query.limit > LARGE_LIMIT, signal, () => readBeatSeries(db, filter));
+      const text = series.map(
+        (row) =>
+          `{"method_code":${JSON.stringify(row.methodCode)},"channel":${JSON.stringify(row.channelCode)},${timesIn(query.ts_unit, row.tsNs)},` +
+          `"interval_ms":[${row.intervalMs}],"kind":[${row.kinds}],"accepted":[${row.accepted}],"qmask":[${row.qmask}]}`,
+      );
+      const next = earliest(series);
+      return {
+        status: 200,
+        text: `[${text.join(',')}]`,
+        contentType: 'application/json',
+        headers: nextPage(list, next === null ? null : [next]),
+      };
+    },
+  });
 
 /** Where the next page starts: after no series' last value, so that none is left out. */
 function earliest(series: readonly Readonly<{ next: string | null }>[]): string | null {
@@ -212,3 +207,5 @@ function milliseconds(tsNs: string): string {
     ? ''
     : tsNs.replaceAll(/(\d+)(\d{3})\d{3}/g, '$1.$2').replaceAll(/\.?0+(?=,|$)/g, (zeros) => (zeros.startsWith('.') ? '' : zeros));
 }
+
+export const seriesRoutes = (deps: SeriesDeps): readonly Route[] => [getFeatures(deps), getBeats(deps)];

@@ -1,10 +1,10 @@
 /** Recordings: which there are, of whom, with which channels and which clock. */
 import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { ownStream, ownSubject } from '../tenancy/ownership.ts';
-import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
+import { page, pageStart } from '../http/page.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { channelKinds, timeSources } from '../signal.ts';
@@ -88,81 +88,63 @@ type StreamRow = Readonly<{ id: string; recorded_from: string | null; started_at
 
 export type StreamDeps = Readonly<{ db: Db; cursors: Cursors; flowingStreams?: () => readonly number[] }>;
 
-export function streamRoutes(deps: StreamDeps): readonly Route[] {
-  const { db, cursors } = deps;
-  const flowing = (): number[] => [...(deps.flowingStreams?.() ?? [])];
-  const query: Record<string, TSchema> = {
-    subject_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Required with an organization key.' })),
-    since: Type.Optional(Timestamp),
-    until: Type.Optional(Timestamp),
-    limit: LimitQuery(100, 1000),
-    cursor: CursorQuery,
-  };
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/streams',
-      operationId: 'listStreams',
-      tag: 'Streams',
-      summary: 'List the recordings of a user',
-      description: 'Those with something recorded before `until` and at or after `since`, whenever it arrived; the last to begin first.',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      query,
-      responses: { 200: { description: 'Streams.', schema: Type.Array(StreamSchema), headers: ['Link'] } },
-      errors: ['not_found', 'cursor_invalid'],
-      handler: async ({ caller, query: given }) => {
-        const {
-          subject_id: subjectId,
-          since,
-          until,
-          limit,
-          cursor,
-        } = given as {
-          subject_id?: string;
-          since?: string;
-          until?: string;
-          limit: number;
-          cursor?: string;
-        };
-        const subject = await ownSubject(db, caller, subjectId ?? '');
-        const scope = ['streams', subject.id, since ?? '', until ?? ''].join(' ');
-        const [beforeTime, beforeId] = cursor === undefined ? [null, null] : cursors.open(scope, cursor);
-        const { rows } = await db.query<StreamRow>(
-          `select ${columns} from stream s join device d on d.id = s.device_id
-           where s.organization_id = $2 and s.xuser_id = $3
-             and ($4::timestamptz is null or coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $4)
-             and ($5::timestamptz is null or coalesce(s.recorded_from, to_timestamp(s.epoch_ns / 1e9::float8)) < $5)
-             and ($6::timestamptz is null or (${sortedBy}, s.uuid) < ($6::timestamptz, $7::uuid))
-           order by ${sortedBy} desc, s.uuid desc limit $8`,
-          [flowing(), subject.orgId, subject.id, since ?? null, until ?? null, beforeTime, beforeId, limit + 1],
-        );
-        const page = rows.slice(0, limit);
-        const last = page.at(-1);
-        const more = rows.length > limit && last !== undefined;
-        const headers: Record<string, string> = more
-          ? { link: nextLink('/api/v1/streams', given, cursors.seal(scope, [last.recorded_from ?? last.started_at, last.id])) }
-          : {};
-        return { status: 200, json: page, headers };
-      },
+const listStreams = ({ db, cursors, flowingStreams = () => [] }: StreamDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/streams',
+    operationId: 'listStreams',
+    tag: 'Streams',
+    summary: 'List the recordings of a user',
+    description: 'Those with something recorded before `until` and at or after `since`, whenever it arrived; the last to begin first.',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    query: {
+      subject_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Required with an organization key.' })),
+      since: Type.Optional(Timestamp),
+      until: Type.Optional(Timestamp),
+      limit: LimitQuery(100, 1000),
+      cursor: CursorQuery,
     },
-    {
-      method: 'GET',
-      path: '/api/v1/streams/{streamId}',
-      operationId: 'getStream',
-      tag: 'Streams',
-      summary: 'Read one recording',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { streamId: Uuid },
-      responses: { 200: { description: 'The stream.', schema: StreamSchema } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => {
-        const stream = await ownStream(db, caller, params['streamId'] ?? '');
-        const { rows } = await db.query(`select ${columns} from stream s join device d on d.id = s.device_id where s.id = $2`, [
-          flowing(),
-          stream.id,
-        ]);
-        return { status: 200, json: rows[0] };
-      },
+    responses: { 200: { description: 'Streams.', schema: Type.Array(StreamSchema), headers: ['Link'] } },
+    errors: ['not_found', 'cursor_invalid'],
+    handler: async ({ caller, query }) => {
+      const { subject_id: subjectId, since, until, limit } = query;
+      const subject = await ownSubject(db, caller, subjectId ?? '');
+      const scope = ['streams', subject.id, since ?? '', until ?? ''].join(' ');
+      const list = { cursors, path: '/api/v1/streams', scope, query };
+      const [beforeTime, beforeId] = pageStart(list) ?? [null, null];
+      const { rows } = await db.query<StreamRow>(
+        `select ${columns} from stream s join device d on d.id = s.device_id
+         where s.organization_id = $2 and s.xuser_id = $3
+           and ($4::timestamptz is null or coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $4)
+           and ($5::timestamptz is null or coalesce(s.recorded_from, to_timestamp(s.epoch_ns / 1e9::float8)) < $5)
+           and ($6::timestamptz is null or (${sortedBy}, s.uuid) < ($6::timestamptz, $7::uuid))
+         order by ${sortedBy} desc, s.uuid desc limit $8`,
+        [[...flowingStreams()], subject.orgId, subject.id, since ?? null, until ?? null, beforeTime, beforeId, limit + 1],
+      );
+      const { items, headers } = page(list, rows, (last) => [last.recorded_from ?? last.started_at, last.id]);
+      return { status: 200, json: items, headers };
     },
-  ];
-}
+  });
+
+const getStream = ({ db, flowingStreams = () => [] }: StreamDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/streams/{streamId}',
+    operationId: 'getStream',
+    tag: 'Streams',
+    summary: 'Read one recording',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { streamId: Uuid },
+    responses: { 200: { description: 'The stream.', schema: StreamSchema } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => {
+      const stream = await ownStream(db, caller, params.streamId);
+      const { rows } = await db.query(`select ${columns} from stream s join device d on d.id = s.device_id where s.id = $2`, [
+        [...flowingStreams()],
+        stream.id,
+      ]);
+      return { status: 200, json: rows[0] };
+    },
+  });
+
+export const streamRoutes = (deps: StreamDeps): readonly Route[] => [listStreams(deps), getStream(deps)];

@@ -5,8 +5,9 @@ import { ownStream } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { callerKey } from '../http/request.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Reply, Route } from '../http/route.ts';
-import { oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { gridTimeNs } from '../signal.ts';
 import { csvOf, nanosOf } from './sample-routes.ts';
 import { readSamples } from './samples.ts';
@@ -28,61 +29,58 @@ const DETECTORS: Readonly<Record<string, string>> = { ecg: 'derived:r_peaks', pp
 const formats = ['svg', 'png', 'csv', 'wfdb'] as const;
 type Format = (typeof formats)[number];
 
-export function stripRoutes(deps: Readonly<{ db: Db; turns: Turns; recentSamples?: RecentSamples }>): readonly Route[] {
-  const { db, turns, recentSamples } = deps;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/streams/{streamId}/strip',
-      operationId: 'getStrip',
-      tag: 'Streams',
-      summary: 'Draw a strip, or take it along',
-      description:
-        `At most ${STRIP_SEC_MAX} s. svg and png show one channel on paper of 1 and 5 mm (4 px a mm): 25 mm/s, 10 mm/mV or the next gain that fits, ` +
-        'a calibration pulse, person, lead, time and method, beats marked; unusable samples are grey and dashed, gaps are gaps. csv has rows of ' +
-        'time, channel, value, quality; wfdb is a ZIP of a .hea and a .dat file per sampling rate: both of every channel unless one is named.',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { streamId: Uuid },
-      query: {
-        since: Timestamp,
-        until: Timestamp,
-        channel: Type.Optional(Type.String({ maxLength: 32, description: 'Absent: the first for a picture, all for data.' })),
-        format: Type.Optional(oneOf(formats, { default: 'svg' })),
-      },
-      responses: {
-        200: {
-          description: 'The strip.',
-          contentType: 'image/svg+xml',
-          alternatives: { 'image/png': null, 'text/csv': null, 'application/zip': null },
-        },
-      },
-      errors: ['not_found', 'range_too_large'],
-      handler: async ({ caller, params, query, signal }) => {
-        const given = query as { since: string; until: string; channel?: string; format: Format };
-        const stream = await ownStream(db, caller, params['streamId'] ?? '');
-        const fromNs = nanosOf(given.since);
-        const toNs = nanosOf(given.until);
-        if (fromNs >= toNs || toNs - fromNs > BigInt(STRIP_SEC_MAX) * 1_000_000_000n) {
-          throw new PipelineError('range_too_large', `A strip is longer than 0 s and at most ${STRIP_SEC_MAX} s.`);
-        }
-        const channels = given.channel === undefined ? null : [given.channel];
-        const { segments } = await turns.run(callerKey(caller), false, signal, () =>
-          readSamples(db, {
-            streamId: stream.id,
-            channels,
-            fromNs,
-            toNs,
-            rowsMax: ROWS_MAX,
-            ...(recentSamples && { recent: recentSamples }),
-          }),
-        );
-        const picture = given.format === 'svg' || given.format === 'png';
-        const header = picture ? await headerOf(db, stream, given, segments) : NO_HEADER;
-        return replyOf(given.format, segments, { fromNs, toNs }, given, header);
+type Deps = Readonly<{ db: Db; turns: Turns; recentSamples?: RecentSamples }>;
+
+const getStrip = ({ db, turns, recentSamples }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/streams/{streamId}/strip',
+    operationId: 'getStrip',
+    tag: 'Streams',
+    summary: 'Draw a strip, or take it along',
+    description:
+      `At most ${STRIP_SEC_MAX} s. svg and png show one channel on paper of 1 and 5 mm (4 px a mm): 25 mm/s, 10 mm/mV or the next gain that fits, ` +
+      'a calibration pulse, person, lead, time and method, beats marked; unusable samples are grey and dashed, gaps are gaps. csv has rows of ' +
+      'time, channel, value, quality; wfdb is a ZIP of a .hea and a .dat file per sampling rate: both of every channel unless one is named.',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { streamId: Uuid },
+    query: {
+      since: Timestamp,
+      until: Timestamp,
+      channel: Type.Optional(Type.String({ maxLength: 32, description: 'Absent: the first for a picture, all for data.' })),
+      format: orDefault(oneOf(formats, { default: 'svg' })),
+    },
+    responses: {
+      200: {
+        description: 'The strip.',
+        contentType: 'image/svg+xml',
+        alternatives: { 'image/png': null, 'text/csv': null, 'application/zip': null },
       },
     },
-  ];
-}
+    errors: ['not_found', 'range_too_large'],
+    handler: async ({ caller, params, query, signal }) => {
+      const stream = await ownStream(db, caller, params.streamId);
+      const fromNs = nanosOf(query.since);
+      const toNs = nanosOf(query.until);
+      if (fromNs >= toNs || toNs - fromNs > BigInt(STRIP_SEC_MAX) * 1_000_000_000n) {
+        throw new PipelineError('range_too_large', `A strip is longer than 0 s and at most ${STRIP_SEC_MAX} s.`);
+      }
+      const channels = query.channel === undefined ? null : [query.channel];
+      const { segments } = await turns.run(callerKey(caller), false, signal, () =>
+        readSamples(db, {
+          streamId: stream.id,
+          channels,
+          fromNs,
+          toNs,
+          rowsMax: ROWS_MAX,
+          ...(recentSamples && { recent: recentSamples }),
+        }),
+      );
+      const picture = query.format === 'svg' || query.format === 'png';
+      const header = picture ? await headerOf(db, stream, query, segments) : NO_HEADER;
+      return replyOf(query.format, segments, { fromNs, toNs }, query, header);
+    },
+  });
 
 type Header = Pick<StripOf, 'person' | 'timeZone' | 'channel' | 'beats' | 'method'>;
 /** Of data, which have no header. */
@@ -140,7 +138,7 @@ function replyOf(
   range: Readonly<{ fromNs: bigint; toNs: bigint }>,
   given: Readonly<{ since: string }>,
   header: Header,
-): Reply {
+): Reply<200> {
   const name = `strip_${given.since.replaceAll(/[^0-9TZ]/g, '')}`;
   const attachment = (extension: string): Record<string, string> => ({
     'content-disposition': `attachment; filename="${name}.${extension}"`,
@@ -168,3 +166,5 @@ function replyOf(
     }
   }
 }
+
+export const stripRoutes = (deps: Deps): readonly Route[] => [getStrip(deps)];
