@@ -1,11 +1,12 @@
 /** The audit log: who did what, and who read whose data; filtered, in pages, as CSV; and its hash chain. */
 import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import { PipelineError } from '../errors.ts';
-import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
+import { page, pageStart } from '../http/page.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Access, Reply, RequestContext, Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import type { Db } from '../storage/database/database.ts';
 import { audit } from './audit.ts';
 import { auditChain } from './audit-chain.ts';
@@ -38,7 +39,7 @@ const AuditSchema = exactly(entryMembers);
 const columns = Object.keys(entryMembers) as readonly (keyof typeof entryMembers)[];
 const admin: Access = { key: 'admin', operator: 'admin' };
 
-const filters: Record<string, TSchema> = {
+const filters = {
   subject_id: Type.Optional(
     Type.String({
       minLength: 1,
@@ -52,14 +53,7 @@ const filters: Record<string, TSchema> = {
   since: Type.Optional(Timestamp),
   until: Type.Optional(Timestamp),
 };
-type Filters = Readonly<{
-  subject_id?: string;
-  actor_id?: string;
-  action?: string;
-  kind?: 'acts' | 'reads';
-  since?: string;
-  until?: string;
-}>;
+type Filters = Readonly<Static<TObject<typeof filters>>>;
 type Row = Readonly<Record<(typeof columns)[number], unknown>> & Readonly<{ id: number; time: string }>;
 /** The last entry of a page: entries are written late, so times, not ids, are their order. */
 type Position = Readonly<Pick<Row, 'time' | 'id'>>;
@@ -71,75 +65,68 @@ export type AuditDeps = Readonly<{
   flushReads?: (() => Promise<void>) | undefined;
 }>;
 
-export function auditRoutes(deps: AuditDeps): readonly Route[] {
-  const { db, cursors, flushReads } = deps;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/audit-log/chain',
-      operationId: 'verifyAuditLog',
-      tag: 'Operators',
-      summary: 'Verify the hash chain of the audit log',
-      description: 'Keep the head elsewhere: a chain whose end was cut off is whole, but ends in another hash.',
-      access: admin,
-      responses: {
-        200: {
-          description: 'What the chain is like.',
-          schema: exactly({
-            entries: Type.Integer(),
-            head: nullable(Type.String({ description: 'Hash of the newest entry, hexadecimal.' })),
-            broken_at: nullable(Type.Integer({ description: 'chain_seq of the first entry that is not as it was written; null: none.' })),
-          }),
-        },
-      },
-      handler: async ({ caller }) => {
-        needWholeOrganization(caller);
-        return { status: 200, json: await auditChain(db, orgOf(caller)) };
+const verifyAuditLog = ({ db }: AuditDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/audit-log/chain',
+    operationId: 'verifyAuditLog',
+    tag: 'Operators',
+    summary: 'Verify the hash chain of the audit log',
+    description: 'Keep the head elsewhere: a chain whose end was cut off is whole, but ends in another hash.',
+    access: admin,
+    responses: {
+      200: {
+        description: 'What the chain is like.',
+        schema: exactly({
+          entries: Type.Integer(),
+          head: nullable(Type.String({ description: 'Hash of the newest entry, hexadecimal.' })),
+          broken_at: nullable(Type.Integer({ description: 'chain_seq of the first entry that is not as it was written; null: none.' })),
+        }),
       },
     },
-    {
-      method: 'GET',
-      path: '/api/v1/audit-log',
-      operationId: 'listAuditLog',
-      tag: 'Operators',
-      summary: 'Read the audit log, newest first',
-      description:
-        'Who read the data of a person, and when: subject_id with kind=reads. Lists of many people (users, devices, signal quality, newest ' +
-        'episodes) are entries personal_data.listed without a person. A key of one project reads the entries of that project. format=csv ' +
-        'answers every entry of the filters, whatever limit says.',
-      access: admin,
-      query: {
-        ...filters,
-        limit: LimitQuery(100, 1000),
-        cursor: CursorQuery,
-        format: Type.Optional(oneOf(['json', 'csv'], { default: 'json' })),
-      },
-      responses: {
-        200: { description: 'Entries.', schema: Type.Array(AuditSchema), headers: ['Link'], alternatives: { 'text/csv': null } },
-      },
-      errors: ['cursor_invalid', 'not_found'],
-      handler: async (request) => {
-        const { caller, query } = request;
-        const { limit, cursor, format, ...given } = query as Filters & { limit: number; cursor?: string; format?: 'json' | 'csv' };
-        await flushReads?.().catch(() => undefined); // they are kept for the next time
-        const wanted = await conditionsOf(db, caller, given);
-        if (format === 'csv') return await exportCsv(db, request, wanted, given);
-        const scope = `audit by time ${orgOf(caller)} ${projectOf(caller) ?? ''} ${JSON.stringify(given)}`;
-        const [time, id] = cursor === undefined ? [] : cursors.open(scope, cursor);
-        const before = time === undefined ? null : { time: String(time), id: Number(id) };
-        const rows = await readEntries(db, wanted, before, limit + 1);
-        const page = rows.slice(0, limit);
-        const last = page.at(-1);
-        const more = rows.length > limit && last !== undefined;
-        return {
-          status: 200,
-          json: page,
-          headers: more ? { link: nextLink('/api/v1/audit-log', query, cursors.seal(scope, [last.time, last.id])) } : {},
-        };
-      },
+    handler: async ({ caller }) => {
+      needWholeOrganization(caller);
+      return { status: 200, json: await auditChain(db, orgOf(caller)) };
     },
-  ];
-}
+  });
+
+const listAuditLog = ({ db, cursors, flushReads }: AuditDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/audit-log',
+    operationId: 'listAuditLog',
+    tag: 'Operators',
+    summary: 'Read the audit log, newest first',
+    description:
+      'Who read the data of a person, and when: subject_id with kind=reads. Lists of many people (users, devices, signal quality, newest ' +
+      'episodes) are entries personal_data.listed without a person. A key of one project reads the entries of that project. format=csv ' +
+      'answers every entry of the filters, whatever limit says.',
+    access: admin,
+    query: {
+      ...filters,
+      limit: LimitQuery(100, 1000),
+      cursor: CursorQuery,
+      format: orDefault(oneOf(['json', 'csv'], { default: 'json' })),
+    },
+    responses: {
+      200: { description: 'Entries.', schema: Type.Array(AuditSchema), headers: ['Link'], alternatives: { 'text/csv': null } },
+    },
+    errors: ['cursor_invalid', 'not_found'],
+    handler: async (request) => {
+      const { caller, query } = request;
+      const { limit, cursor: _, format, ...given } = query;
+      await flushReads?.().catch(() => undefined); // they are kept for the next time
+      const wanted = await conditionsOf(db, caller, given);
+      if (format === 'csv') return await exportCsv(db, request, wanted, given);
+      const scope = `audit by time ${orgOf(caller)} ${projectOf(caller) ?? ''} ${JSON.stringify(given)}`;
+      const list = { cursors, path: '/api/v1/audit-log', scope, query };
+      const start = pageStart(list);
+      const before = start === null ? null : { time: String(start[0]), id: Number(start[1]) };
+      const rows = await readEntries(db, wanted, before, limit + 1);
+      const { items, headers } = page(list, rows, (last) => [last.time, last.id]);
+      return { status: 200, json: items, headers };
+    },
+  });
 
 /** What the rows must be, with the values of the statement. */
 type Conditions = Readonly<{ where: readonly string[]; values: readonly unknown[]; subjects: readonly string[] | null }>;
@@ -190,7 +177,7 @@ async function readEntries(db: Db, { where, values }: Conditions, before: Positi
 }
 
 /** The export is itself an act: who took which part of the log away. */
-async function exportCsv(db: Db, request: RequestContext, wanted: Conditions, given: Filters): Promise<Reply> {
+async function exportCsv(db: Db, request: RequestContext, wanted: Conditions, given: Filters): Promise<Reply<200>> {
   const { subjects } = wanted; // not as they were named: external ids must not outlive an erasure
   const detail = subjects === null ? given : { ...given, subject_id: subjects };
   const about = subjects?.length === 1 && subjects[0] !== undefined ? { subjectId: subjects[0] } : {};
@@ -221,3 +208,5 @@ function csvCell(value: unknown): string {
   const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
+
+export const auditRoutes = (deps: AuditDeps): readonly Route[] => [verifyAuditLog(deps), listAuditLog(deps)];

@@ -2,13 +2,13 @@
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { callerKey } from '../http/request.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { answerOnce } from './answer-once.ts';
 import type { Db } from '../storage/database/database.ts';
 import { audit } from './audit.ts';
 import { consentPurposes, listConsents, missingConsents, recordConsent } from './consents.ts';
-import type { ConsentPurpose } from './consents.ts';
 import { ownSubject } from './ownership.ts';
 
 const Purpose = oneOf(consentPurposes, {
@@ -26,64 +26,66 @@ const ConsentsSchema = exactly({
   records: Type.Array(ConsentSchema, { description: 'Newest first; the newest of a purpose counts.' }),
 });
 
-export function consentRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
-  const { db } = deps;
-  const state = async (on: Db, subjectId: string): Promise<object> => ({
-    missing: await missingConsents(on, subjectId),
-    records: await listConsents(on, subjectId),
-  });
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/xusers/{xuserId}/consents',
-      operationId: 'listConsents',
-      tag: 'Users',
-      summary: 'Read what a person has consented to',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { xuserId: Uuid },
-      responses: { 200: { description: 'Consents.', schema: ConsentsSchema } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => {
-        const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
-        return { status: 200, json: await state(db, subject.id) };
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/xusers/{xuserId}/consents',
-      operationId: 'recordConsent',
-      tag: 'Users',
-      summary: 'Record that a person has consented, or has withdrawn',
-      description:
-        'Records are added, never changed. A project that requires a purpose (PUT /projects/{projectId}/settings) refuses without it: ' +
-        'recording refuses packets, measurements and entries; sharing refuses reads by keys and operators, live feeds included. Open ' +
-        'feeds and recordings are asked again within a second.',
-      access: { key: 'write', userToken: 'own', operator: 'editor' },
-      params: { xuserId: Uuid },
-      body: exactly({
-        purpose: Purpose,
-        granted: Type.Boolean(),
-        document: Type.Optional(Type.String({ maxLength: 500 })),
-      }),
-      idempotent: true,
-      responses: { 201: { description: 'Consents as they are now.', schema: ConsentsSchema } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const { purpose, granted, document = '' } = body as { purpose: ConsentPurpose; granted: boolean; document?: string };
-        const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
-        const by = callerKey(caller);
-        return await answerOnce(db, request, { operationId: 'recordConsent', subjectId: subject.id }, async (client) => {
-          const consentId = await recordConsent(client, { orgId: subject.orgId, subjectId: subject.id, purpose, granted, document, by });
-          await audit(client, request, {
-            action: granted ? 'consent.granted' : 'consent.withdrawn',
-            targetKind: 'xuser',
-            targetId: subject.id,
-            detail: { purpose, consent: consentId }, // what it says goes with the person; this stays
-          });
-          return { status: 201, json: await state(client, subject.id) };
-        });
-      },
-    },
-  ];
+type Deps = Readonly<{ db: Pool }>;
+
+async function consentsOf(db: Db, subjectId: string): Promise<object> {
+  return { missing: await missingConsents(db, subjectId), records: await listConsents(db, subjectId) };
 }
+
+const listConsentsRoute = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/xusers/{xuserId}/consents',
+    operationId: 'listConsents',
+    tag: 'Users',
+    summary: 'Read what a person has consented to',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { xuserId: Uuid },
+    responses: { 200: { description: 'Consents.', schema: ConsentsSchema } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => {
+      const subject = await ownSubject(db, caller, params.xuserId, 'none');
+      return { status: 200, json: await consentsOf(db, subject.id) };
+    },
+  });
+
+const recordConsentRoute = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/xusers/{xuserId}/consents',
+    operationId: 'recordConsent',
+    tag: 'Users',
+    summary: 'Record that a person has consented, or has withdrawn',
+    description:
+      'Records are added, never changed. A project that requires a purpose (PUT /projects/{projectId}/settings) refuses without it: ' +
+      'recording refuses packets, measurements and entries; sharing refuses reads by keys and operators, live feeds included. Open ' +
+      'feeds and recordings are asked again within a second.',
+    access: { key: 'write', userToken: 'own', operator: 'editor' },
+    params: { xuserId: Uuid },
+    body: exactly({
+      purpose: Purpose,
+      granted: Type.Boolean(),
+      document: Type.Optional(Type.String({ maxLength: 500 })),
+    }),
+    idempotent: true,
+    responses: { 201: { description: 'Consents as they are now.', schema: ConsentsSchema } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const { caller, params, body } = request;
+      const { purpose, granted, document = '' } = body;
+      const subject = await ownSubject(db, caller, params.xuserId, 'none');
+      const by = callerKey(caller);
+      return await answerOnce(db, request, { operationId: 'recordConsent', subjectId: subject.id }, async (client) => {
+        const consentId = await recordConsent(client, { orgId: subject.orgId, subjectId: subject.id, purpose, granted, document, by });
+        await audit(client, request, {
+          action: granted ? 'consent.granted' : 'consent.withdrawn',
+          targetKind: 'xuser',
+          targetId: subject.id,
+          detail: { purpose, consent: consentId }, // what it says goes with the person; this stays
+        });
+        return { status: 201, json: await consentsOf(client, subject.id) };
+      });
+    },
+  });
+
+export const consentRoutes = (deps: Deps): readonly Route[] => [listConsentsRoute(deps), recordConsentRoute(deps)];

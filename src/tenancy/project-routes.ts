@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import { checkIfMatch, etagOf } from '../http/precondition.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly, OneLine } from '../http/schemas.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -22,100 +23,112 @@ const Origin = Type.String({
 const OriginsSchema = exactly({ origins: Type.Array(Origin, { maxItems: 100, uniqueItems: true }) });
 const admin: Access = { key: 'admin', operator: 'admin' };
 
-export function projectRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
-  const { db } = deps;
-  const origins = async (on: Db, projectId: string): Promise<{ origins: string[] }> => {
-    const { rows } = await on.query<{ origin: string }>('select origin from allowed_origin where project_id = $1 order by origin', [
-      projectId,
-    ]);
-    return { origins: rows.map((row) => row.origin) };
-  };
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/projects',
-      operationId: 'listProjects',
-      tag: 'Projects',
-      summary: 'List projects',
-      access: { key: 'read', operator: 'viewer' },
-      responses: { 200: { description: 'Projects.', schema: Type.Array(ProjectSchema) } },
-      handler: async ({ caller }) => {
-        const { rows } = await db.query(
-          `select ${projectColumns} from project
-           where organization_id = $1 and ($2::uuid is null or id = $2) and archived_at is null order by project.created_at, id limit 1000`,
-          [orgOf(caller), projectOf(caller)],
-        );
-        return { status: 200, json: rows };
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/projects',
-      operationId: 'createProject',
-      tag: 'Projects',
-      summary: 'Create a project with its public keys',
-      description: 'A key that ends creates none.',
-      access: admin,
-      body: exactly({ name: OneLine(200, { minLength: 1 }) }),
-      idempotent: true,
-      responses: { 201: { description: 'The project.', schema: ProjectSchema } },
-      handler: async (request) => {
-        const { caller, body } = request;
-        if (projectOf(caller) !== null) throw new PipelineError('scope_missing', 'The key is confined to one project.');
-        await needLasting(db, caller, 'A project, with its public keys,');
-        return await answerOnce(db, request, { operationId: 'createProject' }, async (client) => {
-          const { projectId } = await createProject(client, orgOf(caller), (body as { name: string }).name);
-          await audit(client, request, { action: 'project.created', targetKind: 'project', targetId: projectId });
-          const { rows } = await client.query(`select ${projectColumns} from project where id = $1`, [projectId]);
-          return { status: 201, json: rows[0] };
-        });
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/projects/{projectId}/origins',
-      operationId: 'getOrigins',
-      tag: 'Projects',
-      summary: 'Origins from which direct mode is accepted',
-      access: admin,
-      params: { projectId: Type.String({ maxLength: 64 }) },
-      responses: { 200: { description: 'Origins.', schema: OriginsSchema, headers: ['ETag'] } },
-      handler: async ({ caller, params }) => {
-        const found = await origins(db, (await ownProject(db, caller, params['projectId'] ?? '')).id);
-        return { status: 200, json: found, headers: { etag: etagOf(found) } };
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/api/v1/projects/{projectId}/origins',
-      operationId: 'setOrigins',
-      tag: 'Projects',
-      summary: 'Replace the origins from which direct mode is accepted',
-      description: 'Those of ALLOWED_ORIGINS in the environment stay accepted beside them.',
-      access: admin,
-      params: { projectId: Type.String({ maxLength: 64 }) },
-      body: OriginsSchema,
-      responses: { 200: { description: 'Origins as they are now.', schema: OriginsSchema, headers: ['ETag'] } },
-      errors: ['precondition_failed', 'precondition_required'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const wanted = (body as { origins: string[] }).origins;
-        return await transaction(db, async (client) => {
-          await lockProject(client, project.id);
-          checkIfMatch(request, etagOf(await origins(client, project.id)));
-          // One statement: a reader sees the old list or the new one.
-          await client.query(
-            `with gone as (delete from allowed_origin where project_id = $1 and not origin = any($2::text[]))
-             insert into allowed_origin (project_id, origin) select $1, unnest($2::text[]) on conflict do nothing`,
-            [project.id, wanted],
-          );
-          const detail = { origins: wanted };
-          await audit(client, request, { action: 'origins.replaced', targetKind: 'project', targetId: project.id, detail });
-          const after = await origins(client, project.id);
-          return { status: 200, json: after, headers: { etag: etagOf(after) } };
-        });
-      },
-    },
-  ];
+type Deps = Readonly<{ db: Pool }>;
+
+async function originsOf(db: Db, projectId: string): Promise<{ origins: string[] }> {
+  const { rows } = await db.query<{ origin: string }>('select origin from allowed_origin where project_id = $1 order by origin', [
+    projectId,
+  ]);
+  return { origins: rows.map((row) => row.origin) };
 }
+
+const listProjects = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/projects',
+    operationId: 'listProjects',
+    tag: 'Projects',
+    summary: 'List projects',
+    access: { key: 'read', operator: 'viewer' },
+    responses: { 200: { description: 'Projects.', schema: Type.Array(ProjectSchema) } },
+    handler: async ({ caller }) => {
+      const { rows } = await db.query(
+        `select ${projectColumns} from project
+         where organization_id = $1 and ($2::uuid is null or id = $2) and archived_at is null order by project.created_at, id limit 1000`,
+        [orgOf(caller), projectOf(caller)],
+      );
+      return { status: 200, json: rows };
+    },
+  });
+
+const createProjectRoute = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/projects',
+    operationId: 'createProject',
+    tag: 'Projects',
+    summary: 'Create a project with its public keys',
+    description: 'A key that ends creates none.',
+    access: admin,
+    body: exactly({ name: OneLine(200, { minLength: 1 }) }),
+    idempotent: true,
+    responses: { 201: { description: 'The project.', schema: ProjectSchema } },
+    handler: async (request) => {
+      const { caller, body } = request;
+      if (projectOf(caller) !== null) throw new PipelineError('scope_missing', 'The key is confined to one project.');
+      await needLasting(db, caller, 'A project, with its public keys,');
+      return await answerOnce(db, request, { operationId: 'createProject' }, async (client) => {
+        const { projectId } = await createProject(client, orgOf(caller), body.name);
+        await audit(client, request, { action: 'project.created', targetKind: 'project', targetId: projectId });
+        const { rows } = await client.query(`select ${projectColumns} from project where id = $1`, [projectId]);
+        return { status: 201, json: rows[0] };
+      });
+    },
+  });
+
+const getOrigins = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/projects/{projectId}/origins',
+    operationId: 'getOrigins',
+    tag: 'Projects',
+    summary: 'Origins from which direct mode is accepted',
+    access: admin,
+    params: { projectId: Type.String({ maxLength: 64 }) },
+    responses: { 200: { description: 'Origins.', schema: OriginsSchema, headers: ['ETag'] } },
+    handler: async ({ caller, params }) => {
+      const found = await originsOf(db, (await ownProject(db, caller, params.projectId)).id);
+      return { status: 200, json: found, headers: { etag: etagOf(found) } };
+    },
+  });
+
+const setOrigins = ({ db }: Deps) =>
+  defineRoute({
+    method: 'PUT',
+    path: '/api/v1/projects/{projectId}/origins',
+    operationId: 'setOrigins',
+    tag: 'Projects',
+    summary: 'Replace the origins from which direct mode is accepted',
+    description: 'Those of ALLOWED_ORIGINS in the environment stay accepted beside them.',
+    access: admin,
+    params: { projectId: Type.String({ maxLength: 64 }) },
+    body: OriginsSchema,
+    responses: { 200: { description: 'Origins as they are now.', schema: OriginsSchema, headers: ['ETag'] } },
+    errors: ['precondition_failed', 'precondition_required'],
+    handler: async (request) => {
+      const { caller, params, body } = request;
+      const project = await ownProject(db, caller, params.projectId);
+      const wanted = body.origins;
+      const after = await transaction(db, async (client) => {
+        await lockProject(client, project.id);
+        checkIfMatch(request, etagOf(await originsOf(client, project.id)));
+        // One statement: a reader sees the old list or the new one.
+        await client.query(
+          `with gone as (delete from allowed_origin where project_id = $1 and not origin = any($2::text[]))
+           insert into allowed_origin (project_id, origin) select $1, unnest($2::text[]) on conflict do nothing`,
+          [project.id, wanted],
+        );
+        const detail = { origins: wanted };
+        await audit(client, request, { action: 'origins.replaced', targetKind: 'project', targetId: project.id, detail });
+        return await originsOf(client, project.id);
+      });
+      return { status: 200, json: after, headers: { etag: etagOf(after) } };
+    },
+  });
+
+export const projectRoutes = (deps: Deps): readonly Route[] => [
+  listProjects(deps),
+  createProjectRoute(deps),
+  getOrigins(deps),
+  setOrigins(deps),
+];

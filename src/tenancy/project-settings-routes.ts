@@ -1,7 +1,9 @@
 /** Settings of a project: how long its rows are kept, and which consent it asks of its people. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { checkIfMatch, etagOf } from '../http/precondition.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly, nullable, oneOf } from '../http/schemas.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -29,73 +31,72 @@ const SettingsSchema = exactly({
 });
 const admin: Access = { key: 'admin', operator: 'admin' };
 
-type Settings = Readonly<{
-  retention: Readonly<{ samples_days: number | null; features_days: number | null; beats_days: number | null }>;
-  consent_required: readonly ConsentPurpose[];
-}>;
+type Settings = Static<typeof SettingsSchema>;
 
-export function projectSettingsRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
-  const { db } = deps;
-  const read = async (on: Db, projectId: string): Promise<Settings> => {
-    const kept = await readProjectRetention(on, projectId);
-    const { rows } = await on.query<{ consent_required: ConsentPurpose[] }>('select consent_required from project where id = $1', [
-      projectId,
-    ]);
-    return {
-      retention: { samples_days: kept.samplesDays, features_days: kept.featuresDays, beats_days: kept.beatsDays },
-      consent_required: rows[0]?.consent_required ?? [],
-    };
+type Deps = Readonly<{ db: Pool }>;
+
+async function settingsOf(db: Db, projectId: string): Promise<Settings> {
+  const kept = await readProjectRetention(db, projectId);
+  const { rows } = await db.query<{ consent_required: ConsentPurpose[] }>('select consent_required from project where id = $1', [
+    projectId,
+  ]);
+  return {
+    retention: { samples_days: kept.samplesDays, features_days: kept.featuresDays, beats_days: kept.beatsDays },
+    consent_required: rows[0]?.consent_required ?? [],
   };
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/projects/{projectId}/settings',
-      operationId: 'getProjectSettings',
-      tag: 'Projects',
-      summary: 'Read the retention and consent rules of a project',
-      access: admin,
-      params: { projectId: Type.String({ maxLength: 64 }) },
-      responses: { 200: { description: 'Settings.', schema: SettingsSchema, headers: ['ETag'] } },
-      handler: async ({ caller, params }) => {
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const settings = await read(db, project.id);
-        return { status: 200, json: settings, headers: { etag: etagOf(settings) } };
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/api/v1/projects/{projectId}/settings',
-      operationId: 'setProjectSettings',
-      tag: 'Projects',
-      summary: 'Replace the retention and consent rules of a project',
-      description:
-        'Rows older than a shorter retention are deleted in the background, from within ten minutes. Consent rules hold at once.',
-      access: admin,
-      params: { projectId: Type.String({ maxLength: 64 }) },
-      body: SettingsSchema,
-      responses: { 200: { description: 'Settings as they are now.', schema: SettingsSchema, headers: ['ETag'] } },
-      errors: ['precondition_failed', 'precondition_required'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const project = await ownProject(db, caller, params['projectId'] ?? '');
-        const wanted = body as Settings;
-        const { samples_days: samplesDays, features_days: featuresDays, beats_days: beatsDays } = wanted.retention;
-        return await transaction(db, async (client) => {
-          await lockProject(client, project.id);
-          const before = await read(client, project.id);
-          checkIfMatch(request, etagOf(before));
-          await writeProjectRetention(client, project.id, { samplesDays, featuresDays, beatsDays });
-          await client.query('update project set consent_required = $2 where id = $1', [project.id, [...wanted.consent_required]]);
-          const after = await read(client, project.id);
-          await audit(client, request, {
-            action: 'project.configured',
-            targetKind: 'project',
-            targetId: project.id,
-            detail: { before, after },
-          });
-          return { status: 200, json: after, headers: { etag: etagOf(after) } };
-        });
-      },
-    },
-  ];
 }
+
+const getProjectSettings = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/projects/{projectId}/settings',
+    operationId: 'getProjectSettings',
+    tag: 'Projects',
+    summary: 'Read the retention and consent rules of a project',
+    access: admin,
+    params: { projectId: Type.String({ maxLength: 64 }) },
+    responses: { 200: { description: 'Settings.', schema: SettingsSchema, headers: ['ETag'] } },
+    handler: async ({ caller, params }) => {
+      const project = await ownProject(db, caller, params.projectId);
+      const settings = await settingsOf(db, project.id);
+      return { status: 200, json: settings, headers: { etag: etagOf(settings) } };
+    },
+  });
+
+const setProjectSettings = ({ db }: Deps) =>
+  defineRoute({
+    method: 'PUT',
+    path: '/api/v1/projects/{projectId}/settings',
+    operationId: 'setProjectSettings',
+    tag: 'Projects',
+    summary: 'Replace the retention and consent rules of a project',
+    description: 'Rows older than a shorter retention are deleted in the background, from within ten minutes. Consent rules hold at once.',
+    access: admin,
+    params: { projectId: Type.String({ maxLength: 64 }) },
+    body: SettingsSchema,
+    responses: { 200: { description: 'Settings as they are now.', schema: SettingsSchema, headers: ['ETag'] } },
+    errors: ['precondition_failed', 'precondition_required'],
+    handler: async (request) => {
+      const { caller, params, body } = request;
+      const project = await ownProject(db, caller, params.projectId);
+      const { samples_days: samplesDays, features_days: featuresDays, beats_days: beatsDays } = body.retention;
+      const settings = await transaction(db, async (client) => {
+        await lockProject(client, project.id);
+        const before = await settingsOf(client, project.id);
+        checkIfMatch(request, etagOf(before));
+        await writeProjectRetention(client, project.id, { samplesDays, featuresDays, beatsDays });
+        await client.query('update project set consent_required = $2 where id = $1', [project.id, [...body.consent_required]]);
+        const after = await settingsOf(client, project.id);
+        await audit(client, request, {
+          action: 'project.configured',
+          targetKind: 'project',
+          targetId: project.id,
+          detail: { before, after },
+        });
+        return after;
+      });
+      return { status: 200, json: settings, headers: { etag: etagOf(settings) } };
+    },
+  });
+
+export const projectSettingsRoutes = (deps: Deps): readonly Route[] => [getProjectSettings(deps), setProjectSettings(deps)];

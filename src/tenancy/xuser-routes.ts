@@ -1,13 +1,13 @@
 /** User records: resolve or create, list, read, disable. */
 import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
-import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { checkIfMatch } from '../http/precondition.ts';
+import { page, pageStart } from '../http/page.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { answerOnce } from './answer-once.ts';
@@ -41,163 +41,147 @@ const orders = {
 } as const;
 const orderNames = ['newest', 'external_id', 'name'] as const;
 
-export function xuserRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): readonly Route[] {
-  const { db, cursors } = deps;
-  const query: Record<string, TSchema> = {
-    project_id: Type.Optional(Uuid),
-    external_id: Type.Optional(ExternalId),
-    search: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 255, description: 'Part of the external id or of the name, in any case.' }),
-    ),
-    sort: Type.Optional(oneOf(orderNames, { default: 'newest', description: 'Names and external ids ascending, in any case.' })),
-    limit: LimitQuery(100, 1000),
-    cursor: CursorQuery,
-  };
-  return [
-    {
-      method: 'POST',
-      path: '/api/v1/xusers',
-      operationId: 'resolveUser',
-      tag: 'Users',
-      summary: 'Resolve or create the user of an external id',
-      description:
-        'Called by the provider in direct mode. The project is that of project_key (or of the project-key header), or the only one that the ' +
-        'key may use. A user token resolves its own user and no other.',
-      access: { key: 'write', userToken: 'own', operator: 'editor' },
-      body: exactly({
-        xuser_id: Type.Optional(ExternalId),
-        external_id: Type.Optional(ExternalId),
-        project_key: Type.Optional(ProjectKey),
-        display_name: Type.Optional(OneLine(200)),
-        time_zone: Type.Optional(TimeZone),
-      }),
-      bodyBytesMax: 16 * 1024,
-      idempotent: true,
-      responses: {
-        200: { description: 'The user existed.', schema: XuserSchema },
-        201: { description: 'The user was created.', schema: XuserSchema },
-      },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, body } = request;
-        const input = body as { xuser_id?: string; external_id?: string; project_key?: string; display_name?: string; time_zone?: string };
-        const externalId = input.external_id ?? input.xuser_id;
-        if (externalId === undefined) throw missing('/external_id');
-        checkTimeZone(input.time_zone);
-        if (caller.kind === 'user') {
-          const own = await ownSubject(db, caller, '', 'none');
-          if (own.externalId !== externalId && own.id !== externalId) throw new PipelineError('not_found', 'There is no such user.');
-          return { status: 200, json: await readXuser(db, own.id) };
-        }
-        const project = await projectFor(db, caller, input.project_key);
-        const { orgId } = project;
-        return await answerOnce(db, request, { operationId: 'resolveUser' }, async (client) => {
-          const { xuser, created } = await resolveXuser(client, orgId, project.id, externalId);
-          const { display_name: displayName, time_zone: timeZone } = input;
-          const { changed, xuser: now } = await changeXuser(client, xuser.xuser_id, { displayName, timeZone });
-          if (changed && !created) await emitEvent(client, { orgId, projectId: project.id }, 'xuser.updated', { xuser_id: now.xuser_id });
-          return { status: created ? 201 : 200, json: now };
-        });
-      },
+type Deps = Readonly<{ db: Pool; cursors: Cursors }>;
+
+const resolveUser = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/xusers',
+    operationId: 'resolveUser',
+    tag: 'Users',
+    summary: 'Resolve or create the user of an external id',
+    description:
+      'Called by the provider in direct mode. The project is that of project_key (or of the project-key header), or the only one that the ' +
+      'key may use. A user token resolves its own user and no other.',
+    access: { key: 'write', userToken: 'own', operator: 'editor' },
+    body: exactly({
+      xuser_id: Type.Optional(ExternalId),
+      external_id: Type.Optional(ExternalId),
+      project_key: Type.Optional(ProjectKey),
+      display_name: Type.Optional(OneLine(200)),
+      time_zone: Type.Optional(TimeZone),
+    }),
+    bodyBytesMax: 16 * 1024,
+    idempotent: true,
+    responses: {
+      200: { description: 'The user existed.', schema: XuserSchema },
+      201: { description: 'The user was created.', schema: XuserSchema },
     },
-    {
-      method: 'GET',
-      path: '/api/v1/xusers',
-      operationId: 'listUsers',
-      tag: 'Users',
-      summary: 'List users',
-      description: 'Newest first, unless `sort` says otherwise. A user token lists its own record.',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      query,
-      responses: { 200: { description: 'Users.', schema: Type.Array(XuserSchema), headers: ['Link'] } },
-      errors: ['cursor_invalid', 'not_found'],
-      handler: async ({ caller, query: given }) => {
-        const {
-          project_id: projectId,
-          external_id: externalId,
-          search,
-          sort = 'newest',
-          limit,
-          cursor,
-        } = given as {
-          project_id?: string;
-          external_id?: string;
-          search?: string;
-          sort?: (typeof orderNames)[number];
-          limit: number;
-          cursor?: string;
-        };
-        const project = projectOf(caller) ?? projectId ?? null;
-        if (projectId !== undefined && projectId !== project) throw new PipelineError('not_found', 'There is no such project.');
-        const { key, type, direction } = orders[sort];
-        const scope = ['xusers', orgOf(caller), project, ownSubjectOf(caller), sort, JSON.stringify([externalId, search])].join(' ');
-        const [afterKey, afterId] = cursor === undefined ? [null, null] : cursors.open(scope, cursor);
-        const { rows } = await db.query<Xuser & { page_key: string }>(
-          `select ${xuserColumns}, to_json(${key}) #>> '{}' as page_key from xuser
-           where organization_id = $1 and ($2::uuid is null or project_id = $2) and ($3::uuid is null or id = $3)
-             and ($4::text is null or external_id = $4)
-             and ($8::text is null or position(lower($8) in lower(external_id)) > 0 or position(lower($8) in lower(display_name)) > 0)
-             and ($5::${type} is null or (${key}, id) ${direction === 'desc' ? '<' : '>'} ($5::${type}, $6::uuid))
-           order by ${key} ${direction}, id ${direction} limit $7`,
-          [orgOf(caller), project, ownSubjectOf(caller), externalId ?? null, afterKey, afterId, limit + 1, search ?? null],
-        );
-        const last = rows[limit - 1];
-        const headers: Record<string, string> = {};
-        if (rows.length > limit && last !== undefined) {
-          headers['link'] = nextLink('/api/v1/xusers', given, cursors.seal(scope, [last.page_key, last.xuser_id]));
-        }
-        const page = rows.slice(0, limit).map(({ page_key: _key, ...user }): Xuser => user);
-        return { status: 200, json: page, headers };
-      },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const { caller, body } = request;
+      const externalId = body.external_id ?? body.xuser_id;
+      if (externalId === undefined) throw missing('/external_id');
+      checkTimeZone(body.time_zone);
+      if (caller.kind === 'user') {
+        const own = await ownSubject(db, caller, '', 'none');
+        if (own.externalId !== externalId && own.id !== externalId) throw new PipelineError('not_found', 'There is no such user.');
+        return { status: 200, json: await readXuser(db, own.id) };
+      }
+      const project = await projectFor(db, caller, body.project_key);
+      const { orgId } = project;
+      return await answerOnce(db, request, { operationId: 'resolveUser' }, async (client) => {
+        const { xuser, created } = await resolveXuser(client, orgId, project.id, externalId);
+        const { display_name: displayName, time_zone: timeZone } = body;
+        const { changed, xuser: now } = await changeXuser(client, xuser.xuser_id, { displayName, timeZone });
+        if (changed && !created) await emitEvent(client, { orgId, projectId: project.id }, 'xuser.updated', { xuser_id: now.xuser_id });
+        return created ? { status: 201, json: now } : { status: 200, json: now };
+      });
     },
-    {
-      method: 'GET',
-      path: '/api/v1/xusers/{xuserId}',
-      operationId: 'getUser',
-      tag: 'Users',
-      summary: 'Read one user',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { xuserId: Uuid },
-      responses: { 200: { description: 'The user.', schema: XuserSchema, headers: ['ETag'] } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => {
-        const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
-        const xuser = await readXuser(db, subject.id);
-        return { status: 200, json: xuser, headers: { etag: tagOf(xuser) } };
-      },
+  });
+
+const listUsers = ({ db, cursors }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/xusers',
+    operationId: 'listUsers',
+    tag: 'Users',
+    summary: 'List users',
+    description: 'Newest first, unless `sort` says otherwise. A user token lists its own record.',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    query: {
+      project_id: Type.Optional(Uuid),
+      external_id: Type.Optional(ExternalId),
+      search: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 255, description: 'Part of the external id or of the name, in any case.' }),
+      ),
+      sort: orDefault(oneOf(orderNames, { default: 'newest', description: 'Names and external ids ascending, in any case.' })),
+      limit: LimitQuery(100, 1000),
+      cursor: CursorQuery,
     },
-    {
-      method: 'PATCH',
-      path: '/api/v1/xusers/{xuserId}',
-      operationId: 'updateUser',
-      tag: 'Users',
-      summary: 'Change or disable a user',
-      access: { key: 'write', operator: 'editor' },
-      params: { xuserId: Uuid },
-      body: exactly({
-        display_name: Type.Optional(OneLine(200)),
-        time_zone: Type.Optional(nullable(TimeZone)),
-        disabled: Type.Optional(Type.Boolean()),
-      }),
-      responses: { 200: { description: 'The user as it is now.', schema: XuserSchema, headers: ['ETag'] } },
-      errors: ['not_found', 'precondition_failed', 'precondition_required'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const subject = await ownSubject(db, caller, params['xuserId'] ?? '', 'none');
-        const input = body as { display_name?: string; time_zone?: string | null; disabled?: boolean };
-        checkTimeZone(input.time_zone ?? undefined);
-        const { display_name: displayName, time_zone: timeZone, disabled } = input;
-        return await transaction(db, async (client) => {
-          await client.query('select 1 from xuser where id = $1 for no key update', [subject.id]);
-          checkIfMatch(request, tagOf(await readXuser(client, subject.id)));
-          const { changed, xuser } = await changeXuser(client, subject.id, { displayName, timeZone, disabled });
-          if (changed) await emitEvent(client, subject, 'xuser.updated', { xuser_id: subject.id });
-          return { status: 200, json: xuser, headers: { etag: tagOf(xuser) } };
-        });
-      },
+    responses: { 200: { description: 'Users.', schema: Type.Array(XuserSchema), headers: ['Link'] } },
+    errors: ['cursor_invalid', 'not_found'],
+    handler: async ({ caller, query }) => {
+      const { project_id: projectId, external_id: externalId, search, sort, limit } = query;
+      const project = projectOf(caller) ?? projectId ?? null;
+      if (projectId !== undefined && projectId !== project) throw new PipelineError('not_found', 'There is no such project.');
+      const { key, type, direction } = orders[sort];
+      const scope = ['xusers', orgOf(caller), project, ownSubjectOf(caller), sort, JSON.stringify([externalId, search])].join(' ');
+      const list = { cursors, path: '/api/v1/xusers', scope, query };
+      const [afterKey, afterId] = pageStart(list) ?? [null, null];
+      const { rows } = await db.query<Xuser & { page_key: string }>(
+        `select ${xuserColumns}, to_json(${key}) #>> '{}' as page_key from xuser
+         where organization_id = $1 and ($2::uuid is null or project_id = $2) and ($3::uuid is null or id = $3)
+           and ($4::text is null or external_id = $4)
+           and ($8::text is null or position(lower($8) in lower(external_id)) > 0 or position(lower($8) in lower(display_name)) > 0)
+           and ($5::${type} is null or (${key}, id) ${direction === 'desc' ? '<' : '>'} ($5::${type}, $6::uuid))
+         order by ${key} ${direction}, id ${direction} limit $7`,
+        [orgOf(caller), project, ownSubjectOf(caller), externalId ?? null, afterKey, afterId, limit + 1, search ?? null],
+      );
+      const { items, headers } = page(list, rows, (last) => [last.page_key, last.xuser_id]);
+      return { status: 200, json: items.map(({ page_key: _key, ...user }): Xuser => user), headers };
     },
-  ];
-}
+  });
+
+const getUser = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/xusers/{xuserId}',
+    operationId: 'getUser',
+    tag: 'Users',
+    summary: 'Read one user',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { xuserId: Uuid },
+    responses: { 200: { description: 'The user.', schema: XuserSchema, headers: ['ETag'] } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => {
+      const subject = await ownSubject(db, caller, params.xuserId, 'none');
+      const xuser = await readXuser(db, subject.id);
+      return { status: 200, json: xuser, headers: { etag: tagOf(xuser) } };
+    },
+  });
+
+const updateUser = ({ db }: Deps) =>
+  defineRoute({
+    method: 'PATCH',
+    path: '/api/v1/xusers/{xuserId}',
+    operationId: 'updateUser',
+    tag: 'Users',
+    summary: 'Change or disable a user',
+    access: { key: 'write', operator: 'editor' },
+    params: { xuserId: Uuid },
+    body: exactly({
+      display_name: Type.Optional(OneLine(200)),
+      time_zone: Type.Optional(nullable(TimeZone)),
+      disabled: Type.Optional(Type.Boolean()),
+    }),
+    responses: { 200: { description: 'The user as it is now.', schema: XuserSchema, headers: ['ETag'] } },
+    errors: ['not_found', 'precondition_failed', 'precondition_required'],
+    handler: async (request) => {
+      const { caller, params, body } = request;
+      const subject = await ownSubject(db, caller, params.xuserId, 'none');
+      checkTimeZone(body.time_zone ?? undefined);
+      const { display_name: displayName, time_zone: timeZone, disabled } = body;
+      const xuser = await transaction(db, async (client) => {
+        await client.query('select 1 from xuser where id = $1 for no key update', [subject.id]);
+        checkIfMatch(request, tagOf(await readXuser(client, subject.id)));
+        const { changed, xuser: now } = await changeXuser(client, subject.id, { displayName, timeZone, disabled });
+        if (changed) await emitEvent(client, subject, 'xuser.updated', { xuser_id: subject.id });
+        return now;
+      });
+      return { status: 200, json: xuser, headers: { etag: tagOf(xuser) } };
+    },
+  });
 
 function tagOf({ updated_at: updatedAt }: Xuser): string {
   return `"${updatedAt}"`;
@@ -235,3 +219,5 @@ function checkTimeZone(zone: string | undefined): void {
     errors: [{ pointer: '/time_zone', code: 'format', detail: 'is not an IANA time zone' }],
   });
 }
+
+export const xuserRoutes = (deps: Deps): readonly Route[] => [resolveUser(deps), listUsers(deps), getUser(deps), updateUser(deps)];
