@@ -73,38 +73,34 @@ export const EpisodeDetailSchema = exactly({
 
 export type EpisodeDetail = Episode & Readonly<{ artifacts: readonly object[]; acknowledgements: readonly Acknowledgement[] }>;
 
-/** Reads one episode that the caller may see. @throws PipelineError not_found, consent_missing */
-export function episodeReader(db: Db): Readonly<{
-  found: (caller: Caller, id: string, on?: Db) => Promise<Episode>;
-  detail: (caller: Caller, id: string, on?: Db) => Promise<EpisodeDetail>;
-}> {
-  const found = async (caller: Caller, id: string, on: Db = db): Promise<Episode> => {
-    const episode = await findEpisode(on, orgOf(caller), ownSubjectOf(caller), projectOf(caller), id);
-    if (episode === null) throw new PipelineError('not_found', 'There is no such episode.');
-    await ownSubject(on, caller, episode.subject_id); // consent
-    return episode;
+/** Finds an episode that the caller may see. @throws PipelineError not_found, consent_missing */
+export async function ownEpisode(db: Db, caller: Caller, id: string): Promise<Episode> {
+  const episode = await findEpisode(db, orgOf(caller), ownSubjectOf(caller), projectOf(caller), id);
+  if (episode === null) throw new PipelineError('not_found', 'There is no such episode.');
+  await ownSubject(db, caller, episode.subject_id); // consent
+  return episode;
+}
+
+/** The same with what belongs to it. @throws PipelineError not_found, consent_missing */
+export async function ownEpisodeDetail(db: Db, caller: Caller, id: string): Promise<EpisodeDetail> {
+  const episode = await ownEpisode(db, caller, id);
+  const artifacts = await listArtifacts(db, id);
+  return {
+    ...episode,
+    artifacts: artifacts.map((artifact) => ({
+      ...artifact,
+      href: `/api/v1/episodes/${id}/artifacts/${artifact.id}`,
+      renditions: renditionsOf(artifact),
+    })),
+    acknowledgements: await listAcknowledgements(db, id),
   };
-  const detail = async (caller: Caller, id: string, on: Db = db): Promise<EpisodeDetail> => {
-    const episode = await found(caller, id, on);
-    const artifacts = await listArtifacts(on, id);
-    return {
-      ...episode,
-      artifacts: artifacts.map((artifact) => ({
-        ...artifact,
-        href: `/api/v1/episodes/${id}/artifacts/${artifact.id}`,
-        renditions: renditionsOf(artifact),
-      })),
-      acknowledgements: await listAcknowledgements(on, id),
-    };
-  };
-  return { found, detail };
 }
 
 export function tagOf({ updated_at: updatedAt }: Episode): string {
   return `"${updatedAt}"`;
 }
 
-export function tagged(episode: Episode): Reply {
+export function tagged(episode: Episode): Reply<200> {
   return { status: 200, json: episode, headers: { etag: tagOf(episode) } };
 }
 

@@ -1,21 +1,21 @@
 /** Episodes: list, read with artifacts, create, change; add an artifact and fetch its bytes. */
 import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { audit } from '../tenancy/audit.ts';
 import { emitEvent } from '../tenancy/events.ts';
 import { ownStream, ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import { nextLink } from '../http/cursor.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { callerKey } from '../http/request.ts';
 import { checkIfMatch } from '../http/precondition.ts';
+import { page, pageStart } from '../http/page.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { isAhead } from '../http/times.ts';
 import { transaction } from '../storage/database/transaction.ts';
-import { EpisodeDetailSchema, episodeReader, EpisodeSchema, tagged, tagOf } from './episode-detail.ts';
+import { EpisodeDetailSchema, EpisodeSchema, ownEpisode, ownEpisodeDetail, tagged, tagOf } from './episode-detail.ts';
 import {
   episodeSeverities,
   episodeStatuses,
@@ -28,7 +28,7 @@ import {
   STRIP_SEC,
   updateEpisode,
 } from './episodes.ts';
-import type { EpisodeChange, EpisodeSeverity, EpisodeStatus } from './episodes.ts';
+import type { EpisodeChange } from './episodes.ts';
 
 const ARTIFACT_BYTES_MAX = 2 * 1024 * 1024;
 
@@ -71,252 +71,221 @@ const ArtifactBody = exactly({
   data_base64: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$', maxLength: Math.ceil((ARTIFACT_BYTES_MAX * 4) / 3) + 4 })),
 });
 
-export function episodeRoutes(deps: Readonly<{ db: Pool; cursors: Cursors }>): readonly Route[] {
-  const { db, cursors } = deps;
-  const { found, detail } = episodeReader(db);
-  const query: Record<string, TSchema> = {
-    subject_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Required with an organization key.' })),
-    since: Type.Optional(Timestamp),
-    until: Type.Optional(Timestamp),
-    kind: Type.Optional(Kind),
-    status: Type.Optional(oneOf(episodeStatuses)),
-    acknowledged: Type.Optional(Type.Boolean()),
-    limit: LimitQuery(100, 1000),
-    cursor: CursorQuery,
-  };
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/episodes',
-      operationId: 'listEpisodes',
-      tag: 'Episodes',
-      summary: 'List the episodes of a user',
-      description: 'Those that overlap [since, until), the latest start first.',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      query,
-      responses: { 200: { description: 'Episodes.', schema: Type.Array(EpisodeSchema), headers: ['Link'] } },
-      errors: ['not_found', 'cursor_invalid'],
-      handler: async ({ caller, query: given }) => {
-        const filter = given as {
-          subject_id?: string;
-          since?: string;
-          until?: string;
-          kind?: string;
-          status?: string;
-          acknowledged?: boolean;
-          limit: number;
-          cursor?: string;
-        };
-        const subject = await ownSubject(db, caller, filter.subject_id ?? '');
-        const { since = '', until = '', kind = '', status = '', acknowledged = '' } = filter;
-        const scope = ['episodes', subject.id, since, until, kind, status, acknowledged].join(' ');
-        const key = filter.cursor === undefined ? null : cursors.open(scope, filter.cursor);
-        const rows = await listEpisodes(db, {
+type Deps = Readonly<{ db: Pool; cursors: Cursors }>;
+
+const listEpisodesRoute = ({ db, cursors }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/episodes',
+    operationId: 'listEpisodes',
+    tag: 'Episodes',
+    summary: 'List the episodes of a user',
+    description: 'Those that overlap [since, until), the latest start first.',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    query: {
+      subject_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Required with an organization key.' })),
+      since: Type.Optional(Timestamp),
+      until: Type.Optional(Timestamp),
+      kind: Type.Optional(Kind),
+      status: Type.Optional(oneOf(episodeStatuses)),
+      acknowledged: Type.Optional(Type.Boolean()),
+      limit: LimitQuery(100, 1000),
+      cursor: CursorQuery,
+    },
+    responses: { 200: { description: 'Episodes.', schema: Type.Array(EpisodeSchema), headers: ['Link'] } },
+    errors: ['not_found', 'cursor_invalid'],
+    handler: async ({ caller, query }) => {
+      const subject = await ownSubject(db, caller, query.subject_id ?? '');
+      const { since = '', until = '', kind = '', status = '', acknowledged = '' } = query;
+      const scope = ['episodes', subject.id, since, until, kind, status, acknowledged].join(' ');
+      const list = { cursors, path: '/api/v1/episodes', scope, query };
+      const key = pageStart(list);
+      const rows = await listEpisodes(db, {
+        orgId: subject.orgId,
+        subjectId: subject.id,
+        since: query.since ?? null,
+        until: query.until ?? null,
+        kind: query.kind ?? null,
+        status: query.status ?? null,
+        acknowledged: query.acknowledged ?? null,
+        before: key === null ? null : [String(key[0]), String(key[1])],
+        limit: query.limit + 1,
+      });
+      const { items, headers } = page(list, rows, (last) => [last.started_at, last.id]);
+      return { status: 200, json: items, headers };
+    },
+  });
+
+const createEpisode = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/episodes',
+    operationId: 'createEpisode',
+    tag: 'Episodes',
+    summary: 'Create an episode',
+    description: `With a stream it gets a strip artifact of its first ${STRIP_SEC} s. Times of the future are refused.`,
+    access: { key: 'write', operator: 'editor' },
+    body: EpisodeBody,
+    idempotent: true,
+    responses: { 201: { description: 'The episode.', schema: EpisodeDetailSchema, headers: ['Location'] } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const { caller, body } = request;
+      const subject = await ownSubject(db, caller, body.subject_id);
+      const stream = body.stream_id === undefined ? null : await ownStream(db, caller, body.stream_id);
+      if (stream !== null && stream.subjectId !== subject.id) throw new PipelineError('not_found', 'There is no such stream.');
+      checkPast('/started_at', body.started_at);
+      checkPast('/ended_at', body.ended_at ?? null);
+      checkOrder(body.started_at, body.ended_at ?? null);
+      const { status, ended_at: endedAt } = stateAtStart(body);
+      return await answerOnce(db, request, { operationId: 'createEpisode', subjectId: subject.id }, async (client) => {
+        const id = await insertEpisode(client, {
           orgId: subject.orgId,
+          projectId: subject.projectId,
           subjectId: subject.id,
-          since: filter.since ?? null,
-          until: filter.until ?? null,
-          kind: filter.kind ?? null,
-          status: filter.status ?? null,
-          acknowledged: filter.acknowledged ?? null,
-          before: key === null ? null : [String(key[0]), String(key[1])],
-          limit: filter.limit + 1,
+          streamId: stream?.id ?? null,
+          kind: body.kind,
+          title: body.title ?? '',
+          status,
+          severity: body.severity ?? 'none',
+          startedAt: body.started_at,
+          endedAt,
+          summary: body.summary ?? {},
+          createdBy: callerKey(caller),
         });
-        const page = rows.slice(0, filter.limit);
-        const last = page.at(-1);
-        const headers: Record<string, string> = {};
-        if (rows.length > page.length && last !== undefined) {
-          headers['link'] = nextLink('/api/v1/episodes', given, cursors.seal(scope, [last.started_at, last.id]));
+        if (stream !== null) {
+          await insertStrip(client, {
+            episodeId: id,
+            streamId: stream.id,
+            start: body.started_at,
+            end: body.ended_at ?? null,
+            by: callerKey(caller),
+          });
         }
-        return { status: 200, json: page, headers };
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/episodes',
-      operationId: 'createEpisode',
-      tag: 'Episodes',
-      summary: 'Create an episode',
-      description: `With a stream it gets a strip artifact of its first ${STRIP_SEC} s. Times of the future are refused.`,
-      access: { key: 'write', operator: 'editor' },
-      body: EpisodeBody,
-      idempotent: true,
-      responses: { 201: { description: 'The episode.', schema: EpisodeDetailSchema, headers: ['Location'] } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, body } = request;
-        const input = body as {
-          subject_id: string;
-          stream_id?: string;
-          kind: string;
-          title?: string;
-          status?: EpisodeStatus;
-          severity?: EpisodeSeverity;
-          started_at: string;
-          ended_at?: string | null;
-          summary?: object;
-        };
-        const subject = await ownSubject(db, caller, input.subject_id);
-        const stream = input.stream_id === undefined ? null : await ownStream(db, caller, input.stream_id);
-        if (stream !== null && stream.subjectId !== subject.id) throw new PipelineError('not_found', 'There is no such stream.');
-        checkPast('/started_at', input.started_at);
-        checkPast('/ended_at', input.ended_at ?? null);
-        checkOrder(input.started_at, input.ended_at ?? null);
-        const { status, ended_at: endedAt } = stateAtStart(input);
-        return await answerOnce(db, request, { operationId: 'createEpisode', subjectId: subject.id }, async (client) => {
-          const id = await insertEpisode(client, {
-            orgId: subject.orgId,
-            projectId: subject.projectId,
-            subjectId: subject.id,
-            streamId: stream?.id ?? null,
-            kind: input.kind,
-            title: input.title ?? '',
-            status,
-            severity: input.severity ?? 'none',
-            startedAt: input.started_at,
-            endedAt,
-            summary: input.summary ?? {},
-            createdBy: callerKey(caller),
-          });
-          if (stream !== null) {
-            await insertStrip(client, {
-              episodeId: id,
-              streamId: stream.id,
-              start: input.started_at,
-              end: input.ended_at ?? null,
-              by: callerKey(caller),
-            });
-          }
-          await emitEvent(client, subject, 'episode.created', {
-            episode_id: id,
-            subject_id: subject.id,
-            kind: input.kind,
-            severity: input.severity ?? 'none',
-          });
-          return { status: 201, json: await detail(caller, id, client), headers: { location: `/api/v1/episodes/${id}` } };
+        await emitEvent(client, subject, 'episode.created', {
+          episode_id: id,
+          subject_id: subject.id,
+          kind: body.kind,
+          severity: body.severity ?? 'none',
         });
-      },
+        return { status: 201, json: await ownEpisodeDetail(client, caller, id), headers: { location: `/api/v1/episodes/${id}` } };
+      });
     },
-    {
-      method: 'GET',
-      path: '/api/v1/episodes/{id}',
-      operationId: 'getEpisode',
-      tag: 'Episodes',
-      summary: 'Read an episode with its artifacts',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { id: Uuid },
-      responses: { 200: { description: 'The episode.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => tagged(await detail(caller, params['id'] ?? '')),
+  });
+
+const getEpisode = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/episodes/{id}',
+    operationId: 'getEpisode',
+    tag: 'Episodes',
+    summary: 'Read an episode with its artifacts',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { id: Uuid },
+    responses: { 200: { description: 'The episode.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => tagged(await ownEpisodeDetail(db, caller, params.id)),
+  });
+
+const updateEpisodeRoute = ({ db }: Deps) =>
+  defineRoute({
+    method: 'PATCH',
+    path: '/api/v1/episodes/{id}',
+    operationId: 'updateEpisode',
+    tag: 'Episodes',
+    summary: 'Change, close or open an episode',
+    description:
+      'An end closes an open episode; closed without an end, it ends now. Opened again, it has no end and is to be acknowledged again.',
+    access: { key: 'write', operator: 'editor' },
+    params: { id: Uuid },
+    body: EpisodePatch,
+    responses: { 200: { description: 'The episode as it is now.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
+    errors: ['not_found', 'precondition_failed', 'precondition_required'],
+    handler: async (request) => {
+      const { caller, params, body } = request;
+      const episode = await ownEpisode(db, caller, params.id);
+      checkPast('/ended_at', body.ended_at ?? null);
+      checkOrder(episode.started_at, body.ended_at ?? null);
+      const subject = await ownSubject(db, caller, episode.subject_id);
+      return await transaction(db, async (client) => {
+        await client.query('select 1 from episode where id = $1 for no key update', [episode.id]);
+        const before = await ownEpisode(client, caller, episode.id);
+        checkIfMatch(request, tagOf(before));
+        await updateEpisode(client, before, body);
+        await audit(client, request, { action: 'episode.updated', targetKind: 'episode', targetId: episode.id, detail: stateOf(body) });
+        await emitEvent(client, subject, 'episode.updated', { episode_id: episode.id, subject_id: subject.id, kind: episode.kind });
+        return tagged(await ownEpisodeDetail(client, caller, episode.id));
+      });
     },
-    {
-      method: 'PATCH',
-      path: '/api/v1/episodes/{id}',
-      operationId: 'updateEpisode',
-      tag: 'Episodes',
-      summary: 'Change, close or open an episode',
-      description:
-        'An end closes an open episode; closed without an end, it ends now. Opened again, it has no end and is to be acknowledged again.',
-      access: { key: 'write', operator: 'editor' },
-      params: { id: Uuid },
-      body: EpisodePatch,
-      responses: { 200: { description: 'The episode as it is now.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
-      errors: ['not_found', 'precondition_failed', 'precondition_required'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const episode = await found(caller, params['id'] ?? '');
-        const change = body as EpisodeChange;
-        checkPast('/ended_at', change.ended_at ?? null);
-        checkOrder(episode.started_at, change.ended_at ?? null);
-        const subject = await ownSubject(db, caller, episode.subject_id);
-        return await transaction(db, async (client) => {
-          await client.query('select 1 from episode where id = $1 for no key update', [episode.id]);
-          const before = await found(caller, episode.id, client);
-          checkIfMatch(request, tagOf(before));
-          await updateEpisode(client, before, change);
-          await audit(client, request, { action: 'episode.updated', targetKind: 'episode', targetId: episode.id, detail: stateOf(change) });
-          await emitEvent(client, subject, 'episode.updated', { episode_id: episode.id, subject_id: subject.id, kind: episode.kind });
-          return tagged(await detail(caller, episode.id, client));
+  });
+
+const addArtifact = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/episodes/{id}/artifacts',
+    operationId: 'addArtifact',
+    tag: 'Episodes',
+    summary: 'Add an artifact to an episode',
+    access: { key: 'write', operator: 'editor' },
+    params: { id: Uuid },
+    body: ArtifactBody,
+    bodyBytesMax: 2 * ARTIFACT_BYTES_MAX,
+    idempotent: true,
+    responses: { 201: { description: 'The episode with it.', schema: EpisodeDetailSchema } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const { caller, params, body } = request;
+      const episode = await ownEpisode(db, caller, params.id);
+      const stream = body.stream_id === undefined ? null : await ownStream(db, caller, body.stream_id);
+      if (stream !== null && stream.subjectId !== episode.subject_id) throw new PipelineError('not_found', 'There is no such stream.');
+      if (body.starts_at !== undefined) checkOrder(body.starts_at, body.ends_at ?? null);
+      const subject = await ownSubject(db, caller, episode.subject_id);
+      return await answerOnce(db, request, { operationId: 'addArtifact', subjectId: subject.id }, async (client) => {
+        const artifactId = await insertArtifact(client, {
+          episodeId: episode.id,
+          kind: body.kind,
+          title: body.title ?? '',
+          startsAt: body.starts_at ?? null,
+          endsAt: body.ends_at ?? null,
+          streamId: stream?.id ?? null,
+          channelCode: body.channel_code ?? null,
+          mediaType: body.media_type ?? 'application/json',
+          content: body.content ?? {},
+          data: body.data_base64 === undefined ? null : Buffer.from(body.data_base64, 'base64'),
+          createdBy: callerKey(caller),
         });
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/episodes/{id}/artifacts',
-      operationId: 'addArtifact',
-      tag: 'Episodes',
-      summary: 'Add an artifact to an episode',
-      access: { key: 'write', operator: 'editor' },
-      params: { id: Uuid },
-      body: ArtifactBody,
-      bodyBytesMax: 2 * ARTIFACT_BYTES_MAX,
-      idempotent: true,
-      responses: { 201: { description: 'The episode with it.', schema: EpisodeDetailSchema } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const input = body as {
-          kind: string;
-          title?: string;
-          starts_at?: string;
-          ends_at?: string;
-          stream_id?: string;
-          channel_code?: string;
-          media_type?: string;
-          content?: unknown;
-          data_base64?: string;
-        };
-        const episode = await found(caller, params['id'] ?? '');
-        const stream = input.stream_id === undefined ? null : await ownStream(db, caller, input.stream_id);
-        if (stream !== null && stream.subjectId !== episode.subject_id) throw new PipelineError('not_found', 'There is no such stream.');
-        if (input.starts_at !== undefined) checkOrder(input.starts_at, input.ends_at ?? null);
-        const subject = await ownSubject(db, caller, episode.subject_id);
-        return await answerOnce(db, request, { operationId: 'addArtifact', subjectId: subject.id }, async (client) => {
-          const artifactId = await insertArtifact(client, {
-            episodeId: episode.id,
-            kind: input.kind,
-            title: input.title ?? '',
-            startsAt: input.starts_at ?? null,
-            endsAt: input.ends_at ?? null,
-            streamId: stream?.id ?? null,
-            channelCode: input.channel_code ?? null,
-            mediaType: input.media_type ?? 'application/json',
-            content: input.content ?? {},
-            data: input.data_base64 === undefined ? null : Buffer.from(input.data_base64, 'base64'),
-            createdBy: callerKey(caller),
-          });
-          await emitEvent(client, subject, 'artifact.created', {
-            artifact_id: artifactId,
-            episode_id: episode.id,
-            subject_id: subject.id,
-            kind: input.kind,
-          });
-          return { status: 201, json: await detail(caller, episode.id, client) };
+        await emitEvent(client, subject, 'artifact.created', {
+          artifact_id: artifactId,
+          episode_id: episode.id,
+          subject_id: subject.id,
+          kind: body.kind,
         });
-      },
+        return { status: 201, json: await ownEpisodeDetail(client, caller, episode.id) };
+      });
     },
-    {
-      method: 'GET',
-      path: '/api/v1/episodes/{id}/artifacts/{artifactId}',
-      operationId: 'getArtifact',
-      tag: 'Episodes',
-      summary: 'Fetch the data of an artifact',
-      access: { key: 'read', userToken: 'own', operator: 'viewer' },
-      params: { id: Uuid, artifactId: Uuid },
-      responses: { 200: { description: 'Its data, in its own media type.', contentType: '*/*' } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => {
-        const episode = await found(caller, params['id'] ?? '');
-        const artifact = await findArtifactData(db, episode.id, params['artifactId'] ?? '');
-        if (artifact === null) throw new PipelineError('not_found', 'There is no such artifact.');
-        if (artifact.data === null) return { status: 200, json: artifact.content };
-        // Uploaded bytes are never rendered in the service's own origin: an SVG can hold scripts.
-        const headers = { 'content-disposition': 'attachment', 'content-security-policy': "default-src 'none'; sandbox" };
-        return { status: 200, bytes: artifact.data, contentType: artifact.mediaType, headers };
-      },
+  });
+
+const getArtifact = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/episodes/{id}/artifacts/{artifactId}',
+    operationId: 'getArtifact',
+    tag: 'Episodes',
+    summary: 'Fetch the data of an artifact',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    params: { id: Uuid, artifactId: Uuid },
+    responses: { 200: { description: 'Its data, in its own media type.', contentType: '*/*' } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => {
+      const episode = await ownEpisode(db, caller, params.id);
+      const artifact = await findArtifactData(db, episode.id, params.artifactId);
+      if (artifact === null) throw new PipelineError('not_found', 'There is no such artifact.');
+      if (artifact.data === null) return { status: 200, json: artifact.content };
+      // Uploaded bytes are never rendered in the service's own origin: an SVG can hold scripts.
+      const headers = { 'content-disposition': 'attachment', 'content-security-policy': "default-src 'none'; sandbox" };
+      return { status: 200, bytes: artifact.data, contentType: artifact.mediaType, headers };
     },
-  ];
-}
+  });
 
 /** For the audit log: what was decided, without texts. */
 function stateOf({ status, severity, ended_at }: EpisodeChange): object {
@@ -336,3 +305,12 @@ function checkOrder(start: string, end: string | null): void {
     errors: [{ pointer: '/ended_at', code: 'order', detail: 'lies before the start' }],
   });
 }
+
+export const episodeRoutes = (deps: Deps): readonly Route[] => [
+  listEpisodesRoute(deps),
+  createEpisode(deps),
+  getEpisode(deps),
+  updateEpisodeRoute(deps),
+  addArtifact(deps),
+  getArtifact(deps),
+];

@@ -1,9 +1,11 @@
 /** All devices at once: which are silent, late, lossy, low on battery or off in time; and how good the signals of all users were. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import type { Db } from '../storage/database/database.ts';
 import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { episodeSeverities, episodeStatuses } from './episodes.ts';
 import type { Caller } from '../caller.ts';
 
@@ -81,172 +83,180 @@ const ProjectQuery = Type.Optional(
   Type.String({ minLength: 1, maxLength: 64, description: 'Id or key. Absent: every project of the caller.' }),
 );
 
-export function fleetRoutes(deps: Readonly<{ db: Pool; flowingStreams?: () => readonly number[] }>): readonly Route[] {
-  const { db } = deps;
-  const projectIdOf = async (caller: Caller, wanted: string | undefined): Promise<string | null> =>
-    wanted === undefined ? projectOf(caller) : (await ownProject(db, caller, wanted)).id;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/devices',
-      operationId: 'listDevices',
-      tag: 'Fleet',
-      summary: 'List devices with their health',
-      description:
-        'Of each its newest recording, and that of everybody else who sent with it within a day, so that nobody who falls silent is hidden behind ' +
-        'another person with the same device. Those that were heard last come first.',
-      access: { key: 'read', operator: 'viewer' },
-      query: { project_id: ProjectQuery, limit: LimitQuery(200, 1000) },
-      responses: { 200: { description: 'Devices.', schema: Type.Array(DeviceSchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const { project_id: wanted, limit } = query as { project_id?: string; limit: number };
-        const { rows } = await db.query(
-          `select d.id, d.external_id as device_id, d.name, coalesce(nullif(s.firmware, ''), d.firmware) as firmware, coalesce(s.project_id, d.project_id) as project_id,
-             x.id as xuser_id, x.external_id, s.uuid as stream_id,
-             (coalesce(s.last_packet_at > now() - make_interval(secs => $3::integer), false) or coalesce(s.id = any($4::integer[]), false)) as is_flowing,
-             to_json(s.last_packet_at) #>> '{}' as last_packet_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
-             case when s.time_source is distinct from 'stated' and s.last_packet_at - s.last_sample_at < interval '1 day'
-               then (extract(epoch from s.last_packet_at - s.last_sample_at) * 1000)::double precision end as lag_ms,
-             coalesce(p.received, 0)::bigint as packets, coalesce(p.span - p.received, 0)::bigint as lost_packets,
-             b.value as battery_percent, to_json(b.time) #>> '{}' as battery_at,
-             jsonb_build_object('skew_ppm', s.clock_skew_ppm, 'rms_ms', s.clock_rms_ns / 1e6, 'pairs', coalesce(s.clock_pairs, 0)) as clock,
-             array(select distinct c.code from stream_channel c where c.stream_id = s.id order by 1) as channels,
-             (select count(*)::integer from set_aside a where a.xuser_id = s.xuser_id and a.stream_id = s.id) as set_aside
-           from device d
-           left join lateral (
-             select * from (
-               select *, row_number() over (order by heard desc) as rank from (
-                 select distinct on (xuser_id) *, coalesce(last_packet_at, started_at) as heard from stream where device_id = d.id
-                 order by xuser_id, coalesce(last_packet_at, started_at) desc) of_person) ranked
-             where rank = 1 or heard > now() - interval '1 day') s on true
-           left join lateral (
-             select sum(upper(r) - lower(r)) as received, max(upper(r)) - min(lower(r)) as span from unnest(s.seqs) r) p on true
-           left join xuser x on x.id = coalesce(s.xuser_id, d.xuser_id)
-           left join lateral (
-             select m.value, m.time from measurement m
-             where m.xuser_id = x.id and m.device_id = d.id and m.time > now() - make_interval(days => $6::integer)
-               and m.time < now() + interval '1 hour'
-               and m.biosignal_id = (select id from biosignal where code = $5 and project_id is null)
-             order by m.time desc limit 1) b on true
-           where d.organization_id = $1 and ($2::uuid is null or coalesce(s.project_id, d.project_id) = $2)
-           order by s.last_packet_at desc nulls last, d.external_id limit $7`,
-          [
-            orgOf(caller),
-            await projectIdOf(caller, wanted),
-            FLOWING_SEC,
-            [...(deps.flowingStreams?.() ?? [])],
-            BATTERY_CODE,
-            BATTERY_DAYS,
-            limit,
-          ],
-        );
-        return { status: 200, json: rows };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/signal-quality',
-      operationId: 'getSignalQuality',
-      tag: 'Fleet',
-      summary: 'Quality of the signals of all users, by the hour',
-      description:
-        'Read from the hourly aggregates of the heart rates, which are given once a second as long as there is a signal: a missing value is a ' +
-        'gap, a value flagged suspect or bad says how good the signal under it was.',
-      access: { key: 'read', operator: 'viewer' },
-      query: {
-        project_id: ProjectQuery,
-        hours: Type.Optional(Type.Integer({ minimum: 1, maximum: 168, default: 24 })),
-        limit: LimitQuery(200, 1000),
-      },
-      responses: { 200: { description: 'Users with data, the worst first.', schema: Type.Array(QualitySchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const { project_id: wanted, hours = 24, limit } = query as { project_id?: string; hours?: number; limit: number };
-        const { rows } = await db.query(
-          `with recent as (
-             select s.id, s.xuser_id from stream s
-             where s.organization_id = $1 and ($2::uuid is null or s.project_id = $2)
-               and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= now() - make_interval(hours => $3::integer)
-           ), hourly as (
-             select r.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
-               sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect
-             from recent r join feature_1h f on f.stream_id = r.id join method m on m.id = f.method_id
-             where m.kind = 'feature' and m.name in ('hr_ecg', 'hr_ppg') and m.cadence_hz is not null
-               and f.bucket >= date_trunc('hour', now()) - make_interval(hours => $3::integer - 1) and f.bucket <= now()
-             group by 1, 2, 3, 4
-           )
-           select x.id as xuser_id, x.external_id, h.feature,
-             jsonb_agg(jsonb_build_object('start', to_json(h.bucket) #>> '{}', 'expected', h.expected, 'n', h.n, 'good', h.good, 'suspect', h.suspect)
-               order by h.bucket) as hours
-           from hourly h join xuser x on x.id = h.xuser_id
-           where not 'sharing' = any(missing_consents(x.id))
-           group by x.id, x.external_id, h.feature
-           order by sum(h.good)::double precision / nullif(sum(h.n), 0), x.external_id, h.feature limit $4`,
-          [orgOf(caller), await projectIdOf(caller, wanted), hours, limit],
-        );
-        return { status: 200, json: rows };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/fleet/episodes',
-      operationId: 'listRecentEpisodes',
-      tag: 'Fleet',
-      summary: 'List the newest episodes of all users',
-      description: 'Without those of people who have not agreed to sharing where their project asks for it.',
-      access: { key: 'read', operator: 'viewer' },
-      query: {
-        project_id: ProjectQuery,
-        status: Type.Optional(oneOf(episodeStatuses)),
-        acknowledged: Type.Optional(Type.Boolean()),
-        limit: LimitQuery(100, 1000),
-      },
-      responses: { 200: { description: 'Episodes, the latest start first.', schema: Type.Array(EpisodeSchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const {
-          project_id: wanted,
-          status,
-          acknowledged,
-          limit,
-        } = query as { project_id?: string; status?: string; acknowledged?: boolean; limit: number };
-        const { rows } = await db.query(
-          `select e.id, x.id as xuser_id, x.external_id, e.kind, e.title, e.status, e.severity, to_json(e.started_at) #>> '{}' as started_at,
-             to_json(e.ended_at) #>> '{}' as ended_at, to_json(k.created_at) #>> '{}' as acknowledged_at,
-             nullif(k.name, '') as acknowledged_by_name, (select count(*)::integer from artifact a where a.episode_id = e.id) as artifact_count
-           from episode e join xuser x on x.id = e.xuser_id
-             left join episode_acknowledgement k on k.episode_id = e.id and k.ended_at is null
-           where e.organization_id = $1 and ($2::uuid is null or e.project_id = $2) and ($3::text is null or e.status = $3)
-             and ($4::boolean is null or (k.id is not null) = $4) and not 'sharing' = any(missing_consents(x.id))
-           order by e.started_at desc, e.id limit $5`,
-          [orgOf(caller), await projectIdOf(caller, wanted), status ?? null, acknowledged ?? null, limit],
-        );
-        return { status: 200, json: rows };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/fleet/counts',
-      operationId: 'getFleetCounts',
-      tag: 'Fleet',
-      summary: 'Count what needs attention',
-      description: 'Cheap enough to be asked once a minute. Nothing in it is about one person, so it is not in the audit log.',
-      access: { key: 'read', operator: 'viewer' },
-      query: { project_id: ProjectQuery },
-      responses: { 200: { description: 'Counts.', schema: CountsSchema } },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const { project_id: wanted } = query as { project_id?: string };
-        const { rows } = await db.query(
-          `select count(*)::integer as episodes_open, count(*) filter (where severity = 'high')::integer as episodes_open_high
-           from episode e
-           where e.organization_id = $1 and ($2::uuid is null or e.project_id = $2) and e.status = 'open'
-             and not 'sharing' = any(missing_consents(e.xuser_id))`,
-          [orgOf(caller), await projectIdOf(caller, wanted)],
-        );
-        return { status: 200, json: rows[0] };
-      },
-    },
-  ];
+type Deps = Readonly<{ db: Pool; flowingStreams?: () => readonly number[] }>;
+
+async function projectIdOf(db: Db, caller: Caller, wanted: string | undefined): Promise<string | null> {
+  return wanted === undefined ? projectOf(caller) : (await ownProject(db, caller, wanted)).id;
 }
+
+const listDevices = ({ db, flowingStreams }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/devices',
+    operationId: 'listDevices',
+    tag: 'Fleet',
+    summary: 'List devices with their health',
+    description:
+      'Of each its newest recording, and that of everybody else who sent with it within a day, so that nobody who falls silent is hidden behind ' +
+      'another person with the same device. Those that were heard last come first.',
+    access: { key: 'read', operator: 'viewer' },
+    query: { project_id: ProjectQuery, limit: LimitQuery(200, 1000) },
+    responses: { 200: { description: 'Devices.', schema: Type.Array(DeviceSchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const { project_id: wanted, limit } = query;
+      const { rows } = await db.query(
+        `select d.id, d.external_id as device_id, d.name, coalesce(nullif(s.firmware, ''), d.firmware) as firmware, coalesce(s.project_id, d.project_id) as project_id,
+           x.id as xuser_id, x.external_id, s.uuid as stream_id,
+           (coalesce(s.last_packet_at > now() - make_interval(secs => $3::integer), false) or coalesce(s.id = any($4::integer[]), false)) as is_flowing,
+           to_json(s.last_packet_at) #>> '{}' as last_packet_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
+           case when s.time_source is distinct from 'stated' and s.last_packet_at - s.last_sample_at < interval '1 day'
+             then (extract(epoch from s.last_packet_at - s.last_sample_at) * 1000)::double precision end as lag_ms,
+           coalesce(p.received, 0)::bigint as packets, coalesce(p.span - p.received, 0)::bigint as lost_packets,
+           b.value as battery_percent, to_json(b.time) #>> '{}' as battery_at,
+           jsonb_build_object('skew_ppm', s.clock_skew_ppm, 'rms_ms', s.clock_rms_ns / 1e6, 'pairs', coalesce(s.clock_pairs, 0)) as clock,
+           array(select distinct c.code from stream_channel c where c.stream_id = s.id order by 1) as channels,
+           (select count(*)::integer from set_aside a where a.xuser_id = s.xuser_id and a.stream_id = s.id) as set_aside
+         from device d
+         left join lateral (
+           select * from (
+             select *, row_number() over (order by heard desc) as rank from (
+               select distinct on (xuser_id) *, coalesce(last_packet_at, started_at) as heard from stream where device_id = d.id
+               order by xuser_id, coalesce(last_packet_at, started_at) desc) of_person) ranked
+           where rank = 1 or heard > now() - interval '1 day') s on true
+         left join lateral (
+           select sum(upper(r) - lower(r)) as received, max(upper(r)) - min(lower(r)) as span from unnest(s.seqs) r) p on true
+         left join xuser x on x.id = coalesce(s.xuser_id, d.xuser_id)
+         left join lateral (
+           select m.value, m.time from measurement m
+           where m.xuser_id = x.id and m.device_id = d.id and m.time > now() - make_interval(days => $6::integer)
+             and m.time < now() + interval '1 hour'
+             and m.biosignal_id = (select id from biosignal where code = $5 and project_id is null)
+           order by m.time desc limit 1) b on true
+         where d.organization_id = $1 and ($2::uuid is null or coalesce(s.project_id, d.project_id) = $2)
+         order by s.last_packet_at desc nulls last, d.external_id limit $7`,
+        [
+          orgOf(caller),
+          await projectIdOf(db, caller, wanted),
+          FLOWING_SEC,
+          [...(flowingStreams?.() ?? [])],
+          BATTERY_CODE,
+          BATTERY_DAYS,
+          limit,
+        ],
+      );
+      return { status: 200, json: rows };
+    },
+  });
+
+const getSignalQuality = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/signal-quality',
+    operationId: 'getSignalQuality',
+    tag: 'Fleet',
+    summary: 'Quality of the signals of all users, by the hour',
+    description:
+      'Read from the hourly aggregates of the heart rates, which are given once a second as long as there is a signal: a missing value is a ' +
+      'gap, a value flagged suspect or bad says how good the signal under it was.',
+    access: { key: 'read', operator: 'viewer' },
+    query: {
+      project_id: ProjectQuery,
+      hours: orDefault(Type.Integer({ minimum: 1, maximum: 168, default: 24 })),
+      limit: LimitQuery(200, 1000),
+    },
+    responses: { 200: { description: 'Users with data, the worst first.', schema: Type.Array(QualitySchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const { project_id: wanted, hours, limit } = query;
+      const { rows } = await db.query(
+        `with recent as (
+           select s.id, s.xuser_id from stream s
+           where s.organization_id = $1 and ($2::uuid is null or s.project_id = $2)
+             and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= now() - make_interval(hours => $3::integer)
+         ), hourly as (
+           select r.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
+             sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect
+           from recent r join feature_1h f on f.stream_id = r.id join method m on m.id = f.method_id
+           where m.kind = 'feature' and m.name in ('hr_ecg', 'hr_ppg') and m.cadence_hz is not null
+             and f.bucket >= date_trunc('hour', now()) - make_interval(hours => $3::integer - 1) and f.bucket <= now()
+           group by 1, 2, 3, 4
+         )
+         select x.id as xuser_id, x.external_id, h.feature,
+           jsonb_agg(jsonb_build_object('start', to_json(h.bucket) #>> '{}', 'expected', h.expected, 'n', h.n, 'good', h.good, 'suspect', h.suspect)
+             order by h.bucket) as hours
+         from hourly h join xuser x on x.id = h.xuser_id
+         where not 'sharing' = any(missing_consents(x.id))
+         group by x.id, x.external_id, h.feature
+         order by sum(h.good)::double precision / nullif(sum(h.n), 0), x.external_id, h.feature limit $4`,
+        [orgOf(caller), await projectIdOf(db, caller, wanted), hours, limit],
+      );
+      return { status: 200, json: rows };
+    },
+  });
+
+const listRecentEpisodes = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/fleet/episodes',
+    operationId: 'listRecentEpisodes',
+    tag: 'Fleet',
+    summary: 'List the newest episodes of all users',
+    description: 'Without those of people who have not agreed to sharing where their project asks for it.',
+    access: { key: 'read', operator: 'viewer' },
+    query: {
+      project_id: ProjectQuery,
+      status: Type.Optional(oneOf(episodeStatuses)),
+      acknowledged: Type.Optional(Type.Boolean()),
+      limit: LimitQuery(100, 1000),
+    },
+    responses: { 200: { description: 'Episodes, the latest start first.', schema: Type.Array(EpisodeSchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const { project_id: wanted, status, acknowledged, limit } = query;
+      const { rows } = await db.query(
+        `select e.id, x.id as xuser_id, x.external_id, e.kind, e.title, e.status, e.severity, to_json(e.started_at) #>> '{}' as started_at,
+           to_json(e.ended_at) #>> '{}' as ended_at, to_json(k.created_at) #>> '{}' as acknowledged_at,
+           nullif(k.name, '') as acknowledged_by_name, (select count(*)::integer from artifact a where a.episode_id = e.id) as artifact_count
+         from episode e join xuser x on x.id = e.xuser_id
+           left join episode_acknowledgement k on k.episode_id = e.id and k.ended_at is null
+         where e.organization_id = $1 and ($2::uuid is null or e.project_id = $2) and ($3::text is null or e.status = $3)
+           and ($4::boolean is null or (k.id is not null) = $4) and not 'sharing' = any(missing_consents(x.id))
+         order by e.started_at desc, e.id limit $5`,
+        [orgOf(caller), await projectIdOf(db, caller, wanted), status ?? null, acknowledged ?? null, limit],
+      );
+      return { status: 200, json: rows };
+    },
+  });
+
+const getFleetCounts = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/fleet/counts',
+    operationId: 'getFleetCounts',
+    tag: 'Fleet',
+    summary: 'Count what needs attention',
+    description: 'Cheap enough to be asked once a minute. Nothing in it is about one person, so it is not in the audit log.',
+    access: { key: 'read', operator: 'viewer' },
+    query: { project_id: ProjectQuery },
+    responses: { 200: { description: 'Counts.', schema: CountsSchema } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const { project_id: wanted } = query;
+      const { rows } = await db.query(
+        `select count(*)::integer as episodes_open, count(*) filter (where severity = 'high')::integer as episodes_open_high
+         from episode e
+         where e.organization_id = $1 and ($2::uuid is null or e.project_id = $2) and e.status = 'open'
+           and not 'sharing' = any(missing_consents(e.xuser_id))`,
+        [orgOf(caller), await projectIdOf(db, caller, wanted)],
+      );
+      return { status: 200, json: rows[0] };
+    },
+  });
+
+export const fleetRoutes = (deps: Deps): readonly Route[] => [
+  listDevices(deps),
+  getSignalQuality(deps),
+  listRecentEpisodes(deps),
+  getFleetCounts(deps),
+];

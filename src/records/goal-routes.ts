@@ -6,6 +6,7 @@ import type { Db } from '../storage/database/database.ts';
 import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/ownership.ts';
 import type { Subject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
@@ -48,100 +49,98 @@ const progressSql = `
   where g.xuser_id = $1 and g.ended_at is null
   order by g.created_at, g.id limit 100`;
 
-export function goalRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
-  const { db } = deps;
-  const progress = async (on: Db, subject: Subject): Promise<{ id: string }[]> =>
-    (await on.query<{ id: string }>(progressSql, [subject.id, subject.timeZone])).rows;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/goals',
-      operationId: 'listGoals',
-      tag: 'Self-reports',
-      summary: 'List the goals of a person, with progress',
-      description: "Days and weeks (from Monday) are of the person's time zone.",
-      access: { ...ownRead, key: 'read' },
-      query: { subject_id: SubjectQuery },
-      responses: { 200: { description: 'Goals.', schema: Type.Array(GoalSchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const subject = await ownSubject(db, caller, (query as { subject_id?: string }).subject_id ?? '');
-        return { status: 200, json: await progress(db, subject) };
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/goals',
-      operationId: 'createGoal',
-      tag: 'Self-reports',
-      summary: 'Set somebody a goal',
-      access: { key: 'write', operator: 'editor' },
-      body: exactly({
-        subject_id: Type.String({ minLength: 1, maxLength: 255 }),
-        biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
-        target: Type.Number({ exclusiveMinimum: 0 }),
-        title: Type.Optional(OneLine(200)),
-        agg: Type.Optional(members.agg),
-        period: Type.Optional(members.period),
-      }),
-      idempotent: true,
-      responses: { 201: { description: 'The goal.', schema: GoalSchema } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, body } = request;
-        const input = body as {
-          subject_id: string;
-          biosignal_id: number;
-          target: number;
-          title?: string;
-          agg?: string;
-          period?: string;
-        };
-        const subject = await ownSubject(db, caller, input.subject_id);
-        return await answerOnce(db, request, { operationId: 'createGoal', subjectId: subject.id }, async (client) => {
-          const { rows } = await client.query<{ id: string }>(
-            `insert into goal (organization_id, project_id, xuser_id, biosignal_id, target, title, agg, period, created_by)
-             select $1, $2, $3, b.id, $5, $6, $7, $8, $9 from biosignal b where b.id = $4 and (b.project_id is null or b.project_id = $2)
-             returning id`,
-            [
-              subject.orgId,
-              subject.projectId,
-              subject.id,
-              input.biosignal_id,
-              input.target,
-              input.title ?? '',
-              input.agg ?? 'sum',
-              input.period ?? 'day',
-              callerKey(caller),
-            ],
-          );
-          const made = (await progress(client, subject)).find((goal) => goal.id === rows[0]?.id);
-          if (made === undefined) throw new PipelineError('not_found', 'There is no such biosignal.');
-          return { status: 201, json: made };
-        });
-      },
-    },
-    {
-      method: 'DELETE',
-      path: '/api/v1/goals/{goalId}',
-      operationId: 'endGoal',
-      tag: 'Self-reports',
-      summary: 'End a goal',
-      access: { key: 'write', operator: 'editor' },
-      params: { goalId: Uuid },
-      responses: { 204: { description: 'Ended.' } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => {
-        const id = params['goalId'] ?? '';
-        const { rowCount } = isUuid(id)
-          ? await db.query(
-              'update goal set ended_at = now() where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and ended_at is null',
-              [id, orgOf(caller), projectOf(caller)],
-            )
-          : { rowCount: 0 };
-        if (rowCount === 0) throw new PipelineError('not_found', 'There is no such goal.');
-        return { status: 204 };
-      },
-    },
-  ];
+type Deps = Readonly<{ db: Pool }>;
+
+async function progressOf(db: Db, subject: Subject): Promise<{ id: string }[]> {
+  return (await db.query<{ id: string }>(progressSql, [subject.id, subject.timeZone])).rows;
 }
+
+const listGoals = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/goals',
+    operationId: 'listGoals',
+    tag: 'Self-reports',
+    summary: 'List the goals of a person, with progress',
+    description: "Days and weeks (from Monday) are of the person's time zone.",
+    access: { ...ownRead, key: 'read' },
+    query: { subject_id: SubjectQuery },
+    responses: { 200: { description: 'Goals.', schema: Type.Array(GoalSchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const subject = await ownSubject(db, caller, query.subject_id ?? '');
+      return { status: 200, json: await progressOf(db, subject) };
+    },
+  });
+
+const createGoal = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/goals',
+    operationId: 'createGoal',
+    tag: 'Self-reports',
+    summary: 'Set somebody a goal',
+    access: { key: 'write', operator: 'editor' },
+    body: exactly({
+      subject_id: Type.String({ minLength: 1, maxLength: 255 }),
+      biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+      target: Type.Number({ exclusiveMinimum: 0 }),
+      title: Type.Optional(OneLine(200)),
+      agg: Type.Optional(members.agg),
+      period: Type.Optional(members.period),
+    }),
+    idempotent: true,
+    responses: { 201: { description: 'The goal.', schema: GoalSchema } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const { caller, body } = request;
+      const subject = await ownSubject(db, caller, body.subject_id);
+      return await answerOnce(db, request, { operationId: 'createGoal', subjectId: subject.id }, async (client) => {
+        const { rows } = await client.query<{ id: string }>(
+          `insert into goal (organization_id, project_id, xuser_id, biosignal_id, target, title, agg, period, created_by)
+           select $1, $2, $3, b.id, $5, $6, $7, $8, $9 from biosignal b where b.id = $4 and (b.project_id is null or b.project_id = $2)
+           returning id`,
+          [
+            subject.orgId,
+            subject.projectId,
+            subject.id,
+            body.biosignal_id,
+            body.target,
+            body.title ?? '',
+            body.agg ?? 'sum',
+            body.period ?? 'day',
+            callerKey(caller),
+          ],
+        );
+        const made = (await progressOf(client, subject)).find((goal) => goal.id === rows[0]?.id);
+        if (made === undefined) throw new PipelineError('not_found', 'There is no such biosignal.');
+        return { status: 201, json: made };
+      });
+    },
+  });
+
+const endGoal = ({ db }: Deps) =>
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/v1/goals/{goalId}',
+    operationId: 'endGoal',
+    tag: 'Self-reports',
+    summary: 'End a goal',
+    access: { key: 'write', operator: 'editor' },
+    params: { goalId: Uuid },
+    responses: { 204: { description: 'Ended.' } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => {
+      const id = params.goalId;
+      const { rowCount } = isUuid(id)
+        ? await db.query(
+            'update goal set ended_at = now() where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and ended_at is null',
+            [id, orgOf(caller), projectOf(caller)],
+          )
+        : { rowCount: 0 };
+      if (rowCount === 0) throw new PipelineError('not_found', 'There is no such goal.');
+      return { status: 204 };
+    },
+  });
+
+export const goalRoutes = (deps: Deps): readonly Route[] => [listGoals(deps), createGoal(deps), endGoal(deps)];

@@ -2,7 +2,7 @@
  *  display and group, enableWhen, limits, points of answers (docs/questionnaires.md). Whatever else a resource holds is refused, so that
  *  nothing is silently left out when it is asked. */
 import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
+import type { TUnsafe } from 'typebox';
 import { exactly, oneOf } from '../http/schemas.ts';
 
 export const itemTypes = ['choice', 'boolean', 'integer', 'decimal', 'date', 'string', 'text', 'display', 'group'] as const;
@@ -99,9 +99,9 @@ const itemMembers = {
   extension: Type.Optional(Type.Array(ExtensionSchema, { maxItems: 8 })),
 };
 /** Items nest, DEPTH_MAX deep. */
-function itemSchema(depth: number): TSchema {
-  if (depth === 0) return exactly(itemMembers);
-  return exactly({ ...itemMembers, item: Type.Optional(Type.Array(itemSchema(depth - 1), { maxItems: ITEMS_MAX })) });
+function itemSchema(depth: number): TUnsafe<QuestionnaireItem> {
+  if (depth === 0) return Type.Unsafe(exactly(itemMembers));
+  return Type.Unsafe(exactly({ ...itemMembers, item: Type.Optional(Type.Array(itemSchema(depth - 1), { maxItems: ITEMS_MAX })) }));
 }
 const answerMembers = {
   valueCoding: Type.Optional(exactly({ system: Text(200), code: Type.String({ maxLength: 64 }), display: Text(500) })),
@@ -115,11 +115,14 @@ const answerMembers = {
   ),
 };
 /** Answers nest as the questions do: below a group, or below the answer that they belong to. */
-function responseItemSchema(depth: number): TSchema {
+function responseItemSchema(depth: number): TUnsafe<ResponseItem> {
   const members = { linkId: Type.String({ minLength: 1, maxLength: 64 }), text: Text(1000) };
-  if (depth === 0) return exactly({ ...members, answer: Type.Optional(Type.Array(exactly(answerMembers), { maxItems: 100 })) });
+  if (depth === 0)
+    return Type.Unsafe(exactly({ ...members, answer: Type.Optional(Type.Array(exactly(answerMembers), { maxItems: 100 })) }));
   const item = Type.Optional(Type.Array(responseItemSchema(depth - 1), { maxItems: ITEMS_MAX }));
-  return exactly({ ...members, item, answer: Type.Optional(Type.Array(exactly({ ...answerMembers, item }), { maxItems: 100 })) });
+  return Type.Unsafe(
+    exactly({ ...members, item, answer: Type.Optional(Type.Array(exactly({ ...answerMembers, item }), { maxItems: 100 })) }),
+  );
 }
 export const ResponseItemsSchema = Type.Array(responseItemSchema(DEPTH_MAX), { maxItems: ITEMS_MAX });
 export const QuestionnaireTextSchema = exactly({

@@ -1,12 +1,14 @@
 /** Answers to questionnaires: drafts, completed responses, amendments. The service scores. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import type { Db } from '../storage/database/database.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { isUuid, ownSubject } from '../tenancy/ownership.ts';
 import type { Subject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Reply, Route } from '../http/route.ts';
-import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { Code, invalid, ScoreSchema, VersionText } from './questionnaire-routes.ts';
 import { ResponseItemsSchema } from './questionnaire.ts';
 import type { ResponseItem } from './questionnaire.ts';
@@ -29,202 +31,204 @@ const DraftSchema = exactly({
 const draftColumns = `questionnaire, version, item, to_json(updated_at) #>> '{}' as updated_at`;
 const responseColumns = `id, questionnaire, version, status, to_json(authored) #>> '{}' as authored, scores, safety, item, amends, superseded_by, reason`;
 
-type Response = Readonly<{ questionnaire: string; version?: string; authored?: string; item: readonly ResponseItem[] }>;
+type Deps = Readonly<{ db: Pool }>;
 
-export function responseRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
-  const { db } = deps;
-  /** An answer given without a connection may be to a version that was replaced meanwhile: that one scores it. */
-  const asked = async (subject: Subject, code: string, version: string | undefined): Promise<QuestionnaireVersion> => {
-    const found = await findQuestionnaire(db, subject.projectId, code, version === undefined ? null : Number(version));
-    if (found !== null) return found;
-    const newest = version === undefined ? null : await findQuestionnaire(db, subject.projectId, code, null);
-    if (newest === null) throw new PipelineError('not_found', 'There is no such questionnaire.');
-    throw new PipelineError('conflict', `${code} is at version ${newest.version}; the answers are for ${version}.`);
-  };
-  return [
-    {
-      method: 'POST',
-      path: '/api/v1/questionnaire-responses',
-      operationId: 'createQuestionnaireResponse',
-      tag: 'Self-reports',
-      summary: 'Answer a questionnaire',
-      description:
-        'The service scores by the rules of the version that was answered. A score with a code that the catalog or the project knows (PHQ-9, ' +
-        'GAD-7, WHO-5) becomes an observation. A safety rule that holds (PHQ-9: an answer above 0 to item 9) opens an episode of kind safety, ' +
-        'severity high, and sends episode.created to webhooks. All of it is kept with the answer or nothing is. Removes the draft.',
-      access: ownWrite,
-      body: exactly({
-        resourceType: Type.Literal('QuestionnaireResponse'),
-        questionnaire: Code,
-        version: Type.Optional(VersionText),
-        status: Type.Literal('completed'),
-        authored: Type.Optional(Timestamp),
-        item: ResponseItemsSchema,
-      }),
-      bodyBytesMax: BODY_BYTES_MAX,
-      idempotent: true,
-      responses: { 201: { description: 'Kept and scored.', schema: KeptSchema } },
-      errors: ['not_found', 'conflict'],
-      handler: async (request) => {
-        const { caller, body } = request;
-        const input = body as Response;
-        const subject = await ownSubject(db, caller, '', 'recording');
-        const questionnaire = await asked(subject, input.questionnaire, input.version);
-        const verdict = scoreResponse(questionnaire, input.item);
-        if ('faults' in verdict) throw invalid(verdict.faults);
-        const authored = input.authored ?? new Date().toISOString();
-        const response = { questionnaire, item: input.item, authored, verdict, amends: null, reason: '' };
-        return await answerOnce(db, request, { operationId: 'createQuestionnaireResponse', subjectId: subject.id }, async (client) =>
-          replyOf(await keepResponse(client, subject, response), verdict),
-        );
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/questionnaire-responses/{responseId}/amendments',
-      operationId: 'amendQuestionnaireResponse',
-      tag: 'Self-reports',
-      summary: 'Correct a response',
-      description:
-        'Adds a response with the corrected answers and their scores; the one before stays as it was and says what superseded it. Its ' +
-        'observations are replaced. A safety rule that holds only now opens its episode; the open episode of one that holds no longer stays ' +
-        'open and names the correction (summary.corrected_by). 409 when it was amended already: amend the newest.',
-      access: ownWrite,
-      params: { responseId: Uuid },
-      body: exactly({ item: ResponseItemsSchema, reason: Type.Optional(Type.String({ maxLength: REASON_MAX })) }),
-      bodyBytesMax: BODY_BYTES_MAX,
-      idempotent: true,
-      responses: { 201: { description: 'Kept and scored.', schema: KeptSchema } },
-      errors: ['not_found', 'conflict'],
-      handler: async (request) => {
-        const { caller, params, body } = request;
-        const { item, reason = '' } = body as { item: readonly ResponseItem[]; reason?: string };
-        const subject = await ownSubject(db, caller, '', 'recording');
-        const before = await findResponse(db, subject, params['responseId'] ?? '');
-        if (before.superseded_by !== null) throw new PipelineError('conflict', 'This response was amended already.');
-        const questionnaire = await asked(subject, before.questionnaire, before.version);
-        const verdict = scoreResponse(questionnaire, item);
-        if ('faults' in verdict) throw invalid(verdict.faults);
-        const held = scoreResponse(questionnaire, before.item);
-        const amends = { id: before.id, safety: 'faults' in held ? [] : held.safety };
-        const response = { questionnaire, item, authored: before.authored, verdict, amends, reason };
-        return await answerOnce(db, request, { operationId: 'amendQuestionnaireResponse', subjectId: subject.id }, async (client) =>
-          replyOf(await keepResponse(client, subject, response), verdict),
-        );
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/questionnaire-responses',
-      operationId: 'listQuestionnaireResponses',
-      tag: 'Self-reports',
-      summary: 'List answered questionnaires with their scores',
-      access: ownRead,
-      query: {
-        subject_id: SubjectQuery,
-        questionnaire: Type.Optional(Type.String({ maxLength: 64 })),
-        superseded: Type.Optional(Type.Boolean({ default: false, description: 'Also those that were amended.' })),
-        limit: LimitQuery(100, 1000),
-      },
-      responses: {
-        200: {
-          description: 'Answers, the newest first.',
-          schema: Type.Array(
-            exactly({
-              id: Uuid,
-              questionnaire: Type.String(),
-              version: Type.String(),
-              status: oneOf(['completed', 'amended']),
-              authored: Timestamp,
-              scores: Type.Array(ScoreSchema),
-              safety: Type.Boolean(),
-              item: Type.Array(Type.Unknown()),
-              amends: nullable(Uuid),
-              superseded_by: nullable(Uuid),
-              reason: Type.String(),
-            }),
-          ),
-        },
-      },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const given = query as { subject_id?: string; questionnaire?: string; superseded?: boolean; limit: number };
-        const subject = await ownSubject(db, caller, given.subject_id ?? '');
-        const { rows } = await db.query(
-          `select ${responseColumns} from questionnaire_response
-           where xuser_id = $1 and ($2::text is null or questionnaire = $2) and ($4 or superseded_by is null)
-           order by questionnaire_response.authored desc, created_at desc, id limit $3`,
-          [subject.id, given.questionnaire ?? null, given.limit, given.superseded ?? false],
-        );
-        return { status: 200, json: rows };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/questionnaires/{questionnaireId}/draft',
-      operationId: 'getQuestionnaireDraft',
-      tag: 'Self-reports',
-      summary: "Read one's draft",
-      access: ownWrite,
-      params: { questionnaireId: Code },
-      responses: { 200: { description: 'The draft.', schema: DraftSchema } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => {
-        const subject = await ownSubject(db, caller, '', 'recording');
-        const { rows } = await db.query(`select ${draftColumns} from questionnaire_draft where xuser_id = $1 and questionnaire = $2`, [
-          subject.id,
-          params['questionnaireId'],
-        ]);
-        if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no draft.');
-        return { status: 200, json: rows[0] };
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/api/v1/questionnaires/{questionnaireId}/draft',
-      operationId: 'saveQuestionnaireDraft',
-      tag: 'Self-reports',
-      summary: "Keep one's draft",
-      description: 'One for each questionnaire; not scored, not shown to anybody else, removed when the questionnaire is answered.',
-      access: ownWrite,
-      params: { questionnaireId: Code },
-      body: exactly({ version: Type.Optional(VersionText), item: ResponseItemsSchema }),
-      bodyBytesMax: BODY_BYTES_MAX,
-      responses: { 200: { description: 'The draft.', schema: DraftSchema } },
-      errors: ['not_found', 'conflict'],
-      handler: async ({ caller, params, body }) => {
-        const { version, item } = body as { version?: string; item: readonly ResponseItem[] };
-        const subject = await ownSubject(db, caller, '', 'recording');
-        const { code, version: known } = await asked(subject, params['questionnaireId'] ?? '', version);
-        const { rows } = await db.query(
-          `insert into questionnaire_draft (organization_id, project_id, xuser_id, questionnaire, version, item) values ($1, $2, $3, $4, $5, $6)
-           on conflict (xuser_id, questionnaire) do update set version = excluded.version, item = excluded.item, updated_at = now()
-           returning ${draftColumns}`,
-          [subject.orgId, subject.projectId, subject.id, code, String(known), JSON.stringify(item)],
-        );
-        return { status: 200, json: rows[0] };
-      },
-    },
-    {
-      method: 'DELETE',
-      path: '/api/v1/questionnaires/{questionnaireId}/draft',
-      operationId: 'deleteQuestionnaireDraft',
-      tag: 'Self-reports',
-      summary: "Throw one's draft away",
-      access: ownWrite,
-      params: { questionnaireId: Code },
-      responses: { 204: { description: 'It is gone, or there was none.' } },
-      handler: async ({ caller, params }) => {
-        const subject = await ownSubject(db, caller, '', 'recording');
-        await db.query('delete from questionnaire_draft where xuser_id = $1 and questionnaire = $2', [
-          subject.id,
-          params['questionnaireId'],
-        ]);
-        return { status: 204 };
-      },
-    },
-  ];
+/** An answer given without a connection may be to a version that was replaced meanwhile: that one scores it. */
+async function asked(db: Db, subject: Subject, code: string, version: string | undefined): Promise<QuestionnaireVersion> {
+  const found = await findQuestionnaire(db, subject.projectId, code, version === undefined ? null : Number(version));
+  if (found !== null) return found;
+  const newest = version === undefined ? null : await findQuestionnaire(db, subject.projectId, code, null);
+  if (newest === null) throw new PipelineError('not_found', 'There is no such questionnaire.');
+  throw new PipelineError('conflict', `${code} is at version ${newest.version}; the answers are for ${version}.`);
 }
+
+const createQuestionnaireResponse = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/questionnaire-responses',
+    operationId: 'createQuestionnaireResponse',
+    tag: 'Self-reports',
+    summary: 'Answer a questionnaire',
+    description:
+      'The service scores by the rules of the version that was answered. A score with a code that the catalog or the project knows (PHQ-9, ' +
+      'GAD-7, WHO-5) becomes an observation. A safety rule that holds (PHQ-9: an answer above 0 to item 9) opens an episode of kind safety, ' +
+      'severity high, and sends episode.created to webhooks. All of it is kept with the answer or nothing is. Removes the draft.',
+    access: ownWrite,
+    body: exactly({
+      resourceType: Type.Literal('QuestionnaireResponse'),
+      questionnaire: Code,
+      version: Type.Optional(VersionText),
+      status: Type.Literal('completed'),
+      authored: Type.Optional(Timestamp),
+      item: ResponseItemsSchema,
+    }),
+    bodyBytesMax: BODY_BYTES_MAX,
+    idempotent: true,
+    responses: { 201: { description: 'Kept and scored.', schema: KeptSchema } },
+    errors: ['not_found', 'conflict'],
+    handler: async (request) => {
+      const { caller, body } = request;
+      const subject = await ownSubject(db, caller, '', 'recording');
+      const questionnaire = await asked(db, subject, body.questionnaire, body.version);
+      const verdict = scoreResponse(questionnaire, body.item);
+      if ('faults' in verdict) throw invalid(verdict.faults);
+      const authored = body.authored ?? new Date().toISOString();
+      const response = { questionnaire, item: body.item, authored, verdict, amends: null, reason: '' };
+      return await answerOnce(db, request, { operationId: 'createQuestionnaireResponse', subjectId: subject.id }, async (client) =>
+        replyOf(await keepResponse(client, subject, response), verdict),
+      );
+    },
+  });
+
+const amendQuestionnaireResponse = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/questionnaire-responses/{responseId}/amendments',
+    operationId: 'amendQuestionnaireResponse',
+    tag: 'Self-reports',
+    summary: 'Correct a response',
+    description:
+      'Adds a response with the corrected answers and their scores; the one before stays as it was and says what superseded it. Its ' +
+      'observations are replaced. A safety rule that holds only now opens its episode; the open episode of one that holds no longer stays ' +
+      'open and names the correction (summary.corrected_by). 409 when it was amended already: amend the newest.',
+    access: ownWrite,
+    params: { responseId: Uuid },
+    body: exactly({ item: ResponseItemsSchema, reason: Type.Optional(Type.String({ maxLength: REASON_MAX })) }),
+    bodyBytesMax: BODY_BYTES_MAX,
+    idempotent: true,
+    responses: { 201: { description: 'Kept and scored.', schema: KeptSchema } },
+    errors: ['not_found', 'conflict'],
+    handler: async (request) => {
+      const { caller, params, body } = request;
+      const { item, reason = '' } = body;
+      const subject = await ownSubject(db, caller, '', 'recording');
+      const before = await findResponse(db, subject, params.responseId);
+      if (before.superseded_by !== null) throw new PipelineError('conflict', 'This response was amended already.');
+      const questionnaire = await asked(db, subject, before.questionnaire, before.version);
+      const verdict = scoreResponse(questionnaire, item);
+      if ('faults' in verdict) throw invalid(verdict.faults);
+      const held = scoreResponse(questionnaire, before.item);
+      const amends = { id: before.id, safety: 'faults' in held ? [] : held.safety };
+      const response = { questionnaire, item, authored: before.authored, verdict, amends, reason };
+      return await answerOnce(db, request, { operationId: 'amendQuestionnaireResponse', subjectId: subject.id }, async (client) =>
+        replyOf(await keepResponse(client, subject, response), verdict),
+      );
+    },
+  });
+
+const listQuestionnaireResponses = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/questionnaire-responses',
+    operationId: 'listQuestionnaireResponses',
+    tag: 'Self-reports',
+    summary: 'List answered questionnaires with their scores',
+    access: ownRead,
+    query: {
+      subject_id: SubjectQuery,
+      questionnaire: Type.Optional(Type.String({ maxLength: 64 })),
+      superseded: orDefault(Type.Boolean({ default: false, description: 'Also those that were amended.' })),
+      limit: LimitQuery(100, 1000),
+    },
+    responses: {
+      200: {
+        description: 'Answers, the newest first.',
+        schema: Type.Array(
+          exactly({
+            id: Uuid,
+            questionnaire: Type.String(),
+            version: Type.String(),
+            status: oneOf(['completed', 'amended']),
+            authored: Timestamp,
+            scores: Type.Array(ScoreSchema),
+            safety: Type.Boolean(),
+            item: Type.Array(Type.Unknown()),
+            amends: nullable(Uuid),
+            superseded_by: nullable(Uuid),
+            reason: Type.String(),
+          }),
+        ),
+      },
+    },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const subject = await ownSubject(db, caller, query.subject_id ?? '');
+      const { rows } = await db.query(
+        `select ${responseColumns} from questionnaire_response
+         where xuser_id = $1 and ($2::text is null or questionnaire = $2) and ($4 or superseded_by is null)
+         order by questionnaire_response.authored desc, created_at desc, id limit $3`,
+        [subject.id, query.questionnaire ?? null, query.limit, query.superseded],
+      );
+      return { status: 200, json: rows };
+    },
+  });
+
+const getQuestionnaireDraft = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/questionnaires/{questionnaireId}/draft',
+    operationId: 'getQuestionnaireDraft',
+    tag: 'Self-reports',
+    summary: "Read one's draft",
+    access: ownWrite,
+    params: { questionnaireId: Code },
+    responses: { 200: { description: 'The draft.', schema: DraftSchema } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => {
+      const subject = await ownSubject(db, caller, '', 'recording');
+      const { rows } = await db.query(`select ${draftColumns} from questionnaire_draft where xuser_id = $1 and questionnaire = $2`, [
+        subject.id,
+        params.questionnaireId,
+      ]);
+      if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no draft.');
+      return { status: 200, json: rows[0] };
+    },
+  });
+
+const saveQuestionnaireDraft = ({ db }: Deps) =>
+  defineRoute({
+    method: 'PUT',
+    path: '/api/v1/questionnaires/{questionnaireId}/draft',
+    operationId: 'saveQuestionnaireDraft',
+    tag: 'Self-reports',
+    summary: "Keep one's draft",
+    description: 'One for each questionnaire; not scored, not shown to anybody else, removed when the questionnaire is answered.',
+    access: ownWrite,
+    params: { questionnaireId: Code },
+    body: exactly({ version: Type.Optional(VersionText), item: ResponseItemsSchema }),
+    bodyBytesMax: BODY_BYTES_MAX,
+    responses: { 200: { description: 'The draft.', schema: DraftSchema } },
+    errors: ['not_found', 'conflict'],
+    handler: async ({ caller, params, body }) => {
+      const { version, item } = body;
+      const subject = await ownSubject(db, caller, '', 'recording');
+      const { code, version: known } = await asked(db, subject, params.questionnaireId, version);
+      const { rows } = await db.query(
+        `insert into questionnaire_draft (organization_id, project_id, xuser_id, questionnaire, version, item) values ($1, $2, $3, $4, $5, $6)
+         on conflict (xuser_id, questionnaire) do update set version = excluded.version, item = excluded.item, updated_at = now()
+         returning ${draftColumns}`,
+        [subject.orgId, subject.projectId, subject.id, code, String(known), JSON.stringify(item)],
+      );
+      return { status: 200, json: rows[0] };
+    },
+  });
+
+const deleteQuestionnaireDraft = ({ db }: Deps) =>
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/v1/questionnaires/{questionnaireId}/draft',
+    operationId: 'deleteQuestionnaireDraft',
+    tag: 'Self-reports',
+    summary: "Throw one's draft away",
+    access: ownWrite,
+    params: { questionnaireId: Code },
+    responses: { 204: { description: 'It is gone, or there was none.' } },
+    handler: async ({ caller, params }) => {
+      const subject = await ownSubject(db, caller, '', 'recording');
+      await db.query('delete from questionnaire_draft where xuser_id = $1 and questionnaire = $2', [subject.id, params.questionnaireId]);
+      return { status: 204 };
+    },
+  });
 
 type Before = Readonly<{
   id: string;
@@ -235,7 +239,7 @@ type Before = Readonly<{
   superseded_by: string | null;
 }>;
 
-function replyOf(id: string, { scores, safety }: Verdict): Reply {
+function replyOf(id: string, { scores, safety }: Verdict): Reply<201> {
   return { status: 201, json: { id, scores, safety: safety.length > 0 } };
 }
 
@@ -249,3 +253,12 @@ async function findResponse(db: Pool, subject: Subject, id: string): Promise<Bef
   }
   throw new PipelineError('not_found', 'There is no such response.');
 }
+
+export const responseRoutes = (deps: Deps): readonly Route[] => [
+  createQuestionnaireResponse(deps),
+  amendQuestionnaireResponse(deps),
+  listQuestionnaireResponses(deps),
+  getQuestionnaireDraft(deps),
+  saveQuestionnaireDraft(deps),
+  deleteQuestionnaireDraft(deps),
+];

@@ -1,12 +1,12 @@
 /** What people enter themselves: mood and journal. */
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { ownSubject } from '../tenancy/ownership.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
-import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import type { JournalSeals } from './journal-seals.ts';
 import { storeSelfMeasurement } from './self-measurement.ts';
 
@@ -21,14 +21,13 @@ const journalRead: Access = { userToken: 'own', direct: 'write' };
 /** Operators say whom they mean; everybody else is confined to one user. */
 export const SubjectQuery = Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'For operators: whose records.' }));
 
-const listQuery: Record<string, TSchema> = {
+const listQuery = {
   subject_id: SubjectQuery,
   since: Type.Optional(Timestamp),
   until: Type.Optional(Timestamp),
-  order: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+  order: orDefault(oneOf(['asc', 'desc'], { default: 'desc' })),
   limit: LimitQuery(100, 1000),
 };
-type ListQuery = Readonly<{ subject_id?: string; since?: string; until?: string; order?: 'asc' | 'desc'; limit: number }>;
 
 const MoodSchema = exactly({ id: Uuid, score: Type.Integer({ minimum: 1, maximum: 5 }), note: nullable(Type.String()), time: Timestamp });
 const JournalSchema = exactly({
@@ -37,120 +36,127 @@ const JournalSchema = exactly({
   time: Timestamp,
 });
 
-export function selfReportRoutes(deps: Readonly<{ db: Pool; journal: JournalSeals }>): readonly Route[] {
-  const { db, journal } = deps;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/moods',
-      operationId: 'listMoods',
-      tag: 'Self-reports',
-      summary: 'List mood entries',
-      access: ownRead,
-      query: listQuery,
-      responses: { 200: { description: 'Entries.', schema: Type.Array(MoodSchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const given = query as ListQuery;
-        const subject = await ownSubject(db, caller, given.subject_id ?? '');
-        const { rows } = await db.query(
-          `select id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time from mood
-           where xuser_id = $1 and ($2::timestamptz is null or mood.time >= $2) and ($3::timestamptz is null or mood.time < $3)
-           order by mood.time ${given.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
-          [subject.id, given.since ?? null, given.until ?? null, given.limit],
+type Deps = Readonly<{ db: Pool; journal: JournalSeals }>;
+
+const listMoods = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/moods',
+    operationId: 'listMoods',
+    tag: 'Self-reports',
+    summary: 'List mood entries',
+    access: ownRead,
+    query: listQuery,
+    responses: { 200: { description: 'Entries.', schema: Type.Array(MoodSchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const subject = await ownSubject(db, caller, query.subject_id ?? '');
+      const { rows } = await db.query(
+        `select id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time from mood
+         where xuser_id = $1 and ($2::timestamptz is null or mood.time >= $2) and ($3::timestamptz is null or mood.time < $3)
+         order by mood.time ${query.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
+        [subject.id, query.since ?? null, query.until ?? null, query.limit],
+      );
+      return { status: 200, json: rows };
+    },
+  });
+
+const createMood = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/moods',
+    operationId: 'createMood',
+    tag: 'Self-reports',
+    summary: 'Enter a mood',
+    description: 'Appears among the observations as MOOD, method reported:mood_v1.',
+    access: ownWrite,
+    body: exactly({
+      score: Type.Integer({ minimum: 1, maximum: 5, description: '1 very bad, 5 very good' }),
+      note: Type.Optional(Type.String({ maxLength: NOTE_MAX })),
+      time: Type.Optional(Timestamp),
+    }),
+    bodyBytesMax: 16 * 1024,
+    idempotent: true,
+    responses: { 201: { description: 'The entry.', schema: MoodSchema } },
+    handler: async (request) => {
+      const { caller, body } = request;
+      const subject = await ownSubject(db, caller, '', 'recording');
+      const time = body.time ?? new Date().toISOString();
+      return await answerOnce(db, request, { operationId: 'createMood', subjectId: subject.id }, async (client) => {
+        const { rows } = await client.query<{ id: string }>(
+          `insert into mood (organization_id, project_id, xuser_id, score, note, time) values ($1, $2, $3, $4, $5, $6)
+           returning id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time`,
+          [subject.orgId, subject.projectId, subject.id, body.score, body.note ?? '', time],
         );
-        return { status: 200, json: rows };
-      },
+        const row = rows[0];
+        if (row === undefined) throw new Error('mood insert returned no row');
+        const measured = { id: row.id, code: 'mood', value: body.score, time, methodCode: 'reported:mood_v1', ofProduct: true };
+        await storeSelfMeasurement(client, subject, measured);
+        return { status: 201, json: row };
+      });
     },
-    {
-      method: 'POST',
-      path: '/api/v1/moods',
-      operationId: 'createMood',
-      tag: 'Self-reports',
-      summary: 'Enter a mood',
-      description: 'Appears among the observations as MOOD, method reported:mood_v1.',
-      access: ownWrite,
-      body: exactly({
-        score: Type.Integer({ minimum: 1, maximum: 5, description: '1 very bad, 5 very good' }),
-        note: Type.Optional(Type.String({ maxLength: NOTE_MAX })),
-        time: Type.Optional(Timestamp),
-      }),
-      bodyBytesMax: 16 * 1024,
-      idempotent: true,
-      responses: { 201: { description: 'The entry.', schema: MoodSchema } },
-      handler: async (request) => {
-        const { caller, body } = request;
-        const input = body as { score: number; note?: string; time?: string };
-        const subject = await ownSubject(db, caller, '', 'recording');
-        const time = input.time ?? new Date().toISOString();
-        return await answerOnce(db, request, { operationId: 'createMood', subjectId: subject.id }, async (client) => {
-          const { rows } = await client.query<{ id: string }>(
-            `insert into mood (organization_id, project_id, xuser_id, score, note, time) values ($1, $2, $3, $4, $5, $6)
-             returning id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time`,
-            [subject.orgId, subject.projectId, subject.id, input.score, input.note ?? '', time],
-          );
-          const row = rows[0];
-          if (row === undefined) throw new Error('mood insert returned no row');
-          const measured = { id: row.id, code: 'mood', value: input.score, time, methodCode: 'reported:mood_v1', ofProduct: true };
-          await storeSelfMeasurement(client, subject, measured);
-          return { status: 201, json: row };
-        });
-      },
+  });
+
+const listJournal = ({ db, journal }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/journal',
+    operationId: 'listJournal',
+    tag: 'Self-reports',
+    summary: 'List journal entries',
+    description:
+      'The person only. Operators do not read journals, and keys only in direct mode with the scope `write`, with which they could mint a ' +
+      "token of the person; the person's consent to sharing is asked for there as everywhere.",
+    access: journalRead,
+    query: listQuery,
+    responses: { 200: { description: 'Entries.', schema: Type.Array(JournalSchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const subject = await ownSubject(db, caller, query.subject_id ?? '');
+      const { rows } = await db.query<{ id: string; sealed: Buffer; time: string }>(
+        `select id, sealed, to_json(time) #>> '{}' as time from journal_entry
+         where xuser_id = $1 and ($2::timestamptz is null or journal_entry.time >= $2)
+           and ($3::timestamptz is null or journal_entry.time < $3)
+         order by journal_entry.time ${query.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
+        [subject.id, query.since ?? null, query.until ?? null, query.limit],
+      );
+      const texts = await Promise.all(rows.map(({ id, sealed }) => journal.open(sealed, subject.id, id)));
+      return { status: 200, json: rows.map(({ id, time }, i) => ({ id, text: texts[i] ?? null, time })) };
     },
-    {
-      method: 'GET',
-      path: '/api/v1/journal',
-      operationId: 'listJournal',
-      tag: 'Self-reports',
-      summary: 'List journal entries',
-      description:
-        'The person only. Operators do not read journals, and keys only in direct mode with the scope `write`, with which they could mint a ' +
-        "token of the person; the person's consent to sharing is asked for there as everywhere.",
-      access: journalRead,
-      query: listQuery,
-      responses: { 200: { description: 'Entries.', schema: Type.Array(JournalSchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const given = query as ListQuery;
-        const subject = await ownSubject(db, caller, given.subject_id ?? '');
-        const { rows } = await db.query<{ id: string; sealed: Buffer; time: string }>(
-          `select id, sealed, to_json(time) #>> '{}' as time from journal_entry
-           where xuser_id = $1 and ($2::timestamptz is null or journal_entry.time >= $2)
-             and ($3::timestamptz is null or journal_entry.time < $3)
-           order by journal_entry.time ${given.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
-          [subject.id, given.since ?? null, given.until ?? null, given.limit],
+  });
+
+const createJournalEntry = ({ db, journal }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/journal',
+    operationId: 'createJournalEntry',
+    tag: 'Self-reports',
+    summary: 'Write a journal entry',
+    description: 'Encrypted before it is stored.',
+    access: ownWrite,
+    body: exactly({ text: Type.String({ minLength: 1, maxLength: TEXT_MAX }), time: Type.Optional(Timestamp) }),
+    bodyBytesMax: 128 * 1024,
+    idempotent: true,
+    responses: { 201: { description: 'Kept. The text is not repeated.', schema: exactly({ id: Uuid, time: Timestamp }) } },
+    handler: async (request) => {
+      const { caller, body } = request;
+      const subject = await ownSubject(db, caller, '', 'recording');
+      const id = randomUUID();
+      const sealed = await journal.seal(body.text, subject.id, id);
+      return await answerOnce(db, request, { operationId: 'createJournalEntry', subjectId: subject.id }, async (client) => {
+        const { rows } = await client.query(
+          `insert into journal_entry (id, organization_id, project_id, xuser_id, sealed, time) values ($1, $2, $3, $4, $5, $6)
+           returning id, to_json(time) #>> '{}' as time`,
+          [id, subject.orgId, subject.projectId, subject.id, sealed, body.time ?? new Date().toISOString()],
         );
-        const texts = await Promise.all(rows.map(({ id, sealed }) => journal.open(sealed, subject.id, id)));
-        return { status: 200, json: rows.map(({ id, time }, i) => ({ id, text: texts[i] ?? null, time })) };
-      },
+        return { status: 201, json: rows[0] };
+      });
     },
-    {
-      method: 'POST',
-      path: '/api/v1/journal',
-      operationId: 'createJournalEntry',
-      tag: 'Self-reports',
-      summary: 'Write a journal entry',
-      description: 'Encrypted before it is stored.',
-      access: ownWrite,
-      body: exactly({ text: Type.String({ minLength: 1, maxLength: TEXT_MAX }), time: Type.Optional(Timestamp) }),
-      bodyBytesMax: 128 * 1024,
-      idempotent: true,
-      responses: { 201: { description: 'Kept. The text is not repeated.', schema: exactly({ id: Uuid, time: Timestamp }) } },
-      handler: async (request) => {
-        const { caller, body } = request;
-        const input = body as { text: string; time?: string };
-        const subject = await ownSubject(db, caller, '', 'recording');
-        const id = randomUUID();
-        const sealed = await journal.seal(input.text, subject.id, id);
-        return await answerOnce(db, request, { operationId: 'createJournalEntry', subjectId: subject.id }, async (client) => {
-          const { rows } = await client.query(
-            `insert into journal_entry (id, organization_id, project_id, xuser_id, sealed, time) values ($1, $2, $3, $4, $5, $6)
-             returning id, to_json(time) #>> '{}' as time`,
-            [id, subject.orgId, subject.projectId, subject.id, sealed, input.time ?? new Date().toISOString()],
-          );
-          return { status: 201, json: rows[0] };
-        });
-      },
-    },
-  ];
-}
+  });
+
+export const selfReportRoutes = (deps: Deps): readonly Route[] => [
+  listMoods(deps),
+  createMood(deps),
+  listJournal(deps),
+  createJournalEntry(deps),
+];

@@ -4,13 +4,13 @@ import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { isUuid, ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { makeOccurrences, refuseDoneByHand } from './occurrences.ts';
 import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
 
 const statuses = ['due', 'done', 'skipped'] as const;
-type Status = (typeof statuses)[number];
 const TASKS_MAX = 200;
 /** A list for people: what is closed disappears after this. */
 const CLOSED_SHOWN_DAYS = 2;
@@ -32,103 +32,107 @@ const TaskSchema = exactly({
 });
 const columns = `id, title, description, to_json(due) #>> '{}' as due, status, to_json(status_at) #>> '{}' as status_at, schedule_id, questionnaire, response_id`;
 
-export function taskRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
-  const { db } = deps;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/tasks',
-      operationId: 'listTasks',
-      tag: 'Self-reports',
-      summary: 'List the tasks of a person',
-      description:
-        `Open ones, those without a time last, then what was closed in the last ${CLOSED_SHOWN_DAYS} days. Of tasks that recur: those due ` +
-        `from ${RECURRING_SHOWN_HOURS} hours ago to ${AHEAD_HOURS} hours ahead.`,
-      access: { ...ownRead, key: 'read' },
-      query: { subject_id: SubjectQuery },
-      responses: { 200: { description: 'Tasks.', schema: Type.Array(TaskSchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const subject = await ownSubject(db, caller, (query as { subject_id?: string }).subject_id ?? '');
-        await makeOccurrences(db, subject);
-        const { rows } = await db.query(
-          `select ${columns} from task
-           where xuser_id = $1 and status <> 'missed' and case
-             when status <> 'due' then task.status_at > now() - make_interval(days => $2::integer)
-             else schedule_id is null
-               or task.due between now() - make_interval(hours => $4::integer) and now() + make_interval(hours => $5::integer) end
-           order by (status <> 'due'), task.due nulls last, id limit $3`,
-          [subject.id, CLOSED_SHOWN_DAYS, TASKS_MAX, RECURRING_SHOWN_HOURS, AHEAD_HOURS],
+type Deps = Readonly<{ db: Pool }>;
+
+const listTasks = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/tasks',
+    operationId: 'listTasks',
+    tag: 'Self-reports',
+    summary: 'List the tasks of a person',
+    description:
+      `Open ones, those without a time last, then what was closed in the last ${CLOSED_SHOWN_DAYS} days. Of tasks that recur: those due ` +
+      `from ${RECURRING_SHOWN_HOURS} hours ago to ${AHEAD_HOURS} hours ahead.`,
+    access: { ...ownRead, key: 'read' },
+    query: { subject_id: SubjectQuery },
+    responses: { 200: { description: 'Tasks.', schema: Type.Array(TaskSchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const subject = await ownSubject(db, caller, query.subject_id ?? '');
+      await makeOccurrences(db, subject);
+      const { rows } = await db.query(
+        `select ${columns} from task
+         where xuser_id = $1 and status <> 'missed' and case
+           when status <> 'due' then task.status_at > now() - make_interval(days => $2::integer)
+           else schedule_id is null
+             or task.due between now() - make_interval(hours => $4::integer) and now() + make_interval(hours => $5::integer) end
+         order by (status <> 'due'), task.due nulls last, id limit $3`,
+        [subject.id, CLOSED_SHOWN_DAYS, TASKS_MAX, RECURRING_SHOWN_HOURS, AHEAD_HOURS],
+      );
+      return { status: 200, json: rows };
+    },
+  });
+
+const createTask = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/tasks',
+    operationId: 'createTask',
+    tag: 'Self-reports',
+    summary: 'Give somebody a task',
+    access: { key: 'write', operator: 'editor' },
+    body: exactly({
+      subject_id: Type.String({ minLength: 1, maxLength: 255 }),
+      title: OneLine(200, { minLength: 1 }),
+      description: Type.Optional(Type.String({ maxLength: 2000 })),
+      due: Type.Optional(nullable(Timestamp)),
+    }),
+    idempotent: true,
+    responses: { 201: { description: 'The task.', schema: TaskSchema } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const input = request.body;
+      const subject = await ownSubject(db, request.caller, input.subject_id);
+      return await answerOnce(db, request, { operationId: 'createTask', subjectId: subject.id }, async (client) => {
+        const { rows } = await client.query(
+          `insert into task (organization_id, project_id, xuser_id, title, description, due) values ($1, $2, $3, $4, $5, $6)
+           returning ${columns}`,
+          [subject.orgId, subject.projectId, subject.id, input.title, input.description ?? '', input.due ?? null],
         );
-        return { status: 200, json: rows };
-      },
+        return { status: 201, json: rows[0] };
+      });
     },
-    {
-      method: 'POST',
-      path: '/api/v1/tasks',
-      operationId: 'createTask',
-      tag: 'Self-reports',
-      summary: 'Give somebody a task',
-      access: { key: 'write', operator: 'editor' },
-      body: exactly({
-        subject_id: Type.String({ minLength: 1, maxLength: 255 }),
-        title: OneLine(200, { minLength: 1 }),
-        description: Type.Optional(Type.String({ maxLength: 2000 })),
-        due: Type.Optional(nullable(Timestamp)),
-      }),
-      idempotent: true,
-      responses: { 201: { description: 'The task.', schema: TaskSchema } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const input = request.body as { subject_id: string; title: string; description?: string; due?: string | null };
-        const subject = await ownSubject(db, request.caller, input.subject_id);
-        return await answerOnce(db, request, { operationId: 'createTask', subjectId: subject.id }, async (client) => {
-          const { rows } = await client.query(
-            `insert into task (organization_id, project_id, xuser_id, title, description, due) values ($1, $2, $3, $4, $5, $6)
-             returning ${columns}`,
-            [subject.orgId, subject.projectId, subject.id, input.title, input.description ?? '', input.due ?? null],
-          );
-          return { status: 201, json: rows[0] };
-        });
-      },
+  });
+
+const setTaskStatus = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/tasks/{taskId}/status',
+    operationId: 'setTaskStatus',
+    tag: 'Self-reports',
+    summary: 'Mark a task',
+    description: 'The mark with the latest time wins, whatever the order in which marks arrive.',
+    access: ownWrite,
+    params: { taskId: Uuid },
+    body: exactly({ status: oneOf(statuses), time: Type.Optional(Timestamp) }),
+    bodyBytesMax: 4096,
+    idempotent: true,
+    responses: { 200: { description: 'The task as it is now.', schema: TaskSchema } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const taskId = request.params.taskId;
+      const input = request.body;
+      const subject = await ownSubject(db, request.caller, '', 'recording');
+      if (!isUuid(taskId)) throw new PipelineError('not_found', 'There is no such task.');
+      return await answerOnce(db, request, { operationId: 'setTaskStatus', subjectId: subject.id }, async (client) => {
+        const asked = await client.query<{ questionnaire: string | null }>(
+          'select questionnaire from task where id = $1 and xuser_id = $2',
+          [taskId, subject.id],
+        );
+        const questionnaire = asked.rows[0]?.questionnaire ?? null;
+        if (questionnaire !== null && input.status === 'done') refuseDoneByHand(questionnaire);
+        // That it was missed is no mark of the person: one that arrives later counts.
+        await client.query(
+          `update task set status = $3, status_at = $4::timestamptz, response_id = null
+           where id = $1 and xuser_id = $2 and (task.status = 'missed' or task.status_at is null or task.status_at <= $4::timestamptz)`,
+          [taskId, subject.id, input.status, input.time ?? new Date().toISOString()],
+        );
+        const { rows } = await client.query(`select ${columns} from task where id = $1 and xuser_id = $2`, [taskId, subject.id]);
+        if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such task.');
+        return { status: 200, json: rows[0] };
+      });
     },
-    {
-      method: 'POST',
-      path: '/api/v1/tasks/{taskId}/status',
-      operationId: 'setTaskStatus',
-      tag: 'Self-reports',
-      summary: 'Mark a task',
-      description: 'The mark with the latest time wins, whatever the order in which marks arrive.',
-      access: ownWrite,
-      params: { taskId: Uuid },
-      body: exactly({ status: oneOf(statuses), time: Type.Optional(Timestamp) }),
-      bodyBytesMax: 4096,
-      idempotent: true,
-      responses: { 200: { description: 'The task as it is now.', schema: TaskSchema } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const taskId = request.params['taskId'] ?? '';
-        const input = request.body as { status: Status; time?: string };
-        const subject = await ownSubject(db, request.caller, '', 'recording');
-        if (!isUuid(taskId)) throw new PipelineError('not_found', 'There is no such task.');
-        return await answerOnce(db, request, { operationId: 'setTaskStatus', subjectId: subject.id }, async (client) => {
-          const asked = await client.query<{ questionnaire: string | null }>(
-            'select questionnaire from task where id = $1 and xuser_id = $2',
-            [taskId, subject.id],
-          );
-          const questionnaire = asked.rows[0]?.questionnaire ?? null;
-          if (questionnaire !== null && input.status === 'done') refuseDoneByHand(questionnaire);
-          // That it was missed is no mark of the person: one that arrives later counts.
-          await client.query(
-            `update task set status = $3, status_at = $4::timestamptz, response_id = null
-             where id = $1 and xuser_id = $2 and (task.status = 'missed' or task.status_at is null or task.status_at <= $4::timestamptz)`,
-            [taskId, subject.id, input.status, input.time ?? new Date().toISOString()],
-          );
-          const { rows } = await client.query(`select ${columns} from task where id = $1 and xuser_id = $2`, [taskId, subject.id]);
-          if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such task.');
-          return { status: 200, json: rows[0] };
-        });
-      },
-    },
-  ];
-}
+  });
+
+export const taskRoutes = (deps: Deps): readonly Route[] => [listTasks(deps), createTask(deps), setTaskStatus(deps)];

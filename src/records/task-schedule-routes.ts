@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
@@ -43,141 +44,135 @@ function todayIn(timeZone: string): string {
   return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(new Date());
 }
 
-export function taskScheduleRoutes(deps: Readonly<{ db: Pool }>): readonly Route[] {
-  const { db } = deps;
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/task-schedules',
-      operationId: 'listTaskSchedules',
-      tag: 'Self-reports',
-      summary: 'List what recurs for a person',
-      access: { ...ownRead, key: 'read' },
-      query: { subject_id: SubjectQuery },
-      responses: { 200: { description: 'Schedules, ended ones last.', schema: Type.Array(ScheduleSchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, query }) => {
-        const subject = await ownSubject(db, caller, (query as { subject_id?: string }).subject_id ?? '');
-        const { rows } = await db.query(
-          `select ${columns} from task_schedule where xuser_id = $1 order by task_schedule.ended_at nulls first, created_at, id limit 500`,
-          [subject.id],
-        );
-        return { status: 200, json: rows };
-      },
+type Deps = Readonly<{ db: Pool }>;
+
+const listTaskSchedules = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/task-schedules',
+    operationId: 'listTaskSchedules',
+    tag: 'Self-reports',
+    summary: 'List what recurs for a person',
+    access: { ...ownRead, key: 'read' },
+    query: { subject_id: SubjectQuery },
+    responses: { 200: { description: 'Schedules, ended ones last.', schema: Type.Array(ScheduleSchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const subject = await ownSubject(db, caller, query.subject_id ?? '');
+      const { rows } = await db.query(
+        `select ${columns} from task_schedule where xuser_id = $1 order by task_schedule.ended_at nulls first, created_at, id limit 500`,
+        [subject.id],
+      );
+      return { status: 200, json: rows };
     },
-    {
-      method: 'POST',
-      path: '/api/v1/task-schedules',
-      operationId: 'createTaskSchedule',
-      tag: 'Self-reports',
-      summary: 'Give somebody a task that recurs',
-      description:
-        "Its occurrences are tasks of their own, on the person's clocks, from now on; they appear in the list a day ahead. One that is not done " +
-        'within a day is missed (GET /api/v1/adherence). With a questionnaire, an answer within a day of an occurrence completes the nearest.',
-      access: { key: 'write', operator: 'editor' },
-      body: exactly({
-        subject_id: Type.String({ minLength: 1, maxLength: 255 }),
-        title: OneLine(200, { minLength: 1 }),
-        description: Type.Optional(Type.String({ maxLength: 2000 })),
-        every: rule.every,
-        every_n: Type.Optional(rule.every_n),
-        weekdays: Type.Optional(rule.weekdays),
-        times: rule.times,
-        starts_on: Type.Optional(LocalDate),
-        ends_on: Type.Optional(rule.ends_on),
-        questionnaire: Type.Optional(
-          Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$', description: 'Code of a questionnaire, e.g. phq-9' }),
-        ),
-      }),
-      idempotent: true,
-      responses: { 201: { description: 'The schedule.', schema: ScheduleSchema } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, body } = request;
-        const input = body as {
-          subject_id: string;
-          title: string;
-          description?: string;
-          every: 'day' | 'week';
-          every_n?: number;
-          weekdays?: readonly number[];
-          times: readonly string[];
-          starts_on?: string;
-          ends_on?: string | null;
-          questionnaire?: string;
-        };
-        const weekdays = input.weekdays ?? [];
-        if (input.every === 'week' && weekdays.length === 0) {
-          throw new PipelineError('validation_failed', '/weekdays: a week needs days', {
-            errors: [{ pointer: '/weekdays', code: 'required', detail: 'a week needs days' }],
-          });
-        }
-        const subject = await ownSubject(db, caller, input.subject_id);
-        const startsOn = input.starts_on ?? todayIn(subject.timeZone);
-        if (input.ends_on != null && input.ends_on < startsOn) {
-          const detail = `lies before ${startsOn}, when it begins`;
-          throw new PipelineError('validation_failed', `/ends_on: ${detail}`, { errors: [{ pointer: '/ends_on', code: 'order', detail }] });
-        }
-        const { questionnaire = null } = input;
-        if (questionnaire !== null && (await findQuestionnaire(db, subject.projectId, questionnaire, null)) === null) {
-          throw new PipelineError('not_found', 'There is no such questionnaire.');
-        }
-        return await answerOnce(db, request, { operationId: 'createTaskSchedule', subjectId: subject.id }, async (client) => {
-          const { rows } = await client.query(
-            `insert into task_schedule (organization_id, project_id, xuser_id, title, description, every, every_n, weekdays, times, starts_on, ends_on, created_by, questionnaire)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], $10, $11, $12, $13) returning ${columns}`,
-            [
-              subject.orgId,
-              subject.projectId,
-              subject.id,
-              input.title,
-              input.description ?? '',
-              input.every,
-              input.every_n ?? 1,
-              weekdays,
-              input.times,
-              startsOn,
-              input.ends_on ?? null,
-              callerKey(caller),
-              questionnaire,
-            ],
-          );
-          return { status: 201, json: rows[0] };
+  });
+
+const createTaskSchedule = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/task-schedules',
+    operationId: 'createTaskSchedule',
+    tag: 'Self-reports',
+    summary: 'Give somebody a task that recurs',
+    description:
+      "Its occurrences are tasks of their own, on the person's clocks, from now on; they appear in the list a day ahead. One that is not done " +
+      'within a day is missed (GET /api/v1/adherence). With a questionnaire, an answer within a day of an occurrence completes the nearest.',
+    access: { key: 'write', operator: 'editor' },
+    body: exactly({
+      subject_id: Type.String({ minLength: 1, maxLength: 255 }),
+      title: OneLine(200, { minLength: 1 }),
+      description: Type.Optional(Type.String({ maxLength: 2000 })),
+      every: rule.every,
+      every_n: Type.Optional(rule.every_n),
+      weekdays: Type.Optional(rule.weekdays),
+      times: rule.times,
+      starts_on: Type.Optional(LocalDate),
+      ends_on: Type.Optional(rule.ends_on),
+      questionnaire: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$', description: 'Code of a questionnaire, e.g. phq-9' })),
+    }),
+    idempotent: true,
+    responses: { 201: { description: 'The schedule.', schema: ScheduleSchema } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const { caller, body } = request;
+      const weekdays = body.weekdays ?? [];
+      if (body.every === 'week' && weekdays.length === 0) {
+        throw new PipelineError('validation_failed', '/weekdays: a week needs days', {
+          errors: [{ pointer: '/weekdays', code: 'required', detail: 'a week needs days' }],
         });
-      },
-    },
-    {
-      method: 'DELETE',
-      path: '/api/v1/task-schedules/{scheduleId}',
-      operationId: 'endTaskSchedule',
-      tag: 'Self-reports',
-      summary: 'Let a task recur no longer',
-      description: 'What is due later disappears; what was done or skipped stays.',
-      access: { key: 'write', operator: 'editor' },
-      params: { scheduleId: Uuid },
-      responses: { 204: { description: 'Ended.' } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => {
-        const id = params['scheduleId'] ?? '';
-        const own = [id, orgOf(caller), projectOf(caller)];
-        const { rows } = isUuid(id)
-          ? await db.query<{ xuser_id: SubjectId }>(
-              `select xuser_id from task_schedule
-               where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and ended_at is null`,
-              own,
-            )
-          : { rows: [] };
-        if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such schedule.');
-        await makeOccurrences(db, { id: rows[0].xuser_id }); // what was missed up to now stays on record
-        const { rowCount } = await db.query(
-          `with ended as (update task_schedule set ended_at = now() where id = $1 and ended_at is null returning id),
-             gone as (delete from task where schedule_id in (select id from ended) and status = 'due' and due > now())
-           select id from ended`,
-          [id],
+      }
+      const subject = await ownSubject(db, caller, body.subject_id);
+      const startsOn = body.starts_on ?? todayIn(subject.timeZone);
+      if (body.ends_on != null && body.ends_on < startsOn) {
+        const detail = `lies before ${startsOn}, when it begins`;
+        throw new PipelineError('validation_failed', `/ends_on: ${detail}`, { errors: [{ pointer: '/ends_on', code: 'order', detail }] });
+      }
+      const { questionnaire = null } = body;
+      if (questionnaire !== null && (await findQuestionnaire(db, subject.projectId, questionnaire, null)) === null) {
+        throw new PipelineError('not_found', 'There is no such questionnaire.');
+      }
+      return await answerOnce(db, request, { operationId: 'createTaskSchedule', subjectId: subject.id }, async (client) => {
+        const { rows } = await client.query(
+          `insert into task_schedule (organization_id, project_id, xuser_id, title, description, every, every_n, weekdays, times, starts_on, ends_on, created_by, questionnaire)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], $10, $11, $12, $13) returning ${columns}`,
+          [
+            subject.orgId,
+            subject.projectId,
+            subject.id,
+            body.title,
+            body.description ?? '',
+            body.every,
+            body.every_n ?? 1,
+            weekdays,
+            body.times,
+            startsOn,
+            body.ends_on ?? null,
+            callerKey(caller),
+            questionnaire,
+          ],
         );
-        if (rowCount === 0) throw new PipelineError('not_found', 'There is no such schedule.');
-        return { status: 204 };
-      },
+        return { status: 201, json: rows[0] };
+      });
     },
-  ];
-}
+  });
+
+const endTaskSchedule = ({ db }: Deps) =>
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/v1/task-schedules/{scheduleId}',
+    operationId: 'endTaskSchedule',
+    tag: 'Self-reports',
+    summary: 'Let a task recur no longer',
+    description: 'What is due later disappears; what was done or skipped stays.',
+    access: { key: 'write', operator: 'editor' },
+    params: { scheduleId: Uuid },
+    responses: { 204: { description: 'Ended.' } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => {
+      const id = params.scheduleId;
+      const own = [id, orgOf(caller), projectOf(caller)];
+      const { rows } = isUuid(id)
+        ? await db.query<{ xuser_id: SubjectId }>(
+            `select xuser_id from task_schedule
+             where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and ended_at is null`,
+            own,
+          )
+        : { rows: [] };
+      if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such schedule.');
+      await makeOccurrences(db, { id: rows[0].xuser_id }); // what was missed up to now stays on record
+      const { rowCount } = await db.query(
+        `with ended as (update task_schedule set ended_at = now() where id = $1 and ended_at is null returning id),
+           gone as (delete from task where schedule_id in (select id from ended) and status = 'due' and due > now())
+         select id from ended`,
+        [id],
+      );
+      if (rowCount === 0) throw new PipelineError('not_found', 'There is no such schedule.');
+      return { status: 204 };
+    },
+  });
+
+export const taskScheduleRoutes = (deps: Deps): readonly Route[] => [
+  listTaskSchedules(deps),
+  createTaskSchedule(deps),
+  endTaskSchedule(deps),
+];

@@ -7,6 +7,7 @@ import { Overlap, overlapOf } from '../auth/key-change.ts';
 import { orgOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { RateLimit } from '../http/rate-limit.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, Uuid } from '../http/schemas.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -28,90 +29,96 @@ const TestSchema = exactly({
   error: nullable(Type.String({ description: 'Why it was not delivered.' })),
 });
 
-export function webhookCareRoutes({ db, networks }: Readonly<{ db: Pool; networks: WebhookNetworks }>): readonly Route[] {
+type Deps = Readonly<{ db: Pool; networks: WebhookNetworks }>;
+
+const testWebhook = ({ db, networks }: Deps) => {
   const tests = new RateLimit('webhook-tests', TESTS_PER_SEC, TESTS_BURST_SEC);
-  return [
-    {
-      method: 'POST',
-      path: '/api/v1/webhooks/{webhookId}/test',
-      operationId: 'testWebhook',
-      tag: 'Webhooks',
-      summary: 'Send a ping now and say what was answered',
-      description:
-        'One signed message of the type `ping`, whatever events the webhook wants and also when it was given up; it is not tried again and ' +
-        'not among the deliveries. Ten at once, then ten a minute, for each organization.',
-      access: admin,
-      params: { webhookId: Uuid },
-      body: exactly({}),
-      responses: { 200: { description: 'What the receiver said, or why it was not reached.', schema: TestSchema } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, params, signal } = request;
-        const id = await ownWebhook(db, caller, params['webhookId'] ?? '');
-        const { allowed, retryAfterSec } = tests.take(orgOf(caller), Date.now());
-        if (!allowed) throw new PipelineError('rate_limited', 'Too many tests of webhooks; wait.', { retryAfterSec });
-        const { messageId, durationMs, status, error } = await ping(db, networks, id, signal);
-        const answer = { delivered: error === null, status, error };
-        await audit(db, request, { action: 'webhook.tested', targetKind: 'webhook', targetId: id, detail: answer });
-        return { status: 200, json: { message_id: messageId, duration_ms: durationMs, ...answer } };
-      },
+  return defineRoute({
+    method: 'POST',
+    path: '/api/v1/webhooks/{webhookId}/test',
+    operationId: 'testWebhook',
+    tag: 'Webhooks',
+    summary: 'Send a ping now and say what was answered',
+    description:
+      'One signed message of the type `ping`, whatever events the webhook wants and also when it was given up; it is not tried again and ' +
+      'not among the deliveries. Ten at once, then ten a minute, for each organization.',
+    access: admin,
+    params: { webhookId: Uuid },
+    body: exactly({}),
+    responses: { 200: { description: 'What the receiver said, or why it was not reached.', schema: TestSchema } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const { caller, params, signal } = request;
+      const id = await ownWebhook(db, caller, params.webhookId);
+      const { allowed, retryAfterSec } = tests.take(orgOf(caller), Date.now());
+      if (!allowed) throw new PipelineError('rate_limited', 'Too many tests of webhooks; wait.', { retryAfterSec });
+      const { messageId, durationMs, status, error } = await ping(db, networks, id, signal);
+      const answer = { delivered: error === null, status, error };
+      await audit(db, request, { action: 'webhook.tested', targetKind: 'webhook', targetId: id, detail: answer });
+      return { status: 200, json: { message_id: messageId, duration_ms: durationMs, ...answer } };
     },
-    {
-      method: 'POST',
-      path: '/api/v1/webhooks/{webhookId}/rotate-secret',
-      operationId: 'rotateWebhookSecret',
-      tag: 'Webhooks',
-      summary: 'Give a webhook a new secret; the old one signs too for an overlap',
-      description:
-        'Until the overlap is over, webhook-signature holds a signature of each secret, the new one first, with a space between them ' +
-        '(Standard Webhooks). A secret that is itself still in an overlap ends at once.',
-      access: admin,
-      params: { webhookId: Uuid },
-      body: Overlap,
-      responses: { 201: { description: 'The webhook, with its new secret.', schema: SecretSchema } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const id = await ownWebhook(db, request.caller, request.params['webhookId'] ?? '');
-        const [secret, overlapSec] = [randomBytes(32), overlapOf(request.body)];
-        return await transaction(db, async (client) => {
-          const { rows } = await client.query(
-            `update webhook set secret = $2, previous_secret = case when $3 > 0 then secret end,
-               previous_secret_expires_at = case when $3 > 0 then now() + make_interval(secs => $3) end
-             where id = $1 returning ${columns}`,
-            [id, secret, overlapSec],
-          );
-          const detail = { overlap_sec: overlapSec };
-          await audit(client, request, { action: 'webhook.secret_rotated', targetKind: 'webhook', targetId: id, detail });
-          return { status: 201, json: { ...(rows[0] as object), secret: secret.toString('base64') } };
-        });
-      },
+  });
+};
+
+const rotateWebhookSecret = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/webhooks/{webhookId}/rotate-secret',
+    operationId: 'rotateWebhookSecret',
+    tag: 'Webhooks',
+    summary: 'Give a webhook a new secret; the old one signs too for an overlap',
+    description:
+      'Until the overlap is over, webhook-signature holds a signature of each secret, the new one first, with a space between them ' +
+      '(Standard Webhooks). A secret that is itself still in an overlap ends at once.',
+    access: admin,
+    params: { webhookId: Uuid },
+    body: Overlap,
+    responses: { 201: { description: 'The webhook, with its new secret.', schema: SecretSchema } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const id = await ownWebhook(db, request.caller, request.params.webhookId);
+      const [secret, overlapSec] = [randomBytes(32), overlapOf(request.body)];
+      const webhook = await transaction(db, async (client) => {
+        const { rows } = await client.query<object>(
+          `update webhook set secret = $2, previous_secret = case when $3 > 0 then secret end,
+             previous_secret_expires_at = case when $3 > 0 then now() + make_interval(secs => $3) end
+           where id = $1 returning ${columns}`,
+          [id, secret, overlapSec],
+        );
+        const detail = { overlap_sec: overlapSec };
+        await audit(client, request, { action: 'webhook.secret_rotated', targetKind: 'webhook', targetId: id, detail });
+        return rows[0];
+      });
+      return { status: 201, json: { ...webhook, secret: secret.toString('base64') } };
     },
-    {
-      method: 'POST',
-      path: '/api/v1/webhooks/{webhookId}/resume',
-      operationId: 'resumeWebhook',
-      tag: 'Webhooks',
-      summary: 'Call a webhook again that was given up',
-      description:
-        'It gets what happens from now on. What ended meanwhile can be replayed, delivery by delivery; what happened meanwhile was not queued.',
-      access: admin,
-      params: { webhookId: Uuid },
-      body: exactly({}),
-      responses: { 200: { description: 'The webhook as it is now.', schema: WebhookSchema } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const id = await ownWebhook(db, request.caller, request.params['webhookId'] ?? '');
-        return await transaction(db, async (client) => {
-          const { rows } = await client.query(`update webhook set gone_at = null, gone_reason = null where id = $1 returning ${columns}`, [
-            id,
-          ]);
-          await audit(client, request, { action: 'webhook.resumed', targetKind: 'webhook', targetId: id });
-          return { status: 200, json: rows[0] };
-        });
-      },
+  });
+
+const resumeWebhook = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/webhooks/{webhookId}/resume',
+    operationId: 'resumeWebhook',
+    tag: 'Webhooks',
+    summary: 'Call a webhook again that was given up',
+    description:
+      'It gets what happens from now on. What ended meanwhile can be replayed, delivery by delivery; what happened meanwhile was not queued.',
+    access: admin,
+    params: { webhookId: Uuid },
+    body: exactly({}),
+    responses: { 200: { description: 'The webhook as it is now.', schema: WebhookSchema } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const id = await ownWebhook(db, request.caller, request.params.webhookId);
+      const json: unknown = await transaction(db, async (client) => {
+        const { rows } = await client.query(`update webhook set gone_at = null, gone_reason = null where id = $1 returning ${columns}`, [
+          id,
+        ]);
+        await audit(client, request, { action: 'webhook.resumed', targetKind: 'webhook', targetId: id });
+        return rows[0];
+      });
+      return { status: 200, json };
     },
-  ];
-}
+  });
 
 type Ping = Outcome & Readonly<{ messageId: string; durationMs: number }>;
 
@@ -129,3 +136,5 @@ async function ping(db: Pool, networks: WebhookNetworks, webhookId: string, sign
   const outcome = await sendMessage({ id: messageId, url: hook.url, secrets: [hook.secret, hook.previous], body }, networks, signal);
   return { ...outcome, messageId, durationMs: Math.round(performance.now() - startMs) };
 }
+
+export const webhookCareRoutes = (deps: Deps): readonly Route[] => [testWebhook(deps), rotateWebhookSecret(deps), resumeWebhook(deps)];

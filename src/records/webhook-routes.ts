@@ -8,6 +8,7 @@ import { needLasting } from '../tenancy/authority.ts';
 import { webhookEvents } from '../tenancy/events.ts';
 import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -58,140 +59,153 @@ export async function ownWebhook(db: Db, caller: Caller, id: string): Promise<st
 }
 
 /** @param deps networks: which addresses may be called; default: the public internet */
-export function webhookRoutes(deps: Readonly<{ db: Pool; networks?: WebhookNetworks }>): readonly Route[] {
-  const { db, networks = new WebhookNetworks() } = deps;
-  const owned = (caller: Caller, id: string): Promise<string> => ownWebhook(db, caller, id);
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/webhooks',
-      operationId: 'listWebhooks',
-      tag: 'Webhooks',
-      summary: 'List webhooks',
-      access: admin,
-      responses: { 200: { description: 'Webhooks.', schema: Type.Array(WebhookSchema) } },
-      handler: async ({ caller }) => {
-        const { rows } = await db.query(
-          `select ${columns} from webhook where organization_id = $1 and ($2::uuid is null or project_id = $2) and disabled_at is null
-           order by webhook.created_at, id limit 1000`,
-          [orgOf(caller), projectOf(caller)],
-        );
-        return { status: 200, json: rows };
+type Deps = Readonly<{ db: Pool; networks?: WebhookNetworks }>;
+
+const listWebhooks = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/webhooks',
+    operationId: 'listWebhooks',
+    tag: 'Webhooks',
+    summary: 'List webhooks',
+    access: admin,
+    responses: { 200: { description: 'Webhooks.', schema: Type.Array(WebhookSchema) } },
+    handler: async ({ caller }) => {
+      const { rows } = await db.query(
+        `select ${columns} from webhook where organization_id = $1 and ($2::uuid is null or project_id = $2) and disabled_at is null
+         order by webhook.created_at, id limit 1000`,
+        [orgOf(caller), projectOf(caller)],
+      );
+      return { status: 200, json: rows };
+    },
+  });
+
+const createWebhook = ({ db, networks = new WebhookNetworks() }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/webhooks',
+    operationId: 'createWebhook',
+    tag: 'Webhooks',
+    summary: 'Register a webhook',
+    description:
+      'Deliveries carry webhook-id, webhook-timestamp and webhook-signature: v1,base64(HMAC-SHA-256(secret, "id.timestamp.body")). Answer ' +
+      '2xx within 10 s; anything else is tried again for about a day and a half, but for 410 Gone, which ends the webhook (gone_at). While a ' +
+      'secret is being changed there are two signatures with a space between them; one that fits is enough. Only public ' +
+      'https addresses are called, and those of networks that the operator of the service has named; any other address is refused here. A key that ends registers none.',
+    access: admin,
+    body: exactly({
+      url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000 }),
+      events: Type.Array(oneOf([...webhookEvents, '*']), { minItems: 1, uniqueItems: true }),
+      project_id: Type.Optional(nullable(Uuid)),
+      description: Type.Optional(Type.String({ maxLength: 500 })),
+    }),
+    responses: {
+      201: {
+        description: 'The webhook, with its secret.',
+        schema: SecretSchema,
       },
     },
-    {
-      method: 'POST',
-      path: '/api/v1/webhooks',
-      operationId: 'createWebhook',
-      tag: 'Webhooks',
-      summary: 'Register a webhook',
-      description:
-        'Deliveries carry webhook-id, webhook-timestamp and webhook-signature: v1,base64(HMAC-SHA-256(secret, "id.timestamp.body")). Answer ' +
-        '2xx within 10 s; anything else is tried again for about a day and a half, but for 410 Gone, which ends the webhook (gone_at). While a ' +
-        'secret is being changed there are two signatures with a space between them; one that fits is enough. Only public ' +
-        'https addresses are called, and those of networks that the operator of the service has named; any other address is refused here. A key that ends registers none.',
-      access: admin,
-      body: exactly({
-        url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000 }),
-        events: Type.Array(oneOf([...webhookEvents, '*']), { minItems: 1, uniqueItems: true }),
-        project_id: Type.Optional(nullable(Uuid)),
-        description: Type.Optional(Type.String({ maxLength: 500 })),
-      }),
-      responses: {
-        201: {
-          description: 'The webhook, with its secret.',
-          schema: SecretSchema,
-        },
-      },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const { caller, body } = request;
-        await needLasting(db, caller, 'A webhook');
-        const input = body as { url: string; events: string[]; project_id?: string | null; description?: string };
-        const refused = await networks.refusal(input.url);
-        if (refused !== null) {
-          throw new PipelineError('validation_failed', `/url: ${refused}`, {
-            errors: [{ pointer: '/url', code: 'address', detail: refused }],
-          });
-        }
-        const wanted = input.project_id ?? projectOf(caller);
-        const projectId = wanted === null ? null : (await ownProject(db, caller, wanted)).id;
-        const secret = randomBytes(32);
-        return await transaction(db, async (client) => {
-          const { rows } = await client.query<{ id: string }>(
-            `insert into webhook (organization_id, project_id, url, events, secret, description) values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
-            [orgOf(caller), projectId, input.url, input.events, secret, input.description ?? ''],
-          );
-          await audit(client, request, { action: 'webhook.created', targetKind: 'webhook', targetId: rows[0]?.id ?? '' });
-          return { status: 201, json: { ...rows[0], secret: secret.toString('base64') } };
+    errors: ['not_found'],
+    handler: async (request) => {
+      const { caller, body } = request;
+      await needLasting(db, caller, 'A webhook');
+      const refused = await networks.refusal(body.url);
+      if (refused !== null) {
+        throw new PipelineError('validation_failed', `/url: ${refused}`, {
+          errors: [{ pointer: '/url', code: 'address', detail: refused }],
         });
-      },
-    },
-    {
-      method: 'DELETE',
-      path: '/api/v1/webhooks/{webhookId}',
-      operationId: 'deleteWebhook',
-      tag: 'Webhooks',
-      summary: 'Remove a webhook',
-      description: 'What is still due to it is delivered no more.',
-      access: admin,
-      params: { webhookId: Uuid },
-      responses: { 204: { description: 'Removed.' } },
-      errors: ['not_found'],
-      handler: async (request) => {
-        const id = await owned(request.caller, request.params['webhookId'] ?? '');
-        await transaction(db, async (client) => {
-          await client.query('update webhook set disabled_at = now() where id = $1', [id]);
-          await endDeliveries(client, id, 'the webhook was removed');
-          await audit(client, request, { action: 'webhook.deleted', targetKind: 'webhook', targetId: id });
-        });
-        return { status: 204 };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/webhooks/{webhookId}/deliveries',
-      operationId: 'listDeliveries',
-      tag: 'Webhooks',
-      summary: 'List the deliveries of a webhook, newest first',
-      access: admin,
-      params: { webhookId: Uuid },
-      query: { limit: LimitQuery(100, 1000), status: Type.Optional(oneOf(['pending', 'delivered', 'failed'])) },
-      responses: { 200: { description: 'Deliveries.', schema: Type.Array(DeliverySchema) } },
-      errors: ['not_found'],
-      handler: async ({ caller, params, query }) => {
-        const id = await owned(caller, params['webhookId'] ?? '');
-        const { limit, status } = query as { limit: number; status?: string };
-        const { rows } = await db.query(
-          `select ${deliveryColumns} from webhook_delivery d where d.webhook_id = $1 and ($2::text is null or d.status = $2)
-           order by d.created_at desc, d.id limit $3`,
-          [id, status ?? null, limit],
+      }
+      const wanted = body.project_id ?? projectOf(caller);
+      const projectId = wanted === null ? null : (await ownProject(db, caller, wanted)).id;
+      const secret = randomBytes(32);
+      const webhook = await transaction(db, async (client) => {
+        const { rows } = await client.query<{ id: string }>(
+          `insert into webhook (organization_id, project_id, url, events, secret, description) values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
+          [orgOf(caller), projectId, body.url, body.events, secret, body.description ?? ''],
         );
-        return { status: 200, json: rows };
-      },
+        await audit(client, request, { action: 'webhook.created', targetKind: 'webhook', targetId: rows[0]?.id ?? '' });
+        return rows[0];
+      });
+      return { status: 201, json: { ...webhook, secret: secret.toString('base64') } };
     },
-    {
-      method: 'POST',
-      path: '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay',
-      operationId: 'replayDelivery',
-      tag: 'Webhooks',
-      summary: 'Deliver once more, with the same id',
-      access: admin,
-      params: { webhookId: Uuid, deliveryId: Uuid },
-      body: exactly({}),
-      responses: { 202: { description: 'Queued.', schema: DeliverySchema } },
-      errors: ['not_found'],
-      handler: async ({ caller, params }) => {
-        const id = await owned(caller, params['webhookId'] ?? '');
-        const { rows } = await db.query(
-          `update webhook_delivery d set status = 'pending', attempts = 0, next_attempt_at = now()
-           from webhook w where d.id = $1 and d.webhook_id = $2 and w.id = d.webhook_id and w.gone_at is null
-           returning ${deliveryColumns}`,
-          [params['deliveryId'], id],
-        );
-        if (rows.length === 0) throw new PipelineError('not_found', 'There is no such delivery, or its address answered 410 Gone.');
-        return { status: 202, json: rows[0] };
-      },
+  });
+
+const deleteWebhook = ({ db }: Deps) =>
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/v1/webhooks/{webhookId}',
+    operationId: 'deleteWebhook',
+    tag: 'Webhooks',
+    summary: 'Remove a webhook',
+    description: 'What is still due to it is delivered no more.',
+    access: admin,
+    params: { webhookId: Uuid },
+    responses: { 204: { description: 'Removed.' } },
+    errors: ['not_found'],
+    handler: async (request) => {
+      const id = await ownWebhook(db, request.caller, request.params.webhookId);
+      await transaction(db, async (client) => {
+        await client.query('update webhook set disabled_at = now() where id = $1', [id]);
+        await endDeliveries(client, id, 'the webhook was removed');
+        await audit(client, request, { action: 'webhook.deleted', targetKind: 'webhook', targetId: id });
+      });
+      return { status: 204 };
     },
-  ];
-}
+  });
+
+const listDeliveries = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/webhooks/{webhookId}/deliveries',
+    operationId: 'listDeliveries',
+    tag: 'Webhooks',
+    summary: 'List the deliveries of a webhook, newest first',
+    access: admin,
+    params: { webhookId: Uuid },
+    query: { limit: LimitQuery(100, 1000), status: Type.Optional(oneOf(['pending', 'delivered', 'failed'])) },
+    responses: { 200: { description: 'Deliveries.', schema: Type.Array(DeliverySchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, params, query }) => {
+      const id = await ownWebhook(db, caller, params.webhookId);
+      const { limit, status } = query;
+      const { rows } = await db.query(
+        `select ${deliveryColumns} from webhook_delivery d where d.webhook_id = $1 and ($2::text is null or d.status = $2)
+         order by d.created_at desc, d.id limit $3`,
+        [id, status ?? null, limit],
+      );
+      return { status: 200, json: rows };
+    },
+  });
+
+const replayDelivery = ({ db }: Deps) =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay',
+    operationId: 'replayDelivery',
+    tag: 'Webhooks',
+    summary: 'Deliver once more, with the same id',
+    access: admin,
+    params: { webhookId: Uuid, deliveryId: Uuid },
+    body: exactly({}),
+    responses: { 202: { description: 'Queued.', schema: DeliverySchema } },
+    errors: ['not_found'],
+    handler: async ({ caller, params }) => {
+      const id = await ownWebhook(db, caller, params.webhookId);
+      const { rows } = await db.query(
+        `update webhook_delivery d set status = 'pending', attempts = 0, next_attempt_at = now()
+         from webhook w where d.id = $1 and d.webhook_id = $2 and w.id = d.webhook_id and w.gone_at is null
+         returning ${deliveryColumns}`,
+        [params.deliveryId, id],
+      );
+      if (rows.length === 0) throw new PipelineError('not_found', 'There is no such delivery, or its address answered 410 Gone.');
+      return { status: 202, json: rows[0] };
+    },
+  });
+
+export const webhookRoutes = (deps: Deps): readonly Route[] => [
+  listWebhooks(deps),
+  createWebhook(deps),
+  deleteWebhook(deps),
+  listDeliveries(deps),
+  replayDelivery(deps),
+];
