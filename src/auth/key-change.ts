@@ -1,7 +1,8 @@
 /** What the routes of organization keys and of public keys have in common: who may change keys, the overlap of a rotation, the audit line. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
-import type { Access, Reply, RequestContext } from '../http/route.ts';
+import type { Access, RequestContext } from '../http/route.ts';
 import { exactly } from '../http/schemas.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { OVERLAP_SEC } from './api-keys.ts';
@@ -18,8 +19,8 @@ export const Overlap = exactly({
   ),
 });
 
-export function overlapOf(body: unknown): number {
-  return (body as { overlap_sec?: number }).overlap_sec ?? OVERLAP_SEC;
+export function overlapOf({ overlap_sec: overlapSec = OVERLAP_SEC }: Static<typeof Overlap>): number {
+  return overlapSec;
 }
 
 export type KeyChange = Readonly<{
@@ -29,26 +30,24 @@ export type KeyChange = Readonly<{
   json: unknown;
 }>;
 
-/** A handler that changes a key and writes the line of the audit log that says so: both, or nothing.
- *  @param action `api_key.rotated`: what changed, and how */
-export function changesKey(
+/** Changes a key and writes the line of the audit log that says so: both, or nothing.
+ *  @param action `api_key.rotated`: what changed, and how  @returns the json of `work` */
+export async function changeKey(
   pool: Pool,
+  request: RequestContext,
   action: `${'api_key' | 'sdk_key' | 'project_key'}.${'created' | 'rotated' | 'revoked'}`,
-  work: (request: RequestContext, client: PoolClient) => Promise<KeyChange>,
-): (request: RequestContext) => Promise<Reply> {
+  work: (client: PoolClient) => Promise<KeyChange>,
+): Promise<unknown> {
   const [kind = ''] = action.split('.');
-  return async (request) => {
-    const json = await transaction(pool, async (client) => {
-      const { targetId, projectId, detail, json: made } = await work(request, client);
-      await audit(client, request, {
-        action,
-        targetKind: kind === 'project_key' ? 'project' : kind,
-        targetId,
-        ...(projectId === undefined ? {} : { projectId }),
-        ...(detail === undefined ? {} : { detail }),
-      });
-      return made;
+  return await transaction(pool, async (client) => {
+    const { targetId, projectId, detail, json } = await work(client);
+    await audit(client, request, {
+      action,
+      targetKind: kind === 'project_key' ? 'project' : kind,
+      targetId,
+      ...(projectId === undefined ? {} : { projectId }),
+      ...(detail === undefined ? {} : { detail }),
     });
-    return { status: action.endsWith('.revoked') ? 200 : 201, json };
-  };
+    return json;
+  });
 }

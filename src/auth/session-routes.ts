@@ -5,6 +5,7 @@ import { Type } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import { isOwnPage } from '../http/cors.ts';
 import { RateLimit } from '../http/rate-limit.ts';
+import { defineRoute } from '../http/route.ts';
 import type { RequestContext, Route } from '../http/route.ts';
 import { exactly } from '../http/schemas.ts';
 import type { Db } from '../storage/database/database.ts';
@@ -34,19 +35,15 @@ export type SessionDeps = Readonly<{
   signInRefused?: ReadAudit['signInRefused'] | undefined;
 }>;
 
-export function sessionRoutes(deps: SessionDeps): readonly Route[] {
-  const { db, secureCookies, signInRefused } = deps;
-  const devices = new DeviceCookies(deps.deviceSecret ?? randomBytes(32));
+/** Admits a try to sign in, or not yet. */
+type AdmitTry = (email: string, address: string, device: string | null) => void;
+
+/** @returns throws PipelineError rate_limited */
+function limitedTries(): AdmitTry {
   const tries = new RateLimit('sign-in', TRIES_PER_SEC, TRY_BURST_SEC);
   const accountTries = new RateLimit('sign-in account', ACCOUNT_TRIES_PER_SEC, ACCOUNT_BURST_SEC);
-  const sessionName = cookieName('bio_session', secureCookies);
-  const deviceName = cookieName('bio_device', secureCookies);
-  const cookie = (value: string, maxAgeSec: number): string => setCookie(sessionName, value, maxAgeSec, secureCookies);
-
-  /** @throws PipelineError rate_limited */
-  const admitTry = (email: string, address: string, deviceCookie: string): void => {
+  return (email, address, device) => {
     const nowMs = performance.now();
-    const device = deviceCookie === '' ? null : devices.open(email, deviceCookie);
     const take = (limit: RateLimit, who: string): void => {
       const { allowed, retryAfterSec } = limit.take(who, nowMs);
       if (!allowed) throw new PipelineError('rate_limited', 'Too many tries; wait.', { retryAfterSec });
@@ -58,73 +55,84 @@ export function sessionRoutes(deps: SessionDeps): readonly Route[] {
     take(tries, `address ${networkOf(address)}`);
     take(accountTries, email.toLowerCase());
   };
-
-  return [
-    {
-      method: 'POST',
-      path: '/auth/session',
-      operationId: 'signIn',
-      tag: 'Operators',
-      summary: 'Sign in to the dashboard',
-      description:
-        'Sets an HttpOnly, SameSite=Strict cookie, and another one that tells this browser again. Ten tries at once for an address, then one ' +
-        'in five seconds; twenty for an account, then one a second. A browser that was signed in before has ten tries of its own, whatever others try.',
-      access: { public: true },
-      body: exactly({ email: Email, password: Type.String({ minLength: 1, maxLength: 200 }) }),
-      bodyBytesMax: 4096,
-      responses: { 200: { description: 'Signed in.', schema: MemberSchema, headers: ['Set-Cookie'] } },
-      errors: ['credential_invalid', 'rate_limited', 'origin_forbidden'],
-      handler: async (request) => {
-        const { email, password } = request.body as { email: string; password: string };
-        refuseOtherPages(request);
-        const deviceCookie = readCookie(request.header('cookie'), deviceName);
-        admitTry(email, request.remoteAddress, deviceCookie);
-        const { token, member, orgId } = await signIn(db, email, password, {
-          ip: request.remoteAddress,
-          userAgent: request.header('user-agent'),
-          refused: (account) => signInRefused?.(account, request),
-        });
-        const actor = { ...request, caller: { kind: 'operator', operatorId: member.id, orgId, role: 'viewer' } as const };
-        await audit(db, actor, { action: 'session.created', targetKind: 'operator', targetId: member.id });
-        const known = devices.open(email, deviceCookie) === null ? devices.issue(email) : deviceCookie;
-        const cookies = [cookie(token, SESSION_SEC), setCookie(deviceName, known, DEVICE_SEC, secureCookies)];
-        return { status: 200, json: member, headers: { 'set-cookie': cookies.join('\n') } };
-      },
-    },
-    {
-      method: 'DELETE',
-      path: '/auth/session',
-      operationId: 'signOut',
-      tag: 'Operators',
-      summary: 'Sign out',
-      access: { operator: 'viewer' },
-      responses: { 204: { description: 'Signed out.', headers: ['Set-Cookie'] } },
-      handler: async (request) => {
-        const { caller, header } = request;
-        await signOut(db, readCookie(header('cookie'), sessionName));
-        const operatorId = caller.kind === 'operator' ? caller.operatorId : '';
-        await audit(db, request, { action: 'session.ended', targetKind: 'operator', targetId: operatorId });
-        return { status: 204, headers: { 'set-cookie': cookie('', 0) } };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/auth/session',
-      operationId: 'getSession',
-      tag: 'Operators',
-      summary: 'Who is signed in?',
-      access: { operator: 'viewer' },
-      responses: { 200: { description: 'The account.', schema: MemberSchema } },
-      errors: ['not_found'],
-      handler: async ({ caller }) => {
-        const members = await listMembers(db, orgOf(caller));
-        const member = members.find(({ id }) => caller.kind === 'operator' && id === caller.operatorId);
-        if (member === undefined) throw new PipelineError('not_found', 'There is no such account.');
-        return { status: 200, json: member };
-      },
-    },
-  ];
 }
+
+const signInRoute = ({ db, secureCookies, deviceSecret, signInRefused }: SessionDeps) => {
+  const devices = new DeviceCookies(deviceSecret ?? randomBytes(32));
+  const admitTry = limitedTries();
+  const sessionName = cookieName('bio_session', secureCookies);
+  const deviceName = cookieName('bio_device', secureCookies);
+  return defineRoute({
+    method: 'POST',
+    path: '/auth/session',
+    operationId: 'signIn',
+    tag: 'Operators',
+    summary: 'Sign in to the dashboard',
+    description:
+      'Sets an HttpOnly, SameSite=Strict cookie, and another one that tells this browser again. Ten tries at once for an address, then one ' +
+      'in five seconds; twenty for an account, then one a second. A browser that was signed in before has ten tries of its own, whatever others try.',
+    access: { public: true },
+    body: exactly({ email: Email, password: Type.String({ minLength: 1, maxLength: 200 }) }),
+    bodyBytesMax: 4096,
+    responses: { 200: { description: 'Signed in.', schema: MemberSchema, headers: ['Set-Cookie'] } },
+    errors: ['credential_invalid', 'rate_limited', 'origin_forbidden'],
+    handler: async (request) => {
+      const { email, password } = request.body;
+      refuseOtherPages(request);
+      const deviceCookie = readCookie(request.header('cookie'), deviceName);
+      const device = deviceCookie === '' ? null : devices.open(email, deviceCookie);
+      admitTry(email, request.remoteAddress, device);
+      const { token, member, orgId } = await signIn(db, email, password, {
+        ip: request.remoteAddress,
+        userAgent: request.header('user-agent'),
+        refused: (account) => signInRefused?.(account, request),
+      });
+      const actor = { ...request, caller: { kind: 'operator', operatorId: member.id, orgId, role: 'viewer' } as const };
+      await audit(db, actor, { action: 'session.created', targetKind: 'operator', targetId: member.id });
+      const known = devices.open(email, deviceCookie) === null ? devices.issue(email) : deviceCookie;
+      const cookies = [setCookie(sessionName, token, SESSION_SEC, secureCookies), setCookie(deviceName, known, DEVICE_SEC, secureCookies)];
+      return { status: 200, json: member, headers: { 'set-cookie': cookies.join('\n') } };
+    },
+  });
+};
+
+const signOutRoute = ({ db, secureCookies }: SessionDeps) => {
+  const sessionName = cookieName('bio_session', secureCookies);
+  return defineRoute({
+    method: 'DELETE',
+    path: '/auth/session',
+    operationId: 'signOut',
+    tag: 'Operators',
+    summary: 'Sign out',
+    access: { operator: 'viewer' },
+    responses: { 204: { description: 'Signed out.', headers: ['Set-Cookie'] } },
+    handler: async (request) => {
+      const { caller, header } = request;
+      await signOut(db, readCookie(header('cookie'), sessionName));
+      const operatorId = caller.kind === 'operator' ? caller.operatorId : '';
+      await audit(db, request, { action: 'session.ended', targetKind: 'operator', targetId: operatorId });
+      return { status: 204, headers: { 'set-cookie': setCookie(sessionName, '', 0, secureCookies) } };
+    },
+  });
+};
+
+const getSession = ({ db }: SessionDeps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/auth/session',
+    operationId: 'getSession',
+    tag: 'Operators',
+    summary: 'Who is signed in?',
+    access: { operator: 'viewer' },
+    responses: { 200: { description: 'The account.', schema: MemberSchema } },
+    errors: ['not_found'],
+    handler: async ({ caller }) => {
+      const members = await listMembers(db, orgOf(caller));
+      const member = members.find(({ id }) => caller.kind === 'operator' && id === caller.operatorId);
+      if (member === undefined) throw new PipelineError('not_found', 'There is no such account.');
+      return { status: 200, json: member };
+    },
+  });
 
 /** Another page must not sign its visitor in as somebody else. A program that is no browser says nothing of pages.
  *  @throws PipelineError origin_forbidden */
@@ -146,3 +154,5 @@ function networkOf(address: string): string {
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':');
 }
+
+export const sessionRoutes = (deps: SessionDeps): readonly Route[] => [signInRoute(deps), signOutRoute(deps), getSession(deps)];
