@@ -12,6 +12,7 @@
  *    settled the socket closes with shutting_down. */
 import type { Rejected } from '../errors.ts';
 import { isRejected, PipelineError } from '../errors.ts';
+import { defineSocket } from '../http/route.ts';
 import type { PeerSocket, SocketHandlers, SocketRoute } from '../http/route.ts';
 import type { DecodedPacket } from '../proto/packet-codec.ts';
 import type { Rejection } from '../proto/reply-codec.ts';
@@ -101,7 +102,7 @@ export class IngestSockets {
   }
 
   route(): SocketRoute {
-    return {
+    return defineSocket({
       path: '/ingest/stream',
       operationId: 'ingestStream',
       tag: 'ingest',
@@ -119,7 +120,7 @@ export class IngestSockets {
         if (this.#draining) socket.stop();
         return socket;
       },
-    };
+    });
   }
 
   /** One acknowledgement per socket and turn of the loop, however many messages settled in it. */

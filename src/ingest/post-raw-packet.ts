@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { ErrorCode, Rejected } from '../errors.ts';
 import { errorTable, isRejected, PipelineError, rejected } from '../errors.ts';
 import { decodeBody } from '../http/body.ts';
+import { defineRoute } from '../http/route.ts';
 import type { Reply, RequestContext, Route } from '../http/route.ts';
 import type { DecodedPacket } from '../proto/packet-codec.ts';
 import { splitBatch } from '../proto/packet-codec.ts';
@@ -45,7 +46,7 @@ const replySchema = Type.Object({
 });
 
 export function postRawPacket(ingest: Ingest): Route {
-  return {
+  return defineRoute({
     method: 'POST',
     path: '/ingest/raw-packet',
     operationId: 'postRawPacket',
@@ -67,13 +68,12 @@ export function postRawPacket(ingest: Ingest): Route {
       ...(['packet_conflict', 'channel_limit', 'not_found', 'busy', 'unavailable', 'unsupported_media_type'] as const),
     ],
     handler: (request) => handle(ingest, request),
-  };
+  });
 }
 
-async function handle(ingest: Ingest, request: RequestContext): Promise<Reply> {
+async function handle(ingest: Ingest, request: RequestContext<object, object, Uint8Array>): Promise<Reply<202>> {
   const receivedMs = performance.now();
   const raw = request.body;
-  if (!(raw instanceof Uint8Array)) throw new PipelineError('bad_request', 'The body is missing.');
   const delimited = isDelimited(request.header('content-type'));
   const bytesMax = delimited ? ingest.config.batchBytesMax : ingest.config.packetBytesMax;
   const encoding = request.header('content-encoding');

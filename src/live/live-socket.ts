@@ -3,7 +3,9 @@
  *  From the client: {"type":"auth","token"}, {"type":"subscribe","channels"?,"max_rate_hz"?}, {"type":"replay","after"}, {"type":"ping","id"?}.
  *  From the service: ready, auth, subscribed, replay {status: ok | too_old}, pong, error. docs/wire-format.md has them all. */
 import { Type } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import { PipelineError } from '../errors.ts';
+import { defineSocket } from '../http/route.ts';
 import type { PeerSocket, RequestContext, SocketHandlers, SocketRoute } from '../http/route.ts';
 import type { SubjectId } from '../signal.ts';
 import { WINDOW_MS } from './frame-clock.ts';
@@ -37,29 +39,30 @@ export type LiveSocketOptions = Readonly<{
   countViewers?: (delta: 1 | -1) => void;
 }>;
 
+const query = {
+  subject: Type.String({ minLength: 1, maxLength: 256, description: 'uuid or external id of the user.' }),
+  channels: Type.Optional(Type.String({ maxLength: 2048, description: 'Channel codes or kinds, comma-separated; absent: every channel.' })),
+  after: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Replay the frames after this seq first.' }),
+  ),
+};
+type ViewRequest = RequestContext<object, Readonly<Static<TObject<typeof query>>>>;
+
 export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
-  return {
+  return defineSocket({
     path: '/ws',
     operationId: 'liveFrames',
     tag: 'live',
     summary: 'Live frames of one subject, ten per second',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
-    query: {
-      subject: Type.String({ minLength: 1, maxLength: 256, description: 'uuid or external id of the user.' }),
-      channels: Type.Optional(
-        Type.String({ maxLength: 2048, description: 'Channel codes or kinds, comma-separated; absent: every channel.' }),
-      ),
-      after: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Replay the frames after this seq first.' }),
-      ),
-    },
+    query,
     protocol: 'bio.v1',
     messageBytesMax: TEXT_BYTES_MAX,
     socketsMax: options.socketsMax,
     // uWS drops silently above this, its close frame too; the outbox stops long before, after one frame more.
     backpressureBytesMax: 4 * options.viewerQueueBytesMax + FRAME_BYTES_MAX,
     open: (request, peer) => new Viewer(options, request, peer),
-  };
+  });
 }
 
 class Viewer implements SocketHandlers {
@@ -76,12 +79,12 @@ class Viewer implements SocketHandlers {
   #messages = MESSAGES_BURST;
   #messagesMs = 0;
 
-  constructor(options: LiveSocketOptions, request: RequestContext, peer: PeerSocket) {
+  constructor(options: LiveSocketOptions, request: ViewRequest, peer: PeerSocket) {
     this.#options = options;
     this.#caller = { ...request.caller }; // its own object: whom it sees is noted by it (src/tenancy/request-scope.ts)
     this.#from = { remoteAddress: request.remoteAddress, requestId: request.requestId };
     this.#outbox = new Outbox(peer, options.viewerQueueBytesMax, request.caller.kind === 'user');
-    const { subject, channels, after } = request.query as { subject: string; channels?: string; after?: number };
+    const { subject, channels, after } = request.query;
     if (channels !== undefined) this.#selection = selectionOf(channels.split(','));
     options.countViewers?.(1);
     if (request.caller.kind === 'user' && request.caller.subjectId === subject) this.#begin(subject as SubjectId, after);
