@@ -36,6 +36,36 @@ const SubjectQuery = Type.Optional(
   Type.String({ minLength: 1, maxLength: 255, description: 'The user. Required with an organization key; a user token implies its own.' }),
 );
 
+const MeasurementsBody = exactly({
+  subject_id: Type.String({ minLength: 1, maxLength: 255 }),
+  measurements: Type.Array(
+    exactly({
+      biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+      value: Type.Number(),
+      unit: Type.Optional(OneLine(32, { minLength: 1, description: 'UCUM; what it is given in.' })),
+      time: Timestamp,
+      quality: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
+      method_code: Type.Optional(Type.String({ pattern: '^(measured|reported|imported):[a-z0-9_]{1,64}$' })),
+    }),
+    { minItems: 1, maxItems: 1000 },
+  ),
+});
+const StoredSchema = exactly({
+  created: Type.Integer(),
+  duplicates: Type.Integer(),
+  subject_id: Uuid,
+  implausible: Type.Array(Type.Integer({ description: 'Positions in the request.' }), { description: 'Stored as suspect.' }),
+  converted: Type.Array(
+    exactly({
+      index: Type.Integer(),
+      given_value: Type.Number(),
+      given_unit: Type.String(),
+      value: Type.Number(),
+      unit: Type.String(),
+    }),
+  ),
+});
+
 export type ObservationDeps = Readonly<{
   db: Db;
   cursors: Cursors;
@@ -120,52 +150,13 @@ const createMeasurements = ({ db }: ObservationDeps) =>
       'What is impossible, in an unknown unit or of the future is refused, all of it or nothing; what is possible but implausible is ' +
       'stored with the quality 1 (suspect).',
     access: { key: 'write', operator: 'editor' },
-    body: exactly({
-      subject_id: Type.String({ minLength: 1, maxLength: 255 }),
-      measurements: Type.Array(
-        exactly({
-          biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
-          value: Type.Number(),
-          unit: Type.Optional(OneLine(32, { minLength: 1, description: 'UCUM; what it is given in.' })),
-          time: Timestamp,
-          quality: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
-          method_code: Type.Optional(Type.String({ pattern: '^(measured|reported|imported):[a-z0-9_]{1,64}$' })),
-        }),
-        { minItems: 1, maxItems: 1000 },
-      ),
-    }),
+    body: MeasurementsBody,
     idempotent: true,
-    responses: {
-      201: {
-        description: 'How many were new.',
-        schema: exactly({
-          created: Type.Integer(),
-          duplicates: Type.Integer(),
-          subject_id: Uuid,
-          implausible: Type.Array(Type.Integer({ description: 'Positions in the request.' }), { description: 'Stored as suspect.' }),
-          converted: Type.Array(
-            exactly({
-              index: Type.Integer(),
-              given_value: Type.Number(),
-              given_unit: Type.String(),
-              value: Type.Number(),
-              unit: Type.String(),
-            }),
-          ),
-        }),
-      },
-    },
+    responses: { 201: { description: 'How many were new.', schema: StoredSchema } },
     errors: ['not_found'],
     handler: async ({ caller, body }) => {
       const subject = await ownSubject(db, caller, body.subject_id, 'recording');
-      const biosignals = new Map<number, BiosignalRow>();
-      for (const id of new Set(body.measurements.map((item) => item.biosignal_id))) {
-        const biosignal = await findBiosignal(db, subject.projectId, id);
-        if (biosignal === null || biosignal.feature !== null || biosignal.channel_kind !== null) {
-          throw new PipelineError('not_found', `There is no biosignal ${id} in this project that takes measurements.`);
-        }
-        biosignals.set(id, biosignal);
-      }
+      const biosignals = await measurableBiosignals(db, subject.projectId, body.measurements);
       const measured = await measuredValues(db, body.measurements, biosignals);
       await ensurePartitions(db, measured);
       const { rowCount } = await db.query(
@@ -199,6 +190,23 @@ const createMeasurements = ({ db }: ObservationDeps) =>
       return { status: 201, json: { created, duplicates, subject_id: subject.id, implausible, converted } };
     },
   });
+
+/** Those that are measured, by their id: the others are computed. @throws PipelineError not_found */
+async function measurableBiosignals(
+  db: Db,
+  projectId: string,
+  measurements: readonly MeasurementInput[],
+): Promise<ReadonlyMap<number, BiosignalRow>> {
+  const biosignals = new Map<number, BiosignalRow>();
+  for (const id of new Set(measurements.map((item) => item.biosignal_id))) {
+    const biosignal = await findBiosignal(db, projectId, id);
+    if (biosignal === null || biosignal.feature !== null || biosignal.channel_kind !== null) {
+      throw new PipelineError('not_found', `There is no biosignal ${id} in this project that takes measurements.`);
+    }
+    biosignals.set(id, biosignal);
+  }
+  return biosignals;
+}
 
 /** Only plain PostgreSQL has partitions that must be made before rows go in; there the function exists. */
 async function ensurePartitions(db: Db, measurements: readonly MeasurementInput[]): Promise<void> {
