@@ -35,10 +35,11 @@ export type SessionDeps = Readonly<{
   signInRefused?: ReadAudit['signInRefused'] | undefined;
 }>;
 
-/** Admits a try to sign in, or not yet. */
+/** Lets a try to sign in through, or not yet. @param device a browser that is known to the account, or null
+ *  @throws PipelineError rate_limited */
 type AdmitTry = (email: string, address: string, device: string | null) => void;
 
-/** @returns throws PipelineError rate_limited */
+/** Counts tries by browser, address and account. */
 function limitedTries(): AdmitTry {
   const tries = new RateLimit('sign-in', TRIES_PER_SEC, TRY_BURST_SEC);
   const accountTries = new RateLimit('sign-in account', ACCOUNT_TRIES_PER_SEC, ACCOUNT_BURST_SEC);
