@@ -124,8 +124,8 @@ export const plants: readonly Plant[] = [
   },
   {
     fault: 'a page begins one too far',
-    file: 'src/tenancy/xuser-routes.ts',
-    edits: [['const last = rows[limit - 1];', 'const last = rows[limit];']],
+    file: 'src/http/page.ts',
+    edits: [['const last = items.at(-1);', 'const last = rows.at(-1);']],
     group: 'Lists',
   },
   {
