@@ -32,7 +32,7 @@ export type AuthRequest = Readonly<{
  *  @throws PipelineError credential_invalid, token_expired, not_found (direct mode: no such project or user) */
 export type Authenticate = (request: AuthRequest) => Caller | Promise<Caller>;
 
-/** A request that has passed its checks. What a handler knows of params, query and body comes from the schemas of its route (defineRoute). */
+/** A request that has passed its checks. What a handler knows of params, query and body comes from its route's schemas (defineRoute). */
 export type RequestContext<
   Params = Readonly<Record<string, string>>,
   Query = Readonly<Record<string, unknown>>,
@@ -139,7 +139,7 @@ type RouteDefinition<
   }> &
   ([PathParam<Path>] extends [never] ? unknown : Readonly<{ params: PathSchemas }>);
 
-/** Declares an endpoint. The one place where the types of a request are taken on trust: src/http/incoming.ts has checked it against these schemas. */
+/** Declares an endpoint. Here alone the types of a request are taken on trust: src/http/incoming.ts has checked it by these schemas. */
 export function defineRoute<
   const Path extends string,
   PathSchemas extends Params<Path>,

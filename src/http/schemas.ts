@@ -32,7 +32,7 @@ export const ProblemSchema = exactly({
   request_id: Type.String(),
 });
 
-/** A query parameter that may be left out because it has a default: a handler always has it. Not for bodies, into which no default is written. */
+/** A query parameter that may be left out because it has a default: a handler always has it. Not for bodies: they get no defaults. */
 export function orDefault<T extends TSchema>(schema: T): T {
   if (!('default' in schema)) throw new Error('A query parameter without a default may be absent: Type.Optional says so.');
   return Type.Optional(schema);
