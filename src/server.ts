@@ -13,6 +13,7 @@ import { apiTags } from './http/api-tags.ts';
 import { webhookMessages } from './tenancy/events.ts';
 import { Auth } from './auth/auth.ts';
 import { conflictAudit } from './tenancy/conflict-audit.ts';
+import { mayBeRecorded } from './tenancy/consents.ts';
 import { idempotencyStore } from './tenancy/idempotency.ts';
 import { routesByOrganization } from './tenancy/organization-routes.ts';
 import { watchConsent } from './auth/consent-watch.ts';
@@ -42,8 +43,8 @@ import { DASHBOARD_CSP, redirects, staticFolder } from './http/static-files.ts';
 import type { StaticMount } from './http/static-files.ts';
 import { createMetrics } from './metrics.ts';
 import type { Metrics } from './metrics.ts';
-import { startPipeline } from './pipeline/pipeline.ts';
-import type { Pipeline } from './pipeline/pipeline.ts';
+import { startPipeline } from './pipeline/running-pipeline.ts';
+import type { RunningPipeline } from './pipeline/running-pipeline.ts';
 import { queryApi } from './query/api.ts';
 import { serviceTurns } from './query/turns.ts';
 import { recordsApi } from './records/api.ts';
@@ -91,7 +92,7 @@ export type Service = Readonly<{
   database: Database;
   auth: Auth;
   metrics: Metrics;
-  pipeline: Pipeline;
+  pipeline: RunningPipeline;
   /** The first key of a new installation: known now and never again. */
   firstKey: string | null;
   /** Fragment of the live page's address in a demo. */
@@ -210,6 +211,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
       metrics,
       logger,
       resolveSubject: (caller, subject) => findSubject(roles.api, caller, subject),
+      mayRecord: (subjectIds) => mayBeRecorded(roles.ingest.pool, subjectIds),
       onConflict: ({ sender: { caller, remoteAddress, requestId }, session: { streamId, deviceId, bootId }, seq }) =>
         conflicts.note({ caller, remoteAddress, requestId, streamId, deviceId, bootId, seq }),
       watched: (caller, subjectId, from) => (caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, from)),
@@ -446,7 +448,7 @@ async function findSubject(api: Database, caller: Caller, subject: string): Prom
 
 async function readiness(
   database: Database,
-  pipeline: Pipeline,
+  pipeline: RunningPipeline,
   ownership: Ownership,
   { jobs }: MaintenanceState,
 ): Promise<readonly Part[]> {

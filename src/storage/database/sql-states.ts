@@ -38,7 +38,7 @@ export const sqlStates: Readonly<Record<string, StateRow>> = {
   '57P03': row('try_again', 'cannot connect now: starting up'),
   '57P05': row('try_again', 'idle session timeout'),
   58030: row('try_again', 'I/O error'),
-  BS001: row('ours', 'another instance has taken over the packet log: the writer is stopped (pipeline.ts, onFault)'),
+  BS001: row('ours', 'another instance has taken over the packet log: the writer is stopped (src/pipeline/faults.ts)'),
   P0001: row('bad_row', 'raised by a trigger'),
 };
 

@@ -1,0 +1,94 @@
+/** Notes up to where the packet log need not be replayed: every 2 s, and when a stream is closed. replay-horizon.ts says what may leave it. */
+import type { StreamId } from '../signal.ts';
+import { isNotOwner } from '../storage/ownership.ts';
+import { failureOf } from '../storage/database/sql-states.ts';
+import type { Faults } from './faults.ts';
+import type { ReplayHorizon } from './replay-horizon.ts';
+import type { Stores } from './stores.ts';
+
+/** How often what is safe in the tables is noted, so that a start need not replay it. */
+const CHECKPOINT_MS = 2000;
+
+export class Checkpoints {
+  readonly #stores: Pick<Stores, 'log' | 'blocks' | 'hashes'>;
+  readonly #horizon: ReplayHorizon;
+  readonly #isComputed: (streamId: StreamId) => boolean;
+  readonly #faults: Faults;
+  #saving: Promise<void> | null = null;
+  /** Begins when that one is done. */
+  #next: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #abandoned = false;
+
+  constructor(
+    stores: Pick<Stores, 'log' | 'blocks' | 'hashes'>,
+    horizon: ReplayHorizon,
+    isComputed: (streamId: StreamId) => boolean,
+    faults: Faults,
+  ) {
+    this.#stores = stores;
+    this.#horizon = horizon;
+    this.#isComputed = isComputed;
+    this.#faults = faults;
+  }
+
+  start(): void {
+    // job: checkpoint: notes up to where the packet log is in the tables, every 2 s
+    this.#timer = setInterval(() => void this.#saveOrSay(), CHECKPOINT_MS);
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  /** The checkpoint stays where it is: the writers have forgotten what they did not store. */
+  abandon(): void {
+    this.stop();
+    this.#abandoned = true;
+  }
+
+  /** Notes what need not be replayed any more. Those who ask while one is under way share the next: a fleet that goes idle together. */
+  save(): Promise<void> {
+    this.#next ??= this.#saveAfter(this.#saving);
+    return this.#next;
+  }
+
+  async #saveAfter(before: Promise<void> | null): Promise<void> {
+    await before?.catch(() => undefined);
+    this.#saving = this.#next;
+    this.#next = null;
+    try {
+      await this.#saveNow();
+    } finally {
+      this.#saving = null;
+    }
+  }
+
+  async #saveNow(): Promise<void> {
+    if (this.#abandoned) return; // perhaps meanwhile
+    const { blocks, log } = this.#stores;
+    const position = this.#horizon.position(blocks.safePosition(), this.#isComputed);
+    await this.#saveHashes(); // first: what is behind the checkpoint is not replayed
+    if (!this.#abandoned) await log.checkpoint(position);
+  }
+
+  /** The database being away is said by others. */
+  async #saveOrSay(): Promise<void> {
+    try {
+      await this.save();
+    } catch (err) {
+      if (failureOf(err) === 'try_again') return;
+      this.#faults.sayOnce({ err }, 'packet log: the checkpoint cannot be saved; everything since then is replayed at the next start');
+    }
+  }
+
+  /** A packet without its hash is stored all the same: a table that takes none of them holds up no checkpoint. */
+  async #saveHashes(): Promise<void> {
+    try {
+      await this.#stores.hashes.save();
+    } catch (err) {
+      if (isNotOwner(err) || failureOf(err) === 'try_again') throw err;
+      this.#faults.sayOnce({ err }, 'packet hashes: they cannot be saved; it is tried again with every checkpoint');
+    }
+  }
+}

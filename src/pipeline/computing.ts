@@ -1,0 +1,84 @@
+/** Samples to the feature pool, and what is owed to it.
+ *
+ *  A full pool costs freshness, never a value: what it did not take is owed, and computed from the tables when there is room again. The pool
+ *  is `full` from the first refusal until its queue is down to half. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FeaturePool } from '../dsp/pool/pool.ts';
+import type { SampleRun } from '../signal.ts';
+import type { PipelineOptions } from './options.ts';
+import { noteReplayed, widened } from './stream-table.ts';
+import type { OpenStream, Span, StreamTable } from './stream-table.ts';
+
+/** How often a stream that is being closed tries to pay. */
+const PAY_MS = 1000;
+
+export class Computing {
+  readonly #pool: FeaturePool;
+  readonly #streams: StreamTable;
+  readonly #options: Pick<PipelineOptions, 'config' | 'metrics' | 'logger'>;
+  #full = false;
+
+  constructor(pool: FeaturePool, streams: StreamTable, options: Pick<PipelineOptions, 'config' | 'metrics' | 'logger'>) {
+    this.#pool = pool;
+    this.#streams = streams;
+    this.#options = options;
+  }
+
+  /** Packets are refused until the pool has room: then everything would be owed. */
+  get full(): boolean {
+    return this.#full;
+  }
+
+  /** Takes durable samples. @param span of the packet they came in */
+  take(stream: OpenStream, runs: readonly SampleRun[], span: Readonly<{ t0DeviceNs: bigint; endDeviceNs: bigint }>): void {
+    if (this.#streams.get(stream.id) !== stream) return;
+    if (stream.readBack !== null) return noteReplayed(stream, stream.readBack, runs);
+    if (this.#pool.push(stream.id, runs) === 'accepted') return;
+    this.#full = true;
+    owe(stream, { fromNs: span.t0DeviceNs, toNs: span.endDeviceNs });
+  }
+
+  /** Are the rows that the stream's samples touch out or on their way, as far as they can be without reading samples back? */
+  isComputed(stream: OpenStream): boolean {
+    return stream.readBack === null && stream.owed === null && stream.replacing === 0 && this.#pool.isSettled(stream.id);
+  }
+
+  /** Nothing more of it is computed: it is being erased. */
+  stop(stream: OpenStream): void {
+    stream.owed = null;
+    this.#pool.stopComputing(stream.id);
+  }
+
+  /** Pays when there is room. Call it every second. @param queueBytes of the pool */
+  payAll(queueBytes: number): void {
+    if (this.#full && queueBytes < this.#options.config.dspQueueBytesMax / 2) this.#full = false;
+    if (!this.#full) for (const stream of this.#streams.values()) if (stream.owed !== null) void this.#pay(stream);
+  }
+
+  /** Until nothing is owed of a stream that is about to be forgotten; one that is left as it is pays with everybody. */
+  async untilPaid(stream: OpenStream, deadlineMs: number, isStopped: () => boolean): Promise<void> {
+    while (stream.owed !== null && !isStopped() && performance.now() < deadlineMs) {
+      void this.#pay(stream);
+      await sleep(PAY_MS);
+    }
+  }
+
+  /** Never rejects: what could not be computed stays owed. */
+  async #pay(stream: OpenStream): Promise<void> {
+    const { owed } = stream;
+    if (owed === null) return;
+    stream.owed = null;
+    this.#options.metrics.recomputes.inc({ reason: 'late' });
+    try {
+      await this.#pool.recompute(stream.id, owed.fromNs, owed.toNs);
+    } catch (err) {
+      if (this.#streams.erasing.has(stream.subjectId)) return;
+      owe(stream, owed);
+      this.#options.logger.warn({ err, streamId: stream.id }, 'dsp: an owed range could not be computed; it will be tried again');
+    }
+  }
+}
+
+function owe(stream: OpenStream, span: Span): void {
+  stream.owed = widened(stream.owed, span);
+}

@@ -1,0 +1,268 @@
+/** What a start does before it takes packets: replays what was acknowledged and is not in the tables, and stores again what somebody asked for.
+ *
+ *  What cannot be stored is set aside: no packet keeps the service from starting. Values are not waited for: they are computed from the
+ *  samples read back, while packets are taken; until then the checkpoint stays before them. */
+import { isRejected } from '../errors.ts';
+import type { Rejected } from '../errors.ts';
+import { admitPacket } from '../ingest/admit.ts';
+import type { AdmissionLimits } from '../ingest/admit.ts';
+import { Session } from '../ingest/session.ts';
+import type { Admitted } from '../ingest/sink.ts';
+import { decodeOldPacket, decodePacket, widestPacketLimits } from '../proto/packet-codec.ts';
+import type { DecodedPacket } from '../proto/packet-codec.ts';
+import type { StreamId } from '../signal.ts';
+import { failureOf } from '../storage/database/sql-states.ts';
+import type { Write } from '../storage/database/transaction.ts';
+import { replayRows } from '../storage/letter-replay.ts';
+import type { Damage, LogEntry } from '../storage/log-batch.ts';
+import { unfinishedStreams } from '../storage/resume-point.ts';
+import type { ResumePoint } from '../storage/resume-point.ts';
+import { forgetLetter, keepLetter, lettersToReplay, reasonOf } from '../storage/set-aside.ts';
+import type { Letter, LetterToReplay } from '../storage/set-aside.ts';
+import type { FoundStream } from '../storage/stream-registry.ts';
+import type { Faults, Refusal } from './faults.ts';
+import type { PipelineOptions } from './options.ts';
+import type { ReplayHorizon } from './replay-horizon.ts';
+import type { Stores } from './stores.ts';
+import type { StreamLife } from './stream-life.ts';
+import { LOOK_AHEAD_NS, widened } from './stream-table.ts';
+import type { OpenStream, Span, StreamTable } from './stream-table.ts';
+
+/** Streams that ended this long before the newest packet are looked at for values that were not computed. */
+const UNFINISHED_HOURS = 1;
+const STREAM_ID_MAX = 2_147_483_647;
+
+/** A packet of the log, and why today's decoder would refuse it; null: it would not. Then its text is cleaned. */
+type OldPacket = Readonly<{ packet: DecodedPacket; refused: Rejected | null }>;
+type LoggedPacket = LogEntry & Readonly<{ position: number; packet: OldPacket }>;
+
+export type RecoveryParts = Readonly<{
+  options: Pick<PipelineOptions, 'database' | 'derived' | 'metrics' | 'logger'>;
+  stores: Stores;
+  write: Write;
+  streams: StreamTable;
+  life: StreamLife;
+  horizon: ReplayHorizon;
+  faults: Faults;
+  limits: AdmissionLimits;
+  /** Hands a packet on, as after its commit. */
+  hand: (stream: OpenStream, admitted: Admitted, position: number) => void;
+  /** @throws when the start was given up */
+  mustGoOn: () => void;
+}>;
+
+export class Recovery {
+  readonly #parts: RecoveryParts;
+  readonly #stores: Stores;
+  /** What is known of the streams that it meets. */
+  readonly #found = new Map<StreamId, FoundStream | null>();
+  readonly #resumePoints = new Map<StreamId, Promise<ResumePoint | null>>();
+  readonly #sessions = new Map<StreamId, Session>();
+
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts;
+    this.#stores = parts.stores;
+  }
+
+  /** @returns packets replayed */
+  async run(): Promise<number> {
+    const { options, streams, horizon } = this.#parts;
+    const { count, position } = await this.#replayLog();
+    horizon.noteHanded(Math.max(position, this.#stores.log.durablePosition));
+    for await (const letter of lettersToReplay(options.database.pool)) await this.#replayLetter(letter);
+    const unfinished = await unfinishedStreams(options.derived, UNFINISHED_HOURS);
+    await this.#lookUp(unfinished);
+    for (const streamId of unfinished) {
+      const found = await this.#findStream(streamId);
+      if (found !== null) await this.#meet(found);
+    }
+    for (const stream of streams.values()) this.#startReadingBack(stream);
+    return count;
+  }
+
+  // ------------------------------------------------------------------------------------------------ the log
+
+  /** @returns packets replayed, and the position of the last one */
+  async #replayLog(): Promise<{ count: number; position: number }> {
+    const { faults, mustGoOn } = this.#parts;
+    const { log, blocks } = this.#stores;
+    let count = 0;
+    let position = 0;
+    const entries = log.recover<OldPacket>(
+      (entry) => this.#readEntry(entry),
+      (damage, at) => this.#setAsideDamage(damage, at),
+      (streamIds) => this.#lookUp(streamIds),
+    );
+    for await (const entry of entries) {
+      mustGoOn();
+      position = entry.position;
+      const { refused } = entry.packet;
+      const refusal = refused === null ? await this.#replay(entry) : { reason: `${refused.code}: ${refused.detail}`, sqlState: null };
+      if (refusal === null) count += 1;
+      else await faults.setAside([letterOf(entry, entry.position, refusal)]);
+      if (blocks.full) await blocks.flush();
+    }
+    return { count, position };
+  }
+
+  /** The packet of an entry, whatever limits it was accepted under; null when it is not the one that its head names. */
+  #readEntry({ bytes, seq, streamId }: LogEntry): OldPacket | null | Promise<OldPacket | null> {
+    const strict = decodePacket(bytes, widestPacketLimits);
+    const packet = isRejected(strict) ? decodeOldPacket(bytes) : strict;
+    if (isRejected(packet) || packet.seq !== seq) return null;
+    const old = { packet, refused: isRejected(strict) ? strict : null };
+    const check = (stream: FoundStream | null): OldPacket | null =>
+      stream === null || (stream.deviceId === packet.deviceId && stream.bootId === packet.bootId) ? old : null;
+    const stream = this.#found.get(streamId);
+    return stream === undefined ? this.#findStream(streamId).then(check) : check(stream);
+  }
+
+  /** Hands a packet of the log on. @returns why it cannot be stored, or null */
+  async #replay({ streamId, receivedNs, position, packet: { packet } }: LoggedPacket): Promise<Refusal | null> {
+    const { life, limits, hand } = this.#parts;
+    const found = await this.#findStream(streamId);
+    if (found === null) return null; // erased meanwhile
+    let session = this.#sessions.get(streamId);
+    if (session === undefined) {
+      session = new Session('', packet.deviceId, packet.bootId, packet.subject, { ...found, seqRanges: [], expiring: [] });
+      this.#sessions.set(streamId, session);
+    }
+    const stream = await this.#meet(found);
+    // One session may have named the person by uuid and the next by external id: whose the stream is was settled when it was opened.
+    const named = { ...packet, subject: session.subjectText };
+    let admitted = admitPacket(named, session, limits, receivedNs);
+    if (isRejected(admitted) && admitted.code === 'packet_conflict') {
+      // The first one was refused although the log has it (its commit was not answered in time): the later one was acknowledged.
+      session.seqs.delete(packet.seq);
+      admitted = admitPacket(named, session, limits, receivedNs);
+    }
+    if (isRejected(admitted)) return { reason: `${admitted.code}: ${admitted.detail}`, sqlState: null };
+    if (admitted.kind === 'duplicate') return null;
+    try {
+      await this.#stores.registry.addChannels(streamId, session.channels.length, admitted.newChannels);
+    } catch (error) {
+      if (failureOf(error) !== 'bad_row') throw error;
+      return reasonOf(error);
+    }
+    session.apply(admitted);
+    if (session.channels.length > stream.channels.length) {
+      life.addChannels(stream, session.channels);
+      stream.savedCount = session.channels.length;
+    }
+    hand(stream, admitted, position);
+    // rows from computedNs on are computed again from everything stored; those before it look ahead a little
+    const { computedNs } = stream;
+    if (admitted.runs.length > 0 && computedNs > 0n && admitted.t0DeviceNs < computedNs + LOOK_AHEAD_NS)
+      this.#markLate(stream, { fromNs: admitted.t0DeviceNs, toNs: admitted.endDeviceNs });
+    return null;
+  }
+
+  async #setAsideDamage({ bytes, at, entry }: Damage, position: number): Promise<void> {
+    const refusal = { reason: `no packet can be read at byte ${at} of the batch`, sqlState: null };
+    // A packet that can be read does not agree with its head: then the head is damaged, and whose it is is not known.
+    const stream = entry === null || !isRejected(decodeOldPacket(entry.bytes)) ? null : await this.#findStream(entry.streamId);
+    const letter =
+      entry === null || stream === null
+        ? { ...refusal, kind: 'log' as const, streamId: null, logPosition: position, content: { at }, bytes }
+        : letterOf(entry, position, refusal);
+    await this.#parts.faults.setAside([letter]);
+  }
+
+  // ------------------------------------------------------------------------------------------------ what was set aside
+
+  /** Stores a letter again, and waits for it: a letter goes when its rows are in the tables. */
+  async #replayLetter(letter: LetterToReplay): Promise<void> {
+    const { write, mustGoOn, options } = this.#parts;
+    const refusal = await this.#tryLetter(letter);
+    await this.#stores.blocks.flush();
+    await this.#stores.rows.flush();
+    mustGoOn(); // writers that were abandoned say that they are done
+    await write((client) => (refusal === null ? forgetLetter(client, letter.id) : keepLetter(client, letter.id, refusal)));
+    options.logger.info({ id: letter.id.toString(), kind: letter.kind, refused: refusal?.reason ?? null }, 'set aside: tried again');
+  }
+
+  async #tryLetter(letter: LetterToReplay): Promise<Refusal | null> {
+    const { kind, streamId, bytes } = letter;
+    const stream = streamId === null ? null : await this.#findStream(streamId);
+    if (stream === null) return { reason: 'whose it is is not known: it cannot be stored', sqlState: null };
+    const { log, blocks, rows } = this.#stores;
+    const position = log.durablePosition;
+    try {
+      if (kind !== 'packet') {
+        await replayRows(letter, stream, { blocks, rows }, position);
+        return null;
+      }
+      const { seq, receivedNs } = letter.content as { seq: number; receivedNs: string };
+      const entry = { streamId: stream.streamId, seq, receivedNs: BigInt(receivedNs), bytes: bytes! };
+      const packet = await this.#readEntry(entry);
+      if (packet === null) return { reason: 'no packet of this stream can be read from its bytes', sqlState: null };
+      return await this.#replay({ ...entry, position, packet });
+    } catch (error) {
+      if (failureOf(error) === 'try_again') throw error;
+      return reasonOf(error);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------ its streams
+
+  /** Finds many streams by a few statements. */
+  async #lookUp(streamIds: readonly StreamId[]): Promise<void> {
+    const asked = streamIds.filter((streamId) => streamId <= STREAM_ID_MAX && !this.#found.has(streamId));
+    const found = await this.#stores.registry.findStreams(asked);
+    for (const streamId of asked) this.#found.set(streamId, found.get(streamId) ?? null);
+    await Promise.all([...found.values()].map((stream) => this.#resumePoint(stream)));
+  }
+
+  async #findStream(streamId: StreamId): Promise<FoundStream | null> {
+    let stream = this.#found.get(streamId);
+    if (stream === undefined) {
+      // what is no number of a stream is of a damaged head
+      stream = streamId > STREAM_ID_MAX ? null : await this.#stores.registry.findStream(streamId);
+      this.#found.set(streamId, stream);
+    }
+    return stream;
+  }
+
+  #resumePoint(found: FoundStream): Promise<ResumePoint | null> {
+    let resume = this.#resumePoints.get(found.streamId);
+    if (resume === undefined) {
+      resume = this.#parts.life.resumePoint(found);
+      this.#resumePoints.set(found.streamId, resume);
+    }
+    return resume;
+  }
+
+  /** Opens a stream for the replay, without the feature pool. */
+  async #meet(found: FoundStream): Promise<OpenStream> {
+    const { streams } = this.#parts;
+    const known = streams.get(found.streamId);
+    if (known !== undefined) return known;
+    const resume = await this.#resumePoint(found);
+    const stream = streams.enter(found, resume);
+    stream.readBack = { channels: resume === null ? null : found.channels, span: resume, late: null };
+    return stream;
+  }
+
+  #markLate(stream: OpenStream, late: Span): void {
+    if (stream.readBack === null) this.#stores.pool.markLate(stream.id, late.fromNs, late.toNs);
+    else stream.readBack.late = widened(stream.readBack.late, late);
+  }
+
+  /** Hands a stream of the replay to the feature pool, which reads its samples back when it comes to it. */
+  #startReadingBack(stream: OpenStream): void {
+    const { pool } = this.#stores;
+    const { id, readBack, spo2 } = stream;
+    if (readBack === null) return;
+    stream.readBack = null;
+    const { channels, span, late } = readBack;
+    pool.openStream(id, channels ?? stream.channels, span ?? undefined, spo2);
+    // channels of replayed packets change earlier values, too
+    pool.openStream(id, stream.channels, undefined, spo2);
+    if (span !== null) this.#parts.options.metrics.recomputes.inc({ reason: 'resume' });
+    if (late !== null) pool.markLate(id, late.fromNs, late.toNs);
+  }
+}
+
+function letterOf({ streamId, seq, receivedNs, bytes }: LogEntry, position: number, refusal: Refusal): Letter {
+  return { ...refusal, kind: 'packet', streamId, logPosition: position, content: { seq, receivedNs }, bytes };
+}

@@ -1,0 +1,319 @@
+/** The pipeline as the service runs it: put together, started, asked, stopped.
+ *
+ *  Modes: `open` takes packets. `stopping` answers 'busy' and stores what was taken. `abandoned`, for good: what is not stored is left to the
+ *  log, because another instance has it or the time to stop is over; no checkpoint is saved any more. */
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PipelineError } from '../errors.ts';
+import { Ingest } from '../ingest/ingest.ts';
+import { IngestSockets } from '../ingest/ingest-socket.ts';
+import { postRawPacket } from '../ingest/post-raw-packet.ts';
+import { liveSocketRoute } from '../live/live-socket.ts';
+import type { ChannelNo, StreamId, SubjectId } from '../signal.ts';
+import type { BlockRun } from '../storage/block-codec.ts';
+import { PacketLog } from '../storage/packet-log.ts';
+import { StreamRegistry } from '../storage/stream-registry.ts';
+import type { Write } from '../storage/database/transaction.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { Computing } from './computing.ts';
+import { Faults } from './faults.ts';
+import type { PipelineHost, PipelineOptions } from './options.ts';
+import { Pipeline } from './pipeline.ts';
+import { Recovery } from './recover.ts';
+import { ReplayHorizon } from './replay-horizon.ts';
+import { openStores } from './stores.ts';
+import type { Stores } from './stores.ts';
+import { StreamLife } from './stream-life.ts';
+import { StreamTable } from './stream-table.ts';
+
+const HUB_TICK_MS = 10;
+const SECOND_MS = 1000;
+const FLOWING_MS = 10_000;
+
+export class RunningPipeline {
+  readonly #options: PipelineOptions;
+  readonly #write: Write;
+  readonly #streams = new StreamTable();
+  readonly #faults: Faults;
+  readonly #stores: Stores;
+  readonly #computing: Computing;
+  readonly #horizon: ReplayHorizon;
+  readonly #checkpoints: Checkpoints;
+  readonly #life: StreamLife;
+  readonly #pipeline: Pipeline;
+  readonly ingest: Ingest;
+  readonly #sockets: IngestSockets;
+  #host: PipelineHost | null = null;
+  #mode: 'open' | 'stopping' | 'abandoned' = 'open';
+
+  constructor(options: PipelineOptions, registry: StreamRegistry, log: PacketLog) {
+    const { config, database, ownership, metrics, logger } = options;
+    const streams = this.#streams;
+    const isStopped = (): boolean => this.#mode !== 'open';
+    this.#options = options;
+    this.#write = ownership.writing(database);
+    this.#faults = new Faults(options, this.#write);
+    this.#stores = openStores(options, {
+      registry,
+      log,
+      write: this.#write,
+      streams,
+      faults: this.#faults,
+      publish: (topic, bytes) => this.#host?.publish(topic, bytes, true),
+      onOutput: (output) => this.#pipeline.takeOutput(output),
+    });
+    const stores = this.#stores;
+    const computing = new Computing(stores.pool, streams, options);
+    const horizon = new ReplayHorizon(ownership.checkpoint);
+    const isComputed = (streamId: StreamId): boolean => {
+      const stream = streams.get(streamId);
+      return stream === undefined || computing.isComputed(stream);
+    };
+    const checkpoints = new Checkpoints(stores, horizon, isComputed, this.#faults);
+    const newestDurable = (): Promise<void> => this.#pipeline.newestDurable();
+    const life = new StreamLife({ options, stores, streams, computing, checkpoints, newestDurable, isStopped });
+    this.#pipeline = new Pipeline({ stores, streams, life, computing, horizon, metrics, isStopped });
+    this.#computing = computing;
+    this.#horizon = horizon;
+    this.#checkpoints = checkpoints;
+    this.#life = life;
+    this.ingest = new Ingest(this.#pipeline, config, metrics, {
+      onFault: (message, err) => logger.warn({ err }, `ingest: ${message}`),
+      ...(options.onConflict === undefined ? {} : { onConflict: options.onConflict }),
+    });
+    this.#sockets = new IngestSockets(this.ingest);
+  }
+
+  // ------------------------------------------------------------------------------------------------ it starts
+
+  get routes() {
+    return [postRawPacket(this.ingest)];
+  }
+
+  get sockets() {
+    const { config, metrics, resolveSubject, watched } = this.#options;
+    const countViewers = (delta: 1 | -1): void => metrics.viewers.inc(delta);
+    return [
+      this.#sockets.route(),
+      liveSocketRoute({
+        hub: this.#stores.hub,
+        viewerQueueBytesMax: config.viewerQueueBytesMax,
+        socketsMax: { user: config.userLiveSocketsMax, key: config.keyLiveSocketsMax },
+        resolveSubject,
+        watched,
+        countViewers,
+      }),
+    ];
+  }
+
+  /** Replays the log. Before attach: the first packet is taken when everything acknowledged is known. @returns packets replayed */
+  recover(): Promise<number> {
+    assert(this.#host === null, 'the log is replayed before packets are taken');
+    const hand: Pipeline['hand'] = (stream, admitted, position) => this.#pipeline.hand(stream, admitted, position);
+    return new Recovery({
+      options: this.#options,
+      stores: this.#stores,
+      write: this.#write,
+      streams: this.#streams,
+      life: this.#life,
+      horizon: this.#horizon,
+      faults: this.#faults,
+      limits: this.ingest.admissionLimits,
+      hand,
+      mustGoOn: () => this.#mustGoOn(),
+    }).run();
+  }
+
+  /** @throws PipelineError unavailable when the pipeline was abandoned while it replays */
+  #mustGoOn(): void {
+    if (this.#mode === 'abandoned') throw new PipelineError('unavailable', 'the replay was given up: its writers store nothing any more');
+  }
+
+  /** The server listens: frames have somewhere to go. */
+  attach(host: PipelineHost): void {
+    assert(this.#host === null, 'the pipeline has a server');
+    this.#host = host;
+    // job: frames: sends live frames that wait for a channel when their deadline comes, every 10 ms
+    host.ticks.every(HUB_TICK_MS, () => this.#stores.hub.tick(performance.now()));
+    // job: every-second: closes idle recordings, pays what is owed to the workers, says how long the queues are
+    host.ticks.every(SECOND_MS, () => this.#everySecond());
+    this.#checkpoints.start();
+  }
+
+  #everySecond(): void {
+    const { metrics } = this.#options;
+    const { log, blocks, rows, pool } = this.#stores;
+    this.ingest.sweep();
+    const { queueBytes } = pool.stats();
+    this.#computing.payAll(queueBytes);
+    this.#life.closeLate();
+    metrics.openStreams.set(this.#streams.size);
+    metrics.queueBytes.set({ queue: 'packet_log' }, log.queueBytes);
+    metrics.queueBytes.set({ queue: 'blocks' }, blocks.queueBytes);
+    metrics.queueBytes.set({ queue: 'dsp' }, queueBytes);
+    metrics.queueBytes.set({ queue: 'rows' }, rows.queueBytes);
+  }
+
+  sayOnce(...said: Parameters<Faults['sayOnce']>): void {
+    this.#faults.sayOnce(...said);
+  }
+
+  // ------------------------------------------------------------------------------------------------ it is asked
+
+  /** What is acknowledged of a channel and not yet stored; so a query sees a packet as soon as its device is answered. */
+  recentRuns(streamId: number, channelNo: number, fromNs: bigint, toNs: bigint): readonly BlockRun[] {
+    return this.#stores.blocks.recentRuns(streamId as StreamId, channelNo as ChannelNo, fromNs, toNs);
+  }
+
+  /** Streams that packets came for within the last 10 s. */
+  flowingStreams(): readonly StreamId[] {
+    const sinceMs = performance.now() - FLOWING_MS;
+    return [...this.#streams.values()].filter((stream) => stream.lastMs >= sinceMs).map((stream) => stream.id);
+  }
+
+  /** Whose packets are taken, or who is watched. */
+  openSubjects(): readonly SubjectId[] {
+    const recorded = Array.from(this.ingest.sessions.values(), (session) => session.subjectId);
+    return [...new Set([...recorded, ...this.#stores.hub.subjects()])];
+  }
+
+  /** For /readyz: what must work for packets to be taken. */
+  parts(): readonly Readonly<{ name: string; ok: boolean; detail: string }>[] {
+    const { blocks, rows, pool } = this.#stores;
+    const { lagMs, crashCount, loadingCount } = pool.stats();
+    const behind = loadingCount === 0 ? '' : `, ${loadingCount} streams to be read back`;
+    return [
+      this.#logPart(),
+      { name: 'sample_block', ok: !blocks.full, detail: `${blocks.queueBytes} bytes waiting` },
+      { name: 'derived_rows', ok: !rows.full, detail: `${rows.queueBytes} bytes waiting` },
+      { name: 'set_aside', ok: true, detail: `${this.#faults.setAsideCount} rows or packets since the start` },
+      { name: 'dsp', ok: !this.#computing.full, detail: `lag ${Math.round(lagMs)} ms, ${crashCount} worker crashes${behind}` },
+    ];
+  }
+
+  #logPart(): Readonly<{ name: string; ok: boolean; detail: string }> {
+    const { lost, awayMs, queueBytes } = this.#stores.log;
+    const { doubtful, unconfirmedMs } = this.#options.ownership;
+    const name = 'packet_log';
+    if (lost !== null) return { name, ok: false, detail: `lost: ${lost}` };
+    if (doubtful && awayMs === 0)
+      return { name, ok: false, detail: `not confirmed for ${Math.round(unconfirmedMs / 1000)} s: another instance may have taken over` };
+    return { name, ok: this.#mode === 'open' && awayMs === 0, detail: packetLogDetail(awayMs, queueBytes) };
+  }
+
+  // ------------------------------------------------------------------------------------------------ somebody leaves
+
+  /** Ends what is live of a user who is being erased: viewers are closed, streams are stored and forgotten. Call it when the user can no
+   *  longer be resolved (disabled) and before the rows are deleted; a device's next packet then asks whom it is for, and is refused.
+   *  Values that are still to be computed are not waited for.
+   *  @returns when nothing of the user is on its way to the tables any more */
+  eraseSubject(subjectId: SubjectId): Promise<void> {
+    return this.#life.erase(subjectId, () => this.forgetSubject(subjectId));
+  }
+
+  /** Ends what is live of a user whose packets are not taken any more.
+   *  @returns when their streams are stored; what cannot be computed now is computed later */
+  async forgetSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): Promise<void> {
+    this.#stores.hub.closeSubject(subjectId, code);
+    await this.ingest.sessions.drop((session) => session.subjectId === subjectId);
+    await this.#life.closeOf(subjectId);
+  }
+
+  // ------------------------------------------------------------------------------------------------ it stops
+
+  /** Notes what need not be replayed any more. */
+  checkpoint(): Promise<void> {
+    return this.#checkpoints.save();
+  }
+
+  /** Takes no new packet; devices are told to reconnect when everything taken is acknowledged. */
+  async drain(deadlineMs: number): Promise<void> {
+    await this.#sockets.drain(deadlineMs);
+  }
+
+  /** What was taken becomes durable, in the log and in the tables. What the database does not take within deadlineMs is left to the log: it
+   *  is replayed at the next start. */
+  async stop(deadlineMs = Infinity): Promise<void> {
+    if (this.#mode === 'open') this.#mode = 'stopping';
+    this.#checkpoints.stop();
+    const storing = this.#storeAll();
+    if (deadlineMs === Infinity) return await storing;
+    const timer = new AbortController();
+    const late = sleep(deadlineMs, true, { signal: timer.signal }).catch(() => false);
+    const isLate = await Promise.race([storing.then(() => false), late]);
+    timer.abort();
+    if (!isLate) return;
+    storing.catch(() => undefined);
+    this.#options.logger.error(
+      { deadlineMs },
+      'stop: the database did not take everything in time; the next start replays the rest from the packet log',
+    );
+    await this.abandon();
+  }
+
+  async #storeAll(): Promise<void> {
+    const { log, pool, blocks, rows } = this.#stores;
+    await log.close();
+    if (log.lost !== null) return await this.abandon();
+    while (this.#pipeline.isHanding) await sleep(2);
+    await pool.settle();
+    await pool.idleFlush(0); // the last beats, in case a device never comes back; if it does, they are computed again
+    await pool.close();
+    await blocks.flush();
+    await rows.flush();
+    await this.checkpoint().catch(() => undefined);
+    await rows.close();
+    await blocks.close();
+  }
+
+  /** Ends everything that was started, and stores nothing: the log has it, or another instance has the log. */
+  async abandon(): Promise<void> {
+    this.#mode = 'abandoned';
+    this.#checkpoints.abandon();
+    const { log, pool, blocks, rows } = this.#stores;
+    await Promise.all([blocks.abandon(), rows.abandon(), pool.close(), log.close()]);
+  }
+}
+
+function packetLogDetail(awayMs: number, queueBytes: number): string {
+  if (awayMs === 0) return `${queueBytes} bytes waiting`;
+  return `degraded: the database has taken nothing for ${Math.round(awayMs / 1000)} s; devices are answered 503`;
+}
+
+/** Opens the log, replays what it holds, and is then ready for packets. */
+export async function startPipeline(options: PipelineOptions): Promise<RunningPipeline> {
+  const { config, database, ownership, logger, metrics } = options;
+  const registry = new StreamRegistry(database, ownership.writing(database));
+  const log = await PacketLog.open(database, registry, {
+    ownership,
+    queueBytesMax: config.packetLogQueueBytesMax,
+    lingerMs: config.packetLogLingerMs,
+    calmLingerMs: config.packetLogCalmLingerMs,
+    onRetry: (err, attempt) => logger.warn({ err, attempt }, 'packet log: trying again'),
+    onAway: (err) => {
+      metrics.degraded.set(err === null ? 0 : 1);
+      if (err === null) logger.warn({}, 'packet log: the database is back');
+      else logger.error({ err }, 'packet log: the database takes nothing; devices are answered 503 until it does');
+    },
+    onRefused: (refused) => {
+      for (const { streamIds, why: err } of refused)
+        pipeline.sayOnce({ err, streamIds }, 'packet log: a checkpoint could not save the numbers of streams; the next one tries again');
+    },
+  });
+  const pipeline = new RunningPipeline(options, registry, log);
+  try {
+    const startedMs = performance.now();
+    const taken = ownership.ended.then((why) => Promise.reject(new PipelineError('conflict', why)));
+    const count = await Promise.race([pipeline.recover(), taken]);
+    if (count > 0)
+      logger.info(
+        { count, ms: Math.round(performance.now() - startedMs) },
+        'packet log: replayed what was acknowledged before the last stop',
+      );
+    await pipeline.checkpoint();
+    return pipeline;
+  } catch (error) {
+    await pipeline.abandon();
+    throw error;
+  }
+}

@@ -1,0 +1,179 @@
+/** A stream begins and ends here: opened for its device, its channels saved, closed when it is idle, ended when its person is erased or may
+ *  not be recorded any more. */
+import { isRejected, PipelineError, rejected } from '../errors.ts';
+import type { Rejected } from '../errors.ts';
+import type { StreamRecord, StreamRequest } from '../ingest/sink.ts';
+import type { ChannelConfig, ProjectId, StreamId, SubjectId } from '../signal.ts';
+import { Coalesce } from '../storage/database/coalesce.ts';
+import { failureOf } from '../storage/database/sql-states.ts';
+import type { LogBatch } from '../storage/packet-log.ts';
+import { resumePoints } from '../storage/resume-point.ts';
+import type { ResumePoint } from '../storage/resume-point.ts';
+import { readExpiring } from '../storage/retention.ts';
+import type { OpenedStream } from '../storage/stream-registry.ts';
+import type { Checkpoints } from './checkpoints.ts';
+import type { Computing } from './computing.ts';
+import type { PipelineOptions } from './options.ts';
+import type { Stores } from './stores.ts';
+import type { OpenStream, StreamTable } from './stream-table.ts';
+
+/** What is owed of a stream that is being closed is waited for this long; then it stays open until nothing is owed. */
+const CLOSE_MS = 5000;
+/** The shortest time that a table can be kept, see sql/000007-retention.sql. */
+const RETENTION_NS_MIN = 3_600_000_000_000n;
+
+export type StreamLifeParts = Readonly<{
+  options: PipelineOptions;
+  stores: Stores;
+  streams: StreamTable;
+  computing: Computing;
+  checkpoints: Checkpoints;
+  /** When the group commit that is filling is durable, or was refused. */
+  newestDurable: () => Promise<void>;
+  isStopped: () => boolean;
+}>;
+
+export class StreamLife {
+  readonly #parts: StreamLifeParts;
+  readonly #stores: Stores;
+  readonly #streams: StreamTable;
+  /** Asked once per stream; a consent that is withdrawn ends the sessions of its person (forgetSubject). */
+  readonly #mayRecord: Coalesce<SubjectId, boolean>;
+  readonly #resumePoints: Coalesce<Readonly<{ streamId: StreamId; epochNs: bigint }>, ResumePoint | null>;
+
+  constructor(parts: StreamLifeParts) {
+    const { options, stores, streams } = parts;
+    this.#parts = parts;
+    this.#stores = stores;
+    this.#streams = streams;
+    this.#mayRecord = new Coalesce((subjectIds) => options.mayRecord(subjectIds));
+    this.#resumePoints = new Coalesce((asked) => resumePoints(options.derived, asked), 64);
+  }
+
+  // ------------------------------------------------------------------------------------------------ it begins
+
+  async open(request: StreamRequest): Promise<StreamRecord | Rejected> {
+    const { caller, deviceId, bootId, firmware, epochNs, timeSource, receivedNs } = request;
+    if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
+    const { registry } = this.#stores;
+    const orgId = caller.orgId as StreamRecord['orgId'];
+    const own = caller.kind === 'user' ? caller.subjectId : '';
+    const wanted = request.subject === '' ? own : request.subject;
+    const projectId = caller.projectId as ProjectId | null;
+    const subject = await registry.resolveSubject({ orgId, projectId, subject: wanted, deviceId });
+    if (isRejected(subject)) return subject;
+    if (caller.kind === 'user' && subject.subjectId !== caller.subjectId) return rejected('not_found', 'no such subject');
+    if (!(await this.#mayRecord.call(subject.subjectId))) return rejected('consent_missing', 'the person has not consented to recording');
+    const opened = await registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, timeSource, receivedNs });
+    if (isRejected(opened)) return opened;
+    await this.#remember(opened);
+    // Retention is counted in days: what is measured now is not asked about.
+    const isOld = opened.epochNs + request.endDeviceNs < receivedNs - RETENTION_NS_MIN;
+    const expiring = isOld ? await readExpiring(this.#parts.options.database.pool, subject.projectId) : [];
+    return { ...opened, expiring };
+  }
+
+  /** Its features go on after the last ones stored. */
+  async #remember(opened: OpenedStream): Promise<void> {
+    await this.#streams.closed(opened.streamId);
+    const known = this.#streams.get(opened.streamId);
+    if (known !== undefined) {
+      known.unclosed = false;
+      return;
+    }
+    const { streamId, channels, spo2 } = opened;
+    const resume = await this.resumePoint(opened);
+    this.#streams.enter(opened, resume);
+    if (resume === null) this.#stores.pool.openStream(streamId, channels, undefined, spo2);
+    else {
+      this.#stores.pool.openStream(streamId, channels, resume, spo2);
+      this.#parts.options.metrics.recomputes.inc({ reason: 'resume' });
+    }
+  }
+
+  async resumePoint({ streamId, epochNs, existed }: OpenedStream): Promise<ResumePoint | null> {
+    return existed ? await this.#resumePoints.call({ streamId, epochNs }) : null;
+  }
+
+  // ------------------------------------------------------------------------------------------------ it gets channels
+
+  addChannels(stream: OpenStream, channels: readonly ChannelConfig[]): void {
+    stream.channels = [...channels];
+    stream.rates = channels.map((channel) => channel.rateNanoHz);
+    if (stream.readBack === null) this.#stores.pool.openStream(stream.id, stream.channels, undefined, stream.spo2);
+  }
+
+  /** Samples mean nothing without their channel's gain and rate: acknowledged when both are durable. */
+  async durableWithChannels(stream: OpenStream, batch: LogBatch): Promise<void> {
+    try {
+      await Promise.all([batch.durable, this.#saveChannels(stream)]);
+    } catch (error) {
+      if (failureOf(error) !== 'bad_row') throw error;
+      throw new PipelineError('packet_invalid', `a channel cannot be stored: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  async #saveChannels(stream: OpenStream): Promise<void> {
+    while (stream.savedCount < stream.channels.length) {
+      const from = stream.savedCount;
+      const { channels } = stream;
+      stream.saving ??= this.#stores.registry
+        .addChannels(stream.id, from, channels.slice(from))
+        .then(() => void (stream.savedCount = channels.length))
+        .finally(() => (stream.saving = null));
+      await stream.saving;
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------ it ends
+
+  /** Calls at the same time share one. @returns when it is stored and forgotten, or stays open because something is owed */
+  close(streamId: StreamId): Promise<void> {
+    return this.#streams.closeOnce(streamId, () => this.#closeNow(streamId));
+  }
+
+  async #closeNow(streamId: StreamId): Promise<void> {
+    const { computing, checkpoints, newestDurable, isStopped } = this.#parts;
+    await newestDurable(); // its last packets may be in it
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return;
+    stream.unclosed = false;
+    if (this.#streams.erasing.has(stream.subjectId)) computing.stop(stream);
+    const deadlineMs = performance.now() + CLOSE_MS;
+    await computing.untilPaid(stream, deadlineMs, isStopped);
+    const { pool, blocks, rows, registry } = this.#stores;
+    if (stream.owed !== null || !(await pool.closeStream(streamId, deadlineMs))) {
+      stream.unclosed = true;
+      return;
+    }
+    await blocks.closeStream(streamId); // if the same boot goes on, it goes on after the last sample stored
+    await rows.flush();
+    this.#streams.leave(streamId);
+    await checkpoints.save();
+    registry.closeStream(streamId);
+  }
+
+  /** Closes what could not be closed before, once nothing is owed of it. Call it every second. */
+  closeLate(): void {
+    for (const stream of this.#streams.values())
+      if (stream.unclosed && this.#parts.computing.isComputed(stream)) void this.close(stream.id).catch(() => undefined);
+  }
+
+  /** Closes the streams of a person: also those of the replay whose devices have not come back, which have no session. */
+  async closeOf(subjectId: SubjectId): Promise<void> {
+    await Promise.all(this.#streams.ofSubject(subjectId).map(({ id }) => this.close(id)));
+  }
+
+  /** Ends what is live of somebody who is being erased. Values that are still to be computed are not waited for.
+   *  @param end ends their sessions and closes their streams */
+  async erase(subjectId: SubjectId, end: () => Promise<void>): Promise<void> {
+    const { erasing } = this.#streams;
+    erasing.add(subjectId);
+    try {
+      for (const stream of this.#streams.ofSubject(subjectId)) this.#parts.computing.stop(stream);
+      await end();
+    } finally {
+      erasing.delete(subjectId);
+    }
+  }
+}
