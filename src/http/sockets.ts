@@ -1,10 +1,9 @@
 /** WebSocket endpoints: the handshake with its credential, the budget of each socket, and its end.
  *
- *  A socket is `live` from the upgrade until it closes. It lives by its present credential: the one of the handshake, or the last that an `auth`
- *  gave it. It closes with 4001 when that token expires, with 4502 when that credential is revoked or has expired, with 4503 when it is given one of
- *  somebody else, with 4013 when the service stops, and with 4010 when its peer monopolises the event loop: uWebSockets.js reads one socket
- *  for as long as it has bytes, so within one turn of the loop a socket may use TURN_MS_MAX of handler time and TURN_BYTES_MAX of input.
- *  Only the time of its own messages counts: what others take of the same turn is not its fault. */
+ *  A socket is `live` from the upgrade until it closes. It lives by its present credential: the one of the handshake, or the last that an
+ *  `auth` gave it. It closes with 4001 when that token expires, with 4502 when that credential is revoked or has expired, with 4503 when it
+ *  is given one of somebody else, with 4013 when the service stops, and with 4010 when its peer monopolises the event loop
+ *  (turn-budget.ts). */
 import { errorTable, PipelineError } from '../errors.ts';
 import type { CorkLender } from './cork-lender.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -24,15 +23,11 @@ import type { Wire } from './reply.ts';
 import type { PeerSocket, RequestContext, SocketHandlers, SocketRoute } from './route.ts';
 import { addressOf, bearerOf, callerKey, newRequestId, requestIdOf } from './request.ts';
 import type { Ticks } from './ticks.ts';
+import { TurnBudget, Turns } from './turn-budget.ts';
 import type { Uws, UwsApp, UwsRequest, UwsResponse, UwsSocket, UwsUpgradeContext } from './uws.ts';
 import { compileQuery } from './validate.ts';
 import type { Caller } from '../caller.ts';
 
-/** Handler time and input of one socket within one turn of the event loop. */
-export const TURN_MS_MAX = 50;
-export const TURN_BYTES_MAX = 32 * 1024 * 1024;
-/** One message counts at most this: more is a pause of the collector or of the machine. */
-const MESSAGE_MS_MAX = 5;
 /** A peer that answers no ping for this long is gone. */
 const IDLE_SEC = 60;
 /** Expired tokens are looked for this often. */
@@ -81,6 +76,8 @@ export type Sockets = Readonly<{
 export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, lender: CorkLender | null): Sockets {
   const open = new Set<Live>();
   const counts: Counts = new Map();
+  const turns = new Turns();
+  let lastId = 0;
   // One sweep for all: a timer per socket holds 200 bytes.
   // job: expired-tokens: closes sockets whose token has expired
   const stop = options.ticks.every(EXPIRY_CHECK_MS, () => {
@@ -99,7 +96,7 @@ export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, len
       upgrade: (res, req, upgradeContext) => upgrade({ open, lender }, counts, res, req, upgradeContext, route, readQuery, options),
       open: (ws) => {
         const data = ws.getUserData();
-        const live = new Live(ws, data, options);
+        const live = new Live(++lastId, ws, data, options, turns);
         data.live = live;
         open.add(live);
         count(counts, live.countKey, 1);
@@ -267,26 +264,6 @@ function upgradeUncorked({ open, lender }: Corks, res: UwsResponse, work: () => 
   else other.cork(() => void res.cork(work)); // the inner one does nothing but tell the library that its user knows about corks
 }
 
-let turn = 0;
-let turnPlanned = false;
-let lastSocketId = 0;
-
-/** Id of the socket whose message came last. uWebSockets.js reads one socket at a time, so the messages that a socket has in one turn come one after
- *  the other: whoever comes after somebody else has nothing to answer for, and the turn need not be asked. */
-let lastReadId = 0;
-
-/** Number of the current turn of the event loop. */
-function currentTurn(): number {
-  if (!turnPlanned) {
-    turnPlanned = true;
-    setImmediate(() => {
-      turnPlanned = false;
-      turn += 1;
-    });
-  }
-  return turn;
-}
-
 class Live implements PeerSocket {
   handlers: SocketHandlers | null = null;
   readonly id: number;
@@ -295,17 +272,15 @@ class Live implements PeerSocket {
   readonly #ws: UwsSocket<Data>;
   readonly #data: Data;
   readonly #options: SocketOptions;
+  readonly #budget: TurnBudget;
   #closed = false;
-  #turn = -1;
-  #turnBytes = 0;
-  #turnMs = 0;
 
-  constructor(ws: UwsSocket<Data>, data: Data, options: SocketOptions) {
+  constructor(id: number, ws: UwsSocket<Data>, data: Data, options: SocketOptions, turns: Turns) {
+    this.id = id;
     this.#ws = ws;
     this.#data = data;
     this.#options = options;
-    lastSocketId += 1;
-    this.id = lastSocketId;
+    this.#budget = new TurnBudget(turns);
     this.countKey = countKeyOf(data.route, data.caller);
   }
 
@@ -382,7 +357,7 @@ class Live implements PeerSocket {
 
   receive(message: ArrayBuffer, isBinary: boolean): void {
     if (this.#closed || this.handlers === null) return;
-    if (this.#overBudget(message.byteLength)) {
+    if (this.#budget.isOver(message.byteLength)) {
       this.close('rate_limited', 'The socket sent without a pause for longer than one peer may.');
       return;
     }
@@ -398,7 +373,7 @@ class Live implements PeerSocket {
     } catch (error) {
       this.#fail(error);
     }
-    this.#turnMs += Math.min(MESSAGE_MS_MAX, performance.now() - fromMs);
+    this.#budget.spend(performance.now() - fromMs);
   }
 
   ended(): void {
@@ -406,26 +381,6 @@ class Live implements PeerSocket {
     const { handlers } = this;
     this.handlers = null;
     handlers?.closed();
-  }
-
-  #overBudget(bytes: number): boolean {
-    if (lastReadId !== this.id) {
-      lastReadId = this.id;
-      this.#turn = -1;
-      this.#turnBytes = 0;
-      this.#turnMs = 0;
-    } else {
-      const now = currentTurn();
-      if (now !== this.#turn) {
-        if (this.#turn >= 0) {
-          this.#turnBytes = 0;
-          this.#turnMs = 0;
-        }
-        this.#turn = now;
-      }
-    }
-    this.#turnBytes += bytes;
-    return this.#turnBytes > TURN_BYTES_MAX || this.#turnMs > TURN_MS_MAX;
   }
 
   #send(message: Uint8Array | string, isBinary: boolean): 'sent' | 'buffered' | 'dropped' {
