@@ -5,9 +5,9 @@
  *
  *  Modes of a socket
  *  - taking: a message is decoded, admitted and offered as it arrives.
- *  - waiting: a stream is being opened, older numbers are recalled, the sink is busy, or the packet budget is used up. Messages are copied into a queue; when the cause is
- *    gone the queue is worked off in order, and the socket is taking again. A queue over its bounds closes the socket as rate_limited:
- *    the client sent more than its window.
+ *  - waiting: a stream is being opened, older numbers are recalled, the sink is busy, or the packet budget is used up. Messages are copied
+ *    into a queue; when the cause is gone the queue is worked off in order, and the socket is taking again. A queue over its bounds closes
+ *    the socket as rate_limited: the client sent more than its window.
  *  - draining: the service stops. New messages are ignored (unsettled, so the client sends them again elsewhere); when all earlier ones are
  *    settled the socket closes with shutting_down. */
 import type { Rejected } from '../errors.ts';
@@ -17,6 +17,8 @@ import type { PeerSocket, SocketHandlers, SocketRoute } from '../http/route.ts';
 import type { DecodedPacket } from '../proto/packet-codec.ts';
 import type { Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
+import { AckSchedule } from './ack-schedule.ts';
+import type { AckSocket } from './ack-schedule.ts';
 import type { CommitWaiter } from './commit.ts';
 import { Commit } from './commit.ts';
 import type { Ingest, Offered, Sender } from './ingest.ts';
@@ -33,11 +35,6 @@ const QUEUE_BYTES_MAX = 4 * 1024 * 1024;
  *  connection. */
 const OVERSIZE_BYTES = 1024 * 1024;
 const BUSY_RETRY_MS = 20;
-/** Acknowledgements of one socket come at least this far apart, ms, unless the client needs one: a message of a few bytes costs the service
- *  as much as taking a packet. At ten packets a second that halves their number. No packet waits longer than this: an acknowledgement is due
- *  within 250 ms (p99), commit included. */
-const ACK_SPACING_MS = 180;
-const ACK_TICK_MS = 20;
 /** Settled and untold messages at which the client is told at once. */
 const UNTOLD_MAX = WINDOW / 8;
 /** Messages worked off from a queue before others get a turn. */
@@ -87,10 +84,7 @@ function emptied(group: Group): Group {
 export class IngestSockets {
   readonly #ingest: Ingest;
   readonly #open = new Set<IngestSocket>();
-  #ackDue: IngestSocket[] = [];
-  /** Sockets whose next acknowledgement has to wait for its time. */
-  #ackLater: IngestSocket[] = [];
-  #laterTimer: NodeJS.Timeout | null = null;
+  readonly acks = new AckSchedule();
   #draining = false;
 
   constructor(ingest: Ingest) {
@@ -123,39 +117,6 @@ export class IngestSockets {
     });
   }
 
-  /** One acknowledgement per socket and turn of the loop, however many messages settled in it. */
-  planAck(socket: IngestSocket): void {
-    if (this.#ackDue.length === 0) setImmediate(() => this.#sendAcks());
-    this.#ackDue.push(socket);
-  }
-
-  #sendAcks(): void {
-    const due = this.#ackDue;
-    this.#ackDue = [];
-    for (const socket of due) socket.sendAck();
-  }
-
-  /** Acknowledges when the spacing allows it. */
-  planAckLater(socket: IngestSocket): void {
-    this.#ackLater.push(socket);
-    // job: acknowledgements: sends those that wait for their spacing
-    this.#laterTimer ??= setInterval(() => this.#sendLater(), ACK_TICK_MS);
-  }
-
-  #sendLater(): void {
-    const nowMs = performance.now();
-    const waiting = this.#ackLater;
-    let kept = 0;
-    for (const socket of waiting) {
-      if (socket.ackDue(nowMs)) socket.sendAck();
-      else waiting[kept++] = socket;
-    }
-    waiting.length = kept;
-    if (kept > 0 || this.#laterTimer === null) return;
-    clearInterval(this.#laterTimer);
-    this.#laterTimer = null;
-  }
-
   closed(socket: IngestSocket): void {
     if (this.#open.delete(socket)) this.#ingest.countSockets(-1);
   }
@@ -169,7 +130,7 @@ export class IngestSockets {
   }
 }
 
-class IngestSocket implements SocketHandlers, CommitWaiter {
+class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
   readonly #ingest: Ingest;
   readonly #peer: PeerSocket;
   readonly #owner: IngestSockets;
@@ -192,7 +153,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
   #notices: string[] = [];
   #highSeq = 0;
   #ackPlanned = false;
-  #ackedMs = -Infinity;
+  ackedMs = -Infinity;
   #greeted = false;
   /** Waiting messages, oldest first, from #queueHead on; null while taking. */
   #queue: Uint8Array[] | null = null;
@@ -403,19 +364,11 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
 
   #planAck(): void {
     this.#ackPlanned = true;
-    if (this.ackDue(performance.now())) this.#owner.planAck(this);
-    else this.#owner.planAckLater(this);
+    this.#owner.acks.plan(this);
   }
 
-  /** May the next acknowledgement go out, or must it? */
-  ackDue(nowMs: number): boolean {
-    return (
-      nowMs - this.#ackedMs >= ACK_SPACING_MS ||
-      this.#accepted + this.#duplicates >= UNTOLD_MAX ||
-      this.#rejections.length > 0 ||
-      this.#draining ||
-      this.#closed
-    );
+  get needsAck(): boolean {
+    return this.#accepted + this.#duplicates >= UNTOLD_MAX || this.#rejections.length > 0 || this.#draining || this.#closed;
   }
 
   sendAck(): void {
@@ -441,7 +394,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter {
         return;
       }
       this.#greeted = true;
-      this.#ackedMs = performance.now();
+      this.ackedMs = performance.now();
       this.#accepted = 0;
       this.#duplicates = 0;
       this.#unverified = 0;
