@@ -5,7 +5,12 @@
  *  the batch is written again by way of temporary tables, where the newest row of a key wins. Writing twice is writing once.
  *
  *  A row that the database can never hold is set aside and the others are stored; a replacement with such a row is then written in pieces,
- *  so a reader may see its range half done for a moment. */
+ *  so a reader may see its range half done for a moment.
+ *
+ *  Modes: `open` takes rows and stores them, one batch at a time; what comes meanwhile is the next batch. `closed`: everything was stored;
+ *  takes nothing. `abandoned`, for good: takes rows only to forget them, and ends the batch under way without storing it; who waits for rows
+ *  that were not begun waits for ever, and no checkpoint is saved any more. */
+import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { StreamId, SubjectId } from '../signal.ts';
@@ -135,7 +140,7 @@ export class DerivedWriter {
   #queueBytes = 0;
   #timer: NodeJS.Timeout | null = null;
   #writing: Promise<void> | null = null;
-  #closed = false;
+  #mode: 'open' | 'closed' | 'abandoned' = 'open';
 
   constructor(database: Database, options: DerivedWriterOptions) {
     this.#options = {
@@ -154,7 +159,7 @@ export class DerivedWriter {
       label: 'derived rows',
       onFault: options.onFault,
       onSetAside: options.onSetAside,
-      isStopped: () => this.#closed,
+      isStopped: () => this.#mode !== 'open',
     });
   }
 
@@ -200,23 +205,29 @@ export class DerivedWriter {
 
   async close(): Promise<void> {
     await this.flush();
-    await this.abandon();
+    await this.#end('closed');
   }
 
   /** Ends without storing: the next owner of the log has the packets and computes the rows again. */
   async abandon(): Promise<void> {
-    this.#closed = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
     this.#steps = [];
     this.#measurements = [];
     this.#events = [];
     this.#reportedDone = [];
+    await this.#end('abandoned');
+  }
+
+  async #end(mode: 'closed' | 'abandoned'): Promise<void> {
+    assert(this.#steps.length === 0 && this.#reportedDone.length === 0, 'the writer of derived rows was ended with rows that wait');
+    if (this.#mode === 'open') this.#mode = mode;
+    if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#connection.close();
   }
 
   #queued(rowCount: number): void {
+    assert(this.#mode !== 'closed', 'derived rows came after their writer was closed');
     this.#queueBytes += rowCount * ROW_BYTES;
-    if (this.#writing === null && !this.#closed) this.#timer ??= setTimeout(() => this.#startWriting(), this.#options.lingerMs);
+    if (this.#writing === null && this.#mode === 'open') this.#timer ??= setTimeout(() => this.#startWriting(), this.#options.lingerMs);
   }
 
   #startWriting(): void {
@@ -233,6 +244,7 @@ export class DerivedWriter {
     this.#events = [];
     this.#reportedDone = [];
     this.#writing = this.#storeByTime({ steps, measurements, events }).finally(() => {
+      assert(this.#queueBytes >= bytes, 'more derived rows were stored than were taken');
       this.#queueBytes -= bytes;
       this.#writing = null;
       for (const resolve of done) resolve();
@@ -255,7 +267,7 @@ export class DerivedWriter {
       apart,
       setAside: (part, why) => this.#setAside(part, why),
       forgetPartitions: () => this.#partitions.forget(),
-      isStopped: () => this.#closed,
+      isStopped: () => this.#mode !== 'open',
       onFault: (error) => this.#letters.fault(error),
     });
   }

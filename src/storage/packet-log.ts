@@ -8,8 +8,9 @@
  *
  *  Modes: `open` takes packets. A batch is tried for retryForMs; when it cannot be written the log is `away`: that batch and all behind it
  *  are refused at once, so that a device's packets come back in the order in which it recorded them, and append() answers 'busy'. The
- *  database is asked about every second, and with its first answer the log is `open` again. `closed` refuses; so does `lost`, for good:
+ *  database is asked about twice a second, and with its first answer the log is `open` again. `closed` refuses; so does `lost`, for good:
  *  another instance has taken the log over. */
+import assert from 'node:assert/strict';
 import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
@@ -262,6 +263,7 @@ export class PacketLog {
       if (last === undefined) await new Promise((done) => setTimeout(done, 5));
       else await last.durable.catch(() => {});
     }
+    assert(this.#queueBytes === 0, 'the packet log was closed with packets that wait');
     await this.#connection.close();
     await this.#release();
   }
@@ -346,6 +348,7 @@ export class PacketLog {
       batch = this.#open;
       this.#open = null;
     }
+    assert(batch.count > 0 && this.#awaySinceMs === null, 'a batch is written while the packet log is open');
     this.#writing = true;
     const sent = batch;
     void this.#write(sent)
@@ -365,8 +368,10 @@ export class PacketLog {
   }
 
   #settle(batch: OpenBatch, error: Error | null): void {
+    assert(this.#queueBytes >= batch.bytes, `batch ${batch.position} of the packet log was settled twice`);
     this.#queueBytes -= batch.bytes;
     if (error === null) {
+      assert(batch.position > this.#durablePosition, `batch ${batch.position} of the packet log after ${this.#durablePosition}`);
       this.#durablePosition = batch.position;
       for (const entry of readHeads(batch.buffer, batch.bytes)) this.#registry.noteDurable(entry.streamId, entry.seq, entry.receivedNs);
     }
