@@ -1,4 +1,5 @@
-/** What the pool knows of one stream. */
+/** What the pool knows of one stream. Its modes, and what moves it between them, stand above FeaturePool. */
+import assert from 'node:assert/strict';
 import type { ChannelConfig, SampleRun, Spo2Calibration, StreamId } from '../../signal.ts';
 import type { FeatureLane } from './lane.ts';
 import type { Poison } from './poison.ts';
@@ -9,16 +10,21 @@ import { RunOrderer } from './run-orderer.ts';
 /** Rows of an engine that is being fed from storage, to be given out as replacements from fromUs on. */
 export type Gathered = { fromUs: number; outputs: EngineOutput[]; rowCount: number };
 
-/** Modes: live (runs go through the orderer to the engine `handle`), loading (the engine is being rebuilt from stored samples, new runs
- *  wait in `backlog`; once a load has failed they are left to the next one, which reads them), broken (no engine can be made for it, or it
- *  kills workers whatever is left out; takes and ignores). A crash of the lane, late data near the live edge and data after a flush move live
- *  to loading; the end of the load moves it back. */
+export type Mode = 'live' | 'loading' | 'broken';
+
+/** What failed is tried again after this long at first, ms. */
+export const retryMsDefault = 100;
+/** What could not be read back is tried again after this many times the first wait between two tries: 5 s. */
+export const laterTimes = 50;
+
 export type Stream = {
   readonly id: StreamId;
   readonly lane: FeatureLane;
   channels: readonly ChannelConfig[];
   readonly spo2: Spo2Calibration | null;
-  mode: 'live' | 'loading' | 'broken';
+  /** Only enterMode changes it. */
+  mode: Mode;
+  /** Of its engine; -1: it has none now. */
   handle: number;
   orderer: RunOrderer;
   /** Rows before it are out, µs; Infinity before the first samples. */
@@ -30,6 +36,7 @@ export type Stream = {
   /** Were there samples before this process? */
   readonly resumed: boolean;
   newestUs: number;
+  /** Runs that wait while it is loading. */
   backlog: SampleRun[];
   backlogBytes: number;
   lastPushMs: number;
@@ -43,6 +50,7 @@ export type Stream = {
   healing: number;
   /** Rows of the engine being loaded, given out as one replacement. */
   gathered: Gathered | null;
+  /** Number of the load that counts; one under way with a lower number ends. */
   loads: number;
   /** The last load failed, and waits to be tried again. */
   loadFailed: boolean;
@@ -87,6 +95,44 @@ export function newStream(
     quarantines: 0,
     poison: [],
   };
+}
+
+const nextModes: Readonly<Record<Mode, readonly Mode[]>> = {
+  live: ['loading', 'broken'],
+  loading: ['loading', 'live', 'broken'],
+  broken: ['broken'],
+};
+
+export function enterMode(stream: Stream, mode: Mode): void {
+  const { id, mode: before, handle, gathered, backlog } = stream;
+  assert(nextModes[before].includes(mode), `stream ${id}: ${before} does not become ${mode}`);
+  if (mode === 'live')
+    assert(handle >= 0 && gathered === null, `stream ${id}: live without an engine, or with rows that were not given out`);
+  else assert(handle < 0, `stream ${id}: ${mode} with the engine of before`);
+  assert(mode === 'loading' || before === 'loading' || backlog.length === 0, `stream ${id}: samples wait although it was ${before}`);
+  stream.mode = mode;
+}
+
+/** Samples of a range came when rows of that time had been computed without them. */
+export function noteLate(stream: Stream, fromUs: number, toUs: number): void {
+  const now = performance.now();
+  const late = stream.late;
+  stream.late =
+    late === null
+      ? { fromUs, toUs, sinceMs: now, lastMs: now, retryAtMs: Number.NEGATIVE_INFINITY }
+      : { ...late, fromUs: Math.min(late.fromUs, fromUs), toUs: Math.max(late.toUs, toUs), lastMs: now };
+}
+
+/** Notes a range that could not be computed: it stays owed until it is. */
+export function owe(stream: Stream, fromUs: number, toUs: number, retryMs = retryMsDefault): void {
+  if (stream.mode === 'broken') return;
+  noteLate(stream, fromUs, toUs);
+  stream.late!.retryAtMs = performance.now() + laterTimes * retryMs;
+}
+
+/** Is there late data that may be computed now? What has failed waits. */
+export function mayHeal({ late, mode }: Stream, nowMs: number): boolean {
+  return late !== null && mode === 'live' && late.retryAtMs <= nowMs;
 }
 
 /** Where a stream's rows stop being out, µs; its first row may lie at the start of its first second. */
