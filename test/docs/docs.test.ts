@@ -36,6 +36,7 @@ const documents = [
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
+  ...readdirSync(join(root, 'docs/dsp')).map((name) => `docs/dsp/${name}`),
 ].filter((path) => existsSync(join(root, path)));
 
 /** Words of a shell line: quotes are taken off, nothing is expanded. */

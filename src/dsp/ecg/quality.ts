@@ -7,7 +7,7 @@
  *  - fast noise (muscle, mains): power of the sample-to-sample steps over that of the QRS band; baseline: movement from second to second;
  *  - what lies between the beats over their height, and how alike the heights are; steadiness of RR;
  *  - scores of the detector: how nearly a beat was rejected, how nearly something else was taken for one, the noise level it worked with.
- *  Two logistic functions of them, fitted on recordings with added noise (README.md says which, and how they do on the others):
+ *  Two logistic functions of them, fitted on recordings with added noise (docs/dsp/ecg.md says which, and how they do on the others):
  *  `sqi` = the probability that the F1 of the beats in the 10 s is at least 90 %, and `rate` = that the heart rate is within 5 bpm.
  *  Flat for more than 20 % of what there is of the window, or less than 3 s of it: 0. Flat means 0.2 s of one value: lead off, or the
  *  converter at its end.

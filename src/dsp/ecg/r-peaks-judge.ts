@@ -10,7 +10,7 @@ export const REFRACTORY_SEC = 0.25; // of two candidates closer than this the lo
 const CLOSE_SHAPE = 0.25; // ... by ln(height) and this per correlation with the mean beat
 const CLOSE_BEATS = 4; // beats that make a mean
 const NEGLIGIBLE = 0.05; // share of the signal level below which a candidate is noise without further look
-// Score = 5 ln(height / threshold) + terms; a beat when > 0. Weights tuned as src/dsp/README.md says.
+// Score = 5 ln(height / threshold) + terms; a beat when > 0. Weights tuned as docs/dsp/ecg.md says.
 const GAIN = 5;
 export const NOISE_WEIGHT = 1.3; // threshold = floor + SIGNAL_WEIGHT (signal - floor), floor = NOISE_WEIGHT x noise level
 export const SIGNAL_WEIGHT = 0.42;

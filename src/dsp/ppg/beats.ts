@@ -11,7 +11,7 @@
  *  Beat by beat, an irregular pulse costs little, a repeated dicrotic wave costs much.
  *
  *  Position: where the upstroke crosses the middle between its foot and its top, linearly interpolated. Of the usual fiducial points
- *  this one gives pulse intervals that agree best with RR (see README.md); the delay of the low-pass is taken off. */
+ *  this one gives pulse intervals that agree best with RR (see docs/dsp/pulse-and-slow.md); the delay of the low-pass is taken off. */
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
 import { FOOT_SEC, PpgLead, RISE_SEC, ringSize } from './lead.ts';
 import { BlockLevel, MovingSum } from './level.ts';
@@ -30,7 +30,7 @@ const HOLD_SEC = 0.05;
 const BLOCK_SEC = 0.5;
 const TICK_SEC = 0.1;
 
-/** Weights of the path, tuned on 27 BIDMC and 6 IEEE SPC recordings together; see README.md for the split-half check. */
+/** Weights of the path, tuned on 27 BIDMC and 6 IEEE SPC recordings together; see docs/dsp/pulse-and-slow.md for the split-half check. */
 export const weights = {
   /** log of the height over the level at which a candidate is worth nothing. */
   logTheta: -1.82,

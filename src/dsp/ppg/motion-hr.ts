@@ -6,10 +6,10 @@
  *  - power at the second harmonic supports its fundamental;
  *  - the rate is not the largest peak near the last one with hand-made repairs, but the state of a hidden Markov model
  *    (Gaussian steps, a small chance of any jump), decoded with two frames of lag;
- *  - no phase vocoder: a weighted mean of the decoded state and of the interpolated peak beside it was more precise (see README.md).
+ *  - no phase vocoder: a weighted mean of the decoded state and of the interpolated peak beside it was more precise (see docs/dsp).
  *
  *  The past enters through the path only. Started afresh 16 s before a 64 s segment, as the engine does, it loses nothing measurable
- *  against an unbroken run (README.md), so it is a pure function of bounded past.
+ *  against an unbroken run (docs/dsp/pulse-and-slow.md), so it is a pure function of bounded past.
  *
  *  Units: PPG any scale and sign, acceleration in g (m/s² gives the same rates, but other trust). Works at rest and without an accelerometer too. */
 import { MotionChannel, RATE_STEP_HZ, STATES, STEP_SEC, WINDOW_SEC, rateHz } from './motion-channel.ts';
@@ -20,7 +20,7 @@ const LAG = 2;
 /** Frame of the first rate: a window must be full. */
 export const FIRST_FRAME = WINDOW_SEC / STEP_SEC;
 
-/** Tuned on IEEE SPC recordings 01-06; see README.md for what each is worth. */
+/** Tuned on IEEE SPC recordings 01-06; see docs/dsp/pulse-and-slow.md for what each is worth. */
 export const weights = {
   /** Power of the accelerometer taken off, in units of both spectra's maxima. */
   motion: 2.5,

@@ -144,7 +144,7 @@ export class RespirationModulation {
 export const AGREE_PER_MIN = 2;
 
 /** The rate of breathing from the rates of the modulations, in the order of `modulations`: that of the tops, or its mean with the nearer of the
- *  others when they agree; that of the heights where the tops show none. Karlen's mean of all three is worse on BIDMC (README.md): sedated
+ *  others when they agree; that of the heights where the tops show none. Karlen's mean of all three is worse on BIDMC (docs/dsp): sedated
  *  patients have little respiratory arrhythmia.
  *  @param rates per minute, NaN where there is none
  *  @returns NaN when there is none; `agreeing`: how many modulations show it (within 2 /min of each other) */
@@ -162,7 +162,7 @@ export function fusedRespiratoryRate(rates: readonly number[]): { perMin: number
 }
 
 /** Flag of a rate by the number of modulations that show it: never good, for of the rates that all three show a fifth is off by more than
- *  2 /min (BIDMC, README.md). */
+ *  2 /min (BIDMC, docs/dsp/pulse-and-slow.md). */
 export function modulationFlag(agreeing: number): QualityFlag {
   return agreeing > 1 ? SUSPECT : BAD;
 }

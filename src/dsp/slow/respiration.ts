@@ -6,7 +6,7 @@ import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
 /** Signals are averaged down to about this rate. */
 const DECIMATED_HZ = 12.5;
 /** Band, and the share of the usual swing that the signal must go back before a turn counts (Schäfer & Kratky 2008: 0.2-0.3 of a quartile).
- *  `channel` for a respiration channel, `surrogate` for the modulation of a pulse, where other rhythms are as large (measured, README.md). */
+ *  `channel` for a respiration channel, `surrogate` for the modulation of a pulse, where other rhythms are as large (docs/dsp). */
 export const settings = {
   channel: { highPassHz: 0.08, lowPassHz: 0.9, turnShare: 0.35 },
   surrogate: { highPassHz: 0.15, lowPassHz: 0.6, turnShare: 0.22 },
