@@ -1,4 +1,15 @@
-/** One stream in the worker: ordered runs of digital samples in, final rows out. */
+/** One stream in the worker: ordered runs of digital samples in, final rows out.
+ *
+ *  run    samples of one channel, [k0, k0 + n)
+ *   route    to each chain that uses the channel: physical units, written into a lead; through a GridBridge where the rates differ
+ *   feed     LeadFeed: waits until every lead of the group has been seen, hands on aligned rows; what is missing is NaN, or a gap
+ *   runner   SegmentRunner: cuts the rows into segments of 64 s, each for a kernel that starts afresh 16 s before it
+ *   kernel   SegmentKernel: a detector, judge or value of blocks, all in one shape; what it finds are
+ *   items    beats, seconds, rates, judgements: a device time and two numbers; each leaves the runner once, at the seams, too
+ *   chain    BeatChain (beats to intervals, values, quality) or ValueChain (blocks to values): holds a row until nothing changes it
+ *  rows   RowBuffer, through this engine as the RowSink of its chains; those before fromUs are computed and left out
+ *
+ *  settle() carries what was taken through the chains that it touched; `finalUs` is the time before which all of them are done. */
 import type { ChannelConfig, QualityFlag, Samples, Spo2Calibration } from '../../signal.ts';
 import type { RowBuffer } from '../rows/row-buffer.ts';
 import { rowCode } from '../rows/row-buffer.ts';
