@@ -9,7 +9,7 @@
  *  - noise: power at 5-8 Hz over that at 0.4-8 Hz;
  *  - how far the rate of the beats is from the spectral one of PpgMotionHeartRate, and how much of the cleaned spectrum supports that one.
  *    This is what tells a motion artefact, itself a fine periodic pulse, from a pulse.
- *  A logistic function of them, fitted on recordings with simultaneous ECG (README.md says which, and how it does on the others),
+ *  A logistic function of them, fitted on recordings with simultaneous ECG (docs/dsp says which, and how it does on the others),
  *  gives `sqi` = the probability that at least 90 % of the beats of the 10 s are right.
  *  No perfusion index: most devices send PPG without its DC level.
  *
@@ -49,31 +49,61 @@ const BEATS_MAX = 64;
 export const ppgSqiGood = 0.96;
 export const ppgSqiBad = 0.6;
 
-export const ppgQualityFeatures = [
-  'agreement',
-  'templateMean',
-  'templateLow',
-  'skewness',
-  'confidence',
-  'confidenceLow',
-  'intervalSpread',
-  'heightSpread',
-  'periodicity',
-  'noise',
-  'rateOff',
-  'rateShare',
-] as const;
+/** What a second is judged by, and where each measure stands in `features`. The last two need a spectral rate. */
+const measures = {
+  agreement: 0,
+  templateMean: 1,
+  templateLow: 2,
+  skewness: 3,
+  confidence: 4,
+  confidenceLow: 5,
+  intervalSpread: 6,
+  heightSpread: 7,
+  periodicity: 8,
+  noise: 9,
+  rateOff: 10,
+  rateShare: 11,
+} as const;
+type Measure = keyof typeof measures;
+/** In the order of `features`. */
+export const ppgQualityFeatures = Object.keys(measures) as readonly Measure[];
 const FEATURES = ppgQualityFeatures.length;
-const RATE_OFF = FEATURES - 2;
 
 type Weights = Readonly<{ constant: number; of: readonly number[] }>;
 
-/** Logistic weights in the order of ppgQualityFeatures: with a spectral rate, and without. */
-const withRates: Weights = {
-  constant: -7.349,
-  of: [1.224, 2.827, 0.624, 1.521, -0.788, 2.251, -9.475, 0.902, -0.265, -2.731, -8.432, 3.234],
-};
-const withoutRates: Weights = { constant: -6.664, of: [2.946, -0.331, 0.376, 1.394, 1.129, 1.751, -9.354, -0.343, 1.598, -2.734, 0, 0] };
+function weightsOf(constant: number, of: Readonly<Record<Measure, number>>): Weights {
+  return { constant, of: ppgQualityFeatures.map((measure) => of[measure]) };
+}
+
+/** Logistic weights with a spectral rate, and without. */
+const withRates = weightsOf(-7.349, {
+  agreement: 1.224,
+  templateMean: 2.827,
+  templateLow: 0.624,
+  skewness: 1.521,
+  confidence: -0.788,
+  confidenceLow: 2.251,
+  intervalSpread: -9.475,
+  heightSpread: 0.902,
+  periodicity: -0.265,
+  noise: -2.731,
+  rateOff: -8.432,
+  rateShare: 3.234,
+});
+const withoutRates = weightsOf(-6.664, {
+  agreement: 2.946,
+  templateMean: -0.331,
+  templateLow: 0.376,
+  skewness: 1.394,
+  confidence: 1.129,
+  confidenceLow: 1.751,
+  intervalSpread: -9.354,
+  heightSpread: -0.343,
+  periodicity: 1.598,
+  noise: -2.734,
+  rateOff: 0,
+  rateShare: 0,
+});
 
 // shared by every instance of the thread: nothing of them outlives a judgement
 const shapes = new Float64Array(BEATS_MAX * SHAPE);
@@ -281,29 +311,29 @@ export class PpgQuality {
   }
 
   #measure(first: number, last: number, from: number, to: number): void {
-    const f = this.features;
+    const { features } = this;
     const { position, confidence } = this.#found;
     const count = last - first;
-    f[0] = agreement(this.#found, first, last, this.#other, from, to, MATCH_SEC * this.#rate);
+    features[measures.agreement] = agreement(this.#found, first, last, this.#other, from, to, MATCH_SEC * this.#rate);
     let trust = 0;
     let low = 1;
     for (let i = first; i < last; i++) {
       trust += confidence[i]!;
       if (confidence[i]! < low) low = confidence[i]!;
     }
-    f[4] = trust / count;
-    f[5] = low;
+    features[measures.confidence] = trust / count;
+    features[measures.confidenceLow] = low;
     // intervals: spread around their median
     const steps = count - 1;
     for (let i = 0; i < steps; i++) scratch[i] = position[first + i + 1]! - position[first + i]!;
     const interval = steps > 0 ? medianOf(scratch, steps) : this.#rate;
-    f[6] = spread(scratch, steps, interval);
+    features[measures.intervalSpread] = spread(scratch, steps, interval);
     const origin = this.#copyWindow(first, interval, from, to);
     this.#shape(first, count, interval, origin, to);
-    f[7] = spread(heights, count, medianOf(heights, count));
-    f[3] = skewness();
-    f[8] = periodicity(from - origin, to - origin, interval);
-    f[9] = totals[Y2]! > 0 ? 0.5 * Math.log(totals[NOISE]! / totals[Y2]! + 1e-4) : 0;
+    features[measures.heightSpread] = spread(heights, count, medianOf(heights, count));
+    features[measures.skewness] = skewness();
+    features[measures.periodicity] = periodicity(from - origin, to - origin, interval);
+    features[measures.noise] = totals[Y2]! > 0 ? 0.5 * Math.log(totals[NOISE]! / totals[Y2]! + 1e-4) : 0;
   }
 
   /** Compares the median interval with the spectral rate of the window that ends 3 or 4 s after the second starts.
@@ -315,8 +345,8 @@ export class PpgQuality {
     const steps = last - first - 1;
     for (let i = 0; i < steps; i++) scratch[i] = this.#found.position[first + i + 1]! - this.#found.position[first + i]!;
     const beatBpm = (60 * this.#rate) / medianOf(scratch, steps);
-    this.features[RATE_OFF] = Math.min(0.5, Math.abs(Math.log(beatBpm / bpm)));
-    this.features[RATE_OFF + 1] = this.#rateShare[frame % RATE_RING]!;
+    this.features[measures.rateOff] = Math.min(0.5, Math.abs(Math.log(beatBpm / bpm)));
+    this.features[measures.rateShare] = this.#rateShare[frame % RATE_RING]!;
     return true;
   }
 
@@ -364,8 +394,8 @@ export class PpgQuality {
       sum += r;
       if (r < low) low = r;
     }
-    this.features[1] = sum / count;
-    this.features[2] = low;
+    this.features[measures.templateMean] = sum / count;
+    this.features[measures.templateLow] = low;
   }
 
   /** Copies what #shape and periodicity look at: from the start of the first beat, or of the window, to its end.
