@@ -34,7 +34,7 @@ if (isMainThread) {
   registerHooks({
     load: (url, context, next) => {
       const loaded = next(url, context);
-      if (!url.endsWith('/src/dsp/worker.ts') || loaded.source == null) return loaded;
+      if (!url.endsWith('/src/dsp/pool/worker.ts') || loaded.source == null) return loaded;
       const text = typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);
       const marked = text.replace(/(export function runBatch\([^)]*\)[^{]*\{)/, '$1 globalThis.biosignalFault(task.recordCount);');
       if (marked === text) throw new Error('faults: runBatch of src/dsp/pool/worker.ts was not found');
