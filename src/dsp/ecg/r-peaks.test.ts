@@ -1,4 +1,4 @@
-/** Synthetic beats of known place: cuts, scale, polarity, rates, gaps. The floors on recordings are in test/accuracy.test.ts. */
+/** Synthetic beats of known place: cuts, scale, polarity, rates, gaps. The floors on recordings are in test/accuracy. */
 
 import { describe, expect, it, test } from 'vitest';
 import type { FoundBeats } from '../kernels/contract.ts';
