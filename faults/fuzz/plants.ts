@@ -16,7 +16,7 @@ const single = {
 } as const;
 const stored = {
   file: 'src/pipeline/pipeline.ts',
-  find: '        this.#blocks.push(stream.id, stream.epochNs, stream.rates, runs, position);\n',
+  find: '        blocks.push(stream.id, stream.epochNs, stream.rates, runs, position);\n',
 } as const;
 const odd = 'admitted.seq % 50 === 49';
 
@@ -87,8 +87,8 @@ export const plants: readonly Plant[] = [
     edits: [
       {
         file: 'src/pipeline/pipeline.ts',
-        find: '        this.#compute(stream, runs, admitted);\n',
-        replace: '        if (taken[0]!.stream === stream) this.#compute(stream, runs, admitted);\n',
+        find: '        this.#computing.take(stream, runs, admitted);\n',
+        replace: '        if (taken[0]!.stream === stream) this.#computing.take(stream, runs, admitted);\n',
       },
     ],
     says: /beats and values of the witness \d+ are missing/,

@@ -146,8 +146,8 @@ export const faults: readonly Fault[] = [
     'const REFUSALS_MAX = 0;',
   ]),
   fault('log-set-aside', 'a refused packet of the log is forgotten', 'test/storage/poison-recovery.int.test.ts', [
-    'src/pipeline/pipeline.ts',
-    '      else await this.#setAside([letterOf(entry, entry.position, refusal)]);\n',
+    'src/pipeline/recover.ts',
+    '      else await faults.setAside([letterOf(entry, entry.position, refusal)]);\n',
     '',
   ]),
   fault('nothing-in-logs', 'errors of the database are logged as drivers throw them', 'test/service/operations.int.test.ts', [
@@ -225,12 +225,12 @@ export const faults: readonly Fault[] = [
     'RETRY_FOR_MS = 60_000;',
   ]),
   fault('packets-before-values', 'nobody is told of streams to be read back', 'test/service/restart-streams.int.test.ts', [
-    'src/pipeline/pipeline.ts',
+    'src/pipeline/running-pipeline.ts',
     "loadingCount === 0 ? ''",
     "loadingCount >= 0 ? ''",
   ]),
   fault('old-rows', 'rows of one second are written beside longer ones', 'test/storage/blocks.int.test.ts', [
-    'src/storage/block-writer.ts',
+    'src/storage/store-rows.ts',
     '({ ...row, rowSec: channel.rowSec }));',
     '({ ...row, rowSec: Math.min(1, channel.rowSec) }));',
   ]),

@@ -26,7 +26,7 @@ const AWAY_RETRY_SEC = 3;
 const LIVE_FEATURE_MS_MAX = 60_000;
 const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
 
-type Taken = Readonly<{ stream: OpenStream; admitted: Admitted }>;
+export type Taken = Readonly<{ stream: OpenStream; admitted: Admitted }>;
 
 export type PipelineParts = Readonly<{
   stores: Stores;
@@ -107,7 +107,7 @@ export class Pipeline implements PacketSink {
     this.#handing += 1;
     batch.durable
       .then(
-        () => this.#handAll(taken, batch.position),
+        () => this.hand(taken, batch.position),
         () => undefined, // nothing was kept; ingest has told the devices
       )
       .finally(() => (this.#handing -= 1));
@@ -123,34 +123,26 @@ export class Pipeline implements PacketSink {
     await this.#batch?.durable.catch(() => undefined);
   }
 
-  #handAll(taken: readonly Taken[], position: number): void {
-    let sampleCount = 0;
-    for (const { stream, admitted } of taken) sampleCount += this.#handOne(stream, admitted, position);
-    this.#parts.horizon.noteHanded(position);
-    this.#parts.metrics.samples.inc(sampleCount);
-  }
-
-  /** Gives a durable packet to the writers and to the feature pool. */
-  hand(stream: OpenStream, admitted: Admitted, position: number): void {
-    this.#handAll([{ stream, admitted }], position);
-  }
-
-  /** @returns samples */
-  #handOne(stream: OpenStream, admitted: Admitted, position: number): number {
+  /** Gives durable packets of one group to the writers and to the feature pool. */
+  hand(taken: readonly Taken[], position: number): void {
     const { hashes, blocks, registry } = this.#stores;
-    const { runs } = admitted;
+    const { horizon, metrics } = this.#parts;
     let sampleCount = 0;
-    hashes.note(stream.id, admitted.seq, admitted.contentHash);
-    if (runs.length > 0) {
-      blocks.push(stream.id, stream.epochNs, stream.rates, runs, position);
-      this.#computing.take(stream, runs, admitted);
-      if (!this.#computing.isComputed(stream)) this.#parts.horizon.noteUncomputed(stream.id, position);
-      for (const run of runs) sampleCount += run.samples.length;
+    for (const { stream, admitted } of taken) {
+      const { runs } = admitted;
+      hashes.note(stream.id, admitted.seq, admitted.contentHash);
+      if (runs.length > 0) {
+        blocks.push(stream.id, stream.epochNs, stream.rates, runs, position);
+        this.#computing.take(stream, runs, admitted);
+        if (!this.#computing.isComputed(stream)) horizon.noteUncomputed(stream.id, position);
+        for (const run of runs) sampleCount += run.samples.length;
+      }
+      if (noteRecorded(stream, admitted) && stream.tailDeviceNs !== null)
+        registry.noteRecorded(stream.id, stream.epochNs + stream.tailDeviceNs, stream.epochNs + admitted.endDeviceNs);
+      if (admitted.measurements.length > 0 || admitted.events.length > 0) this.#report(stream, admitted, position);
     }
-    if (noteRecorded(stream, admitted) && stream.tailDeviceNs !== null)
-      registry.noteRecorded(stream.id, stream.epochNs + stream.tailDeviceNs, stream.epochNs + admitted.endDeviceNs);
-    if (admitted.measurements.length > 0 || admitted.events.length > 0) this.#report(stream, admitted, position);
-    return sampleCount;
+    horizon.noteHanded(position);
+    metrics.samples.inc(sampleCount);
   }
 
   /** What the device says beside samples. */

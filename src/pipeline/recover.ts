@@ -7,7 +7,6 @@ import type { Rejected } from '../errors.ts';
 import { admitPacket } from '../ingest/admit.ts';
 import type { AdmissionLimits } from '../ingest/admit.ts';
 import { Session } from '../ingest/session.ts';
-import type { Admitted } from '../ingest/sink.ts';
 import { decodeOldPacket, decodePacket, widestPacketLimits } from '../proto/packet-codec.ts';
 import type { DecodedPacket } from '../proto/packet-codec.ts';
 import type { StreamId } from '../signal.ts';
@@ -22,6 +21,7 @@ import type { Letter, LetterToReplay } from '../storage/set-aside.ts';
 import type { FoundStream } from '../storage/stream-registry.ts';
 import type { Faults, Refusal } from './faults.ts';
 import type { PipelineOptions } from './options.ts';
+import type { Taken } from './pipeline.ts';
 import type { ReplayHorizon } from './replay-horizon.ts';
 import type { Stores } from './stores.ts';
 import type { StreamLife } from './stream-life.ts';
@@ -45,8 +45,8 @@ export type RecoveryParts = Readonly<{
   horizon: ReplayHorizon;
   faults: Faults;
   limits: AdmissionLimits;
-  /** Hands a packet on, as after its commit. */
-  hand: (stream: OpenStream, admitted: Admitted, position: number) => void;
+  /** Hands packets on, as after their commit. */
+  hand: (taken: readonly Taken[], position: number) => void;
   /** @throws when the start was given up */
   mustGoOn: () => void;
 }>;
@@ -149,7 +149,7 @@ export class Recovery {
       life.addChannels(stream, session.channels);
       stream.savedCount = session.channels.length;
     }
-    hand(stream, admitted, position);
+    hand([{ stream, admitted }], position);
     // rows from computedNs on are computed again from everything stored; those before it look ahead a little
     const { computedNs } = stream;
     if (admitted.runs.length > 0 && computedNs > 0n && admitted.t0DeviceNs < computedNs + LOOK_AHEAD_NS)

@@ -109,7 +109,6 @@ export class RunningPipeline {
   /** Replays the log. Before attach: the first packet is taken when everything acknowledged is known. @returns packets replayed */
   recover(): Promise<number> {
     assert(this.#host === null, 'the log is replayed before packets are taken');
-    const hand: Pipeline['hand'] = (stream, admitted, position) => this.#pipeline.hand(stream, admitted, position);
     return new Recovery({
       options: this.#options,
       stores: this.#stores,
@@ -119,7 +118,7 @@ export class RunningPipeline {
       horizon: this.#horizon,
       faults: this.#faults,
       limits: this.ingest.admissionLimits,
-      hand,
+      hand: (taken, position) => this.#pipeline.hand(taken, position),
       mustGoOn: () => this.#mustGoOn(),
     }).run();
   }
