@@ -82,7 +82,7 @@ async function rowOf(tree: Tree, { promise, broken, by, edits }: Fault, titles: 
 
 async function withFault(tree: Tree, edits: Fault['edits'], by: string, titles: readonly string[], { names }: Control): Promise<string> {
   const files = new Map(edits.map(({ file }) => [file, readFileSync(join(tree.folder, file), 'utf8')]));
-  for (const [file, text] of files) tree.write(file, edits.filter((edit) => edit.file === file).reduce(planted, text)); // prettier-ignore
+  for (const [file, text] of files) tree.write(file, edits.filter((edit) => edit.file === file).reduce(planted, text));
   const outcome = await tree.run(by, RUN_MS_MAX, { names });
   for (const [file, text] of files) tree.write(file, text);
   if (outcome === 'timeout') return NO_ANSWER;
