@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-/** By the beginning of a file's name, the longest first; `+` before a name adds to the shorter ones' tests. Without `test/` and `.int.test.ts`. */
-const integrationTests: Readonly<Record<string, string>> = {
+/** By the beginning of a file's name, the longest that fits. Without `test/` and `.int.test.ts`. */
+export const integrationTests: Readonly<Record<string, string>> = {
   'src/auth/': 'auth/auth',
   'src/auth/api-keys': 'auth/auth auth/public-keys auth/guessing',
   'src/auth/auth.': 'auth/auth auth/direct auth/signing-keys auth/public-keys auth/matrix auth/guessing',

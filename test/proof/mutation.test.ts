@@ -1,5 +1,5 @@
 /** The parts of `npm run mutation` that decide what is a mutant, what runs it and which survivor is new (docs/mutation.md). */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { partAt, readHits, withMarkers } from '../../scripts/mutation/coverage.t
 import { apply, mutantsOf } from '../../scripts/mutation/mutants.ts';
 import { summarize } from '../../scripts/mutation/results.ts';
 import { draw, sampleLine, wilson } from '../../scripts/mutation/sample.ts';
-import { integrationTestsOf, unitTestsOf } from '../../scripts/mutation/tests-of.ts';
+import { integrationTests, integrationTestsOf, unitTestsOf } from '../../scripts/mutation/tests-of.ts';
 
 const changes = (source: string, numbers = false): string[] => mutantsOf('a.ts', source, numbers).map((mutant) => apply(source, mutant));
 
@@ -162,4 +162,11 @@ diff --git a/b.md b/b.md
     ['src/a.ts', 3, 4],
     ['b.md', 1],
   ]);
+});
+
+test('the files and the tests of the table are there', () => {
+  const sources = globSync('src/**/*.ts');
+  expect(Object.keys(integrationTests).filter((start) => !sources.some((file) => file.startsWith(start)))).toEqual([]);
+  const tests = Object.keys(integrationTests).flatMap((start) => integrationTestsOf(start));
+  expect(tests.filter((test) => !existsSync(test))).toEqual([]);
 });
