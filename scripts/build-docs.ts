@@ -43,7 +43,7 @@ export function errorsDocument(): string {
   ].join('\n').trimEnd() + '\n'; // prettier-ignore
 }
 
-/** docs/errors/CODE.md: a page per code. */
+/** In docs/errors: a page per code. */
 export function errorPages(): Record<string, string> {
   const pages = (Object.keys(errorTable) as ErrorCode[]).map((code) => {
     const { status, close, retry, title } = errorTable[code];

@@ -71,7 +71,7 @@ export type FoundRates = {
   bpm: Float64Array;
   /** Share of the cleaned power that lies within 6 bpm of the rate or of its second harmonic, 0 … 1. */
   confidence: Float64Array;
-  /** Probability that the rate is within 5 bpm, see ppg-motion-trust.ts; 0 when the window had no signal. */
+  /** Probability that the rate is within 5 bpm, see motion-trust.ts; 0 when the window had no signal. */
   trust: Float64Array;
   /** Root mean square of the band-passed acceleration over the axes, in its unit; 0 without an accelerometer. */
   motion: Float64Array;

@@ -1,6 +1,6 @@
 /** How far a heart rate in motion can be trusted: the probability that it is within 5 bpm, and its flag.
  *
- *  A logistic function of four measures of the path that found it (ppg-motion-hr.ts): is there stride where the rate is, how much worse is the
+ *  A logistic function of four measures of the path that found it (motion-hr.ts): is there stride where the rate is, how much worse is the
  *  best other path, how weak is the rate's power where it is weakest in five windows, how far did the rate move in the last two.
  *  Fitted on IEEE SPC 01-06 with both wavelengths and with each alone (the single ones are wrong more often); with one recording left out, see
  *  docs/dsp/pulse-and-slow.md. */

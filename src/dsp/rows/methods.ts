@@ -65,7 +65,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Zong et al. 2003, doi:10.1109/CIC.2003.1291140',
     notes:
-      'See ppg-beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too.',
+      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too.',
   }),
 } as const satisfies Record<string, Method>;
 
@@ -155,7 +155,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See ecg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 3 judged the beats of r_peaks version 3.',
+      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 3 judged the beats of r_peaks version 3.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -168,7 +168,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
     notes:
-      'See ppg-quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Version 1 did not know the spectral rate.',
+      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Version 1 did not know the spectral rate.',
   }),
   method({
     feature: 'resp_rate',
@@ -179,7 +179,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 4,
     scope: 'channel',
     paper: 'Schaefer & Kratky 2008, doi:10.1007/s10439-007-9428-1',
-    notes: 'From a respiration channel: spacing of the breaths in the window. See respiration.ts. Delay about 12 s.',
+    notes: 'From a respiration channel: spacing of the breaths in the window. See src/dsp/slow/respiration.ts. Delay about 12 s.',
   }),
   block(
     'temp_mean',
@@ -241,7 +241,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.8,
     paper: 'Temko 2017, doi:10.1109/TBME.2017.2676243',
     notes:
-      'See ppg-motion-hr.ts: spectra of all wavelengths of one rate, attenuated where the accelerometer (three axes of one rate, at least 10 Hz) has power; hidden Markov path over 39-210 /min. Flagged by ppg-motion-trust.ts; without an accelerometer never better than suspect. Delay 11 s. Version 1 had the same values, flagged by the share of power near the rate alone.',
+      'See src/dsp/ppg/motion-hr.ts: spectra of all wavelengths of one rate, attenuated where the accelerometer (three axes of one rate, at least 10 Hz) has power; hidden Markov path over 39-210 /min. Flagged by src/dsp/ppg/motion-trust.ts; without an accelerometer never better than suspect. Delay 11 s. Version 1 had the same values, flagged by the share of power near the rate alone.',
   }),
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
@@ -254,7 +254,7 @@ export const featureMethods: readonly Method[] = [
       cadenceSec: 4,
       paper: 'Karlen et al. 2013, doi:10.1109/TBME.2013.2246160',
       notes:
-        'Where the stream has no respiration channel. See respiration-modulation.ts: breaths in the tops, heights and intervals of the beats; never better than suspect, and bad unless two of them show one rate. Delay about 25 s.',
+        'Where the stream has no respiration channel. See src/dsp/slow/respiration-modulation.ts: breaths in the tops, heights and intervals of the beats; never better than suspect, and bad unless two of them show one rate. Delay about 25 s.',
     }),
   ),
 ];

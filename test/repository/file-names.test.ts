@@ -1,0 +1,45 @@
+/** What documents, comments and texts call by the name of a file is there: a name is all that leads a reader on, and files move. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 })
+  .split('\0')
+  .filter((file) => file !== '' && existsSync(join(root, file)));
+const names = new Set(files.map((file) => basename(file)));
+/** What docs/contributor.md has its reader write, and what runs write. */
+const notYet = ['time-in-range.ts', 'bench/results/A.json', 'bench/results/B.json'];
+
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+const isDocument = (file: string): boolean => file.endsWith('.md') && file !== 'CHANGELOG.md' && !file.startsWith('docs/measurements/');
+const isSource = (file: string): boolean => file.endsWith('.ts') && !file.includes('generated');
+const commentsOf = (text: string): string =>
+  [...text.matchAll(/\/\*\*[\s\S]*?\*\/|(?:^|\s)\/\/ .*$/gm)].map(([comment]) => comment).join('\n');
+
+test('names of files in documents and comments', () => {
+  const unknown = files.flatMap((file) => {
+    const text = isDocument(file) ? read(file) : isSource(file) ? commentsOf(read(file)) : '';
+    const named = [...text.matchAll(/(?<![\w*.$-])[a-z]\w*(?:[./-]\w+)*\.ts(?![\w-])/g)].map(([name]) => basename(name));
+    return named.filter((name) => !names.has(name) && !notYet.includes(name)).map((name) => `${file}: ${name}`);
+  });
+  expect(unknown).toEqual([]);
+});
+
+test('paths from the root in documents, code and scripts', () => {
+  const folders = [...new Set(files.filter((file) => file.includes('/')).map((file) => file.split('/')[0]!))]
+    .join('|')
+    .replaceAll('.', '\\.');
+  const path = new RegExp(`(?<![\\w/.*$}-])((?:${folders})/[\\w./-]+\\.(?:ts|sh|sql|md|json|yml|proto))(?![\\w-])`, 'g');
+  // Tests make up files of their own.
+  const isCode = (file: string): boolean => isSource(file) && !file.endsWith('.test.ts');
+  const searched = files.filter((file) => isDocument(file) || isCode(file) || /\.(?:sh|sql|yaml|yml)$|^Dockerfile$|^\.ci\//.test(file));
+  expect(searched.length).toBeGreaterThan(500);
+  const unknown = searched.flatMap((file) =>
+    [...read(file).matchAll(path)].flatMap(([, name]) =>
+      existsSync(join(root, name!)) || notYet.includes(name!) ? [] : [`${file}: ${name}`],
+    ),
+  );
+  expect(unknown).toEqual([]);
+});
