@@ -4,7 +4,7 @@
  *  npm run histories -- [--minutes 10] [--seed S] [--only devices,people,operators,world, or commands] [--length 30] [--count N]
  *                       [--file HISTORY.json] [--keep-going] [--no-shrink] [--out FOLDER] [--database URL]
  *  Exit code 1 when one fails.
- *  npm run histories -- --planted [NAME …] [--seed 1000] [--count 20] [--only …]   what they find: planted/run.ts. Exit code 1 when something
+ *  npm run histories -- --planted [NAME …] [--seed S] [--count 20] [--only …]   what they find: planted/run.ts. Exit code 1 when something
  *  is not found. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,9 +36,9 @@ const { values: options, positionals } = parseArgs({
 });
 
 if (options.planted) {
-  const { seed = '1000', count = '20', only: commands, length, minutes } = options;
-  const bounds = ['--seed', seed, '--count', count, '--minutes', minutes ?? '60'];
-  process.exit((await runPlanted(positionals, [...bounds, '--only', commands, '--length', length])) ? 0 : 1);
+  const { seed, count = '20', only: commands, length, minutes = '60' } = options;
+  const bounds = ['--count', count, '--minutes', minutes, '--only', commands, '--length', length];
+  process.exit((await runPlanted(positionals, seed, bounds)) ? 0 : 1);
 }
 const only = options.only === '' ? [] : options.only.split(',');
 const seed = Number(options.seed ?? Math.floor(Math.random() * 1e6));
