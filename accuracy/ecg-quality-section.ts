@@ -114,13 +114,14 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
       const name = `${database}, ${condition}`;
       json[name] = f;
       const seen: ChosenOn = condition === 'noise' && chosenOn === 'no' ? 'in part' : chosenOn;
-      const two = (x: number): string => (Number.isNaN(x) ? '-' : x.toFixed(2));
+      const known = (x: number, digits: number): string => (Number.isNaN(x) ? '-' : x.toFixed(digits));
+      const two = (x: number): string => known(x, 2);
       rows.push([
         name,
         seen,
         String(f.seconds),
         two(f.wrongPercent),
-        f.auc.toFixed(4),
+        known(f.auc, 4),
         two(f.beatsGood),
         two(f.wrongFlagged),
         two(f.rateGood),
@@ -130,7 +131,7 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
       ]);
       const n = `${f.seconds} s`;
       byDatabase.push(
-        { what: `ECG quality, ${condition}: AUC`, database, chosenOn: seen, n, figure: f.auc.toFixed(4) },
+        { what: `ECG quality, ${condition}: AUC`, database, chosenOn: seen, n, figure: known(f.auc, 4) },
         { what: `hr_ecg flagged 0, ${condition}: within 5 bpm, %`, database, chosenOn: seen, n, figure: two(f.rateGoodWithin) },
         {
           what: `hr_ecg off by more, ${condition}: flagged 1 or 2, %`,

@@ -35,8 +35,9 @@ export async function fuzzApi(options: LongOptions): Promise<number> {
       askOne(stage, byId.get(request.operationId)!, request, world, bounds);
     if (options.file !== undefined) {
       const { requests } = JSON.parse(readFileSync(options.file, 'utf8')) as { requests: readonly Request[] };
-      for (const request of requests) print(await ask(request, first), '');
-      return 0;
+      const failures = await Promise.all(requests.map((request) => ask(request, first)));
+      for (const failure of failures) print(failure, '');
+      return failures.filter((failure) => failure !== null).length;
     }
     const made = new Requests(stage.description.operations, Object.keys(first.credentials));
     const deadlineMs = performance.now() + options.minutes * 60_000;
