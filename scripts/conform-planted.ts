@@ -17,6 +17,8 @@ const root = normalize(join(import.meta.dirname, '..'));
 const work = join(root, '.cache/conform-planted');
 const copy = join(work, 'checkout');
 const START_MS_MAX = 120_000;
+/** Of a whole run. */
+const CHECKS_MIN = 800;
 
 type Check = Readonly<{ group: string; name: string; result: string }>;
 type Found = Readonly<{ failed: readonly Check[]; total: number }>;
@@ -47,7 +49,8 @@ async function report(plant: Plant | null): Promise<void> {
   if (plant !== null) writeFileSync(join(copy, plant.file), withFault(plant, original));
   try {
     const { failed, total } = await runAgainst(plant);
-    const good = plant === null ? failed.length === 0 : failed.length > 0;
+    // What fails beside it may fail because the fault is clumsy, and nothing works any more.
+    const good = plant === null ? failed.length === 0 && total > CHECKS_MIN : failed.some(({ group }) => group === plant.group);
     if (!good) missed++;
     console.log(`${good ? 'ok     ' : 'MISSED '} ${plant?.fault ?? 'nothing is taken out'}: ${failed.length} of ${total} checks failed`);
     for (const { group, name } of failed.slice(0, 6)) console.log(`          ${group}: ${name}`);

@@ -21,7 +21,7 @@ export const plants: readonly Plant[] = [
     edits: [
       [
         'await jwtVerify(token, (header) => keyOf(keys, header), {',
-        'await (async (text, _key, _rules) => { const [h, p] = text.split(".").map((part) => JSON.parse(Buffer.from(part, "base64url").toString() || "{}")); return { payload: p, protectedHeader: h }; })(token, (header) => keyOf(keys, header), {',
+        'await (async (text, _key, _rules) => { const [h, p] = text.split(".").slice(0, 2).map((part) => JSON.parse(Buffer.from(part, "base64url").toString() || "{}")); return { payload: p, protectedHeader: h }; })(token, (header) => keyOf(keys, header), {',
       ],
     ],
     group: 'Tokens and keys',

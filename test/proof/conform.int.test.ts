@@ -27,7 +27,7 @@ type Summary = Readonly<{
 type Ended = Readonly<{ code: number | null; out: string; err: string }>;
 
 const main = join(import.meta.dirname, '../../src/cli/main.ts');
-const CHECKS_MIN = 250;
+const CHECKS_MIN = 800;
 const RUN_MS_MAX = 180_000;
 
 let running: RunningService;
