@@ -113,8 +113,8 @@ export const plants: readonly Plant[] = [
     edits: [
       {
         file: 'src/tenancy/xuser-routes.ts',
-        find: 'return { status: 200, json: page, headers };',
-        replace: 'return { status: 200, json: page.map((one) => ({ ...one, display_name: 7 })), headers };',
+        find: '({ page_key: _key, ...user }): Xuser => user)',
+        replace: '({ page_key: _key, ...user }): Xuser => ({ ...user, display_name: 7 as never }))',
       },
     ],
     says: /described: .*display_name/,
