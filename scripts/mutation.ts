@@ -21,6 +21,7 @@ import type { FileResult } from './mutation/results.ts';
 import { mutate, numbersMatter } from './mutation/mutate.ts';
 import { draw, readSamples, sampleHead, sampleLine, writeSample } from './mutation/sample.ts';
 import { withTree } from './mutation/tree.ts';
+import { mistaken } from './number-option.ts';
 
 const folders = ['src/dsp/hrv', 'src/auth,src/tenancy,src/key-format.ts', 'src/ingest', 'src/query', 'src/storage'];
 const { values, positionals } = parseArgs({
@@ -46,6 +47,8 @@ const filesOf = (name: string): readonly string[] =>
   );
 const changed = values.all || values.report || values.sample || positionals.length > 0 ? null : changedLines();
 const names = positionals.length > 0 ? positionals : changed === null ? folders : [...changed.keys()];
+for (const name of positionals)
+  if (filesOf(name).length === 0) mistaken(`${name} is no file of src/ that can be changed, nor a folder with any`);
 const files = names.flatMap(filesOf);
 const accepted = readAccepted();
 
