@@ -3,7 +3,8 @@
  *  npm run accuracy -- [--data DIR] [--only NAME] [--leave-out recording|database] [--json] [--html FILE] [--markdown FILE]
  *  DIR: laid out like ../shared/data (mitdb, em_noise, bidmc, ieee_spc2015, rr …; what is absent is said and skipped); default
  *  BIO_TEST_DATA, else ../shared/data. NAME: part of the file name of a section, e.g. ecg-detection. `--leave-out`: weights that were fitted on some of
- *  the recordings are fitted anew on the others (ecg-quality, ppg-quality, ppg-motion-trust); without it every figure is of the weights in use.
+ *  the recordings are fitted anew on the others (ecg-quality, ppg-quality; of one database only, so by recording: ppg-motion-trust), other
+ *  sections are skipped; without it every figure is of the weights in use.
  *  `--markdown docs/accuracy.md` writes that document.
  *  Sections are the files accuracy/*-section.ts; the last table puts their figures beside the goals (accuracy/goals.ts). Exit code 1 when no section found its recordings. */
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -27,9 +28,15 @@ const { values } = parseArgs({
 const leaveOut = leaveOutOf(values['leave-out']);
 const dataDir = values.data ?? process.env['BIO_TEST_DATA'] ?? join(import.meta.dirname, '..', '..', 'shared', 'data');
 const folder = import.meta.dirname;
-const files = readdirSync(folder)
-  .filter((file) => file.endsWith('-section.ts') && (values.only === undefined || file.includes(values.only)))
+const names = readdirSync(folder)
+  .filter((file) => file.endsWith('-section.ts'))
+  .map((file) => file.slice(0, -'-section.ts'.length))
   .toSorted();
+const files = names.map((name) => `${name}-section.ts`).filter((file) => values.only === undefined || file.includes(values.only));
+if (files.length === 0) {
+  console.error(`no section "${values.only}"; there are ${names.join(', ')}`);
+  process.exit(2);
+}
 
 const markdownLead = [
   'Written by `npm run accuracy -- --markdown docs/accuracy.md`, from the recordings described in `accuracy/`; do not edit.',
@@ -38,10 +45,16 @@ const markdownLead = [
     .join(' and ')}.`,
   'Every figure is of the values that the service stores (same engine, same segments, weights in use), where a title does not say otherwise. Goals that are missed are listed as missed. Other programs are not listed: no figure of theirs is measured by this repository.',
 ];
+/** Sections whose weights --leave-out fits anew. */
+const refitted = new Set(['ecg-quality', 'ppg-quality', 'ppg-motion-trust']);
 const sections: Section[] = [];
 const json: Record<string, unknown> = {};
 for (const file of files) {
   const name = file.slice(0, -'-section.ts'.length);
+  if (leaveOut !== null && !refitted.has(name)) {
+    console.warn(`SKIPPED ${name}: no weights of it are fitted anew; without --leave-out it has the weights in use`);
+    continue;
+  }
   const module = (await import(join(folder, file))) as SectionModule;
   const started = performance.now();
   const section = await module.run(dataDir, { leaveOut });
