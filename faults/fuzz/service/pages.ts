@@ -91,7 +91,7 @@ function streamAsks(
   ask: (path: string, as: string, more?: { accept?: string; allowed?: readonly number[] }) => Promise<string>,
 ): (() => Promise<unknown>)[] {
   const path = `/api/v1/streams/${id}`;
-  const fromMs = Math.min(Date.parse(recorded_from ?? started_at), CALENDAR_MS[1] - 10_000);
+  const fromMs = Math.min(Math.max(Date.parse(recorded_from ?? started_at), CALENDAR_MS[0]), CALENDAR_MS[1] - 10_000);
   const range = `since=${time(fromMs)}&until=${time(fromMs + 5000)}`;
   const whole = 'since=1900-01-02T00:00:00Z&until=2199-12-30T00:00:00Z';
   return [
