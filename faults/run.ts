@@ -8,6 +8,7 @@
  *  run of the same packets, or a round did not end. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { mistaken, numberOption } from '../scripts/number-option.ts';
 import { createRandom } from '../src/cli/simulator/random.ts';
 import { networkScenario } from './network.ts';
 import { standbyRestartScenario, takeBackScenario, takeOverScenarios } from './ownership.ts';
@@ -30,7 +31,9 @@ const { values } = parseArgs({
     short: { type: 'boolean', default: false },
   },
 });
-const seed = Number(values.seed);
+const seed = numberOption('seed', values.seed);
+const rounds = values.rounds === undefined ? null : numberOption('rounds', values.rounds, { whole: true });
+const legRounds = numberOption('leg', values.leg, { whole: true });
 const wanted = values.only === '' ? null : new Set(values.only.split(','));
 const shortScenario: Scenario = {
   name: 'short',
@@ -42,8 +45,7 @@ const all = values.short
   ? [shortScenario]
   : [...scenarios, takeBackScenario, ...takeOverScenarios, standbyRestartScenario, upgradeScenario, networkScenario, sameIdScenario];
 for (const name of wanted ?? [])
-  if (!all.some((scenario) => scenario.name === name))
-    throw new Error(`no fault '${name}'; there are ${all.map((s) => s.name).join(', ')}`);
+  if (!all.some((scenario) => scenario.name === name)) mistaken(`no fault '${name}'; there are ${all.map((s) => s.name).join(', ')}`);
 
 const legs: FaultResult[] = [];
 if (values.out !== '' && existsSync(values.out))
@@ -55,7 +57,7 @@ for (const scenario of values.table ? [] : all) {
     console.log(`${scenario.name}: NOT RUN, needs root to mount a small file system`);
     continue;
   }
-  const goal = values.rounds === undefined ? (scenario.rounds ?? 50) : Number(values.rounds);
+  const goal = rounds ?? scenario.rounds ?? 50;
   const done = legs.filter(({ name }) => name === scenario.name).reduce((sum, leg) => sum + leg.rounds, 0);
   if (done >= goal) continue;
   const from = seed + done;
@@ -67,7 +69,7 @@ for (const scenario of values.table ? [] : all) {
   };
   const random = createRandom(from, scenario.name);
   const log = (line: string): void => void process.stderr.write(`${line}\n`);
-  await runScenario(scenario, { rounds: goal - done, seed: from, random, legRounds: Number(values.leg), onLeg, log });
+  await runScenario(scenario, { rounds: goal - done, seed: from, random, legRounds, onLeg, log });
   console.log(tableOf([merged(legs.slice(before))]));
 }
 const results = [...Map.groupBy(legs, ({ name }) => name).values()].map(merged);

@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { numberOption } from '../scripts/number-option.ts';
 import { World } from './lib/world.ts';
 import { fitSlope, soakPage } from './soak-page.ts';
 import type { Series } from './soak-page.ts';
@@ -19,6 +20,7 @@ const { values } = parseArgs({
     out: { type: 'string', default: 'soak.html' },
   },
 });
+const minutes = numberOption('minutes', values.minutes);
 const EVERY_MS = 5000;
 const WARM_SHARE = 0.2;
 
@@ -35,13 +37,13 @@ type Sample = {
 
 const world = await World.start({
   name: 'soak',
-  seed: Number(values.seed),
-  deviceCount: Number(values.devices),
-  packetMs: Number(values['packet-ms']),
+  seed: numberOption('seed', values.seed),
+  deviceCount: numberOption('devices', values.devices, { whole: true }),
+  packetMs: numberOption('packet-ms', values['packet-ms'], { whole: true }),
 });
 const samples: Sample[] = [];
 const startedMs = performance.now();
-const endMs = startedMs + Number(values.minutes) * 60_000;
+const endMs = startedMs + minutes * 60_000;
 let before = { buckets: new Map<number, number>(), cpuSec: cpuSecondsOf(world.service.pid), atMs: performance.now() };
 while (performance.now() < endMs) {
   await sleep(EVERY_MS);

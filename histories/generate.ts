@@ -78,6 +78,11 @@ const makers: Readonly<Record<'devices' | 'people' | 'operators' | 'world', read
 };
 export type Actor = keyof typeof makers;
 export const actors = Object.keys(makers) as readonly Actor[];
+/** What `--only` may name: actors, and commands. */
+export const takesPart: readonly string[] = [
+  ...actors,
+  ...actors.flatMap((actor) => makers[actor].map(([, make]) => make(createRandom(0, 'name')).do)),
+];
 const shares: Readonly<Record<Actor, number>> = { devices: 24, people: 6, operators: 5, world: 2 };
 /** A restart costs seconds: so many of those to a history. */
 const WORLD_MAX = 3;
@@ -123,8 +128,8 @@ export function generate(seed: number, only: readonly string[] = [], length = 30
     const total = makers[actor].reduce((sum, [weight]) => sum + weight, 0);
     return makers[actor].flatMap(([weight, make]) => {
       const name = make(createRandom(seed, 'name')).do;
-      const takesPart = only.length === 0 || only.includes(actor) || only.includes(name);
-      return takesPart ? [{ actor, name, weight, share: (shares[actor] * weight) / total, make }] : [];
+      const isIn = only.length === 0 || only.includes(actor) || only.includes(name);
+      return isIn ? [{ actor, name, weight, share: (shares[actor] * weight) / total, make }] : [];
     });
   });
   const theme = pick(random, themes);

@@ -11,7 +11,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Clean } from './clean.ts';
 import type { History } from './commands.ts';
-import { generate } from './generate.ts';
+import { mistaken, numberOption } from '../scripts/number-option.ts';
+import { generate, takesPart } from './generate.ts';
+import { mends } from './planted/mends.ts';
 import { runPlanted } from './planted/run.ts';
 import { play } from './play.ts';
 import type { Outcome } from './play.ts';
@@ -35,21 +37,27 @@ const { values: options, positionals } = parseArgs({
   },
 });
 
-if (options.planted) {
-  const { seed, count = '20', only: commands, length, minutes = '60' } = options;
-  const bounds = ['--count', count, '--minutes', minutes, '--only', commands, '--length', length];
-  process.exit((await runPlanted(positionals, seed, bounds)) ? 0 : 1);
-}
 const only = options.only === '' ? [] : options.only.split(',');
-const seed = Number(options.seed ?? Math.floor(Math.random() * 1e6));
-const deadlineMs = performance.now() + Number(options.minutes ?? 10) * 60_000;
+const strangers = only.filter((name) => !takesPart.includes(name));
+if (strangers.length > 0) mistaken(`--only: no "${strangers.join(', ')}"; there are ${takesPart.join(', ')}`);
+const count = options.count === undefined ? Infinity : numberOption('count', options.count, { whole: true });
+const length = numberOption('length', options.length, { whole: true });
+const minutes = numberOption('minutes', options.minutes ?? (options.planted ? '60' : '10'));
+const seed = numberOption('seed', options.seed ?? String(Math.floor(Math.random() * 1e6)));
+if (options.planted) {
+  const unknown = positionals.filter((name) => !mends.some((mend) => mend.name === name));
+  if (unknown.length > 0) mistaken(`no such mend: ${unknown.join(', ')}; there are ${mends.map(({ name }) => name).join(', ')}`);
+  const bounds = ['--count', options.count ?? '20', '--minutes', String(minutes), '--only', options.only, '--length', options.length];
+  process.exit((await runPlanted(positionals, options.seed, bounds)) ? 0 : 1);
+}
+const deadlineMs = performance.now() + minutes * 60_000;
 let stage = await Stage.start(options.database);
 const clean = await Clean.start();
 let failedCount = 0;
 try {
   const given = options.file === undefined ? null : (JSON.parse(readFileSync(options.file, 'utf8')) as History);
-  for (let i = 0; i < Number(options.count ?? Infinity) && performance.now() < deadlineMs; i++) {
-    const history = given ?? generate(seed + i, only, Number(options.length));
+  for (let i = 0; i < count && performance.now() < deadlineMs; i++) {
+    const history = given ?? generate(seed + i, only, length);
     const outcome = await play(history, stage, clean);
     print(history, outcome);
     if (outcome.complaints.length > 0) {

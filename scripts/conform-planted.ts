@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { plants } from './conform/plants.ts';
 import type { Plant } from './conform/plants.ts';
+import { numberOption } from './number-option.ts';
 import { planted } from './planted/edit.ts';
 
 const root = normalize(join(import.meta.dirname, '..'));
@@ -24,6 +25,7 @@ type Check = Readonly<{ group: string; name: string; result: string }>;
 type Found = Readonly<{ failed: readonly Check[]; total: number }>;
 
 const { values } = parseArgs({ options: { whole: { type: 'boolean' }, fault: { type: 'string' } } });
+const only = values.fault === undefined ? null : numberOption('fault', values.fault, { whole: true, max: plants.length });
 
 makeCopy();
 const env: Record<string, string | undefined> = {
@@ -36,8 +38,8 @@ delete env['DATABASE_URL'];
 env['BIO_REQUESTS_PER_SEC_MAX'] = '10000';
 let missed = 0;
 try {
-  const chosen = values.fault === undefined ? plants : plants.slice(Number(values.fault) - 1, Number(values.fault));
-  if (values.fault === undefined) await report(null);
+  const chosen = only === null ? plants : plants.slice(only - 1, only);
+  if (only === null) await report(null);
   for (const plant of chosen) await report(plant);
 } finally {
   rmSync(work, { recursive: true, force: true });

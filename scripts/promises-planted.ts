@@ -11,6 +11,7 @@ import type { Tree } from './mutation/tree.ts';
 import { planted } from './planted/edit.ts';
 import { faults } from './planted/promises.ts';
 import type { Fault } from './planted/promises.ts';
+import { mistaken, numberOption } from './number-option.ts';
 import { heldBy } from './promises.ts';
 
 type Control = Readonly<{ names: string; trouble: string }>;
@@ -20,11 +21,12 @@ const RUN_MS_MAX = 300_000;
 const NO_ANSWER = 'it does not end, or takes the process of the tests along';
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { from: { type: 'string' } } });
-const chosen = faults
-  .slice(Number(values.from ?? 1) - 1)
-  .filter(({ promise }) => positionals.length === 0 || positionals.includes(promise));
+const from = numberOption('from', values.from ?? '1', { whole: true });
+if (from > faults.length) mistaken(`--from: there are ${faults.length} faults`);
+const chosen = faults.slice(from - 1).filter(({ promise }) => positionals.length === 0 || positionals.includes(promise));
 const unknown = positionals.filter((id) => !faults.some(({ promise }) => promise === id));
-if (unknown.length > 0) throw new Error(`no fault is kept for ${unknown.join(', ')}`);
+if (unknown.length > 0)
+  mistaken(`no fault is kept for ${unknown.join(', ')}; there are ${[...new Set(faults.map(({ promise }) => promise))].join(', ')}`);
 
 const { tests } = promiseSources();
 const rows: string[] = [];

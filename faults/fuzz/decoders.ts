@@ -1,5 +1,6 @@
-/** The form of `npm run fuzz` without a service: four fifths of the mutations are of packets. Fails with the input in base64 when a decoder
+/** The form of `npm run fuzz` without a service: three quarters of the mutations are of packets. Fails with the input in base64 when a decoder
  *  threw anything but its clean error or took more than 50 ms. */
+import { mistaken } from '../../scripts/number-option.ts';
 import { createRandom } from '../../src/cli/simulator/random.ts';
 import { fuzz } from './fuzz.ts';
 import { makeTargets } from './targets.ts';
@@ -7,8 +8,10 @@ import { makeTargets } from './targets.ts';
 /** @param only names of targets, separated by commas; '': all  @returns findings */
 export async function fuzzDecoders(count: number, seed: number, only: string): Promise<number> {
   const wanted = only === '' ? null : new Set(only.split(','));
-  const targets = (await makeTargets()).filter(({ name }) => wanted === null || wanted.has(name));
-  if (targets.length === 0) throw new Error(`no target of ${only}`);
+  const all = await makeTargets();
+  const unknown = [...(wanted ?? [])].filter((name) => !all.some((target) => target.name === name));
+  if (unknown.length > 0) mistaken(`no target of ${unknown.join(', ')}; there are ${all.map(({ name }) => name).join(', ')}`);
+  const targets = all.filter(({ name }) => wanted === null || wanted.has(name));
   const startedMs = performance.now();
   const { counts, findings, rssMiBMax } = await fuzz(targets, {
     count,

@@ -5,6 +5,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { copyWithout } from '../../histories/planted/run.ts';
+import { mistaken } from '../../scripts/number-option.ts';
 import { plants } from './plants.ts';
 import type { Plant } from './plants.ts';
 
@@ -22,7 +23,7 @@ const sizes = { service: '60', api: '600' } as const;
 export async function fuzzPlanted(only: readonly string[], seed: number): Promise<number> {
   const all = [...untouched, ...plants];
   const unknown = only.filter((name) => !all.some((plant) => plant.name === name));
-  if (unknown.length > 0) throw new Error(`no such fault: ${unknown.join(', ')}; there are ${all.map(({ name }) => name).join(', ')}`);
+  if (unknown.length > 0) mistaken(`no such fault: ${unknown.join(', ')}; there are ${all.map(({ name }) => name).join(', ')}`);
   let missed = 0;
   for (const plant of all) {
     if (only.length > 0 && !only.includes(plant.name)) continue;

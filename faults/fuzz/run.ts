@@ -6,6 +6,7 @@
  *  npm run fuzz -- --planted [--only lost,slow]                            can they fail? ten minutes
  *  Exit code 1 with the input when something fails. docs/faults.md says what is held against what. */
 import { parseArgs } from 'node:util';
+import { mistaken, numberOption } from '../../scripts/number-option.ts';
 import { fuzzApi } from './api/run.ts';
 import { fuzzDecoders } from './decoders.ts';
 import { fuzzPlanted } from './planted.ts';
@@ -29,17 +30,20 @@ const { values } = parseArgs({
   },
 });
 
+const count = numberOption('count', values.count, { whole: true });
+const minutes = numberOption('minutes', values.minutes);
+const seed = values.seed === undefined ? undefined : numberOption('seed', values.seed);
+if (values.only !== '' && (values.service || values.api)) mistaken('--only is for the decoders and for --planted');
 if (values.planted) {
   const only = values.only === '' ? [] : values.only.split(',');
-  process.exitCode = (await fuzzPlanted(only, Number(values.seed ?? 1))) === 0 ? 0 : 1;
-} else if (!values.service && !values.api)
-  process.exitCode = (await fuzzDecoders(Number(values.count), Number(values.seed ?? 1), values.only)) === 0 ? 0 : 1;
+  process.exitCode = (await fuzzPlanted(only, seed ?? 1)) === 0 ? 0 : 1;
+} else if (!values.service && !values.api) process.exitCode = (await fuzzDecoders(count, seed ?? 1, values.only)) === 0 ? 0 : 1;
 else {
   const long = (size: number): LongOptions => ({
-    minutes: Number(values.minutes),
-    seed: Number(values.seed ?? Math.floor(Math.random() * 1e6)),
+    minutes,
+    seed: seed ?? Math.floor(Math.random() * 1e6),
     database: values.database,
-    size: Number(values.size ?? size),
+    size: numberOption('size', values.size ?? String(size), { whole: true }),
     file: values.file,
     keepGoing: values['keep-going'],
     out: values.out,
