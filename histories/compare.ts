@@ -33,6 +33,7 @@ export async function judge(oracle: Oracle, clean: Clean): Promise<number> {
   const wanted = await clean.rowsOf(boots);
   await compareSamples(oracle, boots);
   const isSettled = await compareDerived(oracle, boots, wanted);
+  await compareBeatChannels(oracle, boots);
   await compareRecordings(oracle);
   await compareReports(oracle);
   await compareWeights(oracle);
@@ -100,4 +101,19 @@ async function compareDerived(oracle: Oracle, boots: readonly Boot[], wanted: Ro
   }
   oracle.complain('derived', `still changing after ${WAIT_MS_MAX} ms: ${found}`);
   return false;
+}
+
+/** A clean run has the same faults as the service: beats are of a channel that has some. */
+async function compareBeatChannels(oracle: Oracle, boots: readonly Boot[]): Promise<void> {
+  const wrong = await oracle.stage.sql<{ boot: string; method: string; kind: string; n: number }>(
+    `select encode(s.boot_id, 'hex') as boot, m.code as method, coalesce(c.kind, 'none') as kind, count(*)::int as n
+     from beat b join stream s on s.id = b.stream_id join method m on m.id = b.method_id
+     left join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
+     where encode(s.boot_id, 'hex') = any ($1)
+       and c.kind is distinct from case when m.code like '%:r\\_peaks\\_%' then 'ecg' when m.code like '%:pulse\\_peaks\\_%' then 'ppg' end
+     group by 1, 2, 3`,
+    [boots.map(({ bootId }) => bootId)],
+  );
+  for (const { boot, method, kind, n } of wrong)
+    oracle.complain('derived', `${boot}: ${n} beats of ${method} are of a channel of kind ${kind}`);
 }

@@ -49,6 +49,8 @@ export type Person = {
   readonly weights: Weight[];
   /** Noted by somebody, not by a device. */
   readonly episodes: Set<string>;
+  /** Of them, changed. */
+  readonly changedEpisodes: Set<string>;
   readonly consents: Map<Purpose, boolean>;
   consentCount: number;
 };
@@ -173,6 +175,7 @@ export class Oracle {
       answers: [],
       weights: [],
       episodes: new Set(),
+      changedEpisodes: new Set(),
       consents: new Map(),
       consentCount: 0,
     };

@@ -14,6 +14,8 @@ type Watched = {
   droppedCount: number;
   isReady: boolean;
   isClosed: boolean;
+  /** What it asked for is no longer held. */
+  isTooLate: boolean;
   readonly close: () => void;
 };
 
@@ -44,6 +46,7 @@ export async function watchLive(oracle: Oracle, recorder: Recorder, boot: Boot, 
         sum + packet.blocks.reduce((own, { channel, samples }) => own + (channel.code === 'ecg.ii' ? samples.length : 0), 0),
       0,
     );
+  if (!isDisturbed && !oracle.isMissing(person, 'sharing')) await watchAgain(oracle, boot, watched[0]!);
   for (const one of watched) {
     one.close();
     for (const text of one.complaints) oracle.complain('live', `${boot.deviceId}: ${text}`);
@@ -56,13 +59,31 @@ export async function watchLive(oracle: Oracle, recorder: Recorder, boot: Boot, 
   }
 }
 
+/** Somebody who was cut off in the middle comes back: what was missed, each frame once. */
+async function watchAgain(oracle: Oracle, { person, deviceId }: Boot, before: Watched): Promise<void> {
+  const missed = before.seqs.slice(Math.ceil(before.seqs.length / 2));
+  const after = (missed[0] ?? 0) - 1;
+  if (missed.length === 0 || before.droppedCount > 0 || before.isClosed) return;
+  const again = watch(oracle, person.xuserId, person.token, `&after=${after}`);
+  await untilQuiet([again]);
+  again.close();
+  if (again.isTooLate || again.isClosed || !again.isReady || oracle.stage.isDisturbed) return;
+  const got = again.seqs.slice(0, missed.length);
+  for (const text of again.complaints) oracle.complain('live', `${deviceId} after ${after}: ${text}`);
+  oracle.expect(
+    'live',
+    got.join() === missed.join(),
+    () => `${deviceId}: frames after ${after} are ${got.join()} instead of ${missed.join()}`,
+  );
+}
+
 async function untilQuiet(watched: readonly Watched[]): Promise<void> {
   const count = (): number => watched.reduce((sum, { sampleCount }) => sum + sampleCount, 0);
   for (let last = -1; last !== count(); await sleep(QUIET_MS)) last = count();
 }
 
-function watch(oracle: Oracle, subject: string, credential: string): Watched {
-  const address = `${oracle.stage.url.replace('http', 'ws')}/ws?subject=${encodeURIComponent(subject)}`;
+function watch(oracle: Oracle, subject: string, credential: string, more = ''): Watched {
+  const address = `${oracle.stage.url.replace('http', 'ws')}/ws?subject=${encodeURIComponent(subject)}${more}`;
   const socket = new WebSocket(address, ['bio.v1', `bio.bearer.${Buffer.from(credential).toString('base64url')}`]);
   socket.binaryType = 'arraybuffer';
   const watched: Watched = {
@@ -72,14 +93,18 @@ function watch(oracle: Oracle, subject: string, credential: string): Watched {
     droppedCount: 0,
     isReady: false,
     isClosed: false,
+    isTooLate: false,
     close: () => socket.close(),
   };
   const ended = (): void => void (watched.isClosed = true);
   socket.addEventListener('close', ended);
   socket.addEventListener('error', ended);
   socket.addEventListener('message', ({ data }) => {
-    if (typeof data === 'string') watched.isReady ||= (JSON.parse(data) as { type: string }).type === 'ready';
-    else if (data instanceof ArrayBuffer) take(watched, new Uint8Array(data), subject);
+    if (typeof data === 'string') {
+      const { type, status } = JSON.parse(data) as { type: string; status?: string };
+      watched.isReady ||= type === 'ready';
+      watched.isTooLate ||= type === 'replay' && status !== 'ok';
+    } else if (data instanceof ArrayBuffer) take(watched, new Uint8Array(data), subject);
   });
   return watched;
 }

@@ -1,4 +1,5 @@
 /** What people do: write how they are, answer a questionnaire, look at their pages. */
+import { randomUUID } from 'node:crypto';
 import type { PersonCommand } from '../commands.ts';
 import { WEIGHT } from '../compare/weights.ts';
 import type { Answer } from '../http.ts';
@@ -72,18 +73,24 @@ async function measure(oracle: Oracle, person: Person, { value, unit }: Extract<
 async function noteEpisode(oracle: Oracle, person: Person, { kind, closes }: Extract<PersonCommand, { do: 'episode' }>): Promise<void> {
   const startedMs = Date.now() - HOUR_MS;
   const body = { subject_id: person.xuserId, kind, started_at: new Date(startedMs).toISOString() };
-  const { status, json, text } = await oracle.ask('POST', '/api/v1/episodes', { body });
+  const headers = { 'idempotency-key': randomUUID() };
+  const note = async (): Promise<Answer> => await oracle.ask('POST', '/api/v1/episodes', { body, headers });
+  const { status, json, text } = await note();
   const wanted = oracle.isMissing(person, 'sharing') ? 403 : 201;
   oracle.expect('answers', status === wanted || status >= 500, () => `an episode: ${status} instead of ${wanted}: ${text.slice(0, 300)}`);
   if (status !== 201) return;
   const { id } = json as { id: string };
   person.episodes.add(id);
+  const again = (await note()).json as { id?: string } | null;
+  oracle.expect('answers', again?.id === id, () => `episode ${id}, said again with its Idempotency-Key, is ${again?.id}`);
   oracle.happened('episode.created', id, person);
   if (!closes) return;
   const change = { status: 'closed', ended_at: new Date(startedMs + 60_000).toISOString() };
   const closed = await oracle.must<{ status: string }>(200, 'PATCH', `/api/v1/episodes/${id}`, { body: change });
   oracle.expect('entries', closed === null || closed.status === 'closed', () => `episode ${id} is ${closed?.status}`);
-  if (closed !== null) oracle.happened('episode.updated', id, person);
+  if (closed === null) return;
+  person.changedEpisodes.add(id);
+  oracle.happened('episode.updated', id, person);
 }
 
 /** All at once, as a page does. */

@@ -15,6 +15,8 @@ export async function compareAudit(oracle: Oracle): Promise<void> {
     atLeast(`consents of ${externalId}`, count(/^consent\./, xuserId), consentCount);
     if (oracle.gone.some((person) => person.xuserId === xuserId)) atLeast(`erasure of ${externalId}`, count(/^xuser\.erased$/, xuserId), 1);
   }
+  for (const { changedEpisodes } of [...(await oracle.people()), ...oracle.gone])
+    for (const id of changedEpisodes) atLeast(`changes of episode ${id}`, count(/^episode\.updated$/, id), 1);
   atLeast('keys', count(/^api_key\./), oracle.keyChanges);
   atLeast('members', count(/^member\.created$/), oracle.memberCount);
   atLeast('sign-ins', count(/^session\.created$/), oracle.signInCount);

@@ -21,6 +21,7 @@ type Segment = Readonly<{
   rate_hz: number;
   t0_ns: string;
   samples: (number | null)[];
+  qmask: number[] | null;
 }>;
 
 const HOUR_MS = 3_600_000;
@@ -88,17 +89,18 @@ async function compareStreams(oracle: Oracle, person: Person): Promise<void> {
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
-/** Raw values, by channel and place on its grid. */
+/** Raw values and their quality, by channel and place on its grid. */
 async function compareRestSamples(oracle: Oracle, person: Person, boot: Boot, stream: StreamAnswer): Promise<void> {
-  const wanted = new Map<string, number | null>();
+  const wanted = new Map<string, string>();
+  const said = (value: number | null, flag: number): string => `${value}${flag === 0 ? '' : ` of quality ${flag}`}`;
   const keyOf = ({ code, lead, gain, baseline, rateNanoHz }: Omit<ChannelConfig, 'kind' | 'unit'>, k: number): string =>
     `${code} ${lead} ${gain} ${baseline} ${rateNanoHz} ${k}`;
   let lastNs = 0n;
   for (const { packet, accepted } of boot.sent) {
     if (!accepted) continue;
-    for (const { channel, tOffsetNs, samples } of packet.blocks) {
+    for (const { channel, tOffsetNs, samples, qmask } of packet.blocks) {
       const k0 = gridIndex(packet.t0DeviceNs + BigInt(tOffsetNs), channel.rateNanoHz);
-      samples.forEach((value, i) => wanted.set(keyOf(channel, k0 + i), Number.isFinite(value) ? value : null));
+      samples.forEach((value, i) => wanted.set(keyOf(channel, k0 + i), said(Number.isFinite(value) ? value : null, qmask?.[i] ?? 0)));
       const endNs = packet.t0DeviceNs + BigInt(tOffsetNs) + BigInt(Math.ceil((samples.length / channel.rateNanoHz) * 1e18));
       if (endNs > lastNs) lastNs = endNs;
     }
@@ -116,13 +118,14 @@ async function compareRestSamples(oracle: Oracle, person: Person, boot: Boot, st
   ) {
     const { status, json, headers, text } = await oracle.ask('GET', path, { as });
     if (status !== 200) return oracle.complain('samples', `${path}: ${status} ${text.slice(0, 200)}`);
-    for (const { channel: code, lead, gain, baseline, rate_hz, t0_ns, samples } of json as Segment[]) {
+    for (const { channel: code, lead, gain, baseline, rate_hz, t0_ns, samples, qmask } of json as Segment[]) {
       const rateNanoHz = Math.round(rate_hz * 1e9);
       const k0 = gridIndex(BigInt(t0_ns) - epochNs, rateNanoHz);
       for (const [i, value] of samples.entries()) {
         const key = keyOf({ code, lead, gain, baseline, rateNanoHz }, k0 + i);
         seen++;
-        if (wanted.get(key) !== value) wrong ||= `${key} is ${value}, sent was ${wanted.get(key)}`;
+        const got = said(value, qmask?.[i] ?? 0);
+        if (wanted.get(key) !== got) wrong ||= `${key} is ${got}, sent was ${wanted.get(key)}`;
       }
     }
     path = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1] ?? null;

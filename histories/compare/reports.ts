@@ -2,8 +2,8 @@
 import { refusedBySite } from '../commands.ts';
 import type { Boot, Oracle, Person } from '../oracle.ts';
 import { readerOf } from './recordings.ts';
-
-type Observation = Readonly<{ value: number; effective_time: string; device_id: string }>;
+import { compareFhir } from './weights.ts';
+import type { Bundle, Observation } from './weights.ts';
 
 export async function compareReports(oracle: Oracle): Promise<void> {
   for (const person of await oracle.people()) {
@@ -117,6 +117,9 @@ async function compareBattery(oracle: Oracle, person: Person): Promise<void> {
       as,
     })) ?? [];
   const all = await ask('');
+  const path = `/api/v1/observations?${subject}biosignal_id=${signal!.id}&order=asc&limit=1000`;
+  const bundle = await oracle.must<Bundle>(200, 'GET', path, { as, headers: { accept: 'application/fhir+json' } });
+  if (bundle !== null) compareFhir(oracle, `battery of ${person.externalId}`, person, all, bundle);
   const values = (list: readonly { value: number }[]): string =>
     list
       .map(({ value }) => value)

@@ -2,8 +2,8 @@
 import type { Oracle, Person } from '../oracle.ts';
 import { readerOf } from './recordings.ts';
 
-type Observation = Readonly<{ id: string; value: number; unit: string; effective_time: string }>;
-type Bundle = Readonly<{ resourceType: string; type: string; entry?: readonly Readonly<{ resource: Resource }>[] }>;
+export type Observation = Readonly<{ id: string; value: number; unit: string; effective_time: string }>;
+export type Bundle = Readonly<{ resourceType: string; type: string; entry?: readonly Readonly<{ resource: Resource }>[] }>;
 type Resource = Readonly<{
   resourceType: string;
   id: string;
@@ -34,6 +34,11 @@ async function compareWeightsOf(oracle: Oracle, person: Person): Promise<void> {
   const wanted = lines(person.weights.map(({ time, kg }) => ({ atMs: Date.parse(time), kg, unit: 'kg' })));
   const found = lines(said.map(({ effective_time, value, unit }) => ({ atMs: Date.parse(effective_time), kg: value, unit })));
   oracle.expect('observations', found === wanted, () => `weights of ${person.externalId}: ${found} instead of ${wanted}`);
+  compareFhir(oracle, `weights of ${person.externalId}`, person, said, bundle);
+}
+
+/** The same observations, good ones, in two forms. */
+export function compareFhir(oracle: Oracle, what: string, person: Person, said: readonly Observation[], bundle: Bundle): void {
   const resources = (bundle.entry ?? []).map(({ resource }) => resource);
   const fhir = resources.map(
     ({ resourceType, id, status, subject: { reference }, effectiveDateTime, valueQuantity: { value, code } }) =>
@@ -46,6 +51,6 @@ async function compareWeightsOf(oracle: Oracle, person: Person): Promise<void> {
   oracle.expect(
     'observations',
     bundle.resourceType === 'Bundle' && bundle.type === 'searchset' && fhir.join('; ') === same.join('; '),
-    () => `weights of ${person.externalId} as FHIR: ${fhir.join('; ')} instead of ${same.join('; ')}`,
+    () => `${what} as FHIR: ${fhir.join('; ')} instead of ${same.join('; ')}`,
   );
 }

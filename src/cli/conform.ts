@@ -1,5 +1,5 @@
 /** `biosignal conform`: a black-box test of any deployment, through what everybody can reach. */
-import { accessSync, constants, writeFileSync } from 'node:fs';
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { PipelineError } from '../errors.ts';
 import type { Command, Console } from './command.ts';
@@ -53,6 +53,9 @@ The certificate of an authority of your own: NODE_EXTRA_CA_CERTS=FILE.`,
     if (url === undefined || positionals.length > 1) throw new UsageError('name one address, e.g. https://bio.example');
     if (!/^https?:\/\/[^/]+\/?$/.test(url) || !URL.canParse(url))
       throw new UsageError(`'${url}' is no address such as https://bio.example`);
+    // Not repeated: it is a secret.
+    if (new URL(url).username !== '' || new URL(url).password !== '')
+      throw new UsageError('the address holds a name or password: leave them out');
     const files = options.list('report');
     for (const file of files) checkReport(console, file);
     const only = options.list('only');
@@ -62,6 +65,8 @@ The certificate of an authority of your own: NODE_EXTRA_CA_CERTS=FILE.`,
     if (webhookUrl !== '' && !/^https?:/.test(URL.canParse(webhookUrl) ? webhookUrl : ''))
       throw new UsageError(`--webhook-url: '${webhookUrl}' is no address such as https://bio.example/hooks`);
     const timeoutMs = options.number('timeout', 1, 3600) * 1000;
+    const onInterrupt = (): void => console.err('interrupted: cleaning up, a minute at most (again to end at once; a later run cleans up)');
+    console.signal.addEventListener('abort', onInterrupt, { once: true });
     const played = await play({
       url: url.replace(/\/$/, ''),
       key: options.required('key'),
@@ -77,26 +82,44 @@ The certificate of an authority of your own: NODE_EXTRA_CA_CERTS=FILE.`,
     }).catch((error: unknown) => {
       throw error instanceof Unavailable ? new PipelineError('unavailable', error.message, { cause: error }) : error;
     });
-    for (const file of files)
-      writeFileSync(
-        resolve(console.cwd, file),
-        file.endsWith('.html') ? reportPage(played) : `${JSON.stringify(summaryOf(played), null, 2)}\n`,
-      );
     if (json) console.out(JSON.stringify(summaryOf(played), null, 2));
     else for (const line of describe(played)) console.out(line);
+    let isWritten = true;
+    for (const file of files) isWritten = writeReport(console, file, played) && isWritten;
     if (console.signal.aborted) return EXIT_INTERRUPTED;
-    return played.cut === '' && countOf(played.checks, 'failed') === 0 && played.left.length === 0 ? EXIT_OK : EXIT_FAILED;
+    return isWritten && played.cut === '' && countOf(played.checks, 'failed') === 0 && played.left.length === 0 ? EXIT_OK : EXIT_FAILED;
   },
 };
 
 /** @throws UsageError now rather than after the run, when it could not be written then */
 function checkReport(console: Console, file: string): void {
   if (!/\.(html|json)$/.test(file)) throw new UsageError(`--report ends in .html or .json, not '${file}'`);
-  const folder = dirname(resolve(console.cwd, file));
+  const path = resolve(console.cwd, file);
+  const folder = dirname(path);
   try {
     accessSync(folder, constants.W_OK);
   } catch {
     throw new UsageError(`--report ${file}: ${folder} is no folder that can be written to`);
+  }
+  const there = statSync(path, { throwIfNoEntry: false });
+  if (there === undefined) return;
+  if (there.isDirectory()) throw new UsageError(`--report ${file} is a folder`);
+  try {
+    accessSync(path, constants.W_OK);
+  } catch {
+    throw new UsageError(`--report ${file} cannot be written to`);
+  }
+}
+
+/** What was found has been printed; other reports are written all the same. @returns could it be written? */
+function writeReport(console: Console, file: string, played: Played): boolean {
+  try {
+    const text = file.endsWith('.html') ? reportPage(played) : `${JSON.stringify(summaryOf(played), null, 2)}\n`;
+    writeFileSync(resolve(console.cwd, file), text);
+    return true;
+  } catch (error) {
+    console.err(`--report ${file} was not written: ${error instanceof Error ? error.message : String(error)}`);
+    return false;
   }
 }
 

@@ -132,7 +132,10 @@ export class Checks {
   }
 
   #add(check: Omit<Check, 'group' | 'ms'>, ms: number): void {
-    const whole = { group: this.#group, ...check, ms: Math.round(ms) };
+    const { name, sent, expected, got, result } = check;
+    const safe = (text: string): string => this.#client.safe(text);
+    const texts = { name: safe(name), sent: safe(sent), expected: safe(expected), got: safe(got) };
+    const whole = { group: this.#group, ...texts, result, ms: Math.round(ms) };
     this.all.push(whole);
     this.#told(whole);
   }

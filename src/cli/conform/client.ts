@@ -1,7 +1,7 @@
 /** Sends the requests of the conformance test: bounded in number, bytes and time, slowed by what the service asks for, and never the one
  *  who has the operator's own address locked out. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { causeOf } from './words.ts';
+import { causeOf, printable, shown } from './words.ts';
 import { parseExact } from '../client/api.ts';
 
 /** What one run sends at most (docs/operator.md has the same table). */
@@ -55,9 +55,13 @@ export class BudgetSpent extends Error {
   override readonly name = 'BudgetSpent';
 }
 
+/** Begin of a secret: as much of one may be seen where it is cut off. */
+const SECRET_SHOWN_MAX = 12;
 const ATTEMPTS = 6;
 const ANSWER_MS_MAX = 60_000;
 const WAIT_MS_MAX = 15_000;
+/** An answer that is longer is no answer: the longest of a run are some MB. */
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 /** So many requests in a row without an answer, or answered by a proxy that has nobody behind it: the service is away. */
 const SILENT_MAX = 5;
 
@@ -70,6 +74,7 @@ export class Client {
   /** Why nothing more was sent; '' while there is room. */
   spent = '';
   readonly #silentMax: number;
+  readonly #secrets = new Set<string>();
   #silent = 0;
   #tokens: number = budget.refusedBurst;
   #tokensMs = performance.now();
@@ -92,6 +97,23 @@ export class Client {
     }
   }
 
+  /** Never to be shown, by whomever it is said. */
+  keepSecret(secret: string): void {
+    if (secret.length > SECRET_SHOWN_MAX) this.#secrets.add(secret.slice(0, SECRET_SHOWN_MAX));
+  }
+
+  /** For people: without secrets, also one that is cut off, and without what a terminal would obey. */
+  safe(text: string): string {
+    let hidden = printable(text);
+    for (const begin of this.#secrets) {
+      for (let at = hidden.indexOf(begin); at >= 0; at = hidden.indexOf(begin, at + 1)) {
+        const rest = /^[\w.~+/=-]*/.exec(hidden.slice(at + begin.length))?.[0].length ?? 0;
+        hidden = `${hidden.slice(0, at)}(secret)${hidden.slice(at + begin.length + rest)}`;
+      }
+    }
+    return hidden;
+  }
+
   /** Counts what is sent in other ways: raw sockets and WebSockets. */
   async spend(bytes: number, refused = false): Promise<void> {
     this.signal.throwIfAborted();
@@ -109,18 +131,23 @@ export class Client {
   }
 
   async #once({ method, path, as, body, bytes, headers }: Ask): Promise<Answer> {
+    this.keepSecret(as.headers['authorization']?.replace(/^\w+ /, '') ?? '');
+    this.keepSecret(as.headers['cookie']?.replace(/^[^=]*=/, '') ?? '');
     const content = body === undefined ? bytes : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
     await this.spend(content?.length ?? 0, as.refused === true);
     const type = body === undefined ? 'application/x-protobuf' : 'application/json';
+    const url = new URL(path, this.base);
+    // A path may be of an answer, and `//host/` is another host.
+    if (url.origin !== this.base.origin) throw new Error(`${shown(path)} leads elsewhere: nothing was sent`);
     try {
-      const response = await fetch(new URL(path, this.base), {
+      const response = await fetch(url, {
         method,
         redirect: 'manual',
         headers: { ...(content === undefined ? {} : { 'content-type': type }), ...as.headers, ...headers },
         ...(content === undefined ? {} : { body: Buffer.from(content) }),
         signal: AbortSignal.any([this.signal, AbortSignal.timeout(ANSWER_MS_MAX)]),
       });
-      const answer = answerOf(response, new Uint8Array(await response.arrayBuffer()));
+      const answer = answerOf(response, await bytesOf(response));
       this.#heard(answer.status === 502 || answer.status === 504 ? `answers ${answer.status}` : '');
       return answer;
     } catch (error) {
@@ -144,6 +171,18 @@ export class Client {
     this.#tokensMs = nowMs;
     if (this.#tokens < 0) await sleep((-this.#tokens * 1000) / budget.refusedPerSec, undefined, { signal: this.signal });
   }
+}
+
+/** @throws Error when there is no end to them */
+async function bytesOf({ body }: Response): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body ?? []) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > ANSWER_BYTES_MAX) throw new Error(`answers with more than ${ANSWER_BYTES_MAX / 1024 / 1024} MiB`);
+  }
+  return new Uint8Array(Buffer.concat(pieces));
 }
 
 function answerOf(response: Response, bytes: Uint8Array): Answer {

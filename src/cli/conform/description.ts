@@ -41,7 +41,7 @@ export class Description {
       .toSorted((a, b) => holes(a.path) - holes(b.path))
       .map((operation) => ({
         operation,
-        pattern: new RegExp(`^${operation.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+        pattern: patternOf(operation.path),
       }));
   }
 
@@ -107,4 +107,10 @@ export class Description {
       .slice(0, BREACHES_MAX)
       .map(({ instancePath, message }) => `${instancePath === '' ? 'the document' : instancePath} ${message}`);
   }
+}
+
+/** What the service says is text, never a pattern. */
+function patternOf(path: string): RegExp {
+  const pieces = path.split(/\{\w+\}/).map((piece) => piece.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+  return new RegExp(`^${pieces.join('[^/]+')}$`);
 }

@@ -10,13 +10,25 @@ type Key = Readonly<{ id: string; name: string; expires_at: string | null; revok
 type Named = Readonly<{ id: string; name?: string; description?: string; revoked_at?: string | null }>;
 type Person = Readonly<{ xuser_id: string; external_id: string }>;
 
+export type Earlier = Readonly<{
+  /** What was taken away, and what was not; '' for nothing. */
+  said: string;
+  /** Another run may be at work in the same projects. */
+  isUnderWay: boolean;
+}>;
+/** Of a project that only runs use, as it was made. */
+export const unchanged = {
+  origins: { origins: [] },
+  settings: { retention: { samples_days: null, features_days: null, beats_days: null }, consent_required: [] },
+} as const;
+
 /** The run that a name is of; '' for what no run has made. */
 function runOf(name: string): string {
   return /^conform-([0-9a-f]{8})-/.exec(name)?.[1] ?? '';
 }
 
-/** @param projects to look in @param own their settings are the run's to change @returns what was taken away, and what was not; '' for nothing */
-export async function clearEarlier(client: Client, as: Credential, projects: readonly string[], own: boolean): Promise<string> {
+/** @param projects to look in @param own their settings are the run's to change */
+export async function clearEarlier(client: Client, as: Credential, projects: readonly string[], own: boolean): Promise<Earlier> {
   const list = async <T>(path: string): Promise<T[]> => {
     const { status, json } = await client.send({ method: 'GET', path, as });
     return status === 200 ? (json as T[]) : [];
@@ -48,7 +60,7 @@ export async function clearEarlier(client: Client, as: Credential, projects: rea
   if (taken.size > 0) sentences.push(`taken away: ${[...taken].map(([what, count]) => `${count} ${what}`).join(', ')}`);
   for (const endMs of underWay.values())
     sentences.push(`one is under way or was killed: what it left goes with the first run after ${new Date(endMs).toISOString()}`);
-  return sentences.join('; ');
+  return { said: sentences.join('; '), isUnderWay: underWay.size > 0 };
 }
 
 /** Runs that may go on, by when they must be over. */
@@ -61,10 +73,8 @@ function runsUnderWay(keys: readonly Key[]): ReadonlyMap<string, number> {
   return ends;
 }
 
-/** Of a project that only runs use: as it was made. */
 async function resetSettings(client: Client, as: Credential, project: string): Promise<void> {
   const path = `/api/v1/projects/${project}`;
-  const settings = { retention: { samples_days: null, features_days: null, beats_days: null }, consent_required: [] };
-  await client.send({ method: 'PUT', path: `${path}/origins`, as, body: { origins: [] } });
-  await client.send({ method: 'PUT', path: `${path}/settings`, as, body: settings });
+  await client.send({ method: 'PUT', path: `${path}/origins`, as, body: unchanged.origins });
+  await client.send({ method: 'PUT', path: `${path}/settings`, as, body: unchanged.settings });
 }

@@ -5,12 +5,14 @@ import { bearer, nobody } from './client.ts';
 import type { Answer, Client, Credential } from './client.ts';
 import { scopeNames } from './stage.ts';
 import type { ScopeName } from './stage.ts';
-import { causeOf, gotWords } from './words.ts';
+import { causeOf, gotWords, shown } from './words.ts';
 
 /** The service is starting, on standby or busy: the same command may work later. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
+
+const CLOCK_MS_MAX = 300_000;
 
 const tlsCodes = /^(ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO)$/;
 const certificateCodes = /CERT|SIGNATURE|ISSUER/;
@@ -35,23 +37,42 @@ export async function describedBy(client: Client): Promise<Answer> {
     throw new Error(`${origin} does not answer: ${causeOf(error)}${hint}`, { cause: error });
   }
   const { status, headers, text } = answer;
-  if (status === 200 && answer.json !== undefined) return answer;
+  if (status === 200 && isDescription(answer.json)) {
+    checkClock(origin, headers);
+    return answer;
+  }
   const location = headers.get('location') ?? '';
   if (status >= 300 && status < 400 && URL.canParse(location, origin))
     throw new UsageError(`${origin} sends to ${new URL(location, origin).origin}: give that address`);
   if (status === 400 && protocol === 'http:' && /https/i.test(text))
     throw new UsageError(`${origin} speaks TLS: is it ${swapped(client.base)}?`);
-  if (status === 503 && answer.code !== '') throw new Unavailable(detailOf(answer));
+  if (status === 503 && answer.code !== '') throw new Unavailable(detailOf(client, answer));
   if (status >= 502 && status <= 504) throw new Unavailable(`${origin} answers ${status}: what is behind it is away`);
   throw new UsageError(`${origin}/api-docs/openapi.json answers ${gotWords(answer)}: this is no biosignal service`);
+}
+
+function isDescription(json: unknown): boolean {
+  const { paths } = (json ?? {}) as { paths?: unknown };
+  if (typeof paths !== 'object' || paths === null || Array.isArray(paths)) return false;
+  return Object.values(paths).every((item) => typeof item === 'object' && item !== null);
+}
+
+/** Times of recordings and ends of keys are of this machine's clock. @throws UsageError when the service has quite another time */
+function checkClock(origin: string, headers: Headers): void {
+  const apartMs = Date.now() - Date.parse(headers.get('date') ?? '');
+  if (!(Math.abs(apartMs) > CLOCK_MS_MAX)) return; // NaN: it does not say
+  const minutes = Math.round(Math.abs(apartMs) / 60_000);
+  throw new UsageError(
+    `the clock of this machine is ${minutes} minutes ${apartMs > 0 ? 'ahead of' : 'behind'} that of ${origin}: set it first`,
+  );
 }
 
 function swapped({ protocol, host }: URL): string {
   return `${protocol === 'http:' ? 'https' : 'http'}://${host}`;
 }
 
-function detailOf({ json }: Answer): string {
-  return (json as { detail?: string }).detail ?? '';
+function detailOf(client: Client, { json }: Answer): string {
+  return client.safe(shown((json as { detail?: unknown }).detail ?? ''));
 }
 
 /** Requests that a key of the scope may make, and that do nothing. */
@@ -72,9 +93,9 @@ export async function checkKey(client: Client, option: string, key: string, need
   for (const scope of needed) {
     const as: Credential = bearer(option, key);
     const answer = await client.send({ ...probes[scope], as });
-    if (answer.status === 401) throw new UsageError(`${option} is refused: ${detailOf(answer)} (${answer.code})`);
+    if (answer.status === 401) throw new UsageError(`${option} is refused: ${detailOf(client, answer)} (${answer.code})`);
     if (answer.status === 403) missing.push(scope);
-    else if (answer.status === 503) throw new Unavailable(detailOf(answer));
+    else if (answer.status === 503) throw new Unavailable(detailOf(client, answer));
   }
   if (missing.length > 0) throw new UsageError(`${option} lacks ${missing.join(', ')}; it needs the scopes ${needed.join(', ')}`);
 }

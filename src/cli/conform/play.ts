@@ -22,7 +22,7 @@ import { checkWrites } from './groups/writes.ts';
 import { Raw } from './raw.ts';
 import type { Run } from './run.ts';
 import { Stage } from './stage.ts';
-import { causeOf } from './words.ts';
+import { causeOf, shown } from './words.ts';
 
 export type PlayOptions = Readonly<{
   url: string;
@@ -80,8 +80,8 @@ export async function play(options: PlayOptions): Promise<Played> {
     if (options.otherKey !== '') await checkOtherKey(client, options.key, options.otherKey);
     const session = options.session === '' ? 'no --session was given' : await sessionOf(client, options.session);
     description = new Description(described.json);
-    version = (described.json as { info?: { version?: string } }).info?.version ?? '';
-    proxy = proxyOf(described.headers);
+    version = client.safe(shown((described.json as { info?: { version?: unknown } }).info?.version ?? ''));
+    proxy = client.safe(shown(proxyOf(described.headers)));
     await stage.begin();
     const run: Run = {
       ada: await stage.person('ada'),
@@ -110,6 +110,7 @@ export async function play(options: PlayOptions): Promise<Played> {
     if (!signal.aborted && checks.all.length === 0 && stage.project.id === '') throw error;
     cut = signal.aborted ? abortWords(signal.reason) : causeOf(error);
   } finally {
+    told('Cleaning up');
     // With a signal of its own: the run's may be the reason why it ends.
     left = await stage.end(new Client(url, AbortSignal.timeout(CLEAN_MS_MAX), Infinity));
   }
@@ -118,9 +119,9 @@ export async function play(options: PlayOptions): Promise<Played> {
     url,
     version,
     proxy,
-    cut,
-    left,
-    earlier: stage.earlier,
+    cut: client.safe(cut),
+    left: left.map((sentence) => client.safe(sentence)),
+    earlier: client.safe(stage.earlier),
     startedAt: new Date(startedMs).toISOString(),
     durationMs: Date.now() - startedMs,
     project: stage.project.id,

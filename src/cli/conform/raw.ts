@@ -26,6 +26,7 @@ export type RawOptions = Readonly<{
 }>;
 
 const TIMEOUT_MS = 4000;
+const OPEN_MS_MAX = 10_000;
 const QUIET_MS = 120;
 /** An answer whose bytes have ended for so long is whole. */
 const TURN_QUIET_MS = 25;
@@ -76,11 +77,20 @@ export class Raw {
     const { hostname, port, protocol } = this.#client.base;
     const host = hostname.replace(/^\[|\]$/g, '');
     return new Promise((resolve, reject) => {
+      let isOpen = false;
+      const opened = (): void => {
+        isOpen = true;
+        resolve(socket);
+      };
       const socket: Socket =
         protocol === 'https:'
-          ? connectTls({ host, port: Number(port || 443), servername: host, ALPNProtocols: ['http/1.1'] }, () => resolve(socket))
-          : connectPlain({ host, port: Number(port || 80) }, () => resolve(socket));
+          ? connectTls({ host, port: Number(port || 443), servername: host, ALPNProtocols: ['http/1.1'] }, opened)
+          : connectPlain({ host, port: Number(port || 80) }, opened);
       socket.once('error', reject);
+      const end = AbortSignal.any([this.#client.signal, AbortSignal.timeout(OPEN_MS_MAX)]);
+      end.addEventListener('abort', () => {
+        if (!isOpen) socket.destroy(new Error('the connection was not opened'));
+      });
     });
   }
 }

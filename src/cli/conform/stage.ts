@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../command.ts';
 import { bearer, nobody } from './client.ts';
 import type { Answer, Client, Credential } from './client.ts';
-import { clearEarlier, TOKEN_LIFE_MS } from './earlier.ts';
+import { clearEarlier, TOKEN_LIFE_MS, unchanged } from './earlier.ts';
 import { gotWords } from './words.ts';
 
 export const scopeNames = ['read', 'write', 'ingest', 'admin'] as const;
@@ -99,8 +99,13 @@ export class Stage {
     this.ids.project = this.project.id;
     this.ids.projectKey = this.project.key;
     const projects = [this.project, this.otherProject].flatMap((project) => (project === null ? [] : [project.id]));
-    this.earlier = await clearEarlier(this.#client, this.operator, projects, this.ownProject);
-    for (const id of projects) if (this.ownProject) await this.#remember(id);
+    const { said, isUnderWay } = await clearEarlier(this.#client, this.operator, projects, this.ownProject);
+    this.earlier = said;
+    for (const id of projects) {
+      // What another run has set meanwhile shall not stay.
+      if (this.ownProject && isUnderWay) this.#before.set(id, unchanged);
+      else if (this.ownProject) await this.#remember(id);
+    }
     for (const scope of scopeNames) {
       this.byScope[scope] = await this.key(`a key of scope ${scope}`, [scope], this.project);
       if (typeof this.byScope[scope] !== 'string') this.scopes.push(scope);
@@ -124,6 +129,7 @@ export class Stage {
     if (answer.code === 'scope_missing') return `the given key lacks the scope ${scopes.join(', ')}`;
     const { id, key } = made<{ id: string; key: string }>(answer, 'a key could not be made');
     this.#keyIds.push(id);
+    this.#client.keepSecret(key);
     return bearer(name, key);
   }
 
@@ -201,6 +207,7 @@ export class Stage {
   async #chooseProjects(): Promise<void> {
     const listed = await this.#client.send({ method: 'GET', path: '/api/v1/projects', as: this.operator });
     const projects = made<{ id: string; name: string; project_key: string }[]>(listed, 'the projects could not be listed');
+    if (!Array.isArray(projects)) throw new Error('the projects could not be listed: what came is no list');
     const named = (name: string): Project | null => {
       const found = projects.find((one) => one.name === name);
       return found === undefined ? null : { id: found.id, key: found.project_key };

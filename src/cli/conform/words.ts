@@ -3,9 +3,15 @@ import type { Answer, Ask } from './client.ts';
 
 const SHOWN_MAX = 160;
 
-export function shown(text: string): string {
+/** Without what a terminal would obey. */
+export function printable(text: string): string {
   // oxlint-disable-next-line no-control-regex
-  const clean = text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '·');
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '·');
+}
+
+/** @param said of an answer, so it may be anything */
+export function shown(said: unknown): string {
+  const clean = printable(typeof said === 'string' ? said : (JSON.stringify(said) ?? ''));
   return clean.length > SHOWN_MAX ? `${clean.slice(0, SHOWN_MAX)}…` : clean;
 }
 
@@ -20,7 +26,7 @@ export function sentWords({ method, path, as, body, bytes, headers }: Ask): stri
 
 export function gotWords(answer: Answer): string {
   const { status, code, headers } = answer;
-  if (code !== '') return `${status} ${code}: ${shown((answer.json as { detail?: string }).detail ?? '')}`;
+  if (code !== '') return `${status} ${code}: ${shown((answer.json as { detail?: unknown }).detail ?? '')}`;
   const type = (headers.get('content-type') ?? '').split(';')[0] ?? '';
   return [status, type === '' ? '' : `${type}, ${answer.bytes.length} bytes`].filter((part) => part !== '').join(' ');
 }

@@ -1,6 +1,7 @@
 /** A WebSocket as the checks see it: what came, and how it ended. */
 import { need } from '../checks.ts';
 import type { Run } from '../run.ts';
+import { shown } from '../words.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const HANDSHAKE_MS_MAX = 10_000;
@@ -25,6 +26,7 @@ export async function openSocket(
   protocols: readonly string[] = ['bio.v1'],
 ): Promise<Opened> {
   await client.spend(0);
+  client.keepSecret(credential);
   const url = new URL(path, client.base);
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
   const bearer = credential === '' ? [] : [`bio.bearer.${Buffer.from(credential).toString('base64url')}`];
@@ -35,7 +37,7 @@ export async function openSocket(
   let code = 0;
   socket.addEventListener('message', ({ data }) => {
     if (data instanceof ArrayBuffer) binary.push(new Uint8Array(data));
-    else texts.push(JSON.parse(String(data)) as Record<string, unknown>);
+    else texts.push(messageOf(String(data)));
   });
   socket.addEventListener('close', (event) => void (code = event.code));
   await new Promise<void>((resolve, reject) => {
@@ -76,4 +78,15 @@ export async function openSocket(
     },
     close: () => socket.close(),
   };
+}
+
+/** What is no message is one that nobody waits for. */
+function messageOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const message: unknown = JSON.parse(text);
+    if (typeof message === 'object' && message !== null) return message as Record<string, unknown>;
+  } catch {
+    // as below
+  }
+  return { type: 'no message', text: shown(text) };
 }
