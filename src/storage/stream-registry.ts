@@ -2,6 +2,7 @@
 import { rejected, type Rejected } from '../errors.ts';
 import type { ChannelConfig, ClockFit, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId, TimeSource } from '../signal.ts';
 import type pg from 'pg';
+import { build, run } from './database/build.ts';
 import type { Database } from './database/database.ts';
 import { Coalesce } from './database/coalesce.ts';
 import { SeqRanges, type SeqRange } from './seq-ranges.ts';
@@ -148,12 +149,11 @@ export class StreamRegistry {
         lead: channel.lead,
       })),
     );
-    const insert = this.#database.kysely
+    const insert = build
       .insertInto('stream_channel')
       .values(rows)
-      .onConflict((conflict) => conflict.columns(['stream_id', 'channel_no']).doNothing())
-      .compile();
-    await this.#write((client) => client.query(insert.sql, [...insert.parameters]));
+      .onConflict((conflict) => conflict.columns(['stream_id', 'channel_no']).doNothing());
+    await this.#write((client) => run(client, insert));
     return requests.map(() => undefined);
   }
 

@@ -1,6 +1,7 @@
 /** Rows that storage tests need: an organization with a project, a user and a stream; runs whose values follow from their place. */
 import type { ChannelConfig, ChannelNo, OrgId, ProjectId, SampleRun, SubjectId } from '../../src/signal.ts';
 import { isRejected } from '../../src/errors.ts';
+import { build, run } from '../../src/storage/database/build.ts';
 import type { Database } from '../../src/storage/database/database.ts';
 import type { OpenedStream, StreamRegistry } from '../../src/storage/stream-registry.ts';
 
@@ -12,19 +13,19 @@ let tenantCount = 0;
 
 export async function createTenant(database: Database): Promise<TestTenant> {
   const name = `Clinic ${++tenantCount} ${process.pid}`;
-  const organization = await database.kysely.insertInto('organization').values({ name }).returning('id').executeTakeFirstOrThrow();
+  const { rows: organizations } = await run(database.pool, build.insertInto('organization').values({ name }).returning('id'));
+  const orgId = organizations[0]!.id;
   const projectKey = `proj_${name.replaceAll(' ', '')}`;
-  const project = await database.kysely
-    .insertInto('project')
-    .values({ organization_id: organization.id, name: 'Study', project_key: projectKey })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  const user = await database.kysely
-    .insertInto('xuser')
-    .values({ organization_id: organization.id, project_id: project.id, external_id: 'patient-1' })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return { orgId: organization.id as OrgId, projectId: project.id as ProjectId, projectKey, subjectId: user.id as SubjectId };
+  const { rows: projects } = await run(
+    database.pool,
+    build.insertInto('project').values({ organization_id: orgId, name: 'Study', project_key: projectKey }).returning('id'),
+  );
+  const projectId = projects[0]!.id;
+  const { rows: users } = await run(
+    database.pool,
+    build.insertInto('xuser').values({ organization_id: orgId, project_id: projectId, external_id: 'patient-1' }).returning('id'),
+  );
+  return { orgId: orgId as OrgId, projectId: projectId as ProjectId, projectKey, subjectId: users[0]!.id as SubjectId };
 }
 
 export const ecg: ChannelConfig = {

@@ -1,5 +1,6 @@
 // Derived rows: stored in order, replaced whole, the same when written twice; measurements once per packet.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { build, run } from '../../src/storage/database/build.ts';
 import { DerivedWriter, type DerivedBeat, type DerivedFeature } from '../../src/storage/derived-writer.ts';
 import { putAside, type Letter } from '../../src/storage/set-aside.ts';
 import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
@@ -62,8 +63,8 @@ test('rows come back as they were added, exact in time and value', async () => {
     { ts_ns: testEpochNs + 123_000n, interval_ms: null, kind: 0, reason: '' },
     { ts_ns: testEpochNs + second + 123_000n, interval_ms: 1000, kind: 1, reason: 'premature' },
   ]);
-  const method = await database.kysely.selectFrom('method').selectAll().where('name', '=', 'hr_ecg').executeTakeFirstOrThrow();
-  expect(method).toMatchObject({ kind: 'feature', code: 'derived:hr_ecg_v2', cadence_hz: 1, unit: '/min' });
+  const { rows: made } = await run(database.pool, build.selectFrom('method').selectAll().where('name', '=', 'hr_ecg'));
+  expect(made[0]).toMatchObject({ kind: 'feature', code: 'derived:hr_ecg_v2', cadence_hz: 1, unit: '/min' });
   await writer.close();
 });
 

@@ -9,6 +9,7 @@ import { afterEach, expect, test } from 'vitest';
 import { openDatabase } from '../../src/storage/database/database.ts';
 import { migrate } from '../../src/storage/schema/migrate.ts';
 import { schemaText, schemaTitle } from '../../src/storage/schema/schema-text.ts';
+import { tableTypes } from '../../src/storage/schema/table-types.ts';
 import { emptyDatabase, otherServers } from '../helpers/database.ts';
 
 const drops: (() => Promise<void>)[] = [];
@@ -258,14 +259,16 @@ const snapshots = {
 
 const readSnapshot = (name: string): Promise<string> => readFile(new URL(`../../sql/${name}`, import.meta.url), 'utf8');
 
-// The snapshot is what a reviewer reads of a migration; npm run schema:dump writes it.
+// The snapshot is what a reviewer reads of a migration; npm run schema:dump writes it, npm run table-types the types.
 test.each([{ name: "the run's server", url: undefined }, ...otherServers()])(
-  'the snapshot is what the migrations make on $name',
+  'the snapshot and the types of tables are what the migrations make on $name',
   async ({ url }: { url?: string | undefined }) => {
     const target = await empty(url);
     await migrate(target);
     const database = await openDatabase(target);
     try {
+      const types = await readFile(new URL('../../src/storage/database/tables.ts', import.meta.url), 'utf8');
+      if (database.kind === 'postgres') expect(await tableTypes(database), 'run npm run table-types').toBe(types);
       const snapshot = await readSnapshot(snapshots[database.kind]);
       const title = await schemaTitle(database);
       // Other versions print the same schema in other words.

@@ -1,8 +1,6 @@
 /** Opens the database and looks at what kind of server it is. */
-import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { PipelineError } from '../../errors.ts';
-import type { Tables } from './tables.ts';
 
 /** Found by looking at the server, never by a setting: TimescaleDB by its licence, or PostgreSQL without it. */
 export type ServerKind = 'timescale' | 'timescale_apache' | 'postgres';
@@ -20,7 +18,6 @@ export type Database = Readonly<{
   /** null: the login itself, owner of the schema. */
   role: DatabaseRole | null;
   pool: pg.Pool;
-  kysely: Kysely<Tables>;
   /** One connection of its own, not from the pool: COPY, advisory locks, LISTEN. The caller ends it. */
   connect(): Promise<pg.Client>;
   /** Calls `onEvent` with the payload of every NOTIFY on the channel, and with null after a lost connection is back: then
@@ -93,7 +90,6 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     if (error instanceof PipelineError) throw error;
     throw new PipelineError('unavailable', `the database at ${withoutPassword(url)} does not answer`, { cause: error });
   }
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const connect = async (): Promise<pg.Client> => {
     const connection = new pg.Client(client);
     connection.on('error', onError);
@@ -106,7 +102,6 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     url,
     role: options.role ?? null,
     pool,
-    kysely,
     connect,
     async listen(channel, onEvent) {
       const stop = await startListening(connect, channel, onEvent);
@@ -119,7 +114,6 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     async close() {
       closing = true;
       for (const stop of listeners) await stop();
-      await kysely.destroy(); // ends the pool, but only when kysely has used it
       if (!pool.ending) await pool.end();
     },
   };
