@@ -5,19 +5,22 @@
  *  still stand is asked again when the second is over. So a revocation takes effect within one second on every node, also on one whose listening
  *  connection is broken. */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { AuthRequest, Authenticate } from '../http/route.ts';
+import { build, epochMs, inSec, now, run } from '../storage/database/build.ts';
 import type { Database } from '../storage/database/database.ts';
 import { cookieName, readCookie } from './cookies.ts';
 import { notExact, readExternalId } from './external-id-header.ts';
 import { parseKey, hashKey } from '../key-format.ts';
 import { SESSION_IDLE_SEC } from '../tenancy/operators.ts';
+import { isProjectKey } from '../tenancy/projects.ts';
 import { PublicKeyUse } from './public-key-use.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { mintUserToken, verifyUserToken } from './user-tokens.ts';
 import type { TokenClaims, TokenSubject, UserToken } from './user-tokens.ts';
-import type { Caller, OperatorRole, Scope } from '../caller.ts';
+import type { Caller, OperatorRole } from '../caller.ts';
 
 /** A verified credential is believed this long without asking the database. */
 export const CACHE_MS = 1000;
@@ -29,6 +32,9 @@ type KeyCaller = Caller & { kind: 'key' };
 type UserCaller = Caller & { kind: 'user' };
 type SdkKeyFound = Readonly<{ id: string | null; projectId: string | null; ended: boolean }>;
 type Entry = { caller: Caller; checkedMs: number; claims: TokenClaims | null };
+
+/** Of a row of api_key or sdk_key. */
+const works = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
 
 /** A row that changed: `api_key:<id>`, `xuser:<id>`, `project:<id>` …; an empty table: any of them may have. */
 export type AuthChange = Readonly<{ table: string; id: string }>;
@@ -136,11 +142,8 @@ export class Auth {
       case 'anonymous':
         return true;
       case 'key': {
-        const { rows } = await this.#pool.query<{ expires_ms: number | null }>(
-          `select (extract(epoch from expires_at) * 1000)::float8 as expires_ms from api_key
-           where id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
-          [caller.keyId],
-        );
+        const key = build.selectFrom('api_key').select(({ ref }) => epochMs(ref('expires_at')).as('expires_ms'));
+        const { rows } = await run(this.#pool, key.where('id', '=', caller.keyId).where(works));
         this.#expires(caller.keyId, rows[0]?.expires_ms ?? null); // a rotation gives it an end
         return rows.length > 0;
       }
@@ -148,10 +151,19 @@ export class Auth {
         if (caller.kid !== undefined && (await this.signingKeys.verifier(caller.kid)) === null) return false;
         return (await this.#userStands(caller)) && (await this.#sdkKeysStand(caller.sdkKeyIds ?? []));
       case 'operator': {
-        const { rows } = await this.#pool.query(
-          `select 1 from operator_account a where a.id = $1 and a.disabled_at is null
-           and exists (select 1 from operator_session s where s.operator_id = a.id and s.revoked_at is null and s.expires_at > now())`,
-          [caller.operatorId],
+        const sessions = build
+          .selectFrom('operator_session as s')
+          .select('s.id')
+          .where('s.revoked_at', 'is', null)
+          .where('s.expires_at', '>', now);
+        const { rows } = await run(
+          this.#pool,
+          build
+            .selectFrom('operator_account as a')
+            .select('a.id')
+            .where('a.id', '=', caller.operatorId)
+            .where('a.disabled_at', 'is', null)
+            .where(({ exists, ref }) => exists(sessions.where('s.operator_id', '=', ref('a.id')))),
         );
         return rows.length > 0;
       }
@@ -174,10 +186,8 @@ export class Auth {
    *  @throws PipelineError validation_failed: not a key of the project that works */
   async sdkKeyOf(projectId: string, sdkKey: string): Promise<string | null> {
     if (sdkKey === '') return null;
-    const { rows } = await this.#pool.query<{ id: string }>(
-      'select id from sdk_key where project_id = $1 and sdk_key = $2 and revoked_at is null and (expires_at is null or expires_at > now())',
-      [projectId, sdkKey],
-    );
+    const key = build.selectFrom('sdk_key').select('id').where('project_id', '=', projectId).where('sdk_key', '=', sdkKey);
+    const { rows } = await run(this.#pool, key.where(works));
     const id = rows[0]?.id;
     const detail = 'is not a key of the project that works';
     if (id === undefined) {
@@ -205,15 +215,23 @@ export class Auth {
     if (this.#options.allowedOrigins.includes(origin)) return true;
     const id = `${caller.orgId} ${caller.projectId ?? ''} ${origin}`;
     const known = this.#origins.get(id);
-    const now = performance.now();
-    if (known !== undefined && known.untilMs > now) return known.allowed;
-    const { rows } = await this.#pool.query(
-      `select 1 from allowed_origin o join project p on p.id = o.project_id
-       where p.organization_id = $1 and ($2::uuid is null or p.id = $2) and o.origin = $3 and p.archived_at is null limit 1`,
-      [caller.orgId, caller.projectId, origin],
+    const nowMs = performance.now();
+    if (known !== undefined && known.untilMs > nowMs) return known.allowed;
+    const { orgId, projectId } = caller;
+    const { rows } = await run(
+      this.#pool,
+      build
+        .selectFrom('allowed_origin as o')
+        .innerJoin('project as p', 'p.id', 'o.project_id')
+        .select('o.id')
+        .where('p.organization_id', '=', orgId)
+        .$if(projectId !== null, (origins) => origins.where('p.id', '=', projectId))
+        .where('o.origin', '=', origin)
+        .where('p.archived_at', 'is', null)
+        .limit(1),
     );
     if (this.#origins.size > CACHE_ENTRIES_MAX) this.#origins.clear();
-    this.#origins.set(id, { allowed: rows.length > 0, untilMs: now + CACHE_MS });
+    this.#origins.set(id, { allowed: rows.length > 0, untilMs: nowMs + CACHE_MS });
     return rows.length > 0;
   };
 
@@ -223,6 +241,7 @@ export class Auth {
     if (this.#used.size === 0) return;
     const used = [...this.#used];
     const nowMs = performance.now();
+    // SQL: kysely has no unnest of several arrays.
     await this.#pool.query(
       `update api_key set last_used_at = greatest(last_used_at, now() - make_interval(secs => used.age))
        from unnest($1::uuid[], $2::float8[]) as used (id, age) where api_key.id = used.id`,
@@ -268,20 +287,15 @@ export class Auth {
     if (parsed.kind !== 'org') {
       throw new PipelineError('credential_kind', `A ${parsed.kind}_ key is a public identifier: it grants no access.`);
     }
-    const { rows } = await this.#pool.query<{
-      id: string;
-      organization_id: string;
-      project_id: string | null;
-      scopes: Scope[];
-      secret_hash: Buffer;
-      active: boolean;
-      expires_ms: number | null;
-    }>(
-      `select k.id, k.organization_id, k.project_id, k.scopes, k.secret_hash,
-         k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) and p.archived_at is null as active,
-         (extract(epoch from k.expires_at) * 1000)::float8 as expires_ms
-       from api_key k left join project p on p.id = k.project_id where k.public_id = $1`,
-      [parsed.publicId],
+    const { rows } = await run(
+      this.#pool,
+      build
+        .selectFrom('api_key as k')
+        .leftJoin('project as p', 'p.id', 'k.project_id')
+        .select(['k.id', 'k.organization_id', 'k.project_id', 'k.scopes', 'k.secret_hash'])
+        .select(sql<boolean>`${works} and p.archived_at is null`.as('active'))
+        .select(({ ref }) => epochMs(ref('k.expires_at')).as('expires_ms'))
+        .where('k.public_id', '=', parsed.publicId),
     );
     const row = rows[0];
     const given = hashKey(text);
@@ -311,10 +325,12 @@ export class Auth {
   /** None of these SDK keys has ended. */
   async #sdkKeysStand(ids: readonly string[]): Promise<boolean> {
     if (ids.length === 0) return true;
-    const { rows } = await this.#pool.query<{ id: string; active: boolean; expires_ms: number | null }>(
-      `select id, revoked_at is null and (expires_at is null or expires_at > now()) as active,
-         (extract(epoch from expires_at) * 1000)::float8 as expires_ms from sdk_key where id = any($1::uuid[])`,
-      [ids],
+    const { rows } = await run(
+      this.#pool,
+      build
+        .selectFrom('sdk_key')
+        .select(({ ref }) => ['id', works.as('active'), epochMs(ref('expires_at')).as('expires_ms')])
+        .where('id', 'in', ids),
     );
     for (const row of rows) this.#expires(row.id, row.expires_ms);
     return rows.length === ids.length && rows.every((row) => row.active);
@@ -327,21 +343,36 @@ export class Auth {
 
   /** User, project and organization belong together and none of them was taken away. */
   async #userStands(who: Readonly<{ orgId: string; projectId: string; subjectId: string }>): Promise<boolean> {
-    const { rows } = await this.#pool.query(
-      `select 1 from xuser x join project p on p.id = x.project_id
-       where x.id = $1 and x.project_id = $2 and x.organization_id = $3 and x.disabled_at is null and p.archived_at is null`,
-      [who.subjectId, who.projectId, who.orgId],
+    const { rows } = await run(
+      this.#pool,
+      build
+        .selectFrom('xuser as x')
+        .innerJoin('project as p', 'p.id', 'x.project_id')
+        .select('x.id')
+        .where('x.id', '=', who.subjectId)
+        .where('x.project_id', '=', who.projectId)
+        .where('x.organization_id', '=', who.orgId)
+        .where('x.disabled_at', 'is', null)
+        .where('p.archived_at', 'is', null),
     );
     return rows.length > 0;
   }
 
   async #session(token: string): Promise<Caller> {
-    const { rows } = await this.#pool.query<{ operator_id: string; organization_id: string; role: string; expires_ms: number }>(
-      `update operator_session s set last_seen_at = now() from operator_account a
-       where s.token_hash = $1 and a.id = s.operator_id and s.revoked_at is null and s.expires_at > now() and a.disabled_at is null
-         and s.last_seen_at > now() - make_interval(secs => $2::integer)
-       returning a.id as operator_id, a.organization_id, a.role, (extract(epoch from s.expires_at) * 1000)::float8 as expires_ms`,
-      [hashKey(token), this.#options.sessionIdleSec ?? SESSION_IDLE_SEC],
+    const { rows } = await run(
+      this.#pool,
+      build
+        .updateTable('operator_session as s')
+        .from('operator_account as a')
+        .set({ last_seen_at: now })
+        .where('s.token_hash', '=', hashKey(token))
+        .whereRef('a.id', '=', 's.operator_id')
+        .where('s.revoked_at', 'is', null)
+        .where('s.expires_at', '>', now)
+        .where('a.disabled_at', 'is', null)
+        .where('s.last_seen_at', '>', inSec(-(this.#options.sessionIdleSec ?? SESSION_IDLE_SEC)))
+        .returning(['a.id as operator_id', 'a.organization_id', 'a.role'])
+        .returning(({ ref }) => epochMs(ref('s.expires_at')).as('expires_ms')),
     );
     const row = rows[0];
     if (row === undefined) throw new PipelineError('credential_invalid', 'The session has ended; sign in again.');
@@ -371,10 +402,12 @@ export class Auth {
   async #findSdkKey(sdkKey: string): Promise<SdkKeyFound> {
     const generation = this.#generation;
     const untilMs = performance.now() + CACHE_MS;
-    const { rows } = await this.#pool.query<{ id: string; project_id: string; ended: boolean; expires_ms: number | null }>(
-      `select id, project_id, revoked_at is not null or coalesce(expires_at <= now(), false) as ended,
-         (extract(epoch from expires_at) * 1000)::float8 as expires_ms from sdk_key where sdk_key = $1`,
-      [sdkKey],
+    const { rows } = await run(
+      this.#pool,
+      build
+        .selectFrom('sdk_key')
+        .select(({ ref }) => ['id', 'project_id', sql<boolean>`not (${works})`.as('ended'), epochMs(ref('expires_at')).as('expires_ms')])
+        .where('sdk_key', '=', sdkKey),
     );
     const row = rows[0];
     const found = { id: row?.id ?? null, projectId: row?.project_id ?? null, ended: row?.ended ?? false, untilMs };
@@ -395,11 +428,11 @@ export class Auth {
     if (projectKey === '') return caller;
     const named = request.access.direct !== undefined ? request.header('xuser-id') : '';
     const id = `${caller.keyId}\n${projectKey}\n${named}`;
-    const now = performance.now();
+    const nowMs = performance.now();
     let known = this.#subjects.get(id);
-    if (known === undefined || known.untilMs <= now) {
+    if (known === undefined || known.untilMs <= nowMs) {
       if (this.#subjects.size > CACHE_ENTRIES_MAX) this.#subjects.clear();
-      known = { value: this.#directSubject(caller, projectKey, named), untilMs: now + CACHE_MS };
+      known = { value: this.#directSubject(caller, projectKey, named), untilMs: nowMs + CACHE_MS };
       known.value.catch(() => this.#subjects.delete(id));
       this.#subjects.set(id, known);
     }
@@ -409,14 +442,21 @@ export class Auth {
   async #directSubject(caller: KeyCaller, projectKey: string, header: string): Promise<{ projectId: string; subjectId: string | null }> {
     const { externalId, exact } = readExternalId(header);
     // `strpos` first: it is cheap, and false of nearly everybody.
-    const { rows } = await this.#pool.query<{ id: string; subject_id: string | null; others: boolean }>(
-      `select p.id, x.id as subject_id,
-         not $5 and $4 <> '' and exists (select 1 from xuser o where o.project_id = p.id and strpos(o.external_id, $4) > 0 and o.external_id <> $4
-           and regexp_replace(o.external_id collate "C", '^[^!-~]+|[^!-~]+$', '', 'g') = $4) as others
-       from project p
-       left join xuser x on x.project_id = p.id and x.external_id = $4 and x.disabled_at is null
-       where (p.project_key = $1 or p.previous_project_key = $1 and p.previous_key_expires_at > now()) and p.organization_id = $2 and ($3::uuid is null or p.id = $3) and p.archived_at is null`,
-      [projectKey, caller.orgId, caller.projectId, externalId, exact],
+    const others = sql<boolean>`exists (select from xuser o
+      where o.project_id = p.id and strpos(o.external_id, ${externalId}) > 0 and o.external_id <> ${externalId}
+        and regexp_replace(o.external_id collate "C", '^[^!-~]+|[^!-~]+$', '', 'g') = ${externalId})`;
+    const { rows } = await run(
+      this.#pool,
+      build
+        .selectFrom('project as p')
+        .leftJoin('xuser as x', (join) =>
+          join.onRef('x.project_id', '=', 'p.id').on('x.external_id', '=', externalId).on('x.disabled_at', 'is', null),
+        )
+        .select(['p.id', 'x.id as subject_id', (exact || externalId === '' ? sql<boolean>`false` : others).as('others')])
+        .where(isProjectKey(projectKey))
+        .where('p.organization_id', '=', caller.orgId)
+        .$if(caller.projectId !== null, (projects) => projects.where('p.id', '=', caller.projectId))
+        .where('p.archived_at', 'is', null),
     );
     const row = rows[0];
     if (row === undefined) throw new PipelineError('credential_invalid', 'The project key is not of the organization of the key.');

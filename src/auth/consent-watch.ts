@@ -1,8 +1,10 @@
 /** Lets a change of consent, or the end of a user, reach what is open on this node: feeds and recordings of the person end; after a change
  *  of consent they come again and are asked anew. */
+import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import type { HttpServer } from '../http/server.ts';
 import type { SubjectId } from '../signal.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Auth } from './auth.ts';
 
 export type ConsentWatchOptions = Readonly<{
@@ -22,10 +24,8 @@ export type ConsentWatchOptions = Readonly<{
 export function watchConsent(options: ConsentWatchOptions): () => void {
   const { auth, pool, http, openSubjects, endSubject, endProject, onError } = options;
   const endRules = async (projectId: string): Promise<void> => {
-    const { rows } = await pool.query<{ organization_id: string }>(
-      `select organization_id from project where id = $1 and consent_required <> '{}'`,
-      [projectId],
-    );
+    const project = build.selectFrom('project').select('organization_id').where('id', '=', projectId);
+    const { rows } = await run(pool, project.where(sql<boolean>`consent_required <> '{}'`));
     const orgId = rows[0]?.organization_id;
     if (orgId === undefined) return;
     await endProject(projectId);
@@ -33,11 +33,13 @@ export function watchConsent(options: ConsentWatchOptions): () => void {
     http.closeSockets((caller) => (caller.kind === 'key' || caller.kind === 'operator') && caller.orgId === orgId, 'shutting_down');
   };
   const endDisabled = async (subjectId: string): Promise<void> => {
-    const { rows } = await pool.query('select 1 from xuser where id = $1 and disabled_at is null', [subjectId]);
+    const person = build.selectFrom('xuser').select('id').where('id', '=', subjectId).where('disabled_at', 'is', null);
+    const { rows } = await run(pool, person);
     if (rows.length === 0) await endSubject(subjectId as SubjectId, 'not_found');
   };
   /** What changed while nothing could be heard: all who are open are asked about. */
   const endMissed = async (): Promise<void> => {
+    // SQL: kysely has no unnest.
     const { rows } = await pool.query<{ id: SubjectId; gone: boolean }>(
       `select asked.id, x.id is null as gone from unnest($1::uuid[]) as asked (id)
        left join xuser x on x.id = asked.id and x.disabled_at is null

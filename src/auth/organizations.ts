@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { scopes } from '../caller.ts';
 import type { Scope } from '../caller.ts';
+import { build, run } from '../storage/database/build.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { createApiKey } from '../auth/api-keys.ts';
 import type { NewApiKey } from '../auth/api-keys.ts';
@@ -20,7 +21,7 @@ export type OrganizationOptions = Readonly<{
 /** Makes an organization with one project and one organization key (all scopes unless said otherwise). */
 export async function createOrganization(pool: Pool, name: string, options: OrganizationOptions = {}): Promise<NewOrganization> {
   return await transaction(pool, async (client) => {
-    const { rows } = await client.query<{ id: string }>('insert into organization (name) values ($1) returning id', [name]);
+    const { rows } = await run(client, build.insertInto('organization').values({ name }).returning('id'));
     const orgId = rows[0]?.id ?? '';
     const project = await createProject(client, orgId, options.projectName ?? name);
     const apiKey = await createApiKey(client, { orgId, name: 'first key', scopes: options.scopes ?? scopes });

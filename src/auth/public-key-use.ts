@@ -18,6 +18,7 @@ export class PublicKeyUse {
     if (this.#noted.size === 0) return;
     const noted = [...this.#noted];
     const nowMs = performance.now();
+    // SQL: kysely has no unnest of several arrays.
     await db.query(
       `with noted as (select * from unnest($1::text[], $2::float8[]) as noted (key, age))
        insert into public_key_use (key, project_id, last_used_at)

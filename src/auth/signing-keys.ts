@@ -12,10 +12,14 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
+import { sql } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 import type { Pool } from 'pg';
 import { hashedLock, namedLocks } from '../storage/database/locks.ts';
 import { transaction } from '../storage/database/transaction.ts';
+import { build, epochMs, inSec, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
+import type { Tables } from '../storage/database/tables.ts';
 import { KeySealer } from './key-sealer.ts';
 
 const MODULUS_BITS = 3072;
@@ -68,10 +72,7 @@ export class SigningKeys {
       await this.#load(client); // a racing node may have made it
       if (this.#signer(Date.now()) === null) {
         // What does not open signs no more: it is retired as rotation does.
-        await client.query(
-          `update signing_key set retire_at = now(), expires_at = now() + make_interval(secs => $1::integer) where retire_at is null`,
-          [RETIRED_SEC],
-        );
+        await retireAll(client, 0);
         await this.#insert(client, 0);
       }
     });
@@ -82,15 +83,9 @@ export class SigningKeys {
   async rotate(): Promise<string> {
     const made = await transaction(this.#pool, async (client) => {
       await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.signingKey)})`);
-      await client.query(
-        `update signing_key set
-           retire_at = now() + make_interval(secs => $1::integer),
-           expires_at = now() + make_interval(secs => $1::integer + $2::integer)
-         where retire_at is null`,
-        [PUBLISH_SEC, RETIRED_SEC],
-      );
+      await retireAll(client, PUBLISH_SEC);
       const kid = await this.#insert(client, PUBLISH_SEC);
-      await client.query('delete from signing_key where expires_at < now()');
+      await run(client, build.deleteFrom('signing_key').where('expires_at', '<', now));
       return kid;
     });
     await this.reload();
@@ -148,11 +143,12 @@ export class SigningKeys {
   async #sealPlain(): Promise<void> {
     for (const { row } of this.#held.values()) {
       if (this.#sealer.isSealed(row.private_pem)) continue;
-      await this.#pool.query('update signing_key set private_pem = $2 where kid = $1 and private_pem = $3', [
-        row.kid,
-        this.#sealer.seal(row.private_pem, row.kid),
-        row.private_pem,
-      ]);
+      const { kid, private_pem: plain } = row;
+      const sealed = this.#sealer.seal(plain, kid);
+      await run(
+        this.#pool,
+        build.updateTable('signing_key').set({ private_pem: sealed }).where('kid', '=', kid).where('private_pem', '=', plain),
+      );
     }
   }
 
@@ -165,21 +161,34 @@ export class SigningKeys {
     const { privateKey, publicKey } = await makePair('rsa', { modulusLength: MODULUS_BITS });
     const kid = randomBytes(9).toString('base64url');
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
-    await db.query(
-      `insert into signing_key (kid, private_pem, public_jwk, not_before) values ($1, $2, $3, now() + make_interval(secs => $4::integer))`,
-      [kid, this.#sealer.seal(String(pem), kid), publicKey.export({ format: 'jwk' }), delaySec],
+    await run(
+      db,
+      build.insertInto('signing_key').values({
+        kid,
+        private_pem: this.#sealer.seal(String(pem), kid),
+        public_jwk: JSON.stringify(publicKey.export({ format: 'jwk' })),
+        not_before: inSec(delaySec),
+      }),
     );
     return kid;
   }
 
   async #load(db: Db = this.#pool): Promise<void> {
     const startedMs = performance.now();
-    const { rows } = await db.query<Row>(
-      `select kid, private_pem, public_jwk,
-         (extract(epoch from not_before) * 1000)::float8 as not_before_ms,
-         (extract(epoch from retire_at) * 1000)::float8 as retire_at_ms,
-         (extract(epoch from expires_at) * 1000)::float8 as expires_at_ms
-       from signing_key where expires_at is null or expires_at > now() order by not_before`,
+    const { rows } = await run(
+      db,
+      build
+        .selectFrom('signing_key')
+        .select(({ ref }) => [
+          'kid',
+          'private_pem',
+          ref('public_jwk').$castTo<Record<string, string>>().as('public_jwk'),
+          epochMs(ref('not_before')).as('not_before_ms'),
+          epochMs(ref('retire_at')).as('retire_at_ms'),
+          epochMs(ref('expires_at')).as('expires_at_ms'),
+        ])
+        .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
+        .orderBy('not_before'),
     );
     const held = new Map<string, Held>();
     for (const row of rows) {
@@ -203,21 +212,31 @@ export class SigningKeys {
 
 export type SigningKeyRow = Readonly<{ kid: string; state: string; created_at: string; ends_at: string | null }>;
 
-const keyColumns = `kid, case when expires_at <= now() then 'ended' when retire_at <= now() then 'retired' when not_before > now() then 'published' else 'signing' end as state,
-  to_json(created_at) #>> '{}' as created_at, to_json(expires_at) #>> '{}' as ends_at`;
+/** Those that sign, or will, sign no more after so many seconds, and verify as long as what they signed lives. */
+async function retireAll(db: Db, delaySec: number): Promise<void> {
+  const ends = { retire_at: inSec(delaySec), expires_at: inSec(delaySec + RETIRED_SEC) };
+  await run(db, build.updateTable('signing_key').set(ends).where('retire_at', 'is', null));
+}
+
+const keyColumns = ({ ref }: ExpressionBuilder<Tables, 'signing_key'>) =>
+  [
+    'kid',
+    sql<string>`case when expires_at <= now() then 'ended' when retire_at <= now() then 'retired'
+      when not_before > now() then 'published' else 'signing' end`.as('state'),
+    isoTime(ref('created_at')).as('created_at'),
+    isoTime(ref('expires_at')).as('ends_at'),
+  ] as const;
 
 /** The signing keys of an installation, oldest first. */
 export async function listSigningKeys(db: Db): Promise<readonly SigningKeyRow[]> {
-  const { rows } = await db.query<SigningKeyRow>(`select ${keyColumns} from signing_key order by signing_key.created_at, kid`);
+  const { rows } = await run(db, build.selectFrom('signing_key').select(keyColumns).orderBy('signing_key.created_at').orderBy('kid'));
   return rows;
 }
 
 /** Ends a key that somebody else may know, and every token that it signed: every node refuses them within a second and closes their sockets.
  *  Applications then ask for new tokens, which a new key signs. @returns null when there is no such key */
 export async function withdrawSigningKey(db: Db, kid: string): Promise<SigningKeyRow | null> {
-  const { rows } = await db.query<SigningKeyRow>(
-    `update signing_key set retire_at = least(retire_at, now()), expires_at = least(expires_at, now()) where kid = $1 returning ${keyColumns}`,
-    [kid],
-  );
+  const ends = { retire_at: sql<Date>`least(retire_at, now())`, expires_at: sql<Date>`least(expires_at, now())` };
+  const { rows } = await run(db, build.updateTable('signing_key').set(ends).where('kid', '=', kid).returning(keyColumns));
   return rows[0] ?? null;
 }

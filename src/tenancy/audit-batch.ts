@@ -157,6 +157,7 @@ export class AuditBatch {
   async #insert(rows: readonly Row[]): Promise<void> {
     const nowMs = performance.now();
     const age = (ms: number | null): number | null => (ms === null ? null : Math.max(0, nowMs - ms) / 1000);
+    // SQL: kysely has no unnest of several arrays, and 1000 rows as values would be 13,000 parameters.
     await this.#db.query(
       `insert into audit_log (time, organization_id, actor_kind, actor_id, action, target_kind, target_id, subject_id, project_id, ip, request_id, detail)
        select now() - make_interval(secs => age), o, k, a, act, tk, t, s, p, i::inet, r,

@@ -1,5 +1,7 @@
 /** The hash chain of an organization's audit log. Whole means: no entry was changed, moved or taken out of the middle. Entries that were taken
  *  off its end leave a whole chain: only a head that was kept elsewhere tells. */
+import { sql } from 'kysely';
+import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 
 export type AuditChain = Readonly<{
@@ -12,17 +14,27 @@ export type AuditChain = Readonly<{
 
 /** @param orgId null: the chain of what concerns no single organization */
 export async function auditChain(db: Db, orgId: string | null): Promise<AuditChain> {
-  const { rows } = await db.query<AuditChain>(
-    `select count(*)::float8 as entries, encode((array_agg(hash order by chain_seq desc))[1], 'hex') as head,
-       audit_log_broken_at($1)::float8 as broken_at
-     from audit_log where organization_id is not distinct from $1 and chain_seq is not null`,
-    [orgId],
+  const { rows } = await run(
+    db,
+    build
+      .selectFrom('audit_log')
+      .select([
+        sql<number>`count(*)::float8`.as('entries'),
+        sql<string | null>`encode((array_agg(hash order by chain_seq desc))[1], 'hex')`.as('head'),
+        sql<number | null>`audit_log_broken_at(${orgId})::float8`.as('broken_at'),
+      ])
+      .where('organization_id', 'is not distinct from', orgId)
+      .where('chain_seq', 'is not', null),
   );
   return rows[0] ?? { entries: 0, head: null, broken_at: null };
 }
 
 /** Is a head that was kept still the hash of an entry, of whichever chain? @param head hexadecimal */
 export async function findHead(db: Db, head: string): Promise<boolean> {
-  const { rows } = await db.query(`select from audit_log where hash = decode($1, 'hex') limit 1`, [head]);
+  const entry = build
+    .selectFrom('audit_log')
+    .select('id')
+    .where('hash', '=', sql<Buffer>`decode(${head}, 'hex')`);
+  const { rows } = await run(db, entry.limit(1));
   return rows.length > 0;
 }

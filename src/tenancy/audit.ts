@@ -1,6 +1,7 @@
 /** The audit log: who did what to what. Append-only; a failure to write it fails the action that it records. */
 import { isIP } from 'node:net';
 import type { Caller } from '../caller.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { projectOf } from './ownership.ts';
 import { scopeOf } from './request-scope.ts';
@@ -28,22 +29,21 @@ export async function audit(db: Db, actor: Actor, entry: AuditEntry): Promise<vo
   const scope = caller.kind === 'cli' ? null : scopeOf(caller);
   const own = caller.kind === 'cli' ? null : projectOf(caller);
   const projectId = entry.targetKind === 'project' ? entry.targetId : (scope?.projectId ?? own);
-  await db.query(
-    `insert into audit_log (organization_id, actor_kind, actor_id, action, target_kind, target_id, detail, ip, request_id, subject_id, project_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-    [
-      caller.kind === 'anonymous' ? null : caller.orgId,
-      caller.kind === 'anonymous' ? 'system' : caller.kind,
-      actorId(caller),
-      entry.action,
-      entry.targetKind,
-      entry.targetId,
-      JSON.stringify(entry.detail ?? {}),
-      inetOf(actor.remoteAddress),
-      actor.requestId,
-      entry.subjectId ?? scope?.subjectId ?? null,
-      entry.projectId === undefined ? projectId : entry.projectId,
-    ],
+  await run(
+    db,
+    build.insertInto('audit_log').values({
+      organization_id: caller.kind === 'anonymous' ? null : caller.orgId,
+      actor_kind: caller.kind === 'anonymous' ? 'system' : caller.kind,
+      actor_id: actorId(caller),
+      action: entry.action,
+      target_kind: entry.targetKind,
+      target_id: entry.targetId,
+      detail: JSON.stringify(entry.detail ?? {}),
+      ip: inetOf(actor.remoteAddress),
+      request_id: actor.requestId,
+      subject_id: entry.subjectId ?? scope?.subjectId ?? null,
+      project_id: entry.projectId === undefined ? projectId : entry.projectId,
+    }),
   );
 }
 

@@ -3,6 +3,7 @@
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../caller.ts';
 import type { Caller, Scope } from '../caller.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { memberRoles } from './operators.ts';
 import type { MemberRole } from './operators.ts';
@@ -26,7 +27,7 @@ export function needWholeOrganization(caller: Caller): void {
 /** When the key of a caller ends; null: never, or it is no key. */
 export async function endOfCaller(db: Db, caller: Caller): Promise<Date | null> {
   if (caller.kind !== 'key') return null;
-  const { rows } = await db.query<{ expires_at: Date | null }>('select expires_at from api_key where id = $1', [caller.keyId]);
+  const { rows } = await run(db, build.selectFrom('api_key').select('expires_at').where('id', '=', caller.keyId));
   return rows[0]?.expires_at ?? null;
 }
 
@@ -61,10 +62,8 @@ export async function rolesWithin(db: Db, caller: Caller): Promise<readonly Memb
     return memberRoles.filter((role) => scopesOfRole[role]?.every((scope) => caller.scopes.includes(scope)) === true);
   }
   if (caller.kind !== 'operator') return [];
-  const { rows } = await db.query<{ role: MemberRole }>('select role from operator_account where organization_id = $1 and id = $2', [
-    caller.orgId,
-    caller.operatorId,
-  ]);
+  const accounts = build.selectFrom('operator_account').select('role').where('organization_id', '=', caller.orgId);
+  const { rows } = await run(db, accounts.where('id', '=', caller.operatorId));
   if (rows[0]?.role === 'owner') return memberRoles;
   return rows[0]?.role === 'admin' ? memberRoles.filter((role) => role !== 'owner') : [];
 }

@@ -1,5 +1,6 @@
 /** Enters into the audit log that packets were refused because others have their numbers: a device that reuses numbers, or two with one id. */
 import type { Pool } from 'pg';
+import { build, run } from '../storage/database/build.ts';
 import type { Actor } from './audit.ts';
 import { actorId, inetOf } from './audit.ts';
 import type { AuditBatch } from './audit-batch.ts';
@@ -30,8 +31,8 @@ export function conflictAudit(pool: Pool, batch: Pick<AuditBatch, 'count'>, onEr
   const find = (streamId: number): Promise<Stream | null> => {
     const before = last.catch(() => undefined);
     const found = before.then(async () => {
-      const sql = 'select uuid, xuser_id as subject_id, project_id from stream where id = $1';
-      return (await pool.query<Stream>(sql, [streamId])).rows[0] ?? null; // erased meanwhile
+      const stream = build.selectFrom('stream').select(['uuid', 'xuser_id as subject_id', 'project_id']).where('id', '=', streamId);
+      return (await run(pool, stream)).rows[0] ?? null; // erased meanwhile
     });
     last = found;
     found.catch(() => streams.delete(streamId));

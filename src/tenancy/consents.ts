@@ -5,8 +5,10 @@
  *
  *  The person is who holds their user token, nobody else. A key in direct mode enters things for a person, but what it reads an organization
  *  reads: neither its headers nor an Origin, which any program can send, say who sits before the page. */
+import { sql } from 'kysely';
 import { PipelineError } from '../errors.ts';
 import type { Caller } from '../caller.ts';
+import { build, isoTime, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 
 export const consentPurposes = ['recording', 'sharing'] as const;
@@ -28,17 +30,25 @@ export function checkConsent(caller: Caller, purpose: ConsentPurpose, missing: r
   throw new PipelineError('consent_missing', `The project asks for the person's consent to ${purpose}, and it is not given.`);
 }
 
-const columns = `purpose, granted, document, recorded_by, to_json(created_at) #>> '{}' as created_at`;
-
 /** Every record of a person, newest first. */
 export async function listConsents(db: Db, subjectId: string): Promise<readonly Consent[]> {
-  const { rows } = await db.query<Consent>(`select ${columns} from consent where xuser_id = $1 order by id desc limit 1000`, [subjectId]);
+  const { rows } = await run(
+    db,
+    build
+      .selectFrom('consent')
+      .select(['purpose', 'granted', 'document', 'recorded_by'])
+      .select(({ ref }) => isoTime(ref('created_at')).as('created_at'))
+      .where('xuser_id', '=', subjectId)
+      .orderBy('id', 'desc')
+      .limit(1000),
+  );
   return rows;
 }
 
 /** Purposes that the project requires and the person has not granted. */
 export async function missingConsents(db: Db, subjectId: string): Promise<readonly ConsentPurpose[]> {
-  const { rows } = await db.query<{ missing: ConsentPurpose[] }>('select missing_consents($1) as missing', [subjectId]);
+  const missing = sql<ConsentPurpose[]>`missing_consents(${subjectId})`;
+  const { rows } = await run(db, build.selectNoFrom(missing.as('missing')));
   return rows[0]?.missing ?? [];
 }
 
@@ -62,11 +72,9 @@ export type ConsentInput = Readonly<{
 
 /** Adds a record. Open feeds and recordings of the person are asked again: every node hears of it. @returns its number */
 export async function recordConsent(db: Db, input: ConsentInput): Promise<number> {
-  const { rows } = await db.query<{ id: bigint }>(
-    `insert into consent (organization_id, xuser_id, purpose, granted, document, recorded_by) values ($1, $2, $3, $4, $5, $6)
-     returning id`,
-    [input.orgId, input.subjectId, input.purpose, input.granted, input.document, input.by],
-  );
+  const { orgId, subjectId, purpose, granted, document, by } = input;
+  const record = { organization_id: orgId, xuser_id: subjectId, purpose, granted, document, recorded_by: by };
+  const { rows } = await run(db, build.insertInto('consent').values(record).returning('id'));
   const row = rows[0];
   if (row === undefined) throw new Error('consent insert returned no row');
   return Number(row.id);

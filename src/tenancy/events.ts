@@ -1,8 +1,10 @@
 /** Events for webhooks, queued in the transaction of the change that they tell; src/records/webhooks.ts delivers them.
  *  Their data name what they are about: subject_id, episode_id, artifact_id; xuser_id for the user record itself. */
+import { sql } from 'kysely';
 import { Type } from 'typebox';
 import type { Static, TSchema } from 'typebox';
 import { exactly, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 
 const Kind = Type.String({ description: "The episode's or artifact's kind." });
@@ -57,13 +59,19 @@ export async function emitEvent<E extends WebhookEvent>(
   event: E,
   data: Static<(typeof eventData)[E]>,
 ): Promise<void> {
-  await db.query(
-    `insert into webhook_delivery (webhook_id, event, payload)
-     select id, $3, jsonb_build_object('type', $3::text, 'timestamp', to_json(now()), 'data', $4::jsonb)
-     from webhook
-     where organization_id = $1 and (project_id is null or project_id = $2) and disabled_at is null and gone_at is null
-       and (events @> array[$3::text] or events @> array['*'])
-     for share`,
-    [scope.orgId, scope.projectId, event, JSON.stringify(data)],
+  const webhooks = build
+    .selectFrom('webhook')
+    .where('organization_id', '=', scope.orgId)
+    .where(({ or, eb }) => or([eb('project_id', 'is', null), eb('project_id', '=', scope.projectId)]))
+    .where('disabled_at', 'is', null)
+    .where('gone_at', 'is', null)
+    .where('events', '&&', sql<string[]>`array[${event}::text, '*']`);
+  const message = sql<string>`jsonb_build_object('type', ${event}::text, 'timestamp', to_json(now()), 'data', ${JSON.stringify(data)}::jsonb)`;
+  await run(
+    db,
+    build
+      .insertInto('webhook_delivery')
+      .columns(['webhook_id', 'event', 'payload'])
+      .expression(webhooks.select(['id', sql<string>`${event}::text`.as('event'), message.as('payload')]).forShare()),
   );
 }

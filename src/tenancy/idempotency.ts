@@ -1,46 +1,39 @@
 /** Idempotency-Key: the first answer of a POST is kept for 24 hours and given again to the same caller (in direct mode: for the
  *  same project and person), route and key. */
 import { createHash } from 'node:crypto';
+import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely';
 import { PipelineError } from '../errors.ts';
 import { writeJson } from '../http/json.ts';
 import { callerKey } from '../http/request.ts';
 import type { Reply } from '../http/route.ts';
 import type { Idempotency } from '../http/server.ts';
+import { build, inSec, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
+import type { Tables } from '../storage/database/tables.ts';
 import type { Caller } from '../caller.ts';
 
-const KEPT = '24 hours';
+const KEPT_SEC = 24 * 3600;
 /** A first request that never finished (a crash) blocks its key this long. */
-const UNFINISHED = '60 seconds';
+const UNFINISHED_SEC = 60;
 
 /** Of two with one key the slower one is told to come again, and not that its work can never be done: a client that queues what people write
  *  would give it up. */
 export const AGAIN = { retryAfterSec: 1 } as const;
 
-type Row = Readonly<{
-  body_hash: Buffer;
-  status: number | null;
-  response_headers: Record<string, string> | null;
-  response_body: Buffer | null;
-  stale: boolean;
-}>;
-
 /** Keeps answers in the table `idempotency`. Only successes are kept: a refused request may be repeated when its cause is gone. */
 export function idempotencyStore(db: Db): Idempotency {
   return async ({ caller, route, key, fingerprint }, work) => {
     if (caller.kind === 'anonymous') return await work();
-    const scope = claimOf({ caller, route, key });
+    const claimed = claimOf({ caller, route, key });
     const bodyHash = createHash('sha256').update(fingerprint).digest();
-    const claimed = await claim(db, scope, bodyHash);
-    if (claimed !== null) return claimed;
+    const known = await claim(db, claimed, bodyHash);
+    if (known !== null) return known;
     try {
       const reply = await work();
       await keepReply(db, { caller, route, key }, reply);
       return reply;
     } catch (error) {
-      await db.query('delete from idempotency where organization_id = $1 and operation = $2 and idempotency_key = $3 and status is null', [
-        ...scope,
-      ]);
+      await run(db, build.deleteFrom('idempotency').where(isClaim(claimed)).where('status', 'is', null));
       throw error;
     }
   };
@@ -49,8 +42,14 @@ export function idempotencyStore(db: Db): Idempotency {
 type Keyed = Readonly<{ caller: Exclude<Caller, { kind: 'anonymous' }>; route: string; key: string }>;
 
 /** The columns that name a key: it is one organization's, route's and caller's. */
-function claimOf({ caller, route, key }: Keyed): readonly string[] {
-  return [caller.orgId, route, `${identityOf(caller)} ${key}`];
+type Claim = Pick<Selectable<Tables['idempotency']>, 'organization_id' | 'operation' | 'idempotency_key'>;
+
+function claimOf({ caller, route, key }: Keyed): Claim {
+  return { organization_id: caller.orgId, operation: route, idempotency_key: `${identityOf(caller)} ${key}` };
+}
+
+function isClaim(claim: Claim): (row: ExpressionBuilder<Tables, 'idempotency'>) => Expression<SqlBool> {
+  return (row) => row.and(claim);
 }
 
 /** In direct mode one key acts for many people: the answer for one of them must not be given for another. */
@@ -63,35 +62,41 @@ function identityOf(caller: Keyed['caller']): string {
  *  @param subjectId whom it is about  @returns false when it has an answer already, or is claimed no longer */
 export async function keepReply(db: Db, keyed: Keyed, reply: Reply, subjectId: string | null = null): Promise<boolean> {
   const body = reply.json === undefined ? (reply.text ?? '') : writeJson(reply.json);
-  const { rowCount } = await db.query(
-    `update idempotency set status = $4, response_headers = $5, response_body = $6, xuser_id = $7
-     where organization_id = $1 and operation = $2 and idempotency_key = $3 and status is null`,
-    [
-      ...claimOf(keyed),
-      reply.status,
-      JSON.stringify({ ...reply.headers, 'content-type': reply.contentType ?? 'application/json' }),
-      Buffer.from(body),
-      subjectId,
-    ],
+  const { rowCount } = await run(
+    db,
+    build
+      .updateTable('idempotency')
+      .set({
+        status: reply.status,
+        response_headers: JSON.stringify({ ...reply.headers, 'content-type': reply.contentType ?? 'application/json' }),
+        response_body: Buffer.from(body),
+        xuser_id: subjectId,
+      })
+      .where(isClaim(claimOf(keyed)))
+      .where('status', 'is', null),
   );
   return rowCount === 1;
 }
 
 /** Takes the key, or answers what is known of it. @throws PipelineError idempotency_mismatch, busy (still being answered) */
-async function claim(db: Db, scope: readonly string[], bodyHash: Buffer): Promise<Reply | null> {
-  const { rowCount } = await db.query(
-    `insert into idempotency (organization_id, operation, idempotency_key, body_hash) values ($1, $2, $3, $4)
-     on conflict (organization_id, operation, idempotency_key) do update set body_hash = excluded.body_hash, status = null, created_at = now()
-       where idempotency.created_at < now() - interval '${KEPT}'
-          or (idempotency.status is null and idempotency.created_at < now() - interval '${UNFINISHED}')`,
-    [...scope, bodyHash],
-  );
-  if (rowCount === 1) return null;
-  const { rows } = await db.query<Row>(
-    `select body_hash, status, response_headers, response_body from idempotency
-     where organization_id = $1 and operation = $2 and idempotency_key = $3`,
-    [...scope],
-  );
+async function claim(db: Db, claimed: Claim, bodyHash: Buffer): Promise<Reply | null> {
+  const insert = build
+    .insertInto('idempotency')
+    .values({ ...claimed, body_hash: bodyHash })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['organization_id', 'operation', 'idempotency_key'])
+        .doUpdateSet(({ ref }) => ({ body_hash: ref('excluded.body_hash'), status: null, created_at: now }))
+        .where(({ or, and, eb }) =>
+          or([
+            eb('idempotency.created_at', '<', inSec(-KEPT_SEC)),
+            and([eb('idempotency.status', 'is', null), eb('idempotency.created_at', '<', inSec(-UNFINISHED_SEC))]),
+          ]),
+        ),
+    );
+  if ((await run(db, insert)).rowCount === 1) return null;
+  const known = build.selectFrom('idempotency').select(['body_hash', 'status', 'response_headers', 'response_body']);
+  const { rows } = await run(db, known.where(isClaim(claimed)));
   const row = rows[0];
   if (row !== undefined && !row.body_hash.equals(bodyHash)) {
     throw new PipelineError('idempotency_mismatch', 'The Idempotency-Key was used with another request.');
@@ -102,7 +107,7 @@ async function claim(db: Db, scope: readonly string[], bodyHash: Buffer): Promis
       'The first request with this Idempotency-Key is still being answered; send it again for its answer.',
       AGAIN,
     );
-  const { 'content-type': contentType = 'application/json', ...headers } = row.response_headers ?? {};
+  const { 'content-type': contentType = 'application/json', ...headers } = (row.response_headers ?? {}) as Record<string, string>;
   return {
     status: row.status,
     headers: { ...headers, 'idempotency-replayed': 'true' },

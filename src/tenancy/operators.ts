@@ -1,11 +1,15 @@
 /** People who work with the dashboard: accounts with scrypt passwords, sessions as random tokens in an HttpOnly cookie. */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { sql } from 'kysely';
+import type { ExpressionBuilder, Selectable } from 'kysely';
 import { PipelineError } from '../errors.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { hashKey } from '../key-format.ts';
 import { inetOf } from './audit.ts';
+import { build, inSec, isoTime, isSet, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
+import type { Tables } from '../storage/database/tables.ts';
 
 /** OWASP's parameters for scrypt: 128 MiB and about 0.3 s a try. */
 const N = 2 ** 17;
@@ -31,9 +35,17 @@ export type Member = Readonly<{
   etag: string;
 }>;
 
-const columns = `id, email, display_name, role, to_json(created_at) #>> '{}' as created_at,
-  to_json(last_login_at) #>> '{}' as last_login_at, disabled_at is not null as disabled,
-  format('"%s"', md5(concat_ws(' ', id, role, disabled_at))) as etag`;
+const columns = (account: ExpressionBuilder<Tables, 'operator_account'>) =>
+  [
+    'id',
+    'email',
+    'display_name',
+    'role',
+    isoTime(account.ref('created_at')).as('created_at'),
+    isoTime(account.ref('last_login_at')).as('last_login_at'),
+    isSet(account.ref('disabled_at')).as('disabled'),
+    sql<string>`format('"%s"', md5(concat_ws(' ', id, role, disabled_at)))`.as('etag'),
+  ] as const;
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt as never);
 
@@ -58,34 +70,36 @@ export async function createMember(
   db: Db,
   input: Readonly<{ orgId: string; email: string; displayName: string; role: MemberRole; password: string }>,
 ): Promise<Member> {
-  const { rows } = await db
-    .query<Member>(
-      `insert into operator_account (organization_id, email, display_name, role, password_hash) values ($1, $2, $3, $4, $5) returning ${columns}`,
-      [input.orgId, input.email, input.displayName, input.role, await hashPassword(input.password)],
-    )
-    .catch((error: unknown) => {
-      if (sqlStateOf(error) === '23505') throw new PipelineError('conflict', 'There is an account with this address.', { cause: error });
-      throw error;
-    });
+  const insert = build
+    .insertInto('operator_account')
+    .values({
+      organization_id: input.orgId,
+      email: input.email,
+      display_name: input.displayName,
+      role: input.role,
+      password_hash: await hashPassword(input.password),
+    })
+    .returning(columns);
+  const { rows } = await run(db, insert).catch((error: unknown) => {
+    if (sqlStateOf(error) === '23505') throw new PipelineError('conflict', 'There is an account with this address.', { cause: error });
+    throw error;
+  });
   const member = rows[0];
   if (member === undefined) throw new Error('operator_account insert returned no row');
   return member;
 }
 
 export async function listMembers(db: Db, orgId: string): Promise<readonly Member[]> {
-  const { rows } = await db.query<Member>(
-    `select ${columns} from operator_account where organization_id = $1 order by operator_account.created_at, id limit 1000`,
-    [orgId],
-  );
+  const accounts = build.selectFrom('operator_account').select(columns).where('organization_id', '=', orgId);
+  const { rows } = await run(db, accounts.orderBy('operator_account.created_at').orderBy('id').limit(1000));
   return rows;
 }
 
 /** The member, whom nobody else changes until this transaction is over. Locks every account of the organization, in the order of updateMember:
  *  two transactions that locked one account each would wait for one another there. @throws PipelineError not_found */
 export async function lockMember(db: Db, orgId: string, id: string): Promise<Member> {
-  const { rows } = await db.query<Member>(`select ${columns} from operator_account where organization_id = $1 order by id for update`, [
-    orgId,
-  ]);
+  const accounts = build.selectFrom('operator_account').select(columns).where('organization_id', '=', orgId);
+  const { rows } = await run(db, accounts.orderBy('id').forUpdate());
   const member = rows.find((row) => row.id === id);
   if (member === undefined) throw new PipelineError('not_found', 'There is no such member.');
   return member;
@@ -102,36 +116,38 @@ export async function updateMember(
   change: Readonly<{ role?: MemberRole; disabled?: boolean }>,
   within: readonly MemberRole[] = memberRoles,
 ): Promise<Member> {
-  const { rows } = await db.query<Member>(
-    `with accounts as materialized (
-       select id, role, disabled_at from operator_account where organization_id = $1 order by id for update
-     ), others as (
-       select count(*) filter (where role = 'owner') as owners, count(*) as administrators from accounts
-       where id <> $2 and disabled_at is null and role in ('owner', 'admin')
-     ), wanted as (
-       select id, role as before, disabled_at is null as active, coalesce($3, role) as role,
-         not coalesce($4::boolean, disabled_at is not null) as stays
-       from accounts where id = $2 and role = any ($5::text[])
-     ), changed as (
-       update operator_account a set
-         role = w.role,
-         disabled_at = case when $4::boolean is null then a.disabled_at when $4 then coalesce(a.disabled_at, now()) end
-       from wanted w, others o
-       where a.id = w.id
-         and (o.administrators > 0 or not w.active or w.before not in ('owner', 'admin') or (w.stays and w.role in ('owner', 'admin')))
-         and (o.owners > 0 or not w.active or w.before <> 'owner' or (w.stays and w.role = 'owner'))
-       returning a.*
-     )
-     select ${columns} from changed`,
-    [orgId, id, change.role ?? null, change.disabled ?? null, [...within]],
+  const { role: toRole = null, disabled = null } = change;
+  // SQL within: one decision of four steps, which kysely's words would scatter.
+  const changed = sql<Selectable<Tables['operator_account']>>`(
+    with accounts as materialized (
+      select id, role, disabled_at from operator_account where organization_id = ${orgId} order by id for update
+    ), others as (
+      select count(*) filter (where role = 'owner') as owners, count(*) as administrators from accounts
+      where id <> ${id} and disabled_at is null and role in ('owner', 'admin')
+    ), wanted as (
+      select id, role as before, disabled_at is null as active, coalesce(${toRole}, role) as role,
+        not coalesce(${disabled}::boolean, disabled_at is not null) as stays
+      from accounts where id = ${id} and role = any (${[...within]}::text[])
+    )
+    update operator_account a set
+      role = w.role,
+      disabled_at = case when ${disabled}::boolean is null then a.disabled_at when ${disabled} then coalesce(a.disabled_at, now()) end
+    from wanted w, others o
+    where a.id = w.id
+      and (o.administrators > 0 or not w.active or w.before not in ('owner', 'admin') or (w.stays and w.role in ('owner', 'admin')))
+      and (o.owners > 0 or not w.active or w.before <> 'owner' or (w.stays and w.role = 'owner'))
+    returning a.*)`;
+  const { rows } = await run(
+    db,
+    build
+      .with('changed', () => changed)
+      .selectFrom('changed as operator_account')
+      .select(columns),
   );
   const member = rows[0];
   if (member !== undefined) return member;
-  const { rows: found } = await db.query<{ role: MemberRole }>('select role from operator_account where organization_id = $1 and id = $2', [
-    orgId,
-    id,
-  ]);
-  const role = found[0]?.role;
+  const account = build.selectFrom('operator_account').select('role').where('organization_id', '=', orgId).where('id', '=', id);
+  const role = (await run(db, account)).rows[0]?.role;
   if (role === undefined) throw new PipelineError('not_found', 'There is no such member.');
   if (!within.includes(role)) throw new PipelineError('scope_missing', `An account of role ${role} is not yours to change.`);
   throw new PipelineError('conflict', 'The last owner, or the last administrator, cannot be demoted or disabled.');
@@ -139,13 +155,18 @@ export async function updateMember(
 
 /** Sets a password and ends the account's sessions. @throws PipelineError not_found */
 export async function setPassword(db: Db, orgId: string, id: string, password: string): Promise<void> {
-  const { rowCount } = await db.query(
-    `with changed as (update operator_account set password_hash = $3 where organization_id = $1 and id = $2 returning id),
-       ended as (update operator_session set revoked_at = now() where operator_id in (select id from changed) and revoked_at is null)
-     select id from changed`,
-    [orgId, id, await hashPassword(password)],
+  const hash = await hashPassword(password);
+  const accounts = build.updateTable('operator_account').set({ password_hash: hash });
+  const sessions = build.updateTable('operator_session').set({ revoked_at: now }).where('revoked_at', 'is', null);
+  const { rows } = await run(
+    db,
+    build
+      .with('changed', () => accounts.where('organization_id', '=', orgId).where('id', '=', id).returning('id'))
+      .with('ended', (also) => sessions.where('operator_id', 'in', also.selectFrom('changed').select('id')))
+      .selectFrom('changed')
+      .select('id'),
   );
-  if (rowCount === 0) throw new PipelineError('not_found', 'There is no such member.');
+  if (rows.length === 0) throw new PipelineError('not_found', 'There is no such member.');
 }
 
 // Compared when there is no such account, so that the time does not tell which addresses exist.
@@ -165,10 +186,8 @@ export async function signIn(
   password: string,
   from: SignInFrom,
 ): Promise<Readonly<{ token: string; member: Member; orgId: string }>> {
-  const { rows } = await db.query<Member & { organization_id: string; password_hash: string }>(
-    `select ${columns}, organization_id, password_hash from operator_account where lower(email) = lower($1)`,
-    [email],
-  );
+  const account = build.selectFrom('operator_account').select(columns).select(['organization_id', 'password_hash']);
+  const { rows } = await run(db, account.where(sql`lower(email)`, '=', sql`lower(${email})`));
   const row = rows[0];
   decoy ??= hashPassword(randomBytes(16).toString('hex'));
   const matches = await passwordMatches(password, row?.password_hash ?? (await decoy));
@@ -177,11 +196,18 @@ export async function signIn(
     throw new PipelineError('credential_invalid', 'The address or the password is wrong.');
   }
   const token = randomBytes(32).toString('base64url');
-  await db.query(
-    `with login as (update operator_account set last_login_at = now() where id = $1)
-     insert into operator_session (operator_id, token_hash, expires_at, ip, user_agent)
-     values ($1, $2, now() + make_interval(secs => $3::integer), $4, $5)`,
-    [row.id, hashKey(token), SESSION_SEC, inetOf(from.ip), from.userAgent.slice(0, 300)],
+  await run(
+    db,
+    build
+      .with('login', (also) => also.updateTable('operator_account').set({ last_login_at: now }).where('id', '=', row.id))
+      .insertInto('operator_session')
+      .values({
+        operator_id: row.id,
+        token_hash: hashKey(token),
+        expires_at: inSec(SESSION_SEC),
+        ip: inetOf(from.ip),
+        user_agent: from.userAgent.slice(0, 300),
+      }),
   );
   const { organization_id: orgId, password_hash: _hash, ...member } = row;
   return { token, member, orgId };
@@ -189,5 +215,9 @@ export async function signIn(
 
 /** Ends a session. */
 export async function signOut(db: Db, token: string): Promise<void> {
-  await db.query('update operator_session set revoked_at = coalesce(revoked_at, now()) where token_hash = $1', [hashKey(token)]);
+  const session = build.updateTable('operator_session').where('token_hash', '=', hashKey(token));
+  await run(
+    db,
+    session.set((row) => ({ revoked_at: row.fn.coalesce('revoked_at', now) })),
+  );
 }

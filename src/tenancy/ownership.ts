@@ -3,10 +3,12 @@
 import { PipelineError } from '../errors.ts';
 import type { Caller } from '../caller.ts';
 import type { SubjectId } from '../signal.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { checkConsent } from './consents.ts';
 import type { ConsentPurpose } from './consents.ts';
 import { noteProject, noteSubject } from './request-scope.ts';
+import { isProjectKey } from './projects.ts';
 import { prepared } from '../storage/database/prepared.ts';
 
 export type Subject = Readonly<{ id: SubjectId; externalId: string; orgId: string; projectId: string; timeZone: string }>;
@@ -50,6 +52,7 @@ export async function ownSubject(
   const own = ownSubjectOf(caller);
   const wanted = requested === '' ? own : requested;
   if (wanted === null) throw badSubject('required', 'is required with an organization key');
+  // SQL here and in ownStream: on the way of every read, prepared by its text; building it anew costs more than sending it.
   const { rows } = await db.query<{
     id: SubjectId;
     external_id: string;
@@ -124,16 +127,21 @@ export async function ownStream(db: Db, caller: Caller, streamId: string): Promi
 
 /** Makes others who change something of the project wait until this transaction is over. */
 export async function lockProject(db: Db, projectId: string): Promise<void> {
-  await db.query('select 1 from project where id = $1 for no key update', [projectId]);
+  await run(db, build.selectFrom('project').select('id').where('id', '=', projectId).forNoKeyUpdate());
 }
 
 /** Finds a project by uuid or by its public key, also by the one before it during the overlap. @throws PipelineError not_found */
 export async function ownProject(db: Db, caller: Caller, project: string): Promise<OwnedProject> {
-  const { rows } = await db.query<{ id: string; organization_id: string; project_key: string; time_zone: string }>(
-    `select id, organization_id, project_key, time_zone from project
-     where ${uuid.test(project) ? 'id = $1::uuid' : '(project_key = $1 or previous_project_key = $1 and previous_key_expires_at > now())'} and organization_id = $2 and ($3::uuid is null or id = $3)
-       and archived_at is null`,
-    [project, orgOf(caller), projectOf(caller)],
+  const own = projectOf(caller);
+  const { rows } = await run(
+    db,
+    build
+      .selectFrom('project')
+      .select(['id', 'organization_id', 'project_key', 'time_zone'])
+      .where(({ eb }) => (uuid.test(project) ? eb('id', '=', project) : isProjectKey(project)))
+      .where('organization_id', '=', orgOf(caller))
+      .$if(own !== null, (projects) => projects.where('id', '=', own))
+      .where('archived_at', 'is', null),
   );
   const row = rows[0];
   if (row === undefined) throw new PipelineError('not_found', 'There is no such project.');

@@ -1,7 +1,9 @@
 /** Projects and their origins for direct mode. */
+import { sql } from 'kysely';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
+import { build, run } from '../storage/database/build.ts';
 import { checkIfMatch, etagOf } from '../http/precondition.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
@@ -13,7 +15,7 @@ import { audit } from './audit.ts';
 import { needLasting } from './authority.ts';
 import { createProject } from './projects.ts';
 import { lockProject, orgOf, ownProject, projectOf } from './ownership.ts';
-import { ProjectSchema, projectColumns } from './projects.ts';
+import { ProjectSchema, projectsOf } from './projects.ts';
 
 const Origin = Type.String({
   pattern: '^https?://[a-z0-9.-]+(:[0-9]{1,5})?$',
@@ -26,9 +28,7 @@ const admin: Access = { key: 'admin', operator: 'admin' };
 type Deps = Readonly<{ db: Pool }>;
 
 async function originsOf(db: Db, projectId: string): Promise<{ origins: string[] }> {
-  const { rows } = await db.query<{ origin: string }>('select origin from allowed_origin where project_id = $1 order by origin', [
-    projectId,
-  ]);
+  const { rows } = await run(db, build.selectFrom('allowed_origin').select('origin').where('project_id', '=', projectId).orderBy('origin'));
   return { origins: rows.map((row) => row.origin) };
 }
 
@@ -42,12 +42,7 @@ const listProjects = ({ db }: Deps) =>
     access: { key: 'read', operator: 'viewer' },
     responses: { 200: { description: 'Projects.', schema: Type.Array(ProjectSchema) } },
     handler: async ({ caller }) => {
-      const { rows } = await db.query(
-        `select ${projectColumns} from project
-         where organization_id = $1 and ($2::uuid is null or id = $2) and archived_at is null order by project.created_at, id limit 1000`,
-        [orgOf(caller), projectOf(caller)],
-      );
-      return { status: 200, json: rows };
+      return { status: 200, json: await projectsOf(db, orgOf(caller), projectOf(caller)) };
     },
   });
 
@@ -70,8 +65,8 @@ const createProjectRoute = ({ db }: Deps) =>
       return await answerOnce(db, request, { operationId: 'createProject' }, async (client) => {
         const { projectId } = await createProject(client, orgOf(caller), body.name);
         await audit(client, request, { action: 'project.created', targetKind: 'project', targetId: projectId });
-        const { rows } = await client.query(`select ${projectColumns} from project where id = $1`, [projectId]);
-        return { status: 201, json: rows[0] };
+        const [made] = await projectsOf(client, orgOf(caller), projectId);
+        return { status: 201, json: made };
       });
     },
   });
@@ -113,10 +108,17 @@ const setOrigins = ({ db }: Deps) =>
         await lockProject(client, project.id);
         checkIfMatch(request, etagOf(await originsOf(client, project.id)));
         // One statement: a reader sees the old list or the new one.
-        await client.query(
-          `with gone as (delete from allowed_origin where project_id = $1 and not origin = any($2::text[]))
-           insert into allowed_origin (project_id, origin) select $1, unnest($2::text[]) on conflict do nothing`,
-          [project.id, wanted],
+        const before = build.deleteFrom('allowed_origin').where('project_id', '=', project.id);
+        await run(
+          client,
+          build
+            .with('gone', () => before.where('origin', '<>', sql<string>`all(${wanted}::text[])`))
+            .insertInto('allowed_origin')
+            .columns(['project_id', 'origin'])
+            .expression(
+              build.selectNoFrom([sql<string>`${project.id}::uuid`.as('project_id'), sql<string>`unnest(${wanted}::text[])`.as('origin')]),
+            )
+            .onConflict((conflict) => conflict.doNothing()),
         );
         const detail = { origins: wanted };
         await audit(client, request, { action: 'origins.replaced', targetKind: 'project', targetId: project.id, detail });

@@ -26,9 +26,23 @@ export async function run<T>(db: Db, query: Compilable<T>): Promise<Answer<T>> {
   return { rows, rowCount: rowCount ?? 0 };
 }
 
+export const now = sql<Date>`now()`;
+
+/** So many seconds from now; negative: ago. */
+export function inSec(seconds: number): RawBuilder<Date> {
+  return sql`now() + make_interval(secs => ${seconds})`;
+}
+
 /** A time as the API writes it: ISO 8601 of UTC, with the microseconds that a Date loses. */
-export function isoTime(time: Expression<Date>): RawBuilder<string>;
-export function isoTime(time: Expression<Date | null>): RawBuilder<string | null>;
-export function isoTime(time: Expression<Date | null>): RawBuilder<string | null> {
+export function isoTime<T extends Date | null>(time: Expression<T>): RawBuilder<T extends Date ? string : null> {
   return sql`to_json(${time}) #>> '{}'`;
+}
+
+/** A time in ms since 1970. */
+export function epochMs<T extends Date | null>(time: Expression<T>): RawBuilder<T extends Date ? number : null> {
+  return sql`(extract(epoch from ${time}) * 1000)::float8`;
+}
+
+export function isSet(value: Expression<unknown>): RawBuilder<boolean> {
+  return sql`${value} is not null`;
 }
