@@ -93,6 +93,7 @@ async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): P
   if (step < MINUTE_MS) return 'feature';
   if (step % HOUR_MS !== 0) return 'feature_1m';
   if (resolution.kind === 'fixed') return 'feature_1h';
+  // SQL: kysely has no generate_series and no `at time zone`.
   const { rows } = await db.query<{ whole: boolean; utc: boolean }>(
     `select bool_and(off % 3600 = 0) as whole, bool_and(off = 0) as utc
      from (select t, extract(epoch from (t at time zone $3) - (t at time zone 'UTC'))::int as off
@@ -109,6 +110,7 @@ async function waveChannels(
   series: Extract<ChartSeries, { kind: 'waveform' }>,
   streamIds: readonly number[],
 ): Promise<readonly WaveChannel[]> {
+  // SQL: on the way of every chart of a waveform, which bench/queries.bench.ts measures.
   const { rows } = await db.query<WaveChannel>(
     `with named as (
        select c.*, first_value(c.code) over (partition by c.stream_id order by c.channel_no) as primary_code

@@ -210,6 +210,7 @@ async function bucketStarts(db: Db, query: ChartQuery, resolution: Resolution): 
     return starts;
   }
   // Steps in local time, so that a day with 23 or 25 hours is one bucket.
+  // SQL: kysely has no generate_series and no `at time zone`.
   const { rows } = await db.query<{ ms: number }>(
     `select (extract(epoch from g at time zone $3) * 1000)::float8 as ms
      from generate_series(date_trunc('${resolution.unit}', $1::timestamptz at time zone $3), $2::timestamptz at time zone $3, interval '1 ${resolution.unit}') as g

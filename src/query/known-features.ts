@@ -1,7 +1,7 @@
 /** Which features there are: what this release computes, and what is stored. */
+import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
-import { prepared } from '../storage/database/prepared.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 
 /** @throws PipelineError not_found that names those that do not exist: an empty answer would look like a recording without values */
@@ -9,9 +9,8 @@ export async function needFeatures(db: Db, methods: readonly MethodDescription[]
   const computed = new Set(methods.flatMap(({ kind, feature }) => (kind === 'feature' ? [feature] : [])));
   const others = names.filter((name) => !computed.has(name));
   if (others.length === 0) return;
-  const { rows } = await db.query<{ name: string }>(
-    prepared(`select distinct name from method where kind = 'feature' and name = any($1)`, [others]),
-  );
+  const features = build.selectFrom('method').select('name').distinct().where('kind', '=', 'feature').where('name', 'in', others);
+  const { rows } = await run(db, features);
   const stored = new Set(rows.map(({ name }) => name));
   const unknown = others.filter((name) => !stored.has(name));
   if (unknown.length > 0)

@@ -1,5 +1,7 @@
 /** What may be stored as a measurement: in the unit of its biosignal, or one that converts to it; not of the future; and of a size that can be.
  *  What is possible but implausible is taken with the flag suspect. Ranges and conversions are the catalog's (sql/000004-catalog.sql). */
+import { sql } from 'kysely';
+import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
@@ -83,17 +85,20 @@ function textOf([min, max]: Range): string {
 }
 
 async function rulesOf(db: Db, biosignalId: number, unit: string): Promise<Rules> {
-  const { rows } = await db.query<{
-    possible: Range;
-    plausible: Range;
-    conversions: Record<string, readonly [number, number]> | null;
-  }>(
-    `select array[b.possible_min, b.possible_max] as possible, array[b.plausible_min, b.plausible_max] as plausible,
-       (select jsonb_object_agg(c.given, jsonb_build_array(c.factor, c.shift)) from unit_conversion c
-        where c.unit = b.unit and c.code in ('', b.code)) as conversions
-     from biosignal b where b.id = $1`,
-    [biosignalId],
+  const { rows } = await run(
+    db,
+    build
+      .selectFrom('biosignal as b')
+      .leftJoin('unit_conversion as c', (join) =>
+        join.onRef('c.unit', '=', 'b.unit').on(({ or, eb, ref }) => or([eb('c.code', '=', ''), eb('c.code', '=', ref('b.code'))])),
+      )
+      .select(['b.possible_min', 'b.possible_max', 'b.plausible_min', 'b.plausible_max', 'c.given', 'c.factor', 'c.shift'])
+      .where('b.id', '=', biosignalId)
+      .orderBy(sql`octet_length(c.given), c.given collate "C", octet_length(c.code)`), // a conversion of this biosignal after the general one
   );
-  const { possible = [null, null], plausible = [null, null], conversions = null } = rows[0] ?? {};
-  return { unit, possible, plausible, conversions: new Map(Object.entries(conversions ?? {})) };
+  const { possible_min = null, possible_max = null, plausible_min = null, plausible_max = null } = rows[0] ?? {};
+  const conversions = rows.flatMap(({ given, factor, shift }) =>
+    given === null || factor === null || shift === null ? [] : [[given, [factor, shift]] as const],
+  );
+  return { unit, possible: [possible_min, possible_max], plausible: [plausible_min, plausible_max], conversions: new Map(conversions) };
 }

@@ -1,4 +1,5 @@
 /** Acknowledgements: who has seen an episode, when, and what they noted. The newest that has not ended counts; the others are its history. */
+import { build, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Caller } from '../caller.ts';
 import { callerKey } from '../http/request.ts';
@@ -17,10 +18,22 @@ const HISTORY_MAX = 1000;
 
 /** Newest first. */
 export async function listAcknowledgements(db: Db, episodeId: string): Promise<readonly Acknowledgement[]> {
-  const { rows } = await db.query<Acknowledgement>(
-    `select to_json(created_at) #>> '{}' as at, acknowledged_by as by, nullif(name, '') as by_name, note, to_json(ended_at) #>> '{}' as ended_at
-     from episode_acknowledgement where episode_id = $1 order by ended_at is not null, created_at desc, id limit ${HISTORY_MAX}`,
-    [episodeId],
+  const { rows } = await run(
+    db,
+    build
+      .selectFrom('episode_acknowledgement as k')
+      .select(({ ref, fn, val }) => [
+        isoTime(ref('k.created_at')).as('at'),
+        'k.acknowledged_by as by',
+        fn<string | null>('nullif', [ref('k.name'), val('')]).as('by_name'),
+        'k.note',
+        isoTime(ref('k.ended_at')).as('ended_at'),
+      ])
+      .where('k.episode_id', '=', episodeId)
+      .orderBy(({ eb }) => eb('k.ended_at', 'is not', null))
+      .orderBy('k.created_at', 'desc')
+      .orderBy('k.id')
+      .limit(HISTORY_MAX),
   );
   return rows;
 }
@@ -28,19 +41,27 @@ export async function listAcknowledgements(db: Db, episodeId: string): Promise<r
 /** Adds one, which replaces the one before. Call it on an episode that is locked. */
 export async function acknowledge(db: Db, caller: Caller, episodeId: string, note: string): Promise<void> {
   await endAcknowledgement(db, episodeId);
-  const [operatorId, keyId] = [caller.kind === 'operator' ? caller.operatorId : null, caller.kind === 'key' ? caller.keyId : null];
-  // Without a name, who it was is readable by the first part of their address.
-  await db.query(
-    `insert into episode_acknowledgement (episode_id, acknowledged_by, name, note)
-     values ($1, $2, coalesce(
-       (select coalesce(nullif(display_name, ''), split_part(email, '@', 1)) from operator_account where id = $3),
-       (select name from api_key where id = $4), ''), $5)`,
-    [episodeId, callerKey(caller), operatorId, keyId, note],
-  );
-  await db.query('update episode set updated_at = now() where id = $1', [episodeId]);
+  const name = await nameOf(db, caller);
+  const acknowledgement = { episode_id: episodeId, acknowledged_by: callerKey(caller), name, note };
+  await run(db, build.insertInto('episode_acknowledgement').values(acknowledgement));
+  await run(db, build.updateTable('episode').set({ updated_at: now }).where('id', '=', episodeId));
 }
 
 /** What was acknowledged is to be looked at again. */
 export async function endAcknowledgement(db: Db, episodeId: string): Promise<void> {
-  await db.query('update episode_acknowledgement set ended_at = now() where episode_id = $1 and ended_at is null', [episodeId]);
+  const counting = build.updateTable('episode_acknowledgement').where('episode_id', '=', episodeId).where('ended_at', 'is', null);
+  await run(db, counting.set({ ended_at: now }));
+}
+
+async function nameOf(db: Db, caller: Caller): Promise<string> {
+  if (caller.kind === 'key') {
+    const { rows } = await run(db, build.selectFrom('api_key').select('name').where('id', '=', caller.keyId));
+    return rows[0]?.name ?? '';
+  }
+  if (caller.kind !== 'operator') return '';
+  const account = build.selectFrom('operator_account').select(['display_name', 'email']).where('id', '=', caller.operatorId);
+  const { rows } = await run(db, account);
+  const { display_name: name = '', email = '' } = rows[0] ?? {};
+  // Without a name, who it was is readable by the first part of their address.
+  return name !== '' ? name : (email.split('@', 1)[0] ?? '');
 }

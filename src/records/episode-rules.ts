@@ -4,11 +4,14 @@
  *  beyond the bound once the feature was back, or silent, for `releaseSec`. Bad values neither start nor prolong one, nor do suspect ones
  *  unless the rule says so.
  *  Deterministic from the stored values: looking again at the same values opens nothing twice (one episode per rule, stream and start). */
+import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { emitEvent } from '../tenancy/events.ts';
+import { build, epochMs, now, run } from '../storage/database/build.ts';
+import type { Db } from '../storage/database/database.ts';
 import { hashedLock, namedLocks } from '../storage/database/locks.ts';
 import { transaction } from '../storage/database/transaction.ts';
-import { insertStrip } from './episodes.ts';
+import { insertEpisode, insertStrip } from './episodes.ts';
 
 export type EpisodeRule = Readonly<{
   name: string;
@@ -136,7 +139,8 @@ export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Pro
 
 /** Streams that the rule may say something about: those with an open episode of it, and those with a value beyond its bound lately. One
  *  query for the fleet: two for every stream and rule were 12 % of the main thread with 500 devices. */
-async function concerned(db: Pick<Pool, 'query'>, rule: EpisodeRule): Promise<readonly Candidate[]> {
+async function concerned(db: Db, rule: EpisodeRule): Promise<readonly Candidate[]> {
+  // SQL, as in applyRule: a question to the feature values, which begins with their newest time.
   const { rows } = await db.query<Candidate>(
     `with method_of as (select id from method where kind = 'feature' and name = $1 order by id desc limit 1)
      select s.id, s.uuid, s.organization_id, s.project_id, s.xuser_id from stream s
@@ -151,12 +155,19 @@ async function concerned(db: Pick<Pool, 'query'>, rule: EpisodeRule): Promise<re
   return rows;
 }
 
-async function applyRule(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeRule): Promise<void> {
+async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<void> {
   const createdBy = `rule:${rule.name}_v1`;
-  const open = await db.query<{ id: string; start_ms: number }>(
-    `select id, (extract(epoch from started_at) * 1000)::float8 as start_ms from episode
-     where xuser_id = $1 and stream_id = $2 and created_by = $3 and status = 'open' order by started_at desc limit 1`,
-    [stream.xuser_id, stream.id, createdBy],
+  const open = await run(
+    db,
+    build
+      .selectFrom('episode')
+      .select(({ ref }) => epochMs(ref('started_at')).as('start_ms'))
+      .where('xuser_id', '=', stream.xuser_id)
+      .where('stream_id', '=', stream.id)
+      .where('created_by', '=', createdBy)
+      .where('status', '=', 'open')
+      .orderBy('started_at', 'desc')
+      .limit(1),
   );
   // Times of the values, not of the wall clock: a replay of an old recording has episodes too.
   const { rows } = await db.query<{ newest: number | null; t: number[] | null; v: number[] | null }>(
@@ -186,44 +197,41 @@ async function applyRule(db: Pick<Pool, 'query'>, stream: Candidate, rule: Episo
 }
 
 /** Opens, prolongs or closes the episode of a stretch. */
-async function record(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeRule, createdBy: string, stretch: Stretch): Promise<void> {
+async function record(db: Db, stream: Candidate, rule: EpisodeRule, createdBy: string, stretch: Stretch): Promise<void> {
   const start = new Date(stretch.startMs).toISOString();
   const end = new Date(stretch.endMs).toISOString();
-  const summary = JSON.stringify({
-    feature: rule.feature,
-    extreme: stretch.extreme,
-    duration_sec: (stretch.endMs - stretch.startMs) / 1000,
-  });
+  const summary = { feature: rule.feature, extreme: stretch.extreme, duration_sec: (stretch.endMs - stretch.startMs) / 1000 };
   // The same stretch: one that overlaps what is known, since the look back may begin inside it.
-  const known = await db.query<{ id: string; status: string }>(
-    `select id, status from episode
-     where xuser_id = $1 and stream_id = $2 and created_by = $3 and started_at <= $5 and coalesce(ended_at, 'infinity') >= $4 limit 1`,
-    [stream.xuser_id, stream.id, createdBy, start, end],
+  const known = await run(
+    db,
+    build
+      .selectFrom('episode')
+      .select(['id', 'status'])
+      .where('xuser_id', '=', stream.xuser_id)
+      .where('stream_id', '=', stream.id)
+      .where('created_by', '=', createdBy)
+      .where('started_at', '<=', sql<Date>`${end}::timestamptz`)
+      .where(sql<boolean>`coalesce(ended_at, 'infinity') >= ${start}::timestamptz`)
+      .limit(1),
   );
   const scope = { orgId: stream.organization_id, projectId: stream.project_id };
   const row = known.rows[0];
   if (row === undefined) {
-    const made = await db.query<{ id: string }>(
-      `insert into episode (organization_id, project_id, xuser_id, stream_id, kind, title, status, severity, started_at, ended_at, summary, created_by)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
-      [
-        stream.organization_id,
-        stream.project_id,
-        stream.xuser_id,
-        stream.id,
-        rule.name,
-        rule.title,
-        stretch.over ? 'closed' : 'open',
-        rule.severity,
-        start,
-        stretch.over ? end : null,
-        summary,
-        createdBy,
-      ],
-    );
-    const episodeId = made.rows[0]?.id ?? '';
-    await insertStrip(db as Pool, { episodeId, streamId: stream.id, start, end, by: createdBy });
-    await emitEvent(db as Pool, scope, 'episode.created', {
+    const episodeId = await insertEpisode(db, {
+      ...scope,
+      subjectId: stream.xuser_id,
+      streamId: stream.id,
+      kind: rule.name,
+      title: rule.title,
+      status: stretch.over ? 'closed' : 'open',
+      severity: rule.severity,
+      startedAt: start,
+      endedAt: stretch.over ? end : null,
+      summary,
+      createdBy,
+    });
+    await insertStrip(db, { episodeId, streamId: stream.id, start, end, by: createdBy });
+    await emitEvent(db, scope, 'episode.created', {
       episode_id: episodeId,
       subject_id: stream.xuser_id,
       kind: rule.name,
@@ -232,10 +240,15 @@ async function record(db: Pick<Pool, 'query'>, stream: Candidate, rule: EpisodeR
     return;
   }
   if (row.status !== 'open') return;
-  await db.query(
-    `update episode set status = $2, ended_at = $3, summary = $4, updated_at = now() where id = $1 and (status <> $2 or summary <> $4::jsonb)`,
-    [row.id, stretch.over ? 'closed' : 'open', stretch.over ? end : null, summary],
+  const status = stretch.over ? 'closed' : 'open';
+  const after = { status, ended_at: stretch.over ? end : null, summary: JSON.stringify(summary), updated_at: now } as const;
+  await run(
+    db,
+    build
+      .updateTable('episode')
+      .set(after)
+      .where('id', '=', row.id)
+      .where(({ or, eb }) => or([eb('status', '<>', status), sql<boolean>`summary <> ${after.summary}::jsonb`])),
   );
-  if (stretch.over)
-    await emitEvent(db as Pool, scope, 'episode.updated', { episode_id: row.id, subject_id: stream.xuser_id, kind: rule.name });
+  if (stretch.over) await emitEvent(db, scope, 'episode.updated', { episode_id: row.id, subject_id: stream.xuser_id, kind: rule.name });
 }

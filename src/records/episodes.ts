@@ -1,4 +1,6 @@
 /** Episodes: stretches of time that matter (a recording, an exercise, an alert), with what belongs to them. */
+import { sql } from 'kysely';
+import { build, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import { endAcknowledgement } from './acknowledgements.ts';
@@ -73,41 +75,47 @@ export type EpisodeFilter = Readonly<{
   limit: number;
 }>;
 
-const time = (column: string): string => `to_json(${column}) #>> '{}' as ${column.replace(/^.*\./, '')}`;
-
-const columns = `e.id, e.xuser_id as subject_id, s.uuid as stream_id, e.kind, e.title, e.status, e.severity, ${time('e.started_at')},
-  ${time('e.ended_at')}, e.summary, e.created_by, ${time('e.created_at')}, ${time('e.updated_at')},
-  to_json(k.created_at) #>> '{}' as acknowledged_at, k.acknowledged_by, nullif(k.name, '') as acknowledged_by_name, k.note as acknowledgement_note,
-  (select count(*)::integer from artifact a where a.episode_id = e.id) as artifact_count`;
-const tables = `episode e left join stream s on s.id = e.stream_id
-  left join episode_acknowledgement k on k.episode_id = e.id and k.ended_at is null`;
+const episodes = build
+  .selectFrom('episode as e')
+  .leftJoin('stream as s', 's.id', 'e.stream_id')
+  .leftJoin('episode_acknowledgement as k', (join) => join.onRef('k.episode_id', '=', 'e.id').on('k.ended_at', 'is', null))
+  .select(({ ref, fn, val, selectFrom }) => [
+    'e.id',
+    'e.xuser_id as subject_id',
+    's.uuid as stream_id',
+    'e.kind',
+    'e.title',
+    'e.status',
+    'e.severity',
+    isoTime(ref('e.started_at')).as('started_at'),
+    isoTime(ref('e.ended_at')).as('ended_at'),
+    ref('e.summary').$castTo<Episode['summary']>().as('summary'),
+    'e.created_by',
+    isoTime(ref('e.created_at')).as('created_at'),
+    isoTime(ref('e.updated_at')).as('updated_at'),
+    isoTime(ref('k.created_at')).as('acknowledged_at'),
+    'k.acknowledged_by',
+    fn<string | null>('nullif', [ref('k.name'), val('')]).as('acknowledged_by_name'),
+    'k.note as acknowledgement_note',
+    selectFrom('artifact as a')
+      .select(sql<number>`count(*)::integer`.as('n'))
+      .whereRef('a.episode_id', '=', 'e.id')
+      .$asScalar()
+      .$notNull()
+      .as('artifact_count'),
+  ]);
 
 /** Episodes of one user that overlap [since, until), the latest start first. */
 export async function listEpisodes(db: Db, filter: EpisodeFilter): Promise<readonly Episode[]> {
-  const { rows } = await db.query<Episode>(
-    `select ${columns} from ${tables}
-     where e.organization_id = $1 and e.xuser_id = $2
-       and ($3::timestamptz is null or coalesce(e.ended_at, 'infinity') >= $3)
-       and ($4::timestamptz is null or e.started_at < $4)
-       and ($5::text is null or e.kind = $5)
-       and ($6::text is null or e.status = $6)
-       and ($7::boolean is null or (k.id is not null) = $7)
-       and ($8::timestamptz is null or (e.started_at, e.id) < ($8::timestamptz, $9::uuid))
-     order by e.started_at desc, e.id desc
-     limit $10`,
-    [
-      filter.orgId,
-      filter.subjectId,
-      filter.since,
-      filter.until,
-      filter.kind,
-      filter.status,
-      filter.acknowledged,
-      filter.before?.[0] ?? null,
-      filter.before?.[1] ?? null,
-      filter.limit,
-    ],
-  );
+  const { orgId, subjectId, since, until, kind, status, acknowledged, before, limit } = filter;
+  let page = episodes.where('e.organization_id', '=', orgId).where('e.xuser_id', '=', subjectId);
+  if (since !== null) page = page.where(sql<boolean>`coalesce(e.ended_at, 'infinity') >= ${since}::timestamptz`);
+  if (until !== null) page = page.where('e.started_at', '<', sql<Date>`${until}::timestamptz`);
+  if (kind !== null) page = page.where('e.kind', '=', kind);
+  if (status !== null) page = page.where('e.status', '=', status as EpisodeStatus);
+  if (acknowledged !== null) page = page.where('k.id', acknowledged ? 'is not' : 'is', null);
+  if (before !== null) page = page.where(sql<boolean>`(e.started_at, e.id) < (${before[0]}::timestamptz, ${before[1]}::uuid)`);
+  const { rows } = await run(db, page.orderBy('e.started_at', 'desc').orderBy('e.id', 'desc').limit(limit));
   return rows;
 }
 
@@ -119,44 +127,56 @@ export async function findEpisode(
   projectId: string | null,
   id: string,
 ): Promise<Episode | null> {
-  const { rows } = await db.query<Episode>(
-    `select ${columns} from ${tables}
-     where e.id = $1 and e.organization_id = $2 and ($3::uuid is null or e.xuser_id = $3) and ($4::uuid is null or e.project_id = $4)`,
-    [id, orgId, subjectId, projectId],
-  );
-  return rows[0] ?? null;
+  let episode = episodes.where('e.id', '=', id).where('e.organization_id', '=', orgId);
+  if (subjectId !== null) episode = episode.where('e.xuser_id', '=', subjectId);
+  if (projectId !== null) episode = episode.where('e.project_id', '=', projectId);
+  return (await run(db, episode)).rows[0] ?? null;
 }
 
 export async function listArtifacts(db: Db, episodeId: string): Promise<readonly Artifact[]> {
-  const { rows } = await db.query<Artifact>(
-    `select a.id, a.kind, a.title, ${time('a.starts_at')}, ${time('a.ends_at')}, s.uuid as stream_id, a.channel_code, a.media_type,
-       a.content, coalesce(octet_length(a.data), 0) as bytes, a.created_by, ${time('a.created_at')}
-     from artifact a left join stream s on s.id = a.stream_id
-     where a.episode_id = $1 order by a.created_at, a.id limit 1000`,
-    [episodeId],
+  const { rows } = await run(
+    db,
+    build
+      .selectFrom('artifact as a')
+      .leftJoin('stream as s', 's.id', 'a.stream_id')
+      .select(({ ref }) => [
+        'a.id',
+        'a.kind',
+        'a.title',
+        isoTime(ref('a.starts_at')).as('starts_at'),
+        isoTime(ref('a.ends_at')).as('ends_at'),
+        's.uuid as stream_id',
+        'a.channel_code',
+        'a.media_type',
+        'a.content',
+        sql<number>`coalesce(octet_length(a.data), 0)`.as('bytes'),
+        'a.created_by',
+        isoTime(ref('a.created_at')).as('created_at'),
+      ])
+      .where('a.episode_id', '=', episodeId)
+      .orderBy('a.created_at')
+      .orderBy('a.id')
+      .limit(1000),
   );
   return rows;
 }
 
 export async function insertEpisode(db: Db, input: EpisodeInput): Promise<string> {
-  const { rows } = await db.query<{ id: string }>(
-    `insert into episode (organization_id, project_id, xuser_id, stream_id, kind, title, status, severity, started_at, ended_at, summary, created_by)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
-    [
-      input.orgId,
-      input.projectId,
-      input.subjectId,
-      input.streamId,
-      input.kind,
-      input.title,
-      input.status,
-      input.severity,
-      input.startedAt,
-      input.endedAt,
-      JSON.stringify(input.summary),
-      input.createdBy,
-    ],
-  );
+  const episode = build.insertInto('episode').values({
+    organization_id: input.orgId,
+    project_id: input.projectId,
+    xuser_id: input.subjectId,
+    stream_id: input.streamId,
+    kind: input.kind,
+    title: input.title,
+    status: input.status,
+    severity: input.severity,
+    started_at: input.startedAt,
+    ended_at: input.endedAt,
+    summary: JSON.stringify(input.summary),
+    created_by: input.createdBy,
+  });
+  const { rows } = await run(db, episode.returning('id'));
   return rows[0]?.id ?? '';
 }
 
@@ -206,24 +226,16 @@ function badEnd(detail: string): PipelineError {
 /** Changes what is given. Call it on a row that is locked; one that is opened again is to be acknowledged again. */
 export async function updateEpisode(db: Db, episode: Episode, change: EpisodeChange): Promise<void> {
   const { status, ended_at: endedAt } = stateAfter(episode, change);
-  await db.query(
-    `update episode set
-       title = coalesce($2, title),
-       status = $3,
-       severity = coalesce($4, severity),
-       ended_at = $5::timestamptz,
-       summary = coalesce($6::jsonb, summary),
-       updated_at = now()
-     where id = $1`,
-    [
-      episode.id,
-      change.title ?? null,
-      status,
-      change.severity ?? null,
-      endedAt,
-      change.summary === undefined ? null : JSON.stringify(change.summary),
-    ],
-  );
+  const { title, severity, summary } = change;
+  const set = {
+    status,
+    ended_at: endedAt,
+    updated_at: now,
+    ...(title === undefined ? {} : { title }),
+    ...(severity === undefined ? {} : { severity }),
+    ...(summary === undefined ? {} : { summary: JSON.stringify(summary) }),
+  };
+  await run(db, build.updateTable('episode').set(set).where('id', '=', episode.id));
   if (status === 'open' && episode.status !== 'open') await endAcknowledgement(db, episode.id);
 }
 
@@ -242,23 +254,20 @@ export type ArtifactInput = Readonly<{
 }>;
 
 export async function insertArtifact(db: Db, input: ArtifactInput): Promise<string> {
-  const { rows } = await db.query<{ id: string }>(
-    `insert into artifact (episode_id, kind, title, starts_at, ends_at, stream_id, channel_code, media_type, content, data, created_by)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id`,
-    [
-      input.episodeId,
-      input.kind,
-      input.title,
-      input.startsAt,
-      input.endsAt,
-      input.streamId,
-      input.channelCode,
-      input.mediaType,
-      JSON.stringify(input.content),
-      input.data,
-      input.createdBy,
-    ],
-  );
+  const artifact = build.insertInto('artifact').values({
+    episode_id: input.episodeId,
+    kind: input.kind,
+    title: input.title,
+    starts_at: input.startsAt,
+    ends_at: input.endsAt,
+    stream_id: input.streamId,
+    channel_code: input.channelCode,
+    media_type: input.mediaType,
+    content: JSON.stringify(input.content),
+    data: input.data === null ? null : Buffer.from(input.data),
+    created_by: input.createdBy,
+  });
+  const { rows } = await run(db, artifact.returning('id'));
   return rows[0]?.id ?? '';
 }
 
@@ -268,10 +277,8 @@ export async function findArtifactData(
   episodeId: string,
   id: string,
 ): Promise<Readonly<{ mediaType: string; data: Uint8Array | null; content: unknown }> | null> {
-  const { rows } = await db.query<{ media_type: string; data: Buffer | null; content: unknown }>(
-    'select media_type, data, content from artifact where episode_id = $1 and id = $2',
-    [episodeId, id],
-  );
+  const artifact = build.selectFrom('artifact').select(['media_type', 'data', 'content']);
+  const { rows } = await run(db, artifact.where('episode_id', '=', episodeId).where('id', '=', id));
   const row = rows[0];
   return row === undefined ? null : { mediaType: row.media_type, data: row.data, content: row.content };
 }

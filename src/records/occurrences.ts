@@ -1,7 +1,9 @@
 /** Occurrences of tasks that recur. They follow from their schedule, whether anybody looks or not: made a day ahead, on the person's clocks,
  *  each once; one that was not done for a day is missed. A changed time zone moves what is still to come, and doubles nothing: an occurrence
  *  is known by its place on the person's clocks (slot). */
+import { sql } from 'kysely';
 import type { Pool } from 'pg';
+import { build, inSec, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import type { Subject } from '../tenancy/ownership.ts';
@@ -24,6 +26,7 @@ async function makeAll(db: Db, subjectId: string | null): Promise<void> {
 
 /** @returns how many schedules had something to make; perhaps not all of it was made */
 async function make(db: Db, subjectId: string | null): Promise<number> {
+  // SQL: days and times of a calendar, which PostgreSQL lists; kysely has no generate_series, no unnest and no `at time zone`.
   const { rowCount } = await db.query(
     `with behind as (
        select s.*, ${zone} as zone, first.day as first, least((now() at time zone ${zone})::date + 1, first.day + ${DAYS_MAX - 1}) as until
@@ -60,6 +63,7 @@ export async function makeOccurrences(db: Db, { id }: Pick<Subject, 'id'>): Prom
 
 /** What would lie in the past on the new clocks stays where it was: nobody has missed what never came. */
 async function followZones(db: Db, subjectId: string | null): Promise<void> {
+  // SQL: `at time zone`, three times.
   await db.query(
     `update task t set due = t.slot at time zone ${zone}
      from xuser x join project p on p.id = x.project_id
@@ -73,9 +77,14 @@ async function followZones(db: Db, subjectId: string | null): Promise<void> {
 export async function keepOccurrences(pool: Pool): Promise<void> {
   await makeAll(pool, null);
   await followZones(pool, null);
-  await pool.query(
-    `update task set status = 'missed', status_at = due + make_interval(hours => ${MISSED_AFTER_HOURS})
-     where schedule_id is not null and status = 'due' and due < now() - make_interval(hours => ${MISSED_AFTER_HOURS})`,
+  await run(
+    pool,
+    build
+      .updateTable('task')
+      .set({ status: 'missed', status_at: sql<Date>`due + make_interval(hours => ${MISSED_AFTER_HOURS})` })
+      .where('schedule_id', 'is not', null)
+      .where('status', '=', 'due')
+      .where('due', '<', inSec(-MISSED_AFTER_HOURS * 3600)),
   );
 }
 
@@ -101,6 +110,7 @@ export async function completeByResponse(
   db: Db,
   answer: Readonly<{ subjectId: string; questionnaire: string; responseId: string; authored: string }>,
 ): Promise<void> {
+  // SQL: kysely's distinct on within arithmetic of times reads worse than this.
   await db.query(
     `with near as (
        select distinct on (schedule_id) id, due, status, far from (

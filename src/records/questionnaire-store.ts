@@ -1,4 +1,7 @@
 /** Questionnaires as a project has them: its own versions first, then those that ship. */
+import { sql } from 'kysely';
+import type { InferResult } from 'kysely';
+import { build, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Questionnaire, QuestionnaireText } from './questionnaire.ts';
 import type { Scoring } from './scoring.ts';
@@ -16,24 +19,21 @@ export type QuestionnaireVersion = Readonly<{
   retiredAt: string | null;
 }>;
 
-type Row = Readonly<{
-  code: string;
-  version: number;
-  resource: QuestionnaireText;
-  scoring: Scoring;
-  created_by: string;
-  created_at: string;
-  retired_at: string | null;
-}>;
-const columns = `q.code, q.version, q.resource, q.scoring, q.created_by, to_json(q.created_at) #>> '{}' as created_at,
-  to_json(q.retired_at) #>> '{}' as retired_at`;
+const stored = build
+  .selectFrom('questionnaire as q')
+  .select(['q.code', 'q.version', 'q.created_by'])
+  .select(({ ref }) => [
+    ref('q.resource').$castTo<QuestionnaireText>().as('resource'),
+    ref('q.scoring').$castTo<Scoring>().as('scoring'),
+    isoTime(ref('q.created_at')).as('created_at'),
+    isoTime(ref('q.retired_at')).as('retired_at'),
+  ]);
+type Row = InferResult<typeof stored>[number];
 
 /** Every version of a project, retired ones included, and those that ship; by code, the newest first. */
 export async function listVersions(db: Db, projectId: string | null): Promise<readonly QuestionnaireVersion[]> {
-  const { rows } = await db.query<Row>(
-    `select ${columns} from questionnaire q where q.project_id = $1::uuid order by q.code, q.version desc limit 2000`,
-    [projectId],
-  );
+  const versions = stored.where('q.project_id', '=', projectId);
+  const { rows } = await run(db, versions.orderBy('q.code').orderBy('q.version', 'desc').limit(2000));
   const shipped = shippedQuestionnaires.map((item): QuestionnaireVersion => ({
     ...item,
     builtIn: true,
@@ -60,11 +60,14 @@ export async function findQuestionnaire(
   code: string,
   version: number | null,
 ): Promise<QuestionnaireVersion | null> {
-  const { rows } = await db.query<Row>(
-    `select ${columns} from questionnaire q
-     where q.project_id = $1::uuid and q.code = $2 and case when $3::integer is null then q.retired_at is null else q.version = $3 end
-     order by q.version desc limit 1`,
-    [projectId, code, version],
+  const { rows } = await run(
+    db,
+    stored
+      .where('q.project_id', '=', projectId)
+      .where('q.code', '=', code)
+      .where(({ eb }) => (version === null ? eb('q.retired_at', 'is', null) : eb('q.version', '=', version)))
+      .orderBy('q.version', 'desc')
+      .limit(1),
   );
   if (rows[0] !== undefined) return versionOf(rows[0]);
   const shipped = shippedQuestionnaires.find((item) => item.code === code && (version === null || item.version === version));
@@ -78,15 +81,27 @@ export async function publishQuestionnaire(
 ): Promise<number> {
   const shipped = shippedQuestionnaires.find((item) => item.code === input.code)?.version ?? 0;
   // The caller holds the lock of the project: two writers at once would meet at the unique key.
-  const { rows } = await db.query<{ version: number }>(
-    `with newest as (
-       select greatest(coalesce(max(version), 0), $7::integer) + 1 as version from questionnaire where project_id = $2 and code = $3
-     ), retired as (
-       update questionnaire set retired_at = now() where project_id = $2 and code = $3 and retired_at is null
-     )
-     insert into questionnaire (organization_id, project_id, code, version, resource, scoring, created_by)
-     select $1, $2, $3, newest.version, $4, $5, $6 from newest returning version`,
-    [input.orgId, input.projectId, input.code, JSON.stringify(input.text), JSON.stringify(input.scoring), input.createdBy, shipped],
+  const { orgId, projectId, code, text, scoring, createdBy } = input;
+  const next = build
+    .selectFrom('questionnaire')
+    .select(sql<number>`greatest(coalesce(max(version), 0), ${shipped}::integer) + 1`.as('version'))
+    .where('project_id', '=', projectId)
+    .where('code', '=', code);
+  const { rows } = await run(
+    db,
+    build
+      .with('retired', () => notRetired(projectId, code).set({ retired_at: now }))
+      .insertInto('questionnaire')
+      .values({
+        organization_id: orgId,
+        project_id: projectId,
+        code,
+        version: next,
+        resource: JSON.stringify(text),
+        scoring: JSON.stringify(scoring),
+        created_by: createdBy,
+      })
+      .returning('version'),
   );
   const version = rows[0]?.version;
   if (version === undefined) throw new Error('questionnaire insert returned no row');
@@ -95,10 +110,11 @@ export async function publishQuestionnaire(
 
 /** Asks a project's own questionnaire no longer. */
 export async function retireQuestionnaire(db: Db, projectId: string, code: string): Promise<void> {
-  await db.query('update questionnaire set retired_at = now() where project_id = $1 and code = $2 and retired_at is null', [
-    projectId,
-    code,
-  ]);
+  await run(db, notRetired(projectId, code).set({ retired_at: now }));
+}
+
+function notRetired(projectId: string, code: string) {
+  return build.updateTable('questionnaire').where('project_id', '=', projectId).where('code', '=', code).where('retired_at', 'is', null);
 }
 
 /** As a FHIR R4 resource. */

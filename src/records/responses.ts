@@ -1,6 +1,8 @@
 /** Keeps a response with everything that follows from it, in the transaction of its caller: its scores as observations, the row that it
  *  amends, the draft that it ends, the episode and the event of each safety rule that holds. All of it, or nothing. */
+import { sql } from 'kysely';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
+import { build, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { emitEvent } from '../tenancy/events.ts';
 import type { Subject } from '../tenancy/ownership.ts';
@@ -27,10 +29,11 @@ export async function keepResponse(db: Db, subject: Subject, response: KeptRespo
   const { questionnaire, authored, verdict, amends } = response;
   const id = await insertResponse(db, subject, response);
   if (amends !== null) {
-    await db.query('update questionnaire_response set superseded_by = $1 where id = $2', [id, amends.id]);
+    await run(db, build.updateTable('questionnaire_response').set({ superseded_by: id }).where('id', '=', amends.id));
     await removeSelfMeasurements(db, subject, amends.id, authored);
   }
-  await db.query('delete from questionnaire_draft where xuser_id = $1 and questionnaire = $2', [subject.id, questionnaire.code]);
+  const draft = build.deleteFrom('questionnaire_draft').where('xuser_id', '=', subject.id);
+  await run(db, draft.where('questionnaire', '=', questionnaire.code));
   const methodCode = `reported:${questionnaire.code.replaceAll('-', '')}_v${questionnaire.version}`;
   for (const { code, value } of verdict.observations) {
     await storeSelfMeasurement(db, subject, { id, code, value, time: authored, methodCode, ofProduct: questionnaire.builtIn });
@@ -43,25 +46,21 @@ export async function keepResponse(db: Db, subject: Subject, response: KeptRespo
 async function insertResponse(db: Db, subject: Subject, response: KeptResponse): Promise<string> {
   const { questionnaire, item, authored, verdict, amends, reason } = response;
   try {
-    const { rows } = await db.query<{ id: string }>(
-      `insert into questionnaire_response
-         (organization_id, project_id, xuser_id, questionnaire, version, item, scores, safety, authored, status, amends, reason)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
-      [
-        subject.orgId,
-        subject.projectId,
-        subject.id,
-        questionnaire.code,
-        String(questionnaire.version),
-        JSON.stringify(item),
-        JSON.stringify(verdict.scores),
-        verdict.safety.length > 0,
-        authored,
-        amends === null ? 'completed' : 'amended',
-        amends?.id ?? null,
-        reason,
-      ],
-    );
+    const insert = build.insertInto('questionnaire_response').values({
+      organization_id: subject.orgId,
+      project_id: subject.projectId,
+      xuser_id: subject.id,
+      questionnaire: questionnaire.code,
+      version: String(questionnaire.version),
+      item: JSON.stringify(item),
+      scores: JSON.stringify(verdict.scores),
+      safety: verdict.safety.length > 0,
+      authored,
+      status: amends === null ? 'completed' : 'amended',
+      amends: amends?.id ?? null,
+      reason,
+    });
+    const { rows } = await run(db, insert.returning('id'));
     const row = rows[0];
     if (row === undefined) throw new Error('questionnaire_response insert returned no row');
     return row.id;
@@ -93,6 +92,7 @@ async function applySafety(db: Db, subject: Subject, response: KeptResponse, id:
 
 /** Safety episodes of a response and of those that it amends, that nobody has closed. */
 async function openEpisodes(db: Db, subject: Subject, response: KeptResponse, amendedId: string): Promise<readonly OpenEpisode[]> {
+  // SQL: the summary is JSON, which kysely's types do not reach.
   const { rows } = await db.query<OpenEpisode>(
     `with recursive chain as (
        select id, amends from questionnaire_response where id = $1
@@ -128,11 +128,8 @@ async function raise(db: Db, subject: Subject, { questionnaire, authored }: Kept
 
 /** @param correctedBy the response by which the rule holds no longer; null: it holds again */
 async function noteCorrection(db: Db, subject: Subject, episodeId: string, correctedBy: string | null): Promise<void> {
-  await db.query(
-    `update episode set updated_at = now(),
-       summary = (summary - 'corrected_by') || case when $2::text is null then '{}' else jsonb_build_object('corrected_by', $2::text) end
-     where id = $1`,
-    [episodeId, correctedBy],
-  );
+  const correction = JSON.stringify(correctedBy === null ? {} : { corrected_by: correctedBy });
+  const summary = sql<string>`(summary - 'corrected_by') || ${correction}::jsonb`;
+  await run(db, build.updateTable('episode').set({ updated_at: now, summary }).where('id', '=', episodeId));
   await emitEvent(db, subject, 'episode.updated', { episode_id: episodeId, subject_id: subject.id, kind: 'safety' });
 }

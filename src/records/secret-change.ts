@@ -7,6 +7,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { KeySealer } from '../auth/key-sealer.ts';
 import type { Config } from '../config.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Database } from '../storage/database/database.ts';
 import { notedSecret, noteSecret, serviceSecret } from '../storage/service-secret.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -59,12 +60,12 @@ export function journalSealsOf(pool: Pool, { secret, secretPrevious }: Secrets, 
 }
 
 async function opensNewest(pool: Pool, secrets: Secrets): Promise<boolean> {
-  const { rows } = await pool.query<Entry>('select id, xuser_id, sealed from journal_entry order by created_at desc limit 1');
+  const { rows } = await run(pool, sealedEntries.orderBy('created_at', 'desc').limit(1));
   const entry = rows[0];
   return entry === undefined || (await journalSealsOf(pool, secrets).open(entry.sealed, entry.xuser_id, entry.id)) !== null;
 }
 
-type Entry = Readonly<{ id: string; xuser_id: string; sealed: Buffer }>;
+const sealedEntries = build.selectFrom('journal_entry').select(['id', 'xuser_id', 'sealed']);
 /** unopened: entries that neither value opens; they stay as they are. */
 export type Resealed = Readonly<{ keys: number; entries: number; unopened: number }>;
 
@@ -74,17 +75,14 @@ export async function resealKeys(database: Pick<Database, 'pool'>, { secret, sec
   const from = [await serviceSecret(database, 'signing keys'), ...(secretPrevious === '' ? [] : [Buffer.from(secretPrevious)])].map(
     (value) => new KeySealer(value),
   );
-  const { rows } = await database.pool.query<{ kid: string; private_pem: string }>('select kid, private_pem from signing_key');
+  const { rows } = await run(database.pool, build.selectFrom('signing_key').select(['kid', 'private_pem']));
   let count = 0;
   for (const { kid, private_pem: sealed } of rows) {
     if (!to.isSealed(sealed) || to.open(sealed, kid) !== null) continue;
     const pem = from.map((sealer) => sealer.open(sealed, kid)).find((opened) => opened !== null) ?? null;
     if (pem === null) continue;
-    await database.pool.query('update signing_key set private_pem = $2 where kid = $1 and private_pem = $3', [
-      kid,
-      to.seal(pem, kid),
-      sealed,
-    ]);
+    const key = build.updateTable('signing_key').where('kid', '=', kid).where('private_pem', '=', sealed);
+    await run(database.pool, key.set({ private_pem: to.seal(pem, kid) }));
     count += 1;
   }
   return count;
@@ -110,14 +108,12 @@ export async function reseal(
   let unopened = 0;
   for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
     if (!goesOn()) return null;
-    const { rows } = await pool.query<Entry>(`select id, xuser_id, sealed from journal_entry where id > $1 order by id limit ${BATCH}`, [
-      after,
-    ]);
+    const { rows } = await run(pool, sealedEntries.where('id', '>', after).orderBy('id').limit(BATCH));
     for (const { id, xuser_id: subjectId, sealed: before } of rows) {
       const { opened, sealed } = await seals.renew(before, subjectId, id);
       if (!opened) unopened += 1;
       if (sealed === null) continue;
-      await pool.query('update journal_entry set sealed = $2 where id = $1 and sealed = $3', [id, sealed, before]);
+      await run(pool, build.updateTable('journal_entry').set({ sealed }).where('id', '=', id).where('sealed', '=', before));
       entries += 1;
     }
     const last = rows.at(-1);

@@ -1,4 +1,6 @@
 /** Writes what a person reported as a measurement too, so that it appears among the observations. */
+import { sql } from 'kysely';
+import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Subject } from '../tenancy/ownership.ts';
 
@@ -16,31 +18,48 @@ export type SelfMeasurement = Readonly<{
 
 /** Does nothing where the catalog has no biosignal of this code. */
 export async function storeSelfMeasurement(db: Db, subject: Subject, measurement: SelfMeasurement): Promise<void> {
-  const { rows } = await db.query<{ needed: boolean }>(`select to_regclass('partition_rule') is not null as needed`);
+  const { id, code, value, methodCode, ofProduct } = measurement;
+  const { orgId, projectId } = subject;
+  const time = sql<Date>`${measurement.time}::timestamptz`;
+  const needed = sql<boolean>`to_regclass('partition_rule') is not null`;
+  const { rows } = await run(db, build.selectNoFrom(needed.as('needed')));
   if (rows[0]?.needed === true) {
-    await db.query(`select ensure_partitions('measurement', $1::timestamptz, $1::timestamptz)`, [measurement.time]);
+    await run(db, build.selectNoFrom(sql`ensure_partitions('measurement', ${time}, ${time})`.as('made')));
   }
-  await db.query(
-    `insert into measurement (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, method_code)
-     select $1::timestamptz, (extract(epoch from $1::timestamptz) * 1000000)::bigint * 1000, $2, $3, $4, $5, b.id, $6, b.unit, $7
-     from biosignal b where b.code = $8 and (b.project_id is null or b.project_id = $4)
-     order by (b.project_id is null) = $9 desc limit 1
-     on conflict do nothing`,
-    [
-      measurement.time,
-      measurement.id,
-      subject.orgId,
-      subject.projectId,
-      subject.id,
-      measurement.value,
-      measurement.methodCode,
-      measurement.code,
-      measurement.ofProduct,
-    ],
+  const { rows: signals } = await run(
+    db,
+    build
+      .selectFrom('biosignal')
+      .select(['id', 'unit'])
+      .where('code', '=', code)
+      .where(({ or, eb }) => or([eb('project_id', 'is', null), eb('project_id', '=', projectId)]))
+      .orderBy('project_id', (order) => (ofProduct ? order.desc().nullsFirst() : order.asc().nullsLast()))
+      .limit(1),
+  );
+  const signal = signals[0];
+  if (signal === undefined) return;
+  await run(
+    db,
+    build
+      .insertInto('measurement')
+      .values({
+        time,
+        ts_ns: sql<bigint>`(extract(epoch from ${time}) * 1000000)::bigint * 1000`,
+        id,
+        organization_id: orgId,
+        project_id: projectId,
+        xuser_id: subject.id,
+        biosignal_id: signal.id,
+        value,
+        unit: signal.unit,
+        method_code: methodCode,
+      })
+      .onConflict((conflict) => conflict.doNothing()),
   );
 }
 
 /** Removes the observations of a record that was corrected; the record itself stays. */
 export async function removeSelfMeasurements(db: Db, subject: Subject, id: string, time: string): Promise<void> {
-  await db.query('delete from measurement where xuser_id = $1 and time = $2::timestamptz and id = $3', [subject.id, time, id]);
+  const measurements = build.deleteFrom('measurement').where('xuser_id', '=', subject.id).where('id', '=', id);
+  await run(db, measurements.where('time', '=', sql<Date>`${time}::timestamptz`));
 }

@@ -5,6 +5,8 @@
  *  An address that answers slowly, or not at all, holds up its own deliveries and no others: each has a few connections of its own, and one
  *  as long as it is slow. */
 import type { Pool } from 'pg';
+import { build, inSec, now, run } from '../storage/database/build.ts';
+import type { Db } from '../storage/database/database.ts';
 import { WebhookNetworks } from './webhook-networks.ts';
 import { sendMessage } from './webhook-request.ts';
 import type { Outcome } from './webhook-request.ts';
@@ -144,9 +146,8 @@ function limitOf(key: string): number {
 
 /** A secret that signs no more is not kept. */
 async function forgetSecrets(pool: Pool): Promise<void> {
-  await pool.query(
-    'update webhook set previous_secret = null, previous_secret_expires_at = null where previous_secret_expires_at <= now()',
-  );
+  const noSecret = { previous_secret: null, previous_secret_expires_at: null };
+  await run(pool, build.updateTable('webhook').set(noSecret).where('previous_secret_expires_at', '<=', now));
 }
 
 /** Of a webhook w: the secret that signs beside the present one until its overlap is over. */
@@ -155,6 +156,7 @@ export const previousSecret = 'case when w.previous_secret_expires_at > now() th
 /** Takes due deliveries, the oldest of each webhook before the second of any, and pushes their next attempt beyond the timeout, so that no
  *  other node takes them. @param room by webhook, and by organization: how many it may get, when that is less than usual */
 async function takeDue(pool: Pool, countMax: number, room: ReadonlyMap<string, number>): Promise<readonly Due[]> {
+  // SQL: windows over windows, and what each webhook may get as a table; one statement, so that no other node takes the same.
   const { rows } = await pool.query<Due>(
     `with room as (select * from unnest($2::text[], $3::integer[]) as r (key, free)),
      first as (
@@ -192,28 +194,28 @@ const withIdsOnly = `jsonb_set(d.payload, '{data}', (
 async function noteOutcome(pool: Pool, due: Due, { status, error }: Outcome): Promise<void> {
   const done = status !== null && status >= 200 && status < 300;
   const waitSec = status === GONE ? undefined : retrySec[due.attempts - 1];
-  await pool.query(
-    `update webhook_delivery set last_status = $2, last_error = $3,
-       status = case when $4 then 'delivered' when $5::integer is null then 'failed' else 'pending' end,
-       delivered_at = case when $4 then now() end,
-       next_attempt_at = now() + make_interval(secs => coalesce($5::integer, 0))
-     where id = $1 and (status = 'pending' or $4)`,
-    [due.id, status, error, done, waitSec ?? null],
-  );
+  const noted = build.updateTable('webhook_delivery').set({
+    last_status: status,
+    last_error: error,
+    status: done ? 'delivered' : waitSec === undefined ? 'failed' : 'pending',
+    delivered_at: done ? now : null,
+    next_attempt_at: inSec(waitSec ?? 0),
+  });
+  const delivery = noted.where('id', '=', due.id);
+  await run(pool, done ? delivery : delivery.where('status', '=', 'pending'));
   if (status === GONE) await endWebhook(pool, due.webhookId);
 }
 
 /** The address wants no more: what is still due ends too. */
 async function endWebhook(pool: Pool, webhookId: string): Promise<void> {
   const reason = 'the address answered 410 Gone';
-  await pool.query('update webhook set gone_at = now(), gone_reason = $2 where id = $1 and gone_at is null', [webhookId, reason]);
+  const webhook = build.updateTable('webhook').set({ gone_at: now, gone_reason: reason });
+  await run(pool, webhook.where('id', '=', webhookId).where('gone_at', 'is', null));
   await endDeliveries(pool, webhookId, reason);
 }
 
 /** Ends what is due to a webhook. */
-export async function endDeliveries(db: Pick<Pool, 'query'>, webhookId: string, reason: string): Promise<void> {
-  await db.query(`update webhook_delivery set status = 'failed', last_error = $2 where webhook_id = $1 and status = 'pending'`, [
-    webhookId,
-    reason,
-  ]);
+export async function endDeliveries(db: Db, webhookId: string, reason: string): Promise<void> {
+  const due = build.updateTable('webhook_delivery').where('webhook_id', '=', webhookId).where('status', '=', 'pending');
+  await run(db, due.set({ status: 'failed', last_error: reason }));
 }
