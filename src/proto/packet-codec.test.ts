@@ -162,7 +162,7 @@ describe('generated code', () => {
   // promise: codecs-agree
   it('is of the schema as it is; otherwise run: npm run proto', () => {
     const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
-    const schema = createHash('sha256').update(read('../../proto/biosignal.proto')).digest('hex');
+    const schema = createHash('sha256').update(read('../../proto/biosignal.proto')).update(read('../../proto/query.proto')).digest('hex');
     expect(read('./generated/generated.js').split('\n')[1]).toBe(`// schema sha256 ${schema}`);
   });
 });

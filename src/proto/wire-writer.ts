@@ -83,15 +83,6 @@ export class WireWriter {
     b[this.#pos++] = word >>> 24;
   }
 
-  /** The same, without a bigint: high * 2^32 + low, both below 2^32. */
-  fixed64Words(tag: number, high: number, low: number): void {
-    this.#reserve(10);
-    this.#tag(tag);
-    this.#view.setUint32(this.#pos, low, true);
-    this.#view.setUint32(this.#pos + 4, high, true);
-    this.#pos += 8;
-  }
-
   double(tag: number, value: number): void {
     this.#reserve(10);
     this.#tag(tag);

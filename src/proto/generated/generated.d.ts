@@ -1237,5 +1237,419 @@ export namespace biosignal {
             /** Shape of a LiveFeature. */
             type $Shape = biosignal.v1.LiveFeature.$Properties;
         }
+
+        /**
+         * Properties of a FeatureSeriesList.
+         * @deprecated Use biosignal.v1.FeatureSeriesList.$Properties instead.
+         */
+        interface IFeatureSeriesList extends biosignal.v1.FeatureSeriesList.$Properties {
+        }
+
+        /** Represents a FeatureSeriesList. */
+        class FeatureSeriesList {
+
+            /**
+             * Constructs a new FeatureSeriesList.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: biosignal.v1.FeatureSeriesList.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** FeatureSeriesList series. */
+            series: biosignal.v1.FeatureSeries.$Properties[];
+
+            /**
+             * Encodes the specified FeatureSeriesList message. Does not implicitly {@link biosignal.v1.FeatureSeriesList.verify|verify} messages.
+             * @param message FeatureSeriesList message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: biosignal.v1.FeatureSeriesList.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Encodes the specified FeatureSeriesList message, length delimited. Does not implicitly {@link biosignal.v1.FeatureSeriesList.verify|verify} messages.
+             * @param message FeatureSeriesList message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encodeDelimited(message: biosignal.v1.FeatureSeriesList.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a FeatureSeriesList message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {biosignal.v1.FeatureSeriesList & biosignal.v1.FeatureSeriesList.$Shape} FeatureSeriesList
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): biosignal.v1.FeatureSeriesList & biosignal.v1.FeatureSeriesList.$Shape;
+
+            /**
+             * Decodes a FeatureSeriesList message from the specified reader or buffer, length delimited.
+             * @param reader Reader or buffer to decode from
+             * @returns {biosignal.v1.FeatureSeriesList & biosignal.v1.FeatureSeriesList.$Shape} FeatureSeriesList
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decodeDelimited(reader: ($protobuf.Reader|Uint8Array)): biosignal.v1.FeatureSeriesList & biosignal.v1.FeatureSeriesList.$Shape;
+
+            /**
+             * Verifies a FeatureSeriesList message.
+             * @param message Plain object to verify
+             * @returns `null` if valid, otherwise the reason why it is not
+             */
+            static verify(message: { [k: string]: any }): (string|null);
+        }
+
+        namespace FeatureSeriesList {
+
+            /** Properties of a FeatureSeriesList. */
+            interface $Properties {
+
+                /** FeatureSeriesList series */
+                series?: (biosignal.v1.FeatureSeries.$Properties[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a FeatureSeriesList. */
+            type $Shape = biosignal.v1.FeatureSeriesList.$Properties;
+        }
+
+        /**
+         * Properties of a FeatureSeries.
+         * @deprecated Use biosignal.v1.FeatureSeries.$Properties instead.
+         */
+        interface IFeatureSeries extends biosignal.v1.FeatureSeries.$Properties {
+        }
+
+        /** Represents a FeatureSeries. */
+        class FeatureSeries {
+
+            /**
+             * Constructs a new FeatureSeries.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: biosignal.v1.FeatureSeries.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** FeatureSeries name. */
+            name: string;
+
+            /** FeatureSeries tsNs. */
+            tsNs: Long[];
+
+            /** FeatureSeries values. */
+            values: number[];
+
+            /** FeatureSeries cadenceHz. */
+            cadenceHz: number;
+
+            /** FeatureSeries qmask. */
+            qmask: number[];
+
+            /** FeatureSeries methodCode. */
+            methodCode: string;
+
+            /**
+             * Encodes the specified FeatureSeries message. Does not implicitly {@link biosignal.v1.FeatureSeries.verify|verify} messages.
+             * @param message FeatureSeries message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: biosignal.v1.FeatureSeries.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Encodes the specified FeatureSeries message, length delimited. Does not implicitly {@link biosignal.v1.FeatureSeries.verify|verify} messages.
+             * @param message FeatureSeries message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encodeDelimited(message: biosignal.v1.FeatureSeries.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a FeatureSeries message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {biosignal.v1.FeatureSeries & biosignal.v1.FeatureSeries.$Shape} FeatureSeries
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): biosignal.v1.FeatureSeries & biosignal.v1.FeatureSeries.$Shape;
+
+            /**
+             * Decodes a FeatureSeries message from the specified reader or buffer, length delimited.
+             * @param reader Reader or buffer to decode from
+             * @returns {biosignal.v1.FeatureSeries & biosignal.v1.FeatureSeries.$Shape} FeatureSeries
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decodeDelimited(reader: ($protobuf.Reader|Uint8Array)): biosignal.v1.FeatureSeries & biosignal.v1.FeatureSeries.$Shape;
+
+            /**
+             * Verifies a FeatureSeries message.
+             * @param message Plain object to verify
+             * @returns `null` if valid, otherwise the reason why it is not
+             */
+            static verify(message: { [k: string]: any }): (string|null);
+        }
+
+        namespace FeatureSeries {
+
+            /** Properties of a FeatureSeries. */
+            interface $Properties {
+
+                /** FeatureSeries name */
+                name?: (string|null);
+
+                /** FeatureSeries tsNs */
+                tsNs?: (Long[]|null);
+
+                /** FeatureSeries values */
+                values?: (number[]|null);
+
+                /** FeatureSeries cadenceHz */
+                cadenceHz?: (number|null);
+
+                /** FeatureSeries qmask */
+                qmask?: (number[]|null);
+
+                /** FeatureSeries methodCode */
+                methodCode?: (string|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a FeatureSeries. */
+            type $Shape = biosignal.v1.FeatureSeries.$Properties;
+        }
+
+        /**
+         * Properties of a SampleSegmentList.
+         * @deprecated Use biosignal.v1.SampleSegmentList.$Properties instead.
+         */
+        interface ISampleSegmentList extends biosignal.v1.SampleSegmentList.$Properties {
+        }
+
+        /** Represents a SampleSegmentList. */
+        class SampleSegmentList {
+
+            /**
+             * Constructs a new SampleSegmentList.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: biosignal.v1.SampleSegmentList.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** SampleSegmentList segments. */
+            segments: biosignal.v1.SampleSegment.$Properties[];
+
+            /**
+             * Encodes the specified SampleSegmentList message. Does not implicitly {@link biosignal.v1.SampleSegmentList.verify|verify} messages.
+             * @param message SampleSegmentList message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: biosignal.v1.SampleSegmentList.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Encodes the specified SampleSegmentList message, length delimited. Does not implicitly {@link biosignal.v1.SampleSegmentList.verify|verify} messages.
+             * @param message SampleSegmentList message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encodeDelimited(message: biosignal.v1.SampleSegmentList.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a SampleSegmentList message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {biosignal.v1.SampleSegmentList & biosignal.v1.SampleSegmentList.$Shape} SampleSegmentList
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): biosignal.v1.SampleSegmentList & biosignal.v1.SampleSegmentList.$Shape;
+
+            /**
+             * Decodes a SampleSegmentList message from the specified reader or buffer, length delimited.
+             * @param reader Reader or buffer to decode from
+             * @returns {biosignal.v1.SampleSegmentList & biosignal.v1.SampleSegmentList.$Shape} SampleSegmentList
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decodeDelimited(reader: ($protobuf.Reader|Uint8Array)): biosignal.v1.SampleSegmentList & biosignal.v1.SampleSegmentList.$Shape;
+
+            /**
+             * Verifies a SampleSegmentList message.
+             * @param message Plain object to verify
+             * @returns `null` if valid, otherwise the reason why it is not
+             */
+            static verify(message: { [k: string]: any }): (string|null);
+        }
+
+        namespace SampleSegmentList {
+
+            /** Properties of a SampleSegmentList. */
+            interface $Properties {
+
+                /** SampleSegmentList segments */
+                segments?: (biosignal.v1.SampleSegment.$Properties[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a SampleSegmentList. */
+            type $Shape = biosignal.v1.SampleSegmentList.$Properties;
+        }
+
+        /**
+         * Properties of a SampleSegment.
+         * @deprecated Use biosignal.v1.SampleSegment.$Properties instead.
+         */
+        interface ISampleSegment extends biosignal.v1.SampleSegment.$Properties {
+        }
+
+        /** Represents a SampleSegment. */
+        class SampleSegment {
+
+            /**
+             * Constructs a new SampleSegment.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: biosignal.v1.SampleSegment.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** SampleSegment channel. */
+            channel: string;
+
+            /** SampleSegment kind. */
+            kind: string;
+
+            /** SampleSegment unit. */
+            unit: string;
+
+            /** SampleSegment lead. */
+            lead: string;
+
+            /** SampleSegment rateNanoHz. */
+            rateNanoHz: Long;
+
+            /** SampleSegment t0Ns. */
+            t0Ns: Long;
+
+            /** SampleSegment gain. */
+            gain: number;
+
+            /** SampleSegment baseline. */
+            baseline: number;
+
+            /** SampleSegment samplesDelta. */
+            samplesDelta: number[];
+
+            /** SampleSegment samplesFloat. */
+            samplesFloat: number[];
+
+            /** SampleSegment qmaskRuns. */
+            qmaskRuns: number[];
+
+            /**
+             * Encodes the specified SampleSegment message. Does not implicitly {@link biosignal.v1.SampleSegment.verify|verify} messages.
+             * @param message SampleSegment message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: biosignal.v1.SampleSegment.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Encodes the specified SampleSegment message, length delimited. Does not implicitly {@link biosignal.v1.SampleSegment.verify|verify} messages.
+             * @param message SampleSegment message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encodeDelimited(message: biosignal.v1.SampleSegment.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a SampleSegment message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {biosignal.v1.SampleSegment & biosignal.v1.SampleSegment.$Shape} SampleSegment
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): biosignal.v1.SampleSegment & biosignal.v1.SampleSegment.$Shape;
+
+            /**
+             * Decodes a SampleSegment message from the specified reader or buffer, length delimited.
+             * @param reader Reader or buffer to decode from
+             * @returns {biosignal.v1.SampleSegment & biosignal.v1.SampleSegment.$Shape} SampleSegment
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decodeDelimited(reader: ($protobuf.Reader|Uint8Array)): biosignal.v1.SampleSegment & biosignal.v1.SampleSegment.$Shape;
+
+            /**
+             * Verifies a SampleSegment message.
+             * @param message Plain object to verify
+             * @returns `null` if valid, otherwise the reason why it is not
+             */
+            static verify(message: { [k: string]: any }): (string|null);
+        }
+
+        namespace SampleSegment {
+
+            /** Properties of a SampleSegment. */
+            interface $Properties {
+
+                /** SampleSegment channel */
+                channel?: (string|null);
+
+                /** SampleSegment kind */
+                kind?: (string|null);
+
+                /** SampleSegment unit */
+                unit?: (string|null);
+
+                /** SampleSegment lead */
+                lead?: (string|null);
+
+                /** SampleSegment rateNanoHz */
+                rateNanoHz?: (Long|null);
+
+                /** SampleSegment t0Ns */
+                t0Ns?: (Long|null);
+
+                /** SampleSegment gain */
+                gain?: (number|null);
+
+                /** SampleSegment baseline */
+                baseline?: (number|null);
+
+                /** SampleSegment samplesDelta */
+                samplesDelta?: (number[]|null);
+
+                /** SampleSegment samplesFloat */
+                samplesFloat?: (number[]|null);
+
+                /** SampleSegment qmaskRuns */
+                qmaskRuns?: (number[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a SampleSegment. */
+            type $Shape = biosignal.v1.SampleSegment.$Properties;
+        }
     }
 }

@@ -1,9 +1,9 @@
 /** The same ten seconds in every format that the API writes: the samples that were sent, by their number and hash. */
 import { createHash } from 'node:crypto';
 import { decodeGroup, parseHeader } from '../../../formats/wfdb.ts';
-import { WireReader } from '../../../proto/wire-reader.ts';
 import { need } from '../checks.ts';
 import type { Answer } from '../client.ts';
+import { readSegments } from '../messages.ts';
 import type { Run } from '../run.ts';
 import { isoOf, SECOND_NS } from '../signals.ts';
 import { lastYearNs, lastYearSamples } from './ingest.ts';
@@ -177,21 +177,12 @@ function ofCsv(text: string): Rows {
 function ofProtobuf(bytes: Uint8Array): Rows {
   const times: bigint[] = [];
   const values: number[] = [];
-  const list = new WireReader(bytes);
-  for (let tag = list.tag(); tag !== 0; tag = list.tag()) {
-    const segment = list.message();
-    let t0Ns = 0n;
-    for (let field = segment.tag(); field !== 0; field = segment.tag()) {
-      if (field === 0x31) t0Ns = segment.fixed64();
-      else if (field === 0x4a) {
-        const deltas = segment.message();
-        for (let value = 0, i = 0n; deltas.pos < deltas.end; i++) {
-          const zigzag = deltas.uint();
-          value = (value + (zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2)) | 0;
-          times.push(t0Ns + i * STEP_NS);
-          values.push(value);
-        }
-      } else segment.skip(field);
+  for (const { t0Ns, samplesDelta } of readSegments(bytes)) {
+    let value = 0;
+    for (const [i, delta] of samplesDelta.entries()) {
+      value = (value + delta) | 0;
+      times.push(t0Ns + BigInt(i) * STEP_NS);
+      values.push(value);
     }
   }
   return { times, values };

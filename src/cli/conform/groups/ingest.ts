@@ -2,9 +2,9 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { need } from '../checks.ts';
 import type { Want } from '../checks.ts';
-import { decodeReply } from '../../../proto/reply-codec.ts';
 import { encodeBatch } from '../../../proto/packet-codec.ts';
 import type { Packet, SampleEncoding } from '../../../proto/packet-codec.ts';
+import { readReply } from '../messages.ts';
 import type { Run } from '../run.ts';
 import { block, encoded, heartbeat, isoOf, newBoot, nowNs, packet, SECOND_NS, staircase } from '../signals.ts';
 
@@ -121,7 +121,7 @@ export async function checkIngest(run: Run): Promise<void> {
         as: typeof as === 'string' ? ada.as : as,
       });
       need(answer.status === 202 && (answer.headers.get('content-type') ?? '').startsWith('application/x-protobuf'), `${answer.status}`);
-      const reply = decodeReply(answer.bytes);
+      const reply = readReply(answer.bytes);
       need(reply.duplicates === 1 && reply.highSeq === 9, `duplicates ${reply.duplicates}, high_seq ${reply.highSeq}`);
       return 'duplicates 1, high_seq 9';
     },

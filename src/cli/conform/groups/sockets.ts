@@ -1,9 +1,9 @@
 /** Both sockets: the handshake, what is said in band, frames of 100 ms, settled packets, and how they end. */
 import { decodeFrame } from '../../../../sdk/frame.ts';
-import { decodeReply } from '../../../proto/reply-codec.ts';
-import type { IngestReply } from '../../../proto/reply-codec.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { need } from '../checks.ts';
+import { readReply } from '../messages.ts';
+import type { Reply } from '../messages.ts';
 import type { Run } from '../run.ts';
 import { block, encoded, heartbeat, newBoot, nowNs, packet } from '../signals.ts';
 import { checkBrief } from './ends.ts';
@@ -277,7 +277,7 @@ async function checkIngestSocket(run: Run): Promise<void> {
     encoded(packet(device, boot, seq, ada.externalId, { t0UnixNs: startNs + BigInt(seq) * 1_000_000_000n }));
   const startNs = nowNs() - 100_000_000_000n;
   const socket = await openSocket(run, '/ingest/stream', secret);
-  const replies = (): IngestReply[] => socket.binary.map((reply) => decodeReply(reply));
+  const replies = (): Reply[] => socket.binary.map((reply) => readReply(reply));
   const sum = (name: 'accepted' | 'duplicates'): number => replies().reduce((total, reply) => total + reply[name], 0);
   const settled = (): number => Math.max(0, ...replies().map((reply) => reply.settled));
   await checks.claim('The socket of a device greets', '/ingest/stream', 'a reply with settled 0 and a window', async () => {
@@ -322,7 +322,7 @@ async function checkIngestSocket(run: Run): Promise<void> {
     async () => {
       const again = await openSocket(run, '/ingest/stream', secret);
       for (let seq = 0; seq < 25; seq++) await again.send(bytes(seq));
-      const heard = (): IngestReply[] => again.binary.map((reply) => decodeReply(reply));
+      const heard = (): Reply[] => again.binary.map((reply) => readReply(reply));
       await again.until('settled 25', () => heard().some((reply) => reply.settled === 25));
       const count = (name: 'accepted' | 'duplicates'): number => heard().reduce((total, reply) => total + reply[name], 0);
       again.close();
