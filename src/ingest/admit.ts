@@ -4,7 +4,6 @@ import { rejected } from '../errors.ts';
 import type { DecodedPacket, Packet } from '../proto/packet-codec.ts';
 import type { ChannelConfig, ChannelNo, SampleRun } from '../signal.ts';
 import { gridIndex, isRecordable } from '../signal.ts';
-import { bigintOf, numberOf } from './bigints.ts';
 import type { Repeat, Session } from './session.ts';
 import { sameChannel } from './session.ts';
 import type { Admitted } from './sink.ts';
@@ -91,7 +90,7 @@ export function admitPacket(
   }
 
   const blocks = packet.blocks;
-  const t0 = numberOf(t0DeviceNs);
+  const t0 = Number(t0DeviceNs);
   const small = t0 < 4_503_599_627_370_496; // 2^52, 52 days: t0 + offset is an exact number
   const runs: SampleRun[] = [];
   let newChannels = noChannels as ChannelConfig[];
@@ -140,7 +139,7 @@ export function admitPacket(
     if (item.tOffsetNs > endOffsetNs) endOffsetNs = item.tOffsetNs;
   }
 
-  const endDeviceNs = t0DeviceNs + bigintOf(Math.round(endOffsetNs));
+  const endDeviceNs = t0DeviceNs + BigInt(Math.round(endOffsetNs));
   const startNs = session.epochNs + t0DeviceNs;
   const endNs = session.epochNs + endDeviceNs;
   if (session.isStated) {

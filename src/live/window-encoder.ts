@@ -26,7 +26,7 @@ export function encodeWindow(
   w.reset();
   w.text(0x0a, subject);
   w.uint(0x10, clock.window);
-  writeT0(w, clock);
+  w.fixed64(0x19, clock.t0Ns());
   w.uint(0x20, WINDOW_MS);
   for (const channel of clock.channels) {
     if (selects !== null && !selects(channel.config.code, channel.config.kind)) continue;
@@ -36,16 +36,6 @@ export function encodeWindow(
   if (incomplete) w.uint(0x70, 1);
   return w.view();
 }
-
-/** window * 100 ms + phase, in numbers: as bigints it costs as much as a channel. */
-function writeT0(w: WireWriter, clock: FrameClock): void {
-  const upper = Math.floor(clock.window / 65_536) * 1e8; // of 2^16 ns
-  const lower = (clock.window % 65_536) * 1e8 + clock.phaseNs;
-  const low = (upper % 65_536) * 65_536 + (lower % TWO_32);
-  w.fixed64Words(0x19, Math.floor(upper / 65_536) + Math.floor(lower / TWO_32) + (low >= TWO_32 ? 1 : 0), low % TWO_32);
-}
-
-const TWO_32 = 4_294_967_296;
 
 function writeChannel(w: WireWriter, clock: FrameClock, channel: ClockChannel): void {
   const from = Math.max(channel.kFrom, channel.kFirst);
