@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
+import { build, run } from '../storage/database/build.ts';
 import { scopes } from '../caller.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -141,10 +142,8 @@ const revokeApiKeyRoute = ({ pool }: Deps) =>
 /** A key cannot rotate another into scopes, or a reach, that it does not have itself. @throws PipelineError not_found, scope_missing */
 async function ownKey(db: Db, caller: Caller, id: string): Promise<void> {
   if (caller.kind !== 'key') return;
-  const { rows } = await db.query<{ scopes: Scope[]; project_id: string | null }>(
-    'select scopes, project_id from api_key where organization_id = $1 and id = $2',
-    [caller.orgId, id],
-  );
+  const key = build.selectFrom('api_key').select(['scopes', 'project_id']).where('organization_id', '=', caller.orgId);
+  const { rows } = await run(db, key.where('id', '=', id));
   const row = rows[0];
   if (row === undefined || (caller.projectId !== null && row.project_id !== caller.projectId)) {
     throw new PipelineError('not_found', 'There is no such key.');

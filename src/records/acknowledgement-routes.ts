@@ -11,6 +11,7 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, Uuid } from '../http/schemas.ts';
 import { acknowledge } from './acknowledgements.ts';
+import { lockEpisode } from './episodes.ts';
 import { EpisodeDetailSchema, ownEpisode, ownEpisodeDetail, tagged, tagOf } from './episode-detail.ts';
 
 const NOTE_MAX = 1000;
@@ -40,7 +41,7 @@ const acknowledgeEpisode = ({ db }: Deps) =>
       const { id, subject_id: subjectId, kind } = await ownEpisode(db, caller, params.id);
       const subject = await ownSubject(db, caller, subjectId);
       return await answerOnce(db, request, { operationId: 'acknowledgeEpisode', subjectId: subject.id }, async (client) => {
-        await client.query('select 1 from episode where id = $1 for no key update', [id]);
+        await lockEpisode(client, id);
         checkIfMatch(request, tagOf(await ownEpisode(client, caller, id)));
         await acknowledge(client, caller, id, note);
         await audit(client, request, { action: 'episode.acknowledged', targetKind: 'episode', targetId: id });

@@ -24,6 +24,7 @@ import {
   insertEpisode,
   insertStrip,
   listEpisodes,
+  lockEpisode,
   stateAtStart,
   STRIP_SEC,
   updateEpisode,
@@ -208,7 +209,7 @@ const updateEpisodeRoute = ({ db }: Deps) =>
       checkOrder(episode.started_at, body.ended_at ?? null);
       const subject = await ownSubject(db, caller, episode.subject_id);
       return await transaction(db, async (client) => {
-        await client.query('select 1 from episode where id = $1 for no key update', [episode.id]);
+        await lockEpisode(client, episode.id);
         const before = await ownEpisode(client, caller, episode.id);
         checkIfMatch(request, tagOf(before));
         await updateEpisode(client, before, body);

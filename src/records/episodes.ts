@@ -133,6 +133,11 @@ export async function findEpisode(
   return (await run(db, episode)).rows[0] ?? null;
 }
 
+/** Makes others who change the episode wait until this transaction is over. */
+export async function lockEpisode(db: Db, id: string): Promise<void> {
+  await run(db, build.selectFrom('episode').select('id').where('id', '=', id).forNoKeyUpdate());
+}
+
 export async function listArtifacts(db: Db, episodeId: string): Promise<readonly Artifact[]> {
   const { rows } = await run(
     db,

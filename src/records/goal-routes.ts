@@ -6,6 +6,7 @@ import type { Db } from '../storage/database/database.ts';
 import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/ownership.ts';
 import type { Subject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { build, now, run } from '../storage/database/build.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
@@ -52,6 +53,7 @@ const progressSql = `
 type Deps = Readonly<{ db: Pool }>;
 
 async function progressOf(db: Db, subject: Subject): Promise<{ id: string }[]> {
+  // SQL: days and weeks of a time zone.
   return (await db.query<{ id: string }>(progressSql, [subject.id, subject.timeZone])).rows;
 }
 
@@ -96,22 +98,26 @@ const createGoal = ({ db }: Deps) =>
       const { caller, body } = request;
       const subject = await ownSubject(db, caller, body.subject_id);
       return await answerOnce(db, request, { operationId: 'createGoal', subjectId: subject.id }, async (client) => {
-        const { rows } = await client.query<{ id: string }>(
-          `insert into goal (organization_id, project_id, xuser_id, biosignal_id, target, title, agg, period, created_by)
-           select $1, $2, $3, b.id, $5, $6, $7, $8, $9 from biosignal b where b.id = $4 and (b.project_id is null or b.project_id = $2)
-           returning id`,
-          [
-            subject.orgId,
-            subject.projectId,
-            subject.id,
-            body.biosignal_id,
-            body.target,
-            body.title ?? '',
-            body.agg ?? 'sum',
-            body.period ?? 'day',
-            callerKey(caller),
-          ],
+        const { rows: known } = await run(
+          client,
+          build
+            .selectFrom('biosignal')
+            .select('id')
+            .where('id', '=', body.biosignal_id)
+            .where(({ or, eb }) => or([eb('project_id', 'is', null), eb('project_id', '=', subject.projectId)])),
         );
+        const goal = {
+          organization_id: subject.orgId,
+          project_id: subject.projectId,
+          xuser_id: subject.id,
+          biosignal_id: body.biosignal_id,
+          target: body.target,
+          title: body.title ?? '',
+          agg: body.agg ?? 'sum',
+          period: body.period ?? 'day',
+          created_by: callerKey(caller),
+        };
+        const { rows } = known.length === 0 ? { rows: [] } : await run(client, build.insertInto('goal').values(goal).returning('id'));
         const made = (await progressOf(client, subject)).find((goal) => goal.id === rows[0]?.id);
         if (made === undefined) throw new PipelineError('not_found', 'There is no such biosignal.');
         return { status: 201, json: made };
@@ -132,10 +138,17 @@ const endGoal = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, params }) => {
       const id = params.goalId;
+      const project = projectOf(caller);
       const { rowCount } = isUuid(id)
-        ? await db.query(
-            'update goal set ended_at = now() where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and ended_at is null',
-            [id, orgOf(caller), projectOf(caller)],
+        ? await run(
+            db,
+            build
+              .updateTable('goal')
+              .set({ ended_at: now })
+              .where('id', '=', id)
+              .where('organization_id', '=', orgOf(caller))
+              .$if(project !== null, (goals) => goals.where('project_id', '=', project))
+              .where('ended_at', 'is', null),
           )
         : { rowCount: 0 };
       if (rowCount === 0) throw new PipelineError('not_found', 'There is no such goal.');

@@ -1,4 +1,8 @@
 /** What people enter themselves: mood and journal. */
+import { sql } from 'kysely';
+import type { ExpressionBuilder, RawBuilder } from 'kysely';
+import { build, isoTime, run } from '../storage/database/build.ts';
+import type { Tables } from '../storage/database/tables.ts';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
@@ -38,6 +42,12 @@ const JournalSchema = exactly({
 
 type Deps = Readonly<{ db: Pool; journal: JournalSeals }>;
 
+const moodColumns = ({ ref, fn, val }: ExpressionBuilder<Tables, 'mood'>) =>
+  ['id', 'score', fn<string | null>('nullif', [ref('note'), val('')]).as('note'), isoTime(ref('time')).as('time')] as const;
+
+const timeOf = (text: string): RawBuilder<Date> => sql`${text}::timestamptz`;
+const orderOf = (query: Readonly<{ order?: string | undefined }>): 'asc' | 'desc' => (query.order === 'asc' ? 'asc' : 'desc');
+
 const listMoods = ({ db }: Deps) =>
   defineRoute({
     method: 'GET',
@@ -51,12 +61,10 @@ const listMoods = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
-      const { rows } = await db.query(
-        `select id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time from mood
-         where xuser_id = $1 and ($2::timestamptz is null or mood.time >= $2) and ($3::timestamptz is null or mood.time < $3)
-         order by mood.time ${query.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
-        [subject.id, query.since ?? null, query.until ?? null, query.limit],
-      );
+      let moods = build.selectFrom('mood').select(moodColumns).where('xuser_id', '=', subject.id);
+      if (query.since !== undefined) moods = moods.where('mood.time', '>=', timeOf(query.since));
+      if (query.until !== undefined) moods = moods.where('mood.time', '<', timeOf(query.until));
+      const { rows } = await run(db, moods.orderBy('mood.time', orderOf(query)).orderBy('id').limit(query.limit));
       return { status: 200, json: rows };
     },
   });
@@ -83,11 +91,9 @@ const createMood = ({ db }: Deps) =>
       const subject = await ownSubject(db, caller, '', 'recording');
       const time = body.time ?? new Date().toISOString();
       return await answerOnce(db, request, { operationId: 'createMood', subjectId: subject.id }, async (client) => {
-        const { rows } = await client.query<{ id: string }>(
-          `insert into mood (organization_id, project_id, xuser_id, score, note, time) values ($1, $2, $3, $4, $5, $6)
-           returning id, score, nullif(note, '') as note, to_json(time) #>> '{}' as time`,
-          [subject.orgId, subject.projectId, subject.id, body.score, body.note ?? '', time],
-        );
+        const { orgId, projectId, id } = subject;
+        const mood = { organization_id: orgId, project_id: projectId, xuser_id: id, score: body.score, note: body.note ?? '', time };
+        const { rows } = await run(client, build.insertInto('mood').values(mood).returning(moodColumns));
         const row = rows[0];
         if (row === undefined) throw new Error('mood insert returned no row');
         const measured = { id: row.id, code: 'mood', value: body.score, time, methodCode: 'reported:mood_v1', ofProduct: true };
@@ -113,13 +119,13 @@ const listJournal = ({ db, journal }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
-      const { rows } = await db.query<{ id: string; sealed: Buffer; time: string }>(
-        `select id, sealed, to_json(time) #>> '{}' as time from journal_entry
-         where xuser_id = $1 and ($2::timestamptz is null or journal_entry.time >= $2)
-           and ($3::timestamptz is null or journal_entry.time < $3)
-         order by journal_entry.time ${query.order === 'asc' ? 'asc' : 'desc'}, id limit $4`,
-        [subject.id, query.since ?? null, query.until ?? null, query.limit],
-      );
+      let entries = build
+        .selectFrom('journal_entry as j')
+        .select(({ ref }) => ['j.id', 'j.sealed', isoTime(ref('j.time')).as('time')])
+        .where('j.xuser_id', '=', subject.id);
+      if (query.since !== undefined) entries = entries.where('j.time', '>=', timeOf(query.since));
+      if (query.until !== undefined) entries = entries.where('j.time', '<', timeOf(query.until));
+      const { rows } = await run(db, entries.orderBy('j.time', orderOf(query)).orderBy('j.id').limit(query.limit));
       const texts = await Promise.all(rows.map(({ id, sealed }) => journal.open(sealed, subject.id, id)));
       return { status: 200, json: rows.map(({ id, time }, i) => ({ id, text: texts[i] ?? null, time })) };
     },
@@ -144,10 +150,19 @@ const createJournalEntry = ({ db, journal }: Deps) =>
       const id = randomUUID();
       const sealed = await journal.seal(body.text, subject.id, id);
       return await answerOnce(db, request, { operationId: 'createJournalEntry', subjectId: subject.id }, async (client) => {
-        const { rows } = await client.query(
-          `insert into journal_entry (id, organization_id, project_id, xuser_id, sealed, time) values ($1, $2, $3, $4, $5, $6)
-           returning id, to_json(time) #>> '{}' as time`,
-          [id, subject.orgId, subject.projectId, subject.id, sealed, body.time ?? new Date().toISOString()],
+        const { rows } = await run(
+          client,
+          build
+            .insertInto('journal_entry')
+            .values({
+              id,
+              organization_id: subject.orgId,
+              project_id: subject.projectId,
+              xuser_id: subject.id,
+              sealed,
+              time: body.time ?? new Date().toISOString(),
+            })
+            .returning(({ ref }) => ['id', isoTime(ref('time')).as('time')]),
         );
         return { status: 201, json: rows[0] };
       });

@@ -1,9 +1,13 @@
 /** Tasks: given by the application or a clinician, marked by the person. */
+import { sql } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { isUuid, ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { build, isoTime, run } from '../storage/database/build.ts';
+import type { Tables } from '../storage/database/tables.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
@@ -30,7 +34,18 @@ const TaskSchema = exactly({
   questionnaire: nullable(Type.String({ description: 'Done by answering it.' })),
   response_id: nullable(Type.String({ format: 'uuid', description: 'The answer that completed it.' })),
 });
-const columns = `id, title, description, to_json(due) #>> '{}' as due, status, to_json(status_at) #>> '{}' as status_at, schedule_id, questionnaire, response_id`;
+const columns = ({ ref }: ExpressionBuilder<Tables, 'task'>) =>
+  [
+    'id',
+    'title',
+    'description',
+    isoTime(ref('due')).as('due'),
+    'status',
+    isoTime(ref('status_at')).as('status_at'),
+    'schedule_id',
+    'questionnaire',
+    'response_id',
+  ] as const;
 
 type Deps = Readonly<{ db: Pool }>;
 
@@ -51,14 +66,22 @@ const listTasks = ({ db }: Deps) =>
     handler: async ({ caller, query }) => {
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
       await makeOccurrences(db, subject);
-      const { rows } = await db.query(
-        `select ${columns} from task
-         where xuser_id = $1 and status <> 'missed' and case
-           when status <> 'due' then task.status_at > now() - make_interval(days => $2::integer)
-           else schedule_id is null
-             or task.due between now() - make_interval(hours => $4::integer) and now() + make_interval(hours => $5::integer) end
-         order by (status <> 'due'), task.due nulls last, id limit $3`,
-        [subject.id, CLOSED_SHOWN_DAYS, TASKS_MAX, RECURRING_SHOWN_HOURS, AHEAD_HOURS],
+      const shown = sql<boolean>`case
+        when status <> 'due' then task.status_at > now() - make_interval(days => ${CLOSED_SHOWN_DAYS})
+        else schedule_id is null
+          or task.due between now() - make_interval(hours => ${RECURRING_SHOWN_HOURS}) and now() + make_interval(hours => ${AHEAD_HOURS}) end`;
+      const { rows } = await run(
+        db,
+        build
+          .selectFrom('task')
+          .select(columns)
+          .where('xuser_id', '=', subject.id)
+          .where('status', '<>', 'missed')
+          .where(shown)
+          .orderBy(({ eb }) => eb('status', '<>', 'due'))
+          .orderBy('task.due', (due) => due.asc().nullsLast())
+          .orderBy('id')
+          .limit(TASKS_MAX),
       );
       return { status: 200, json: rows };
     },
@@ -85,11 +108,10 @@ const createTask = ({ db }: Deps) =>
       const input = request.body;
       const subject = await ownSubject(db, request.caller, input.subject_id);
       return await answerOnce(db, request, { operationId: 'createTask', subjectId: subject.id }, async (client) => {
-        const { rows } = await client.query(
-          `insert into task (organization_id, project_id, xuser_id, title, description, due) values ($1, $2, $3, $4, $5, $6)
-           returning ${columns}`,
-          [subject.orgId, subject.projectId, subject.id, input.title, input.description ?? '', input.due ?? null],
-        );
+        const { orgId, projectId, id } = subject;
+        const { title, description = '', due = null } = input;
+        const task = { organization_id: orgId, project_id: projectId, xuser_id: id, title, description, due };
+        const { rows } = await run(client, build.insertInto('task').values(task).returning(columns));
         return { status: 201, json: rows[0] };
       });
     },
@@ -116,19 +138,22 @@ const setTaskStatus = ({ db }: Deps) =>
       const subject = await ownSubject(db, request.caller, '', 'recording');
       if (!isUuid(taskId)) throw new PipelineError('not_found', 'There is no such task.');
       return await answerOnce(db, request, { operationId: 'setTaskStatus', subjectId: subject.id }, async (client) => {
-        const asked = await client.query<{ questionnaire: string | null }>(
-          'select questionnaire from task where id = $1 and xuser_id = $2',
-          [taskId, subject.id],
-        );
+        const task = build.selectFrom('task').where('id', '=', taskId).where('xuser_id', '=', subject.id);
+        const asked = await run(client, task.select('questionnaire'));
         const questionnaire = asked.rows[0]?.questionnaire ?? null;
         if (questionnaire !== null && input.status === 'done') refuseDoneByHand(questionnaire);
         // That it was missed is no mark of the person: one that arrives later counts.
-        await client.query(
-          `update task set status = $3, status_at = $4::timestamptz, response_id = null
-           where id = $1 and xuser_id = $2 and (task.status = 'missed' or task.status_at is null or task.status_at <= $4::timestamptz)`,
-          [taskId, subject.id, input.status, input.time ?? new Date().toISOString()],
+        const time = sql<Date>`${input.time ?? new Date().toISOString()}::timestamptz`;
+        await run(
+          client,
+          build
+            .updateTable('task')
+            .set({ status: input.status, status_at: time, response_id: null })
+            .where('id', '=', taskId)
+            .where('xuser_id', '=', subject.id)
+            .where(({ or, eb }) => or([eb('status', '=', 'missed'), eb('status_at', 'is', null), eb('status_at', '<=', time)])),
         );
-        const { rows } = await client.query(`select ${columns} from task where id = $1 and xuser_id = $2`, [taskId, subject.id]);
+        const { rows } = await run(client, task.select(columns));
         if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such task.');
         return { status: 200, json: rows[0] };
       });

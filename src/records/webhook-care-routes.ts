@@ -1,4 +1,5 @@
 /** What is done to a webhook that exists: test it, change its secret, call it again after it was given up. */
+import { sql } from 'kysely';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
@@ -6,6 +7,7 @@ import { audit } from '../tenancy/audit.ts';
 import { Overlap, overlapOf } from '../auth/key-change.ts';
 import { orgOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { build, inSec, run } from '../storage/database/build.ts';
 import { RateLimit } from '../http/rate-limit.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -79,11 +81,17 @@ const rotateWebhookSecret = ({ db }: Deps) =>
       const id = await ownWebhook(db, request.caller, request.params.webhookId);
       const [secret, overlapSec] = [randomBytes(32), overlapOf(request.body)];
       const webhook = await transaction(db, async (client) => {
-        const { rows } = await client.query<object>(
-          `update webhook set secret = $2, previous_secret = case when $3 > 0 then secret end,
-             previous_secret_expires_at = case when $3 > 0 then now() + make_interval(secs => $3) end
-           where id = $1 returning ${columns}`,
-          [id, secret, overlapSec],
+        const { rows } = await run(
+          client,
+          build
+            .updateTable('webhook')
+            .set(({ ref }) => ({
+              secret,
+              previous_secret: overlapSec > 0 ? ref('secret') : null,
+              previous_secret_expires_at: overlapSec > 0 ? inSec(overlapSec) : null,
+            }))
+            .where('id', '=', id)
+            .returning(columns),
         );
         const detail = { overlap_sec: overlapSec };
         await audit(client, request, { action: 'webhook.secret_rotated', targetKind: 'webhook', targetId: id, detail });
@@ -110,9 +118,8 @@ const resumeWebhook = ({ db }: Deps) =>
     handler: async (request) => {
       const id = await ownWebhook(db, request.caller, request.params.webhookId);
       const json: unknown = await transaction(db, async (client) => {
-        const { rows } = await client.query(`update webhook set gone_at = null, gone_reason = null where id = $1 returning ${columns}`, [
-          id,
-        ]);
+        const webhook = build.updateTable('webhook').set({ gone_at: null, gone_reason: null }).where('id', '=', id);
+        const { rows } = await run(client, webhook.returning(columns));
         await audit(client, request, { action: 'webhook.resumed', targetKind: 'webhook', targetId: id });
         return rows[0];
       });
@@ -124,10 +131,8 @@ type Ping = Outcome & Readonly<{ messageId: string; durationMs: number }>;
 
 /** No connection to the database is held while the receiver thinks. */
 async function ping(db: Pool, networks: WebhookNetworks, webhookId: string, signal: AbortSignal): Promise<Ping> {
-  const { rows } = await db.query<{ url: string; secret: Buffer; previous: Buffer | null }>(
-    `select w.url, w.secret, ${previousSecret} as previous from webhook w where w.id = $1`,
-    [webhookId],
-  );
+  const previous = sql<Buffer | null>`${sql.raw(previousSecret)}`.as('previous');
+  const { rows } = await run(db, build.selectFrom('webhook as w').select(['w.url', 'w.secret', previous]).where('w.id', '=', webhookId));
   const hook = rows[0];
   if (hook === undefined) throw new PipelineError('not_found', 'There is no such webhook.');
   const messageId = randomUUID();

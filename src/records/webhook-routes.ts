@@ -1,4 +1,6 @@
 /** Webhooks: register, list, remove; look at deliveries and replay them. What is done to one that exists: webhook-care-routes.ts. */
+import { sql } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 import { randomBytes } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
@@ -8,6 +10,8 @@ import { needLasting } from '../tenancy/authority.ts';
 import { webhookEvents } from '../tenancy/events.ts';
 import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { build, isoTime, now, run } from '../storage/database/build.ts';
+import type { Tables } from '../storage/database/tables.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
@@ -41,18 +45,43 @@ const DeliverySchema = exactly({
   delivered_at: nullable(Timestamp),
 });
 export const admin: Access = { key: 'admin', operator: 'admin' };
-export const columns = `id, project_id, url, events, description, to_json(created_at) #>> '{}' as created_at,
-  to_json(gone_at) #>> '{}' as gone_at, gone_reason,
-  to_json(case when previous_secret_expires_at > now() then previous_secret_expires_at end) #>> '{}' as previous_secret_expires_at`;
-const deliveryColumns = `d.id, d.event, d.status, d.attempts, to_json(d.next_attempt_at) #>> '{}' as next_attempt_at, d.last_status, d.last_error,
-  to_json(d.created_at) #>> '{}' as created_at, to_json(d.delivered_at) #>> '{}' as delivered_at`;
+export const columns = ({ ref }: ExpressionBuilder<Tables, 'webhook'>) =>
+  [
+    'id',
+    'project_id',
+    'url',
+    'events',
+    'description',
+    isoTime(ref('created_at')).as('created_at'),
+    isoTime(ref('gone_at')).as('gone_at'),
+    'gone_reason',
+    isoTime(sql<Date | null>`case when previous_secret_expires_at > now() then previous_secret_expires_at end`).as(
+      'previous_secret_expires_at',
+    ),
+  ] as const;
+const deliveryColumns = ({ ref }: ExpressionBuilder<Tables & { d: Tables['webhook_delivery'] }, 'd'>) =>
+  [
+    'd.id',
+    'd.event',
+    'd.status',
+    'd.attempts',
+    isoTime(ref('d.next_attempt_at')).as('next_attempt_at'),
+    'd.last_status',
+    'd.last_error',
+    isoTime(ref('d.created_at')).as('created_at'),
+    isoTime(ref('d.delivered_at')).as('delivered_at'),
+  ] as const;
+
+/** Webhooks that the caller reaches, without those that were removed. */
+function webhooksOf(caller: Caller) {
+  const project = projectOf(caller);
+  const webhooks = build.selectFrom('webhook').where('organization_id', '=', orgOf(caller)).where('disabled_at', 'is', null);
+  return project === null ? webhooks : webhooks.where('project_id', '=', project);
+}
 
 /** @throws PipelineError not_found: it is of others, or removed */
 export async function ownWebhook(db: Db, caller: Caller, id: string): Promise<string> {
-  const { rows } = await db.query<{ id: string }>(
-    'select id from webhook where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and disabled_at is null',
-    [id, orgOf(caller), projectOf(caller)],
-  );
+  const { rows } = await run(db, webhooksOf(caller).where('id', '=', id).select('id'));
   const row = rows[0];
   if (row === undefined) throw new PipelineError('not_found', 'There is no such webhook.');
   return row.id;
@@ -71,11 +100,7 @@ const listWebhooks = ({ db }: Deps) =>
     access: admin,
     responses: { 200: { description: 'Webhooks.', schema: Type.Array(WebhookSchema) } },
     handler: async ({ caller }) => {
-      const { rows } = await db.query(
-        `select ${columns} from webhook where organization_id = $1 and ($2::uuid is null or project_id = $2) and disabled_at is null
-         order by webhook.created_at, id limit 1000`,
-        [orgOf(caller), projectOf(caller)],
-      );
+      const { rows } = await run(db, webhooksOf(caller).select(columns).orderBy('webhook.created_at').orderBy('id').limit(1000));
       return { status: 200, json: rows };
     },
   });
@@ -119,10 +144,9 @@ const createWebhook = ({ db, networks = new WebhookNetworks() }: Deps) =>
       const projectId = wanted === null ? null : (await ownProject(db, caller, wanted)).id;
       const secret = randomBytes(32);
       const webhook = await transaction(db, async (client) => {
-        const { rows } = await client.query<{ id: string }>(
-          `insert into webhook (organization_id, project_id, url, events, secret, description) values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
-          [orgOf(caller), projectId, body.url, body.events, secret, body.description ?? ''],
-        );
+        const made = { organization_id: orgOf(caller), project_id: projectId, url: body.url, description: body.description ?? '' };
+        const insert = build.insertInto('webhook').values({ ...made, events: [...body.events], secret });
+        const { rows } = await run(client, insert.returning(columns));
         await audit(client, request, { action: 'webhook.created', targetKind: 'webhook', targetId: rows[0]?.id ?? '' });
         return rows[0];
       });
@@ -145,7 +169,7 @@ const deleteWebhook = ({ db }: Deps) =>
     handler: async (request) => {
       const id = await ownWebhook(db, request.caller, request.params.webhookId);
       await transaction(db, async (client) => {
-        await client.query('update webhook set disabled_at = now() where id = $1', [id]);
+        await run(client, build.updateTable('webhook').set({ disabled_at: now }).where('id', '=', id));
         await endDeliveries(client, id, 'the webhook was removed');
         await audit(client, request, { action: 'webhook.deleted', targetKind: 'webhook', targetId: id });
       });
@@ -168,11 +192,9 @@ const listDeliveries = ({ db }: Deps) =>
     handler: async ({ caller, params, query }) => {
       const id = await ownWebhook(db, caller, params.webhookId);
       const { limit, status } = query;
-      const { rows } = await db.query(
-        `select ${deliveryColumns} from webhook_delivery d where d.webhook_id = $1 and ($2::text is null or d.status = $2)
-         order by d.created_at desc, d.id limit $3`,
-        [id, status ?? null, limit],
-      );
+      let deliveries = build.selectFrom('webhook_delivery as d').select(deliveryColumns).where('d.webhook_id', '=', id);
+      if (status !== undefined) deliveries = deliveries.where('d.status', '=', status);
+      const { rows } = await run(db, deliveries.orderBy('d.created_at', 'desc').orderBy('d.id').limit(limit));
       return { status: 200, json: rows };
     },
   });
@@ -191,11 +213,17 @@ const replayDelivery = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, params }) => {
       const id = await ownWebhook(db, caller, params.webhookId);
-      const { rows } = await db.query(
-        `update webhook_delivery d set status = 'pending', attempts = 0, next_attempt_at = now()
-         from webhook w where d.id = $1 and d.webhook_id = $2 and w.id = d.webhook_id and w.gone_at is null
-         returning ${deliveryColumns}`,
-        [params.deliveryId, id],
+      const { rows } = await run(
+        db,
+        build
+          .updateTable('webhook_delivery as d')
+          .from('webhook as w')
+          .set({ status: 'pending', attempts: 0, next_attempt_at: now })
+          .where('d.id', '=', params.deliveryId)
+          .where('d.webhook_id', '=', id)
+          .whereRef('w.id', '=', 'd.webhook_id')
+          .where('w.gone_at', 'is', null)
+          .returning(deliveryColumns),
       );
       if (rows.length === 0) throw new PipelineError('not_found', 'There is no such delivery, or its address answered 410 Gone.');
       return { status: 202, json: rows[0] };

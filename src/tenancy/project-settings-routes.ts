@@ -1,4 +1,5 @@
 /** Settings of a project: how long its rows are kept, and which consent it asks of its people. */
+import { build, run } from '../storage/database/build.ts';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
@@ -37,9 +38,7 @@ type Deps = Readonly<{ db: Pool }>;
 
 async function settingsOf(db: Db, projectId: string): Promise<Settings> {
   const kept = await readProjectRetention(db, projectId);
-  const { rows } = await db.query<{ consent_required: ConsentPurpose[] }>('select consent_required from project where id = $1', [
-    projectId,
-  ]);
+  const { rows } = await run(db, build.selectFrom('project').select('consent_required').where('id', '=', projectId));
   return {
     retention: { samples_days: kept.samplesDays, features_days: kept.featuresDays, beats_days: kept.beatsDays },
     consent_required: rows[0]?.consent_required ?? [],
@@ -85,7 +84,8 @@ const setProjectSettings = ({ db }: Deps) =>
         const before = await settingsOf(client, project.id);
         checkIfMatch(request, etagOf(before));
         await writeProjectRetention(client, project.id, { samplesDays, featuresDays, beatsDays });
-        await client.query('update project set consent_required = $2 where id = $1', [project.id, [...body.consent_required]]);
+        const required = { consent_required: [...body.consent_required] };
+        await run(client, build.updateTable('project').set(required).where('id', '=', project.id));
         const after = await settingsOf(client, project.id);
         await audit(client, request, {
           action: 'project.configured',

@@ -1,7 +1,9 @@
 /** User records: resolve or create, list, read, disable. */
+import { sql } from 'kysely';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import { page, pageStart } from '../http/page.ts';
@@ -16,7 +18,7 @@ import { emitEvent } from './events.ts';
 import { orgOf, ownProject, ownSubject, ownSubjectOf, projectOf } from './ownership.ts';
 import type { OwnedProject } from './ownership.ts';
 import { ExternalId, ProjectKey } from './xuser-schemas.ts';
-import { changeXuser, resolveXuser, xuserColumns } from './xusers.ts';
+import { changeXuser, readXuser, resolveXuser, xuserColumns } from './xusers.ts';
 import type { Xuser } from './xusers.ts';
 import type { Caller } from '../caller.ts';
 
@@ -35,9 +37,13 @@ const TimeZone = Type.String({ minLength: 1, maxLength: 64 });
 
 /** Orders of the list: the key of a page is its last row's value here, and its id. Users without a name come after those with one. */
 const orders = {
-  newest: { key: 'xuser.created_at', type: 'timestamptz', direction: 'desc' },
-  external_id: { key: `lower(external_id) collate "C"`, type: 'text', direction: 'asc' },
-  name: { key: `case display_name when '' then '1' else '0' || lower(display_name) end collate "C"`, type: 'text', direction: 'asc' },
+  newest: { key: sql`xuser.created_at`, after: (key: unknown) => sql`${key}::timestamptz`, direction: 'desc' },
+  external_id: { key: sql`lower(external_id) collate "C"`, after: (key: unknown) => sql`${key}::text`, direction: 'asc' },
+  name: {
+    key: sql`case display_name when '' then '1' else '0' || lower(display_name) end collate "C"`,
+    after: (key: unknown) => sql`${key}::text`,
+    direction: 'asc',
+  },
 } as const;
 const orderNames = ['newest', 'external_id', 'name'] as const;
 
@@ -115,18 +121,34 @@ const listUsers = ({ db, cursors }: Deps) =>
       const { project_id: projectId, external_id: externalId, search, sort, limit } = query;
       const project = projectOf(caller) ?? projectId ?? null;
       if (projectId !== undefined && projectId !== project) throw new PipelineError('not_found', 'There is no such project.');
-      const { key, type, direction } = orders[sort];
+      const { key, after, direction } = orders[sort];
+      const own = ownSubjectOf(caller);
       const scope = ['xusers', orgOf(caller), project, ownSubjectOf(caller), sort, JSON.stringify([externalId, search])].join(' ');
       const list = { cursors, path: '/api/v1/xusers', scope, query };
-      const [afterKey, afterId] = pageStart(list) ?? [null, null];
-      const { rows } = await db.query<Xuser & { page_key: string }>(
-        `select ${xuserColumns}, to_json(${key}) #>> '{}' as page_key from xuser
-         where organization_id = $1 and ($2::uuid is null or project_id = $2) and ($3::uuid is null or id = $3)
-           and ($4::text is null or external_id = $4)
-           and ($8::text is null or position(lower($8) in lower(external_id)) > 0 or position(lower($8) in lower(display_name)) > 0)
-           and ($5::${type} is null or (${key}, id) ${direction === 'desc' ? '<' : '>'} ($5::${type}, $6::uuid))
-         order by ${key} ${direction}, id ${direction} limit $7`,
-        [orgOf(caller), project, ownSubjectOf(caller), externalId ?? null, afterKey, afterId, limit + 1, search ?? null],
+      let users = build
+        .selectFrom('xuser')
+        .select(xuserColumns)
+        .select(sql<string>`to_json(${key}) #>> '{}'`.as('page_key'));
+      users = users.where('organization_id', '=', orgOf(caller));
+      if (project !== null) users = users.where('project_id', '=', project);
+      if (own !== null) users = users.where('id', '=', own);
+      if (externalId !== undefined) users = users.where('external_id', '=', externalId);
+      if (search !== undefined) {
+        const holds = (column: 'external_id' | 'display_name') => sql<boolean>`position(lower(${search}) in lower(${sql.ref(column)})) > 0`;
+        users = users.where(({ or }) => or([holds('external_id'), holds('display_name')]));
+      }
+      const start = pageStart(list);
+      if (start !== null) {
+        const [afterKey, afterId] = start;
+        const beyond = direction === 'desc' ? sql`<` : sql`>`;
+        users = users.where(sql<boolean>`(${key}, id) ${beyond} (${after(afterKey)}, ${afterId}::uuid)`);
+      }
+      const { rows } = await run(
+        db,
+        users
+          .orderBy(key, direction)
+          .orderBy('id', direction)
+          .limit(limit + 1),
       );
       const { items, headers } = page(list, rows, (last) => [last.page_key, last.xuser_id]);
       return { status: 200, json: items.map(({ page_key: _key, ...user }): Xuser => user), headers };
@@ -185,13 +207,6 @@ const updateUser = ({ db }: Deps) =>
 
 function tagOf({ updated_at: updatedAt }: Xuser): string {
   return `"${updatedAt}"`;
-}
-
-async function readXuser(db: Db, id: string): Promise<Xuser> {
-  const { rows } = await db.query<Xuser>(`select ${xuserColumns} from xuser where id = $1`, [id]);
-  const row = rows[0];
-  if (row === undefined) throw new PipelineError('not_found', 'There is no such user.');
-  return row;
 }
 
 /** The project named by a key, or the only one there is for this caller. */

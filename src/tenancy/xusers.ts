@@ -1,6 +1,10 @@
 /** User records: exactly one per project and external id, however many calls race. */
+import { sql } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 import { PipelineError } from '../errors.ts';
+import { build, isSet, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
+import type { Tables } from '../storage/database/tables.ts';
 
 /** A user record as the API shows it. */
 export type Xuser = Readonly<{
@@ -14,8 +18,17 @@ export type Xuser = Readonly<{
   disabled: boolean;
 }>;
 
-export const xuserColumns = `id as xuser_id, external_id, project_id, display_name, time_zone,
-  to_json(created_at) #>> '{}' as created_at, to_json(updated_at) #>> '{}' as updated_at, disabled_at is not null as disabled`;
+export const xuserColumns = ({ ref }: ExpressionBuilder<Tables, 'xuser'>) =>
+  [
+    'id as xuser_id',
+    'external_id',
+    'project_id',
+    'display_name',
+    'time_zone',
+    isoTime(ref('created_at')).as('created_at'),
+    isoTime(ref('updated_at')).as('updated_at'),
+    isSet(ref('disabled_at')).as('disabled'),
+  ] as const;
 
 /** Finds or makes the user of an external id.
  *  `on conflict do nothing` waits for a racing insert and then returns no row; the select that follows sees the winner's. */
@@ -27,12 +40,11 @@ export async function resolveXuser(
 ): Promise<Readonly<{ xuser: Xuser; created: boolean }>> {
   const found = await findXuser(db, projectId, externalId);
   if (found !== null) return { xuser: found, created: false };
-  const { rows } = await db.query<Xuser>(
-    `insert into xuser (organization_id, project_id, external_id) values ($1, $2, $3)
-     on conflict (project_id, external_id) do nothing
-     returning ${xuserColumns}`,
-    [orgId, projectId, externalId],
-  );
+  const insert = build
+    .insertInto('xuser')
+    .values({ organization_id: orgId, project_id: projectId, external_id: externalId })
+    .onConflict((conflict) => conflict.columns(['project_id', 'external_id']).doNothing());
+  const { rows } = await run(db, insert.returning(xuserColumns));
   const made = rows[0];
   if (made !== undefined) return { xuser: made, created: true };
   const other = await findXuser(db, projectId, externalId);
@@ -41,11 +53,17 @@ export async function resolveXuser(
 }
 
 export async function findXuser(db: Db, projectId: string, externalId: string): Promise<Xuser | null> {
-  const { rows } = await db.query<Xuser>(`select ${xuserColumns} from xuser where project_id = $1 and external_id = $2`, [
-    projectId,
-    externalId,
-  ]);
+  const xuser = build.selectFrom('xuser').select(xuserColumns).where('project_id', '=', projectId);
+  const { rows } = await run(db, xuser.where('external_id', '=', externalId));
   return rows[0] ?? null;
+}
+
+/** @throws PipelineError not_found */
+export async function readXuser(db: Db, id: string): Promise<Xuser> {
+  const { rows } = await run(db, build.selectFrom('xuser').select(xuserColumns).where('id', '=', id));
+  const xuser = rows[0];
+  if (xuser === undefined) throw new PipelineError('not_found', 'There is no such user.');
+  return xuser;
 }
 
 export type XuserChange = Readonly<{
@@ -57,20 +75,21 @@ export type XuserChange = Readonly<{
 
 /** Changes what is given. @returns the record as it is now, and whether it is another than before */
 export async function changeXuser(db: Db, id: string, change: XuserChange): Promise<Readonly<{ changed: boolean; xuser: Xuser }>> {
-  const { displayName = null, timeZone, disabled = null } = change;
-  const { rows: changed } = await db.query<Xuser>(
-    `with wanted as (
-       select coalesce($2, display_name) as name, case when $3 then $4 else time_zone end as zone,
-         case when $5::boolean is null then disabled_at when $5 then coalesce(disabled_at, now()) end as disabled
-       from xuser where id = $1
-     )
-     update xuser set display_name = w.name, time_zone = w.zone, disabled_at = w.disabled, updated_at = now() from wanted w
-     where xuser.id = $1 and (xuser.display_name, xuser.time_zone, xuser.disabled_at) is distinct from (w.name, w.zone, w.disabled)
-     returning ${xuserColumns}`,
-    [id, displayName, timeZone !== undefined, timeZone ?? null, disabled],
+  const { displayName, timeZone, disabled } = change;
+  const wanted = {
+    ...(displayName === undefined ? {} : { display_name: displayName }),
+    ...(timeZone === undefined ? {} : { time_zone: timeZone }),
+    ...(disabled === undefined ? {} : { disabled_at: disabled ? sql<Date>`coalesce(disabled_at, now())` : null }),
+  };
+  const { rows } = await run(
+    db,
+    build
+      .updateTable('xuser')
+      .set({ ...wanted, updated_at: now })
+      .where('id', '=', id)
+      .where(({ or, eb }) => or(Object.entries(wanted).map(([column, value]) => eb(sql.ref(column), 'is distinct from', value))))
+      .returning(xuserColumns),
   );
-  if (changed[0] !== undefined) return { changed: true, xuser: changed[0] };
-  const { rows } = await db.query<Xuser>(`select ${xuserColumns} from xuser where id = $1`, [id]);
-  if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such user.');
-  return { changed: false, xuser: rows[0] };
+  const changed = rows[0];
+  return changed === undefined ? { changed: false, xuser: await readXuser(db, id) } : { changed: true, xuser: changed };
 }
