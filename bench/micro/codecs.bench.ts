@@ -30,7 +30,10 @@ const median = (values: readonly number[]): number => values.toSorted((a, b) => 
 
 /** In turns: a machine that is busy for a while is so for both. */
 function compare(name: string, ours: () => unknown, theirs: () => unknown): void {
-  for (let i = 0; i < 3; i++) [cost(ours), cost(theirs)];
+  for (let i = 0; i < 3; i++) {
+    cost(ours);
+    cost(theirs);
+  }
   const pairs = Array.from({ length: ROUNDS }, () => [cost(ours), cost(theirs)] as const);
   const [a, b] = [median(pairs.map(([own]) => own)), median(pairs.map(([, other]) => other))];
   const ratio = median(pairs.map(([own, other]) => other / own));

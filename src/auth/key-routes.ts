@@ -12,7 +12,7 @@ import type { Db } from '../storage/database/database.ts';
 import { checkEnd, endOfCaller } from '../tenancy/authority.ts';
 import { adminOnly, changeKey, Overlap, overlapOf } from './key-change.ts';
 import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
-import type { Caller, Scope } from '../caller.ts';
+import type { Caller } from '../caller.ts';
 
 const keyMembers = {
   id: Uuid,

@@ -1,4 +1,5 @@
 /** The catalog of a project, with what flows at this moment; and the versioned methods behind derived values. */
+import { sql } from 'kysely';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
@@ -7,6 +8,7 @@ import { orgOf, ownProject, ownSubjectOf } from '../tenancy/ownership.ts';
 import type { OwnedProject } from '../tenancy/ownership.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { PipelineError } from '../errors.ts';
+import { build, run } from '../storage/database/build.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -172,6 +174,7 @@ async function flowingIn(
   { orgId, id: projectId }: OwnedProject,
   subjectId: string | null,
 ): Promise<{ id: number; channels: string[] }[]> {
+  // SQL here and in listBiosignals: arrays of what flows, and the newest measurements by their time.
   const { rows } = await db.query<{ id: number; channels: string[] }>(
     `select s.id, coalesce(array_agg(c.kind) || array_agg(c.code), '{}') as channels
        from stream s left join stream_channel c on c.stream_id = s.id
@@ -249,28 +252,26 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
       const project = await ownProject(db, request.caller, request.params.projectId);
       const input = request.body;
       const json = await transaction(db, async (client) => {
-        const { rows } = await client
-          .query<{ id: number }>(
-            `insert into biosignal (project_id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, code)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-           returning id, name, abbreviation, unit, loinc_code, signal_type, role, source_type, false as is_flowing`,
-            [
-              project.id,
-              input.name,
-              input.abbreviation,
-              input.unit,
-              input.loinc_code ?? '',
-              input.signal_type,
-              input.role ?? 'measurement',
-              input.source_type,
-              input.code,
-            ],
-          )
-          .catch((cause: unknown) => {
-            if (sqlStateOf(cause) === '23505')
-              throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
-            throw cause;
-          });
+        const insert = build
+          .insertInto('biosignal')
+          .values({
+            project_id: project.id,
+            name: input.name,
+            abbreviation: input.abbreviation,
+            unit: input.unit,
+            loinc_code: input.loinc_code ?? '',
+            signal_type: input.signal_type,
+            role: input.role ?? 'measurement',
+            source_type: input.source_type,
+            code: input.code,
+          })
+          .returning(['id', 'name', 'abbreviation', 'unit', 'loinc_code', 'signal_type', 'role', 'source_type'])
+          .returning(sql<boolean>`false`.as('is_flowing'));
+        const { rows } = await run(client, insert).catch((cause: unknown) => {
+          if (sqlStateOf(cause) === '23505')
+            throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
+          throw cause;
+        });
         await audit(client, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(rows[0]?.id) });
         return rows[0];
       });
@@ -294,7 +295,8 @@ const listMethods = ({ db, methods }: BiosignalDeps) =>
     },
     handler: async ({ caller }) => {
       orgOf(caller);
-      const { rows } = await db.query<StoredMethod>('select code, kind, name, unit, cadence_hz from method order by code limit 10000');
+      const stored = build.selectFrom('method').select(['code', 'kind', 'name', 'unit', 'cadence_hz']);
+      const { rows } = await run(db, stored.orderBy('code').limit(10_000));
       return { status: 200, json: everyMethod(methods ?? [], rows) };
     },
   });

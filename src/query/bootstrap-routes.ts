@@ -1,4 +1,5 @@
 /** GET /api/v1/bootstrap: what a client needs once per session; and the device profiles of an organization. */
+import { sql } from 'kysely';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
@@ -7,6 +8,7 @@ import { audit } from '../tenancy/audit.ts';
 import { needWholeOrganization } from '../tenancy/authority.ts';
 import { orgOf, ownSubjectOf, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Config } from '../config.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -52,9 +54,18 @@ const BootstrapSchema = exactly({
   }),
 });
 
-const profileColumns = `id, code, name, manufacturer, model, channels,
-  case when spo2_offset is not null then json_build_object('offset', spo2_offset, 'slope', spo2_slope) end as spo2_calibration,
-  organization_id is null as built_in`;
+const profileColumns = [
+  'id',
+  'code',
+  'name',
+  'manufacturer',
+  'model',
+  'channels',
+  sql<object | null>`case when spo2_offset is not null then json_build_object('offset', spo2_offset, 'slope', spo2_slope) end`.as(
+    'spo2_calibration',
+  ),
+  sql<boolean>`organization_id is null`.as('built_in'),
+] as const;
 
 export type BootstrapDeps = Readonly<{
   db: Pool;
@@ -72,9 +83,14 @@ export type BootstrapDeps = Readonly<{
 }>;
 
 async function profilesOf(db: Db, orgId: string): Promise<unknown[]> {
-  const { rows } = await db.query(
-    `select ${profileColumns} from device_profile where organization_id is null or organization_id = $1 order by organization_id nulls first, code`,
-    [orgId],
+  const { rows } = await run(
+    db,
+    build
+      .selectFrom('device_profile')
+      .select(profileColumns)
+      .where(({ or, eb }) => or([eb('organization_id', 'is', null), eb('organization_id', '=', orgId)]))
+      .orderBy('organization_id', (owner) => owner.asc().nullsFirst())
+      .orderBy('code'),
   );
   return rows;
 }
@@ -90,17 +106,20 @@ const getBootstrap = ({ db, version, config }: BootstrapDeps) =>
     etag: true,
     responses: { 200: { description: 'The configuration.', schema: BootstrapSchema } },
     handler: async ({ caller }) => {
-      const project = await db.query(
-        `select id, name, project_key, time_zone from project
-         where organization_id = $1 and archived_at is null and ($2::uuid is null or id = $2)
-         order by project.created_at limit 2`,
-        [orgOf(caller), projectOf(caller)],
-      );
-      const user = await db.query(
-        `select x.id as xuser_id, x.external_id, x.display_name, coalesce(x.time_zone, p.time_zone) as time_zone
-         from xuser x join project p on p.id = x.project_id where x.id = $1 and x.organization_id = $2`,
-        [ownSubjectOf(caller), orgOf(caller)],
-      );
+      const own = projectOf(caller);
+      const projects = build
+        .selectFrom('project')
+        .select(['id', 'name', 'project_key', 'time_zone'])
+        .where('organization_id', '=', orgOf(caller))
+        .where('archived_at', 'is', null)
+        .$if(own !== null, (all) => all.where('id', '=', own));
+      const project = await run(db, projects.orderBy('created_at').limit(2));
+      const users = build
+        .selectFrom('xuser as x')
+        .innerJoin('project as p', 'p.id', 'x.project_id')
+        .select(['x.id as xuser_id', 'x.external_id', 'x.display_name'])
+        .select(({ fn }) => fn.coalesce('x.time_zone', 'p.time_zone').as('time_zone'));
+      const user = await run(db, users.where('x.id', '=', ownSubjectOf(caller)).where('x.organization_id', '=', orgOf(caller)));
       return {
         status: 200,
         json: {
@@ -154,26 +173,20 @@ const createDeviceProfile = ({ db }: BootstrapDeps) =>
       needWholeOrganization(request.caller);
       const input = request.body;
       const json = await transaction(db, async (client) => {
-        const { rows } = await client
-          .query<{ id: string }>(
-            `insert into device_profile (organization_id, code, name, manufacturer, model, channels, spo2_offset, spo2_slope)
-           values ($1, $2, $3, $4, $5, $6, $7, $8)
-           returning ${profileColumns}`,
-            [
-              orgOf(request.caller),
-              input.code,
-              input.name,
-              input.manufacturer,
-              input.model,
-              JSON.stringify(input.channels),
-              input.spo2_calibration?.offset ?? null,
-              input.spo2_calibration?.slope ?? null,
-            ],
-          )
-          .catch((cause: unknown) => {
-            if (sqlStateOf(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
-            throw cause;
-          });
+        const insert = build.insertInto('device_profile').values({
+          organization_id: orgOf(request.caller),
+          code: input.code,
+          name: input.name,
+          manufacturer: input.manufacturer,
+          model: input.model,
+          channels: JSON.stringify(input.channels),
+          spo2_offset: input.spo2_calibration?.offset ?? null,
+          spo2_slope: input.spo2_calibration?.slope ?? null,
+        });
+        const { rows } = await run(client, insert.returning(profileColumns)).catch((cause: unknown) => {
+          if (sqlStateOf(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
+          throw cause;
+        });
         await audit(client, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: rows[0]?.id ?? '' });
         return rows[0];
       });
@@ -200,6 +213,7 @@ const setDeviceProfile = ({ db }: BootstrapDeps) =>
       const { profile_id: profileId } = request.body;
       const orgId = orgOf(request.caller);
       const json = await transaction(db, async (client) => {
+        // SQL: kysely has no alias of the table that is inserted into, which the condition of the conflict needs.
         const { rows } = await client.query<{ id: string }>(
           `insert into device as d (organization_id, project_id, external_id, profile_id)
          select $1, $2::uuid, $3, $4::uuid

@@ -1,4 +1,5 @@
 /** GET /api/v1/xusers/{xuserId}/export: everything of one user, as lines of JSON. */
+import { build, run } from '../storage/database/build.ts';
 import { Type } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
 import { audit } from '../tenancy/audit.ts';
@@ -137,6 +138,7 @@ async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal 
   try {
     client = await pool.connect();
     await client.query('begin isolation level repeatable read read only');
+    // SQL: a cursor.
     for (const { table, sql } of exportedTables) {
       await client.query(
         `declare rows cursor for select jsonb_build_object('table', '${table}', 'row', row)::text as line from (${sql}) as part`,
@@ -150,9 +152,8 @@ async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal 
       }
       await client.query('close rows');
     }
-    const streams = await client.query<{ id: number; uuid: string }>('select id, uuid from stream where xuser_id = $1 order by id', [
-      subjectId,
-    ]);
+    const own = build.selectFrom('stream').select(['id', 'uuid']).where('xuser_id', '=', subjectId).orderBy('id');
+    const streams = await run(client, own);
     for (const stream of streams.rows) {
       let fromNs: bigint | null = -FOREVER_NS;
       while (fromNs !== null) {

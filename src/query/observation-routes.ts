@@ -159,6 +159,7 @@ const createMeasurements = ({ db }: ObservationDeps) =>
       const biosignals = await measurableBiosignals(db, subject.projectId, body.measurements);
       const measured = await measuredValues(db, body.measurements, biosignals);
       await ensurePartitions(db, measured);
+      // SQL: kysely has no unnest of several arrays.
       const { rowCount } = await db.query(
         `insert into measurement
            (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
@@ -210,6 +211,7 @@ async function measurableBiosignals(
 
 /** Only plain PostgreSQL has partitions that must be made before rows go in; there the function exists. */
 async function ensurePartitions(db: Db, measurements: readonly MeasurementInput[]): Promise<void> {
+  // SQL: functions of the schema.
   const { rows } = await db.query<{ needed: boolean }>(`select to_regclass('partition_rule') is not null as needed`);
   if (rows[0]?.needed !== true) return;
   const days = new Set(measurements.map((item) => new Date(item.time).toISOString().slice(0, 10)));

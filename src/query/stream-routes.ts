@@ -72,6 +72,7 @@ export const StreamSchema = exactly({
 
 /** What lists are sorted by; an index has it. A stream whose first packet came a moment ago may not have its own time yet. */
 const sortedBy = 'coalesce(s.recorded_from, s.started_at)';
+// SQL, as what selects it: channels and clock as JSON, and an order by one of two times.
 const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device_id, encode(s.boot_id, 'hex') as boot_id, s.firmware, s.epoch_ns,
   to_json(s.recorded_from) #>> '{}' as recorded_from,
   s.time_source, to_json(s.started_at) #>> '{}' as started_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,

@@ -52,6 +52,7 @@ const getAdherence = ({ db }: Deps) =>
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
       const [since, until] = rangeOf(query);
       await makeOccurrences(db, subject);
+      // SQL: counts with filters of a lateral query.
       const { rows } = await db.query(
         `select s.id as schedule_id, s.title, s.questionnaire, to_json(s.ended_at) #>> '{}' as ended_at,
            n.done, n.skipped, n.missed, n.due, n.done::float8 / nullif(n.done + n.skipped + n.missed, 0) as adherence

@@ -1,13 +1,16 @@
 /** Erases one user: every row of every store, rollups included, with a receipt that says what went and that nothing is left.
  *
  *  The user is disabled first, in a transaction of its own: tokens stop, and open feeds and recordings end. Then everything goes in one
- *  transaction together with the receipt's entry in the audit log: there is no erasure without a receipt, and no receipt without one. */
+ *  transaction together with the receipt's entry in the audit log: there is no erasure without a receipt, and no receipt without one.
+ *
+ *  SQL is where the table was found in the catalog, and where one condition is that of a deletion and of the count after it. */
 import type { Pool, PoolClient } from 'pg';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { audit } from '../tenancy/audit.ts';
 import type { Actor } from '../tenancy/audit.ts';
 import { emitEvent } from '../tenancy/events.ts';
 import { PipelineError } from '../errors.ts';
+import { build, now, run } from '../storage/database/build.ts';
 import type { SubjectId } from '../signal.ts';
 import { waitLong } from '../storage/database/database.ts';
 import { pairLocks } from '../storage/database/locks.ts';
@@ -36,10 +39,8 @@ const PACKET_LOG_HOURS = 24 + 6; // kept a day, dropped by partitions of six hou
 
 /** @throws PipelineError not_found; conflict when the database is not of this version (then nothing is erased) */
 export async function eraseUser(pool: Pool, orgId: string, subjectId: string, options: EraseOptions): Promise<EraseReceipt> {
-  const { rows } = await pool.query<{ project_id: string }>(
-    'update xuser set disabled_at = coalesce(disabled_at, now()) where id = $1 and organization_id = $2 returning project_id',
-    [subjectId, orgId],
-  );
+  const person = build.updateTable('xuser').where('id', '=', subjectId).where('organization_id', '=', orgId);
+  const { rows } = await run(pool, person.set(({ fn }) => ({ disabled_at: fn.coalesce('disabled_at', now) })).returning('project_id'));
   const user = rows[0];
   if (user === undefined) throw new PipelineError('not_found', 'There is no such user.');
   await options.endSubject?.(subjectId as SubjectId);
@@ -85,17 +86,19 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
 type Erased = Readonly<{ stores: readonly StoreReceipt[]; devicesShared: number }>;
 
 async function eraseRows(client: PoolClient, orgId: string, subjectId: string): Promise<Erased> {
-  const { rows: kinds } = await client.query<{ kind: string }>('select kind from database_kind');
+  const { rows: kinds } = await run(client, build.selectFrom('database_kind').select('kind'));
   const continuous = kinds[0]?.kind === 'timescale';
   if (continuous) await client.query('set local timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
   // A refresh that began before would bring back what it saw; it keeps this lock from its list to its last commit.
   else await client.query('select pg_advisory_xact_lock($1, $2)', [...pairLocks.refresh]);
-  const streams = await client.query<{ id: number; uuid: string }>('select id, uuid from stream where xuser_id = $1', [subjectId]);
+  const streams = await run(client, build.selectFrom('stream').select(['id', 'uuid']).where('xuser_id', '=', subjectId));
   const streamIds = streams.rows.map((row) => row.id);
-  const devices = await client.query<{ id: string }>(
-    'select id from device where xuser_id = $1 or id in (select device_id from stream where xuser_id = $1) for update',
-    [subjectId],
-  );
+  const recording = build.selectFrom('stream').select('device_id').where('xuser_id', '=', subjectId);
+  const theirs = build
+    .selectFrom('device')
+    .select('id')
+    .where(({ or, eb }) => or([eb('xuser_id', '=', subjectId), eb('id', 'in', recording)]));
+  const devices = await run(client, theirs.forUpdate());
   const deviceIds = devices.rows.map((row) => row.id);
   const person: Person = { subjectId, streamIds, streamUuids: streams.rows.map((row) => row.uuid) };
   const stores: { store: string; deleted: number; count: () => Promise<number> }[] = [];
@@ -125,10 +128,10 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
     stores.push({ store, deleted: rowCount ?? 0, count });
   }
   stores.push({ store: 'set_aside of the log', deleted: await eraseUnread(client, orgId, person), count: async () => 0 });
-  const user = await client.query('delete from xuser where id = $1', [subjectId]); // and all that hangs on it
+  const user = await run(client, build.deleteFrom('xuser').where('id', '=', subjectId)); // and all that hangs on it
   stores.push({
     store: 'xuser',
-    deleted: user.rowCount ?? 0,
+    deleted: user.rowCount,
     count: () => countRows(client, { name: 'xuser', key: 'id', of: 'xuser', type: 'uuid', cascades: true }, person),
   });
   // Its number says whose it was. One that recorded others too stays theirs.
@@ -180,17 +183,22 @@ async function eraseUnread(client: PoolClient, orgId: string, { subjectId, strea
     return bytes.length < NAME_BYTES_MIN ? Buffer.concat([Buffer.of(bytes.length), bytes]) : bytes;
   });
   const ids = new Set(streamIds);
-  const letters = await client.query<{ id: bigint }>(
-    'select id from set_aside where xuser_id is null and (organization_id is null or organization_id = $1) and bytes is not null',
-    [orgId],
+  const letters = await run(
+    client,
+    build
+      .selectFrom('set_aside')
+      .select('id')
+      .where('xuser_id', 'is', null)
+      .where(({ or, eb }) => or([eb('organization_id', 'is', null), eb('organization_id', '=', orgId)]))
+      .where('bytes', 'is not', null),
   );
   let deleted = 0;
   for (const { id } of letters.rows) {
     // One at a time: a piece is as large as a batch of the log.
-    const read = await client.query<{ bytes: Buffer }>('select bytes from set_aside where id = $1', [id.toString()]);
-    const bytes = read.rows[0]?.bytes;
-    if (bytes === undefined || !(mayHoldEntriesOf(bytes, ids) || names.some((name) => bytes.includes(name)))) continue;
-    deleted += (await client.query('delete from set_aside where id = $1', [id.toString()])).rowCount ?? 0;
+    const read = await run(client, build.selectFrom('set_aside').select('bytes').where('id', '=', id));
+    const bytes = read.rows[0]?.bytes ?? null;
+    if (bytes === null || !(mayHoldEntriesOf(bytes, ids) || names.some((name) => bytes.includes(name)))) continue;
+    deleted += (await run(client, build.deleteFrom('set_aside').where('id', '=', id))).rowCount;
   }
   return deleted;
 }

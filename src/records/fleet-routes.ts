@@ -1,4 +1,6 @@
 /** All devices at once: which are silent, late, lossy, low on battery or off in time; and how good the signals of all users were. */
+import { sql } from 'kysely';
+import { build, isoTime, run } from '../storage/database/build.ts';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
@@ -105,6 +107,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: wanted, limit } = query;
+      // SQL, as the question after it: one look at every device, of which each part is a lateral query.
       const { rows } = await db.query(
         `select d.id, d.external_id as device_id, d.name, coalesce(nullif(s.firmware, ''), d.firmware) as firmware, coalesce(s.project_id, d.project_id) as project_id,
            x.id as xuser_id, x.external_id, s.uuid as stream_id,
@@ -214,17 +217,34 @@ const listRecentEpisodes = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: wanted, status, acknowledged, limit } = query;
-      const { rows } = await db.query(
-        `select e.id, x.id as xuser_id, x.external_id, e.kind, e.title, e.status, e.severity, to_json(e.started_at) #>> '{}' as started_at,
-           to_json(e.ended_at) #>> '{}' as ended_at, to_json(k.created_at) #>> '{}' as acknowledged_at,
-           nullif(k.name, '') as acknowledged_by_name, (select count(*)::integer from artifact a where a.episode_id = e.id) as artifact_count
-         from episode e join xuser x on x.id = e.xuser_id
-           left join episode_acknowledgement k on k.episode_id = e.id and k.ended_at is null
-         where e.organization_id = $1 and ($2::uuid is null or e.project_id = $2) and ($3::text is null or e.status = $3)
-           and ($4::boolean is null or (k.id is not null) = $4) and not 'sharing' = any(missing_consents(x.id))
-         order by e.started_at desc, e.id limit $5`,
-        [orgOf(caller), await projectIdOf(db, caller, wanted), status ?? null, acknowledged ?? null, limit],
-      );
+      const project = await projectIdOf(db, caller, wanted);
+      let episodes = build
+        .selectFrom('episode as e')
+        .innerJoin('xuser as x', 'x.id', 'e.xuser_id')
+        .leftJoin('episode_acknowledgement as k', (join) => join.onRef('k.episode_id', '=', 'e.id').on('k.ended_at', 'is', null))
+        .select(({ ref, fn, val, selectFrom }) => [
+          'e.id',
+          'x.id as xuser_id',
+          'x.external_id',
+          'e.kind',
+          'e.title',
+          'e.status',
+          'e.severity',
+          isoTime(ref('e.started_at')).as('started_at'),
+          isoTime(ref('e.ended_at')).as('ended_at'),
+          isoTime(ref('k.created_at')).as('acknowledged_at'),
+          fn<string | null>('nullif', [ref('k.name'), val('')]).as('acknowledged_by_name'),
+          selectFrom('artifact as a')
+            .select(sql<number>`count(*)::integer`.as('n'))
+            .whereRef('a.episode_id', '=', 'e.id')
+            .as('artifact_count'),
+        ])
+        .where('e.organization_id', '=', orgOf(caller))
+        .where(sql<boolean>`not 'sharing' = any(missing_consents(x.id))`);
+      if (project !== null) episodes = episodes.where('e.project_id', '=', project);
+      if (status !== undefined) episodes = episodes.where('e.status', '=', status);
+      if (acknowledged !== undefined) episodes = episodes.where('k.id', acknowledged ? 'is not' : 'is', null);
+      const { rows } = await run(db, episodes.orderBy('e.started_at', 'desc').orderBy('e.id').limit(limit));
       return { status: 200, json: rows };
     },
   });
@@ -243,12 +263,19 @@ const getFleetCounts = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: wanted } = query;
-      const { rows } = await db.query(
-        `select count(*)::integer as episodes_open, count(*) filter (where severity = 'high')::integer as episodes_open_high
-         from episode e
-         where e.organization_id = $1 and ($2::uuid is null or e.project_id = $2) and e.status = 'open'
-           and not 'sharing' = any(missing_consents(e.xuser_id))`,
-        [orgOf(caller), await projectIdOf(db, caller, wanted)],
+      const project = await projectIdOf(db, caller, wanted);
+      const { rows } = await run(
+        db,
+        build
+          .selectFrom('episode as e')
+          .select([
+            sql<number>`count(*)::integer`.as('episodes_open'),
+            sql<number>`count(*) filter (where severity = 'high')::integer`.as('episodes_open_high'),
+          ])
+          .where('e.organization_id', '=', orgOf(caller))
+          .$if(project !== null, (episodes) => episodes.where('e.project_id', '=', project))
+          .where('e.status', '=', 'open')
+          .where(sql<boolean>`not 'sharing' = any(missing_consents(e.xuser_id))`),
       );
       return { status: 200, json: rows[0] };
     },

@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { audit } from '../tenancy/audit.ts';
 import { lockProject, ownProject, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { build, run } from '../storage/database/build.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
@@ -241,9 +242,12 @@ const tryQuestionnaire = ({ db }: Deps) =>
 
 /** Scores with the code of no biosignal would be observations nowhere. */
 async function unknownCodes(db: Pool, projectId: string, { scores }: Scoring): Promise<readonly Fault[]> {
-  const { rows } = await db.query<{ code: string }>(
-    'select code from biosignal where code = any($1::text[]) and (project_id is null or project_id = $2)',
-    [scores.map(({ code }) => code ?? ''), projectId],
+  const codes = scores.map(({ code }) => code ?? '');
+  if (codes.length === 0) return [];
+  const signals = build.selectFrom('biosignal').select('code').where('code', 'in', codes);
+  const { rows } = await run(
+    db,
+    signals.where(({ or, eb }) => or([eb('project_id', 'is', null), eb('project_id', '=', projectId)])),
   );
   const known = new Set(rows.map(({ code }) => code));
   return scores.flatMap(({ code }, i) =>

@@ -1,4 +1,5 @@
 /** Answers to questionnaires: drafts, completed responses, amendments. The service scores. */
+import type { ExpressionBuilder } from 'kysely';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
@@ -6,6 +7,8 @@ import { answerOnce } from '../tenancy/answer-once.ts';
 import { isUuid, ownSubject } from '../tenancy/ownership.ts';
 import type { Subject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { build, isoTime, now, run } from '../storage/database/build.ts';
+import type { Tables } from '../storage/database/tables.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Reply, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
@@ -28,8 +31,22 @@ const DraftSchema = exactly({
   item: Type.Array(Type.Unknown()),
   updated_at: Timestamp,
 });
-const draftColumns = `questionnaire, version, item, to_json(updated_at) #>> '{}' as updated_at`;
-const responseColumns = `id, questionnaire, version, status, to_json(authored) #>> '{}' as authored, scores, safety, item, amends, superseded_by, reason`;
+const draftColumns = ({ ref }: ExpressionBuilder<Tables, 'questionnaire_draft'>) =>
+  ['questionnaire', 'version', 'item', isoTime(ref('updated_at')).as('updated_at')] as const;
+const responseColumns = ({ ref }: ExpressionBuilder<Tables, 'questionnaire_response'>) =>
+  [
+    'id',
+    'questionnaire',
+    'version',
+    'status',
+    isoTime(ref('authored')).as('authored'),
+    'scores',
+    'safety',
+    ref('item').$castTo<readonly ResponseItem[]>().as('item'),
+    'amends',
+    'superseded_by',
+    'reason',
+  ] as const;
 
 type Deps = Readonly<{ db: Pool }>;
 
@@ -153,12 +170,11 @@ const listQuestionnaireResponses = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
-      const { rows } = await db.query(
-        `select ${responseColumns} from questionnaire_response
-         where xuser_id = $1 and ($2::text is null or questionnaire = $2) and ($4 or superseded_by is null)
-         order by questionnaire_response.authored desc, created_at desc, id limit $3`,
-        [subject.id, query.questionnaire ?? null, query.limit, query.superseded],
-      );
+      let responses = build.selectFrom('questionnaire_response').select(responseColumns).where('xuser_id', '=', subject.id);
+      if (query.questionnaire !== undefined) responses = responses.where('questionnaire', '=', query.questionnaire);
+      if (!query.superseded) responses = responses.where('superseded_by', 'is', null);
+      const newestFirst = responses.orderBy('questionnaire_response.authored', 'desc').orderBy('created_at', 'desc').orderBy('id');
+      const { rows } = await run(db, newestFirst.limit(query.limit));
       return { status: 200, json: rows };
     },
   });
@@ -176,10 +192,8 @@ const getQuestionnaireDraft = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, params }) => {
       const subject = await ownSubject(db, caller, '', 'recording');
-      const { rows } = await db.query(`select ${draftColumns} from questionnaire_draft where xuser_id = $1 and questionnaire = $2`, [
-        subject.id,
-        params.questionnaireId,
-      ]);
+      const draft = build.selectFrom('questionnaire_draft').select(draftColumns).where('xuser_id', '=', subject.id);
+      const { rows } = await run(db, draft.where('questionnaire', '=', params.questionnaireId));
       if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no draft.');
       return { status: 200, json: rows[0] };
     },
@@ -203,11 +217,15 @@ const saveQuestionnaireDraft = ({ db }: Deps) =>
       const { version, item } = body;
       const subject = await ownSubject(db, caller, '', 'recording');
       const { code, version: known } = await asked(db, subject, params.questionnaireId, version);
-      const { rows } = await db.query(
-        `insert into questionnaire_draft (organization_id, project_id, xuser_id, questionnaire, version, item) values ($1, $2, $3, $4, $5, $6)
-         on conflict (xuser_id, questionnaire) do update set version = excluded.version, item = excluded.item, updated_at = now()
-         returning ${draftColumns}`,
-        [subject.orgId, subject.projectId, subject.id, code, String(known), JSON.stringify(item)],
+      const owner = { organization_id: subject.orgId, project_id: subject.projectId, xuser_id: subject.id };
+      const draft = { version: String(known), item: JSON.stringify(item) };
+      const { rows } = await run(
+        db,
+        build
+          .insertInto('questionnaire_draft')
+          .values({ ...owner, questionnaire: code, ...draft })
+          .onConflict((conflict) => conflict.columns(['xuser_id', 'questionnaire']).doUpdateSet({ ...draft, updated_at: now }))
+          .returning(draftColumns),
       );
       return { status: 200, json: rows[0] };
     },
@@ -225,7 +243,8 @@ const deleteQuestionnaireDraft = ({ db }: Deps) =>
     responses: { 204: { description: 'It is gone, or there was none.' } },
     handler: async ({ caller, params }) => {
       const subject = await ownSubject(db, caller, '', 'recording');
-      await db.query('delete from questionnaire_draft where xuser_id = $1 and questionnaire = $2', [subject.id, params.questionnaireId]);
+      const draft = build.deleteFrom('questionnaire_draft').where('xuser_id', '=', subject.id);
+      await run(db, draft.where('questionnaire', '=', params.questionnaireId));
       return { status: 204 };
     },
   });
@@ -245,10 +264,8 @@ function replyOf(id: string, { scores, safety }: Verdict): Reply<201> {
 
 async function findResponse(db: Pool, subject: Subject, id: string): Promise<Before> {
   if (isUuid(id)) {
-    const { rows } = await db.query<Before>(`select ${responseColumns} from questionnaire_response where id = $1 and xuser_id = $2`, [
-      id,
-      subject.id,
-    ]);
+    const response = build.selectFrom('questionnaire_response').select(responseColumns).where('id', '=', id);
+    const { rows } = await run(db, response.where('xuser_id', '=', subject.id));
     if (rows[0] !== undefined) return rows[0];
   }
   throw new PipelineError('not_found', 'There is no such response.');

@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
+import { build, now, run } from '../storage/database/build.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
@@ -36,6 +37,7 @@ const ScheduleSchema = exactly({
   questionnaire: nullable(Type.String({ description: 'Its answers complete the occurrences.' })),
   ended_at: nullable(Timestamp),
 });
+// SQL, as what returns it: days and times of a calendar as texts.
 const columns = `id, xuser_id as subject_id, title, description, every, every_n, weekdays, array(select to_char(t, 'HH24:MI') from unnest(times) t) as times,
   to_char(starts_on, 'YYYY-MM-DD') as starts_on, to_char(ends_on, 'YYYY-MM-DD') as ends_on, questionnaire, to_json(ended_at) #>> '{}' as ended_at`;
 
@@ -150,23 +152,29 @@ const endTaskSchedule = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, params }) => {
       const id = params.scheduleId;
-      const own = [id, orgOf(caller), projectOf(caller)];
-      const { rows } = isUuid(id)
-        ? await db.query<{ xuser_id: SubjectId }>(
-            `select xuser_id from task_schedule
-             where id = $1 and organization_id = $2 and ($3::uuid is null or project_id = $3) and ended_at is null`,
-            own,
-          )
-        : { rows: [] };
+      const project = projectOf(caller);
+      const schedule = build
+        .selectFrom('task_schedule')
+        .select('xuser_id')
+        .where('id', '=', id)
+        .where('organization_id', '=', orgOf(caller))
+        .$if(project !== null, (schedules) => schedules.where('project_id', '=', project))
+        .where('ended_at', 'is', null);
+      const { rows } = isUuid(id) ? await run(db, schedule) : { rows: [] };
       if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such schedule.');
-      await makeOccurrences(db, { id: rows[0].xuser_id }); // what was missed up to now stays on record
-      const { rowCount } = await db.query(
-        `with ended as (update task_schedule set ended_at = now() where id = $1 and ended_at is null returning id),
-           gone as (delete from task where schedule_id in (select id from ended) and status = 'due' and due > now())
-         select id from ended`,
-        [id],
+      await makeOccurrences(db, { id: rows[0].xuser_id as SubjectId }); // what was missed up to now stays on record
+      const later = build.deleteFrom('task').where('status', '=', 'due').where('due', '>', now);
+      const { rows: ended } = await run(
+        db,
+        build
+          .with('ended', (also) =>
+            also.updateTable('task_schedule').set({ ended_at: now }).where('id', '=', id).where('ended_at', 'is', null).returning('id'),
+          )
+          .with('gone', (also) => later.where('schedule_id', 'in', also.selectFrom('ended').select('id')))
+          .selectFrom('ended')
+          .select('id'),
       );
-      if (rowCount === 0) throw new PipelineError('not_found', 'There is no such schedule.');
+      if (ended.length === 0) throw new PipelineError('not_found', 'There is no such schedule.');
       return { status: 204 };
     },
   });

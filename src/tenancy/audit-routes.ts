@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Static, TObject } from 'typebox';
 import { PipelineError } from '../errors.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
@@ -154,10 +155,9 @@ async function conditionsOf(db: Db, caller: Caller, given: Filters): Promise<Con
 }
 
 async function subjectsNamed(db: Db, caller: Caller, wanted: string): Promise<readonly string[]> {
-  const { rows } = await db.query<{ id: string }>(
-    'select id from xuser where organization_id = $1 and ($2::uuid is null or project_id = $2) and external_id = $3',
-    [orgOf(caller), projectOf(caller), wanted],
-  );
+  const project = projectOf(caller);
+  const named = build.selectFrom('xuser').select('id').where('organization_id', '=', orgOf(caller)).where('external_id', '=', wanted);
+  const { rows } = await run(db, project === null ? named : named.where('project_id', '=', project));
   const ids = rows.map(({ id }) => id);
   if (isUuid(wanted)) ids.push(wanted);
   if (ids.length === 0) throw new PipelineError('not_found', 'There is no such user; somebody who was erased is found by the uuid.');
@@ -167,6 +167,7 @@ async function subjectsNamed(db: Db, caller: Caller, wanted: string): Promise<re
 async function readEntries(db: Db, { where, values }: Conditions, before: Position | null, limit: number): Promise<readonly Row[]> {
   const at = values.length;
   const more = before === null ? '' : ` and (audit_log.time, audit_log.id) < ($${at + 2}::timestamptz, $${at + 3}::int8)`;
+  // SQL: what is asked for is a list of conditions in words, and the CSV of a whole log reads page by page.
   const { rows } = await db.query<Row>(
     `select id::float8 as id, to_json(time) #>> '{}' as time, actor_kind, actor_id, action, target_kind, target_id, subject_id, project_id,
        detail, host(ip) as ip, request_id, chain_seq::float8 as chain_seq, encode(hash, 'hex') as hash

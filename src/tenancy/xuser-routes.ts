@@ -195,7 +195,7 @@ const updateUser = ({ db }: Deps) =>
       checkTimeZone(body.time_zone ?? undefined);
       const { display_name: displayName, time_zone: timeZone, disabled } = body;
       const xuser = await transaction(db, async (client) => {
-        await client.query('select 1 from xuser where id = $1 for no key update', [subject.id]);
+        await run(client, build.selectFrom('xuser').select('id').where('id', '=', subject.id).forNoKeyUpdate());
         checkIfMatch(request, tagOf(await readXuser(client, subject.id)));
         const { changed, xuser: now } = await changeXuser(client, subject.id, { displayName, timeZone, disabled });
         if (changed) await emitEvent(client, subject, 'xuser.updated', { xuser_id: subject.id });
@@ -214,9 +214,8 @@ export async function projectFor(db: Db, caller: Caller, projectKey: string | un
   if (projectKey !== undefined) return await ownProject(db, caller, projectKey);
   const confined = projectOf(caller);
   if (confined !== null) return await ownProject(db, caller, confined);
-  const { rows } = await db.query<{ id: string }>('select id from project where organization_id = $1 and archived_at is null limit 2', [
-    orgOf(caller),
-  ]);
+  const projects = build.selectFrom('project').select('id').where('organization_id', '=', orgOf(caller)).where('archived_at', 'is', null);
+  const { rows } = await run(db, projects.limit(2));
   const only = rows[0];
   if (rows.length !== 1 || only === undefined) throw missing('/project_key');
   return await ownProject(db, caller, only.id);
