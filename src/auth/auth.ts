@@ -9,9 +9,10 @@ import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { AuthRequest, Authenticate } from '../http/route.ts';
-import { build, epochMs, inSec, now, run } from '../storage/database/build.ts';
+import { build, epochMs, now, run } from '../storage/database/build.ts';
 import type { Database } from '../storage/database/database.ts';
 import { cookieName, readCookie } from './cookies.ts';
+import { keyByPublicId, sdkKeyByName, sdkKeysById, sessionSeen, standingUser, works } from './credential-queries.ts';
 import { notExact, readExternalId } from './external-id-header.ts';
 import { parseKey, hashKey } from '../key-format.ts';
 import { SESSION_IDLE_SEC } from '../tenancy/operators.ts';
@@ -32,9 +33,6 @@ type KeyCaller = Caller & { kind: 'key' };
 type UserCaller = Caller & { kind: 'user' };
 type SdkKeyFound = Readonly<{ id: string | null; projectId: string | null; ended: boolean }>;
 type Entry = { caller: Caller; checkedMs: number; claims: TokenClaims | null };
-
-/** Of a row of api_key or sdk_key. */
-const works = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
 
 /** A row that changed: `api_key:<id>`, `xuser:<id>`, `project:<id>` …; an empty table: any of them may have. */
 export type AuthChange = Readonly<{ table: string; id: string }>;
@@ -287,16 +285,7 @@ export class Auth {
     if (parsed.kind !== 'org') {
       throw new PipelineError('credential_kind', `A ${parsed.kind}_ key is a public identifier: it grants no access.`);
     }
-    const { rows } = await run(
-      this.#pool,
-      build
-        .selectFrom('api_key as k')
-        .leftJoin('project as p', 'p.id', 'k.project_id')
-        .select(['k.id', 'k.organization_id', 'k.project_id', 'k.scopes', 'k.secret_hash'])
-        .select(sql<boolean>`${works} and p.archived_at is null`.as('active'))
-        .select(({ ref }) => epochMs(ref('k.expires_at')).as('expires_ms'))
-        .where('k.public_id', '=', parsed.publicId),
-    );
+    const { rows } = await keyByPublicId(this.#pool, { publicId: parsed.publicId });
     const row = rows[0];
     const given = hashKey(text);
     // Compared also when there is no such key, so that the time tells nothing about which public ids exist.
@@ -325,13 +314,7 @@ export class Auth {
   /** None of these SDK keys has ended. */
   async #sdkKeysStand(ids: readonly string[]): Promise<boolean> {
     if (ids.length === 0) return true;
-    const { rows } = await run(
-      this.#pool,
-      build
-        .selectFrom('sdk_key')
-        .select(({ ref }) => ['id', works.as('active'), epochMs(ref('expires_at')).as('expires_ms')])
-        .where('id', 'in', ids),
-    );
+    const { rows } = await sdkKeysById(this.#pool, { ids });
     for (const row of rows) this.#expires(row.id, row.expires_ms);
     return rows.length === ids.length && rows.every((row) => row.active);
   }
@@ -343,37 +326,13 @@ export class Auth {
 
   /** User, project and organization belong together and none of them was taken away. */
   async #userStands(who: Readonly<{ orgId: string; projectId: string; subjectId: string }>): Promise<boolean> {
-    const { rows } = await run(
-      this.#pool,
-      build
-        .selectFrom('xuser as x')
-        .innerJoin('project as p', 'p.id', 'x.project_id')
-        .select('x.id')
-        .where('x.id', '=', who.subjectId)
-        .where('x.project_id', '=', who.projectId)
-        .where('x.organization_id', '=', who.orgId)
-        .where('x.disabled_at', 'is', null)
-        .where('p.archived_at', 'is', null),
-    );
-    return rows.length > 0;
+    const { orgId, projectId, subjectId } = who;
+    return (await standingUser(this.#pool, { orgId, projectId, subjectId })).rowCount > 0;
   }
 
   async #session(token: string): Promise<Caller> {
-    const { rows } = await run(
-      this.#pool,
-      build
-        .updateTable('operator_session as s')
-        .from('operator_account as a')
-        .set({ last_seen_at: now })
-        .where('s.token_hash', '=', hashKey(token))
-        .whereRef('a.id', '=', 's.operator_id')
-        .where('s.revoked_at', 'is', null)
-        .where('s.expires_at', '>', now)
-        .where('a.disabled_at', 'is', null)
-        .where('s.last_seen_at', '>', inSec(-(this.#options.sessionIdleSec ?? SESSION_IDLE_SEC)))
-        .returning(['a.id as operator_id', 'a.organization_id', 'a.role'])
-        .returning(({ ref }) => epochMs(ref('s.expires_at')).as('expires_ms')),
-    );
+    const idleSec = this.#options.sessionIdleSec ?? SESSION_IDLE_SEC;
+    const { rows } = await sessionSeen(this.#pool, { tokenHash: hashKey(token), idleSec });
     const row = rows[0];
     if (row === undefined) throw new PipelineError('credential_invalid', 'The session has ended; sign in again.');
     // Of several sessions the last to end: that is what a socket of the operator lives by.
@@ -402,13 +361,7 @@ export class Auth {
   async #findSdkKey(sdkKey: string): Promise<SdkKeyFound> {
     const generation = this.#generation;
     const untilMs = performance.now() + CACHE_MS;
-    const { rows } = await run(
-      this.#pool,
-      build
-        .selectFrom('sdk_key')
-        .select(({ ref }) => ['id', 'project_id', sql<boolean>`not (${works})`.as('ended'), epochMs(ref('expires_at')).as('expires_ms')])
-        .where('sdk_key', '=', sdkKey),
-    );
+    const { rows } = await sdkKeyByName(this.#pool, { sdkKey });
     const row = rows[0];
     const found = { id: row?.id ?? null, projectId: row?.project_id ?? null, ended: row?.ended ?? false, untilMs };
     if (row !== undefined) {

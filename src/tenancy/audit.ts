@@ -1,8 +1,11 @@
 /** The audit log: who did what to what. Append-only; a failure to write it fails the action that it records. */
 import { isIP } from 'node:net';
+import type { Insertable } from 'kysely';
 import type { Caller } from '../caller.ts';
-import { build, run } from '../storage/database/build.ts';
+import { build, builtOnce } from '../storage/database/build.ts';
+import type { Values } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
+import type { Tables } from '../storage/database/tables.ts';
 import { projectOf } from './ownership.ts';
 import { scopeOf } from './request-scope.ts';
 
@@ -24,27 +27,41 @@ export type CommandLine = Readonly<{ kind: 'cli'; orgId: string | null; account:
 /** Who asks, as a handler knows it. */
 export type Actor = Readonly<{ caller: Caller | CommandLine; remoteAddress: string; requestId: string }>;
 
+type Entry = Required<Omit<Insertable<Tables['audit_log']>, 'id' | 'time' | 'chain_seq' | 'prev_hash' | 'hash'>>;
+const insertEntry = builtOnce((entry: Values<Entry>) =>
+  build.insertInto('audit_log').values({
+    organization_id: entry.organization_id,
+    actor_kind: entry.actor_kind,
+    actor_id: entry.actor_id,
+    action: entry.action,
+    target_kind: entry.target_kind,
+    target_id: entry.target_id,
+    detail: entry.detail,
+    ip: entry.ip,
+    request_id: entry.request_id,
+    subject_id: entry.subject_id,
+    project_id: entry.project_id,
+  }),
+);
+
 export async function audit(db: Db, actor: Actor, entry: AuditEntry): Promise<void> {
   const { caller } = actor;
   const scope = caller.kind === 'cli' ? null : scopeOf(caller);
   const own = caller.kind === 'cli' ? null : projectOf(caller);
   const projectId = entry.targetKind === 'project' ? entry.targetId : (scope?.projectId ?? own);
-  await run(
-    db,
-    build.insertInto('audit_log').values({
-      organization_id: caller.kind === 'anonymous' ? null : caller.orgId,
-      actor_kind: caller.kind === 'anonymous' ? 'system' : caller.kind,
-      actor_id: actorId(caller),
-      action: entry.action,
-      target_kind: entry.targetKind,
-      target_id: entry.targetId,
-      detail: JSON.stringify(entry.detail ?? {}),
-      ip: inetOf(actor.remoteAddress),
-      request_id: actor.requestId,
-      subject_id: entry.subjectId ?? scope?.subjectId ?? null,
-      project_id: entry.projectId === undefined ? projectId : entry.projectId,
-    }),
-  );
+  await insertEntry(db, {
+    organization_id: caller.kind === 'anonymous' ? null : caller.orgId,
+    actor_kind: caller.kind === 'anonymous' ? 'system' : caller.kind,
+    actor_id: actorId(caller),
+    action: entry.action,
+    target_kind: entry.targetKind,
+    target_id: entry.targetId,
+    detail: JSON.stringify(entry.detail ?? {}),
+    ip: inetOf(actor.remoteAddress),
+    request_id: actor.requestId,
+    subject_id: entry.subjectId ?? scope?.subjectId ?? null,
+    project_id: entry.projectId === undefined ? projectId : entry.projectId,
+  });
 }
 
 export function actorId(caller: Caller | CommandLine): string {

@@ -7,7 +7,8 @@ import { writeJson } from '../http/json.ts';
 import { callerKey } from '../http/request.ts';
 import type { Reply } from '../http/route.ts';
 import type { Idempotency } from '../http/server.ts';
-import { build, inSec, now, run } from '../storage/database/build.ts';
+import { build, builtOnce, inSec, now } from '../storage/database/build.ts';
+import type { Values } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Tables } from '../storage/database/tables.ts';
 import type { Caller } from '../caller.ts';
@@ -33,7 +34,7 @@ export function idempotencyStore(db: Db): Idempotency {
       await keepReply(db, { caller, route, key }, reply);
       return reply;
     } catch (error) {
-      await run(db, build.deleteFrom('idempotency').where(isClaim(claimed)).where('status', 'is', null));
+      await deleteClaim(db, claimed);
       throw error;
     }
   };
@@ -48,9 +49,45 @@ function claimOf({ caller, route, key }: Keyed): Claim {
   return { organization_id: caller.orgId, operation: route, idempotency_key: `${identityOf(caller)} ${key}` };
 }
 
-function isClaim(claim: Claim): (row: ExpressionBuilder<Tables, 'idempotency'>) => Expression<SqlBool> {
-  return (row) => row.and(claim);
-}
+const isClaim =
+  (claim: Values<Claim>) =>
+  ({ and }: ExpressionBuilder<Tables, 'idempotency'>): Expression<SqlBool> =>
+    and({ organization_id: claim.organization_id, operation: claim.operation, idempotency_key: claim.idempotency_key });
+
+const insertClaim = builtOnce((claim: Values<Claim & { body_hash: Buffer }>) =>
+  build
+    .insertInto('idempotency')
+    .values({
+      organization_id: claim.organization_id,
+      operation: claim.operation,
+      idempotency_key: claim.idempotency_key,
+      body_hash: claim.body_hash,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['organization_id', 'operation', 'idempotency_key'])
+        .doUpdateSet(({ ref }) => ({ body_hash: ref('excluded.body_hash'), status: null, created_at: now }))
+        .where(({ or, and, eb }) =>
+          or([
+            eb('idempotency.created_at', '<', inSec(-KEPT_SEC)),
+            and([eb('idempotency.status', 'is', null), eb('idempotency.created_at', '<', inSec(-UNFINISHED_SEC))]),
+          ]),
+        ),
+    ),
+);
+const findClaim = builtOnce((claim: Values<Claim>) =>
+  build.selectFrom('idempotency').select(['body_hash', 'status', 'response_headers', 'response_body']).where(isClaim(claim)),
+);
+const deleteClaim = builtOnce((claim: Values<Claim>) => build.deleteFrom('idempotency').where(isClaim(claim)).where('status', 'is', null));
+
+type Answered = Claim & Readonly<{ status: number; headers: string; body: Buffer; xuser_id: string | null }>;
+const answerClaim = builtOnce((claim: Values<Answered>) =>
+  build
+    .updateTable('idempotency')
+    .set({ status: claim.status, response_headers: claim.headers, response_body: claim.body, xuser_id: claim.xuser_id })
+    .where(isClaim(claim))
+    .where('status', 'is', null),
+);
 
 /** In direct mode one key acts for many people: the answer for one of them must not be given for another. */
 function identityOf(caller: Keyed['caller']): string {
@@ -62,41 +99,20 @@ function identityOf(caller: Keyed['caller']): string {
  *  @param subjectId whom it is about  @returns false when it has an answer already, or is claimed no longer */
 export async function keepReply(db: Db, keyed: Keyed, reply: Reply, subjectId: string | null = null): Promise<boolean> {
   const body = reply.json === undefined ? (reply.text ?? '') : writeJson(reply.json);
-  const { rowCount } = await run(
-    db,
-    build
-      .updateTable('idempotency')
-      .set({
-        status: reply.status,
-        response_headers: JSON.stringify({ ...reply.headers, 'content-type': reply.contentType ?? 'application/json' }),
-        response_body: Buffer.from(body),
-        xuser_id: subjectId,
-      })
-      .where(isClaim(claimOf(keyed)))
-      .where('status', 'is', null),
-  );
+  const { rowCount } = await answerClaim(db, {
+    ...claimOf(keyed),
+    status: reply.status,
+    headers: JSON.stringify({ ...reply.headers, 'content-type': reply.contentType ?? 'application/json' }),
+    body: Buffer.from(body),
+    xuser_id: subjectId,
+  });
   return rowCount === 1;
 }
 
 /** Takes the key, or answers what is known of it. @throws PipelineError idempotency_mismatch, busy (still being answered) */
 async function claim(db: Db, claimed: Claim, bodyHash: Buffer): Promise<Reply | null> {
-  const insert = build
-    .insertInto('idempotency')
-    .values({ ...claimed, body_hash: bodyHash })
-    .onConflict((conflict) =>
-      conflict
-        .columns(['organization_id', 'operation', 'idempotency_key'])
-        .doUpdateSet(({ ref }) => ({ body_hash: ref('excluded.body_hash'), status: null, created_at: now }))
-        .where(({ or, and, eb }) =>
-          or([
-            eb('idempotency.created_at', '<', inSec(-KEPT_SEC)),
-            and([eb('idempotency.status', 'is', null), eb('idempotency.created_at', '<', inSec(-UNFINISHED_SEC))]),
-          ]),
-        ),
-    );
-  if ((await run(db, insert)).rowCount === 1) return null;
-  const known = build.selectFrom('idempotency').select(['body_hash', 'status', 'response_headers', 'response_body']);
-  const { rows } = await run(db, known.where(isClaim(claimed)));
+  if ((await insertClaim(db, { ...claimed, body_hash: bodyHash })).rowCount === 1) return null;
+  const { rows } = await findClaim(db, claimed);
   const row = rows[0];
   if (row !== undefined && !row.body_hash.equals(bodyHash)) {
     throw new PipelineError('idempotency_mismatch', 'The Idempotency-Key was used with another request.');

@@ -1,9 +1,11 @@
 /** Whose record is it? Every reader of one person's data asks here first. Somebody else's record and one that does not exist get the same
  *  answer (404), so that ids cannot be probed. */
+import { sql } from 'kysely';
 import { PipelineError } from '../errors.ts';
 import type { Caller } from '../caller.ts';
 import type { SubjectId } from '../signal.ts';
-import { build, run } from '../storage/database/build.ts';
+import { build, builtOnce, run } from '../storage/database/build.ts';
+import type { Values } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { checkConsent } from './consents.ts';
 import type { ConsentPurpose } from './consents.ts';
@@ -130,19 +132,22 @@ export async function lockProject(db: Db, projectId: string): Promise<void> {
   await run(db, build.selectFrom('project').select('id').where('id', '=', projectId).forNoKeyUpdate());
 }
 
+type ProjectAsked = Values<{ project: string; orgId: string; own: string | null }>;
+
+const projectsOf = ({ orgId, own }: ProjectAsked) =>
+  build
+    .selectFrom('project')
+    .select(['id', 'organization_id', 'project_key', 'time_zone'])
+    .where('organization_id', '=', orgId)
+    .where(sql<boolean>`(${own}::uuid is null or id = ${own})`)
+    .where('archived_at', 'is', null);
+const projectById = builtOnce((asked: ProjectAsked) => projectsOf(asked).where('id', '=', asked.project));
+const projectByKey = builtOnce((asked: ProjectAsked) => projectsOf(asked).where(isProjectKey(asked.project)));
+
 /** Finds a project by uuid or by its public key, also by the one before it during the overlap. @throws PipelineError not_found */
 export async function ownProject(db: Db, caller: Caller, project: string): Promise<OwnedProject> {
-  const own = projectOf(caller);
-  const { rows } = await run(
-    db,
-    build
-      .selectFrom('project')
-      .select(['id', 'organization_id', 'project_key', 'time_zone'])
-      .where(({ eb }) => (uuid.test(project) ? eb('id', '=', project) : isProjectKey(project)))
-      .where('organization_id', '=', orgOf(caller))
-      .$if(own !== null, (projects) => projects.where('id', '=', own))
-      .where('archived_at', 'is', null),
-  );
+  const find = uuid.test(project) ? projectById : projectByKey;
+  const { rows } = await find(db, { project, orgId: orgOf(caller), own: projectOf(caller) });
   const row = rows[0];
   if (row === undefined) throw new PipelineError('not_found', 'There is no such project.');
   noteProject(caller, row.id);

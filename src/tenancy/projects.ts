@@ -60,7 +60,7 @@ export async function projectsOf(db: Db, orgId: string, projectId: string | null
 }
 
 /** Is this the public key of the project, or the one before it while that still works? */
-export function isProjectKey(key: string): RawBuilder<boolean> {
+export function isProjectKey(key: string | RawBuilder<string>): RawBuilder<boolean> {
   return sql`(project_key = ${key} or previous_project_key = ${key} and previous_key_expires_at > now())`;
 }
 

@@ -1,0 +1,60 @@
+/** The questions of auth.ts that every credential asks once a second: each is built once. */
+import { sql } from 'kysely';
+import { build, builtOnce, epochMs, now } from '../storage/database/build.ts';
+import type { Values } from '../storage/database/build.ts';
+
+/** Of a row of api_key or sdk_key. */
+export const works = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
+
+export const keyByPublicId = builtOnce(({ publicId }: Values<{ publicId: string }>) =>
+  build
+    .selectFrom('api_key as k')
+    .leftJoin('project as p', 'p.id', 'k.project_id')
+    .select(['k.id', 'k.organization_id', 'k.project_id', 'k.scopes', 'k.secret_hash'])
+    .select(sql<boolean>`${works} and p.archived_at is null`.as('active'))
+    .select(({ ref }) => epochMs(ref('k.expires_at')).as('expires_ms'))
+    .where('k.public_id', '=', publicId),
+);
+
+export const sdkKeysById = builtOnce(({ ids }: Values<{ ids: readonly string[] }>) =>
+  build
+    .selectFrom('sdk_key')
+    .select(({ ref }) => ['id', works.as('active'), epochMs(ref('expires_at')).as('expires_ms')])
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`),
+);
+
+export const sdkKeyByName = builtOnce(({ sdkKey }: Values<{ sdkKey: string }>) =>
+  build
+    .selectFrom('sdk_key')
+    .select(({ ref }) => ['id', 'project_id', sql<boolean>`not (${works})`.as('ended'), epochMs(ref('expires_at')).as('expires_ms')])
+    .where('sdk_key', '=', sdkKey),
+);
+
+/** The user, when user, project and organization belong together and none of them was taken away. */
+export const standingUser = builtOnce(({ subjectId, projectId, orgId }: Values<{ subjectId: string; projectId: string; orgId: string }>) =>
+  build
+    .selectFrom('xuser as x')
+    .innerJoin('project as p', 'p.id', 'x.project_id')
+    .select('x.id')
+    .where('x.id', '=', subjectId)
+    .where('x.project_id', '=', projectId)
+    .where('x.organization_id', '=', orgId)
+    .where('x.disabled_at', 'is', null)
+    .where('p.archived_at', 'is', null),
+);
+
+/** Notes that a session was used, and says whose it is; none when it has ended, or was idle for too long. */
+export const sessionSeen = builtOnce(({ tokenHash, idleSec }: Values<{ tokenHash: Buffer; idleSec: number }>) =>
+  build
+    .updateTable('operator_session as s')
+    .from('operator_account as a')
+    .set({ last_seen_at: now })
+    .where('s.token_hash', '=', tokenHash)
+    .whereRef('a.id', '=', 's.operator_id')
+    .where('s.revoked_at', 'is', null)
+    .where('s.expires_at', '>', now)
+    .where('a.disabled_at', 'is', null)
+    .where('s.last_seen_at', '>', sql<Date>`now() - make_interval(secs => ${idleSec})`)
+    .returning(['a.id as operator_id', 'a.organization_id', 'a.role'])
+    .returning(({ ref }) => epochMs(ref('s.expires_at')).as('expires_ms')),
+);
