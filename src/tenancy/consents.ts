@@ -54,6 +54,7 @@ export async function missingConsents(db: Db, subjectId: string): Promise<readon
 
 /** May each of these people be recorded? Asked by devices that open streams: many at once when a fleet connects. */
 export async function mayBeRecorded(db: Db, subjectIds: readonly string[]): Promise<readonly boolean[]> {
+  // SQL: kysely has no unnest with ordinality.
   const { rows } = await db.query<{ missing: ConsentPurpose[] }>(
     'select missing_consents(id) as missing from unnest($1::uuid[]) with ordinality as asked (id, i) order by i',
     [subjectIds],
