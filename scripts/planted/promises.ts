@@ -132,7 +132,7 @@ export const faults: readonly Fault[] = [
   ]),
   fault('last-owner', 'the last owner may go while there is an administrator', 'test/auth/authority.int.test.ts', [
     'src/tenancy/operators.ts',
-    "         and (o.owners > 0 or not w.active or w.before <> 'owner' or (w.stays and w.role = 'owner'))\n",
+    "      and (o.owners > 0 or not w.active or w.before <> 'owner' or (w.stays and w.role = 'owner'))\n",
     '',
   ]),
   fault('socket-origin', 'the origin of a socket is not looked at', 'test/http/http.int.test.ts', [
@@ -311,8 +311,8 @@ export const faults: readonly Fault[] = [
   ]),
   fault('amendments', 'a response does not say what superseded it', 'test/records/self-reports.int.test.ts', [
     'src/records/response-routes.ts',
-    'amends, superseded_by, reason`;',
-    'amends, null as superseded_by, reason`;',
+    "    'superseded_by',\n    'reason',",
+    "    ref('superseded_by').$castTo<null>().as('was'),\n    'reason',",
   ]),
   fault('sql-for-history', 'an example of SQL that asks for the last hour only', 'test/docs/docs.int.test.ts', [
     'docs/analyst.md',
