@@ -1,4 +1,4 @@
-/** All settings: one frozen object, read once from the environment. Every limit has a unit in its name and a default here. */
+/** Settings of the service, read once from the environment into a frozen object. Every limit has its unit in its name and its default here. */
 import { isIP } from 'node:net';
 import { PipelineError } from './errors.ts';
 
@@ -41,7 +41,7 @@ const oneOf =
     return found;
   };
 
-/** Fewer different characters than a random text of 32 hexadecimal digits ever has. */
+/** Distinct characters a secret needs; random text of 32 hexadecimal digits always has more. */
 const SECRET_CHARACTERS_MIN = 8;
 
 const longText = (value: string): string => {
@@ -71,22 +71,22 @@ export const settings = {
     'BIO_DB_CONNECTIONS_MAX',
     30,
     integer(14, 10_000),
-    'Connections of this node to the database, all together. Three nodes of 30 fit the 100 that a server allows by default.',
+    'Total database connections of this node. Three nodes of 30 fit into the 100 that a server allows by default.',
   ),
   plainPostgres: setting(
     'BIO_PLAIN_POSTGRES',
     false,
     flag,
-    'Make a new database a plain one although the server has TimescaleDB; without it such a server is used with it, or refused. It stays plain.',
+    'Create a new database without TimescaleDB although the server offers it; the database stays that way. Unset, TimescaleDB is used where the server has it, or the server is refused.',
   ),
-  dataDir: setting('BIO_DATA_DIR', '.data', text, 'Folder of the embedded database and of generated keys.'),
+  dataDir: setting('BIO_DATA_DIR', '.data', text, 'Folder for the embedded database and generated keys.'),
   tlsCert: setting('BIO_TLS_CERT', '', text, 'Path of the TLS certificate chain (PEM).'),
   tlsKey: setting('BIO_TLS_KEY', '', text, 'Path of the TLS private key (PEM).'),
   trustProxy: setting(
     'BIO_TRUST_PROXY',
     [] as readonly string[],
     list,
-    'Addresses of trusted proxies, comma-separated: their X-Forwarded-Proto and X-Forwarded-For headers are used.',
+    'Addresses of trusted proxies, comma-separated; their X-Forwarded-Proto and X-Forwarded-For headers are believed.',
   ),
   allowedOrigins: setting(
     'ALLOWED_ORIGINS',
@@ -99,34 +99,29 @@ export const settings = {
     '',
     secretText,
     'Encrypts journals and the keys that sign user tokens in the database; 32 characters or more, the same on every node. Empty: a secret stored in the database itself is used, ' +
-      'so anyone with a whole backup can read journals and sign tokens. Journals can only be read with the value that they were written with: keep it, and change it with BIO_SECRET_PREVIOUS.',
+      'so anyone with a whole backup can read journals and sign tokens. Journals can only be read with the value they were written with: keep it, and change it with BIO_SECRET_PREVIOUS.',
   ),
   secretPrevious: setting(
     'BIO_SECRET_PREVIOUS',
     '',
-    longText, // a poor one must be possible to leave
+    longText, // moving away from a weak value must be possible
     'The previous value of BIO_SECRET: what it encrypted can still be read, and is re-encrypted while the service runs.',
   ),
   sessionIdleMin: setting(
     'BIO_SESSION_IDLE_MIN',
     30,
     integer(1, 720),
-    'A session of the dashboard that asks for nothing this long is over, minutes; after 12 hours it is over anyway.',
+    'A dashboard session ends after this long without a request, minutes; after 12 hours it ends in any case.',
   ),
-  publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use; issuer of user tokens. Empty: http://host:port.'),
+  publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use, also the issuer of user tokens. Empty: http://host:port.'),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Lowest level that is logged.'),
-  retentionPeriodSec: setting(
-    'BIO_RETENTION_PERIOD_SEC',
-    600,
-    integer(1, 86_400),
-    'How often expired rows are looked for and deleted, seconds.',
-  ),
+  retentionPeriodSec: setting('BIO_RETENTION_PERIOD_SEC', 600, integer(1, 86_400), 'Interval between deletions of expired rows, seconds.'),
   dspWorkers: setting('BIO_DSP_WORKERS', 1, integer(1, 64), 'Worker threads for signal processing.'),
   dspQueueBytesMax: setting(
     'BIO_DSP_QUEUE_BYTES_MAX',
     64 * MiB,
     integer(MiB, 4096 * MiB),
-    'Samples waiting for the workers, bytes; above it packets are answered busy.',
+    'Samples waiting for the workers, bytes; above this, packets are answered busy.',
   ),
   dspTaskTimeoutMs: setting(
     'BIO_DSP_TASK_TIMEOUT_MS',
@@ -138,124 +133,129 @@ export const settings = {
     'BIO_DSP_IDLE_FLUSH_MS',
     20_000,
     integer(100, 600_000),
-    'The last beats of a stream are computed as if it had ended when nothing has come for this long, ms; computed again when it goes on.',
+    'A stream that has sent nothing for this long, ms, is treated as ended: its last beats are computed, and computed again if it continues.',
   ),
-  packetBytesMax: setting('BIO_PACKET_BYTES_MAX', 256 * 1024, integer(1024, 16 * MiB), 'One packet after decompression, bytes.'),
-  batchBytesMax: setting('BIO_BATCH_BYTES_MAX', 8 * MiB, integer(1024, 64 * MiB), 'One batch body after decompression, bytes.'),
+  packetBytesMax: setting('BIO_PACKET_BYTES_MAX', 256 * 1024, integer(1024, 16 * MiB), 'Size of one packet after decompression, bytes.'),
+  batchBytesMax: setting('BIO_BATCH_BYTES_MAX', 8 * MiB, integer(1024, 64 * MiB), 'Size of one batch body after decompression, bytes.'),
   packetLogQueueBytesMax: setting(
     'BIO_PACKET_LOG_QUEUE_BYTES_MAX',
     64 * MiB,
     integer(MiB, 4096 * MiB),
-    'Packets waiting to become durable, bytes; above it devices are answered busy.',
+    'Packets waiting to become durable, bytes; above this, devices are answered busy.',
   ),
   packetLogLingerMs: setting(
     'BIO_PACKET_LOG_LINGER_MS',
     10,
     integer(0, 200),
-    'How long a group commit waits for more packets when an HTTP request waits for it, ms.',
+    'How long a group commit waits for more packets while an HTTP request depends on it, ms.',
   ),
   packetLogCalmLingerMs: setting(
     'BIO_PACKET_LOG_CALM_LINGER_MS',
     40,
     integer(0, 200),
-    'How long a group commit of fewer than 128 packets waits when only WebSockets do, ms; they are answered every 180 ms.',
+    'How long a group commit of fewer than 128 packets waits when only WebSockets depend on it, ms; those are answered every 180 ms.',
   ),
-  blockQueueBytesMax: setting('BIO_BLOCK_QUEUE_BYTES_MAX', 128 * MiB, integer(MiB, 4096 * MiB), 'Whole seconds waiting for COPY, bytes.'),
+  blockQueueBytesMax: setting(
+    'BIO_BLOCK_QUEUE_BYTES_MAX',
+    128 * MiB,
+    integer(MiB, 4096 * MiB),
+    'Complete rows of samples waiting for COPY, bytes.',
+  ),
   reorderWindowMs: setting(
     'BIO_REORDER_WINDOW_MS',
     10_000,
     integer(0, 600_000),
-    'How late a packet may be and still measure the clock of its device, ms of device time. It is stored and computed however late it is.',
+    'How late a packet may be and still be used to measure the clock of its device, ms of device time. It is stored and computed however late it is.',
   ),
   frameDeadlineMs: setting('BIO_FRAME_DEADLINE_MS', 250, integer(0, 10_000), 'How long a live frame waits for its slowest channel, ms.'),
   viewerQueueBytesMax: setting(
     'BIO_VIEWER_QUEUE_BYTES_MAX',
     256 * 1024,
     integer(4096, 64 * MiB),
-    'Unsent live frames of one viewer, bytes; above it frames are merged.',
+    'Unsent live frames of one viewer, bytes; above this, frames are merged.',
   ),
   viewerSlowSecMax: setting(
     'BIO_VIEWER_SLOW_SEC_MAX',
     30,
     integer(1, 3600),
-    'A viewer that stays above its bound this long is closed, seconds.',
+    'A viewer that stays above its bound for this long is disconnected, seconds.',
   ),
   devicePacketsPerSecMax: setting(
     'BIO_DEVICE_PACKETS_PER_SEC_MAX',
     2000,
     integer(1, 1_000_000),
-    'Packets of one ingest socket or key address, per second; above it 429.',
+    'Packets per second from one ingest socket, or from one address with one key; above this, 429.',
   ),
   userIngestSocketsMax: setting(
     'BIO_USER_INGEST_SOCKETS_MAX',
     16,
     integer(1, 1_000_000),
-    'Open ingest sockets of one user, over all tokens of the person; above it 429.',
+    "Open ingest sockets of one user, over all of the person's tokens; above this, 429.",
   ),
   keyIngestSocketsMax: setting(
     'BIO_KEY_INGEST_SOCKETS_MAX',
     100_000,
     integer(1, 1_000_000),
-    'Open ingest sockets of one key; above it 429.',
+    'Open ingest sockets of one key; above this, 429.',
   ),
   userLiveSocketsMax: setting(
     'BIO_USER_LIVE_SOCKETS_MAX',
     32,
     integer(1, 1_000_000),
-    'Open live sockets of one user, over all tokens of the person; above it 429.',
+    "Open live sockets of one user, over all of the person's tokens; above this, 429.",
   ),
   keyLiveSocketsMax: setting(
     'BIO_KEY_LIVE_SOCKETS_MAX',
     100_000,
     integer(1, 1_000_000),
-    'Open live sockets of one key or one operator; above it 429.',
+    'Open live sockets of one key or one operator; above this, 429.',
   ),
   userStreamsPerMinMax: setting(
     'BIO_USER_STREAMS_PER_MIN_MAX',
     60,
     integer(1, 1_000_000),
-    'Streams (boots of devices) that one user may open per minute, new ones and idle ones that go on; above it 429.',
+    'Streams (boots of devices) that one user may open per minute, both new ones and idle ones that resume; above this, 429.',
   ),
   keyStreamsPerMinMax: setting(
     'BIO_KEY_STREAMS_PER_MIN_MAX',
     200_000,
     integer(1, 10_000_000),
-    'Streams that one key may open per minute; above it 429. A fleet opens all of its streams again after a restart.',
+    'Streams that one key may open per minute; above this, 429. After a restart a fleet reopens all of its streams.',
   ),
   requestsPerSecMax: setting(
     'BIO_REQUESTS_PER_SEC_MAX',
     100,
     integer(1, 1_000_000),
-    'API requests of one credential, per second (burst of 4 s).',
+    'API requests per second of one credential (bursts of up to 4 s).',
   ),
   readsAtOnceMax: setting(
     'BIO_READS_AT_ONCE_MAX',
     5,
     integer(1, 1000),
-    'Charts, samples, features and beats that are read at once; half of them for one credential. Fewer when BIO_DB_CONNECTIONS_MAX leaves no ' +
-      'connection for quick questions beside them and two exports: 5 at most with its default.',
+    'Concurrent reads of charts, samples, features and beats; one credential gets at most half. Lowered where BIO_DB_CONNECTIONS_MAX would leave ' +
+      'no connection for quick requests besides these and two exports: its default allows 5.',
   ),
   largeReadsAtOnceMax: setting(
     'BIO_LARGE_READS_AT_ONCE_MAX',
     1,
     integer(1, 1000),
-    'Charts of more than 20,000 rows that are read at once; a credential has one. Each takes about a core of the database.',
+    'Concurrent reads of charts of more than 20,000 rows; one credential gets one. Each takes about one core of the database.',
   ),
   chartRowsMax: setting(
     'BIO_CHART_ROWS_MAX',
     1_000_000,
     integer(1000, 1_000_000_000),
-    'Rows of the database that one chart may read; it becomes coarser until it fits, or is refused. A million take about 10 s.',
+    'Database rows that one chart may read; the chart becomes coarser until it fits, or is refused. A million rows take about 10 s.',
   ),
-  bodyTimeoutMs: setting('BIO_BODY_TIMEOUT_MS', 10_000, integer(100, 600_000), 'A request body must arrive within this time, ms.'),
-  stopTimeoutMs: setting('BIO_STOP_TIMEOUT_MS', 8000, integer(100, 600_000), 'An orderly stop takes at most this, ms.'),
+  bodyTimeoutMs: setting('BIO_BODY_TIMEOUT_MS', 10_000, integer(100, 600_000), 'Time within which a request body must arrive, ms.'),
+  stopTimeoutMs: setting('BIO_STOP_TIMEOUT_MS', 8000, integer(100, 600_000), 'Longest duration of an orderly stop, ms.'),
   webhookNetworks: setting(
     'BIO_WEBHOOK_NETWORKS',
     [] as readonly string[],
     networks,
-    'Networks (CIDR, comma-separated) that webhooks may call although they are not of the public internet, there also over plain HTTP, e.g. 10.1.0.0/16. Empty: none.',
+    'Private networks (CIDR, comma-separated) that webhooks may call, also over plain HTTP, e.g. 10.1.0.0/16. Empty: none.',
   ),
-  metricsToken: setting('BIO_METRICS_TOKEN', '', text, 'Bearer token for /metrics from other machines; empty: loopback only.'),
+  metricsToken: setting('BIO_METRICS_TOKEN', '', text, 'Bearer token that lets other machines read /metrics. Empty: loopback only.'),
   demo: setting('BIO_DEMO', false, flag, 'Create a demo organization and stream a simulated device into it.'),
 } as const;
 
@@ -278,24 +278,23 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return Object.freeze(config) as Config;
 }
 
-/** Other machines reach the service: directly, or through a proxy. */
+/** Says whether other machines can reach the service, directly or through a proxy. */
 export function isExposed(config: Pick<Config, 'host' | 'trustProxy'>): boolean {
   return !isLoopbackHost(config.host) || config.trustProxy.length > 0;
 }
 
-/** What is served from other machines keeps its secret outside of its database: with the one that the database holds, a stolen backup would be
- *  enough to sign tokens and to open journals.
+/** Refuses to serve other machines with the secret that is stored in the database: a stolen backup would be enough to sign tokens and read journals.
  *  @throws PipelineError validation_failed */
 export function needSecret(config: Pick<Config, 'host' | 'trustProxy' | 'secret' | 'demo'>): void {
   if (config.secret !== '' || config.demo || !isExposed(config)) return;
   const why = isLoopbackHost(config.host) ? 'BIO_TRUST_PROXY names a proxy' : `BIO_HOST is ${config.host}`;
   throw new PipelineError(
     'validation_failed',
-    `BIO_SECRET is needed: ${why}, so other machines reach the service. 'biosignal init' makes one; or take the output of openssl rand -base64 32, and keep it.`,
+    `BIO_SECRET is needed: ${why}, so other machines can reach the service. 'biosignal init' generates one, and so does openssl rand -base64 32; keep it safe.`,
   );
 }
 
-/** Names and addresses of this machine to itself, an IPv6 address also in brackets; RFC 6761 has no server answer for `localhost` and below. */
+/** Recognises the names and addresses of this machine itself, IPv6 also in brackets; by RFC 6761 no DNS server answers for `localhost` and below. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || isLoopbackAddress(host.replace(/^\[|\]$/g, ''));
 }

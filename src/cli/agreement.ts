@@ -144,7 +144,7 @@ export async function measureAgreement(
   }>,
   console: Console,
 ): Promise<Agreement> {
-  if (recording.annotationPath === null) throw new PipelineError('not_found', `${recording.path} has no .atr beside it`);
+  if (recording.annotationPath === null) throw new PipelineError('not_found', `${recording.path} has no .atr file next to it`);
   const replayed = await replayRecording(
     recording,
     { ...target, speed: Infinity, startUnixNs: null, resume: null, durationSec: Infinity },
@@ -183,17 +183,17 @@ export const agreement: Command = {
   name: 'agreement',
   summary: 'Replay annotated recordings and compare heart rate and RMSSD with their reference beats.',
   positionals: '[RECORDING...]',
-  description: `RECORDING is a WFDB header with an .atr file beside it, or a folder of such. Each is replayed at --speed max; then, for every second,
-hr_ecg is compared with the heart rate of the reference beats in the same 8 s, and hrv_rmssd_60s likewise. Exit code 1 when fewer than
-99 % of all heart rates flagged good lie within 2 bpm. Annotated flutter and fibrillation of the ventricles is left out.
-With --truth nothing is sent: every device that 'simulate --truth FILE' simulated is compared with what its signals were made from, beat
-by beat (within 150 ms; while there was contact) and value by value.`,
+  description: `RECORDING is a WFDB header with an .atr file next to it, or a folder of these. Each is replayed at --speed max; then, for every second,
+hr_ecg is compared with the heart rate of the reference beats in the same 8 s, and hrv_rmssd_60s likewise. Exit code 1 if fewer than
+99 % of all heart rates flagged good are within 2 bpm. Annotated ventricular flutter and fibrillation are left out.
+With --truth nothing is sent: every device simulated by 'simulate --truth FILE' is compared with what its signals were made from, beat
+by beat (within 150 ms, while there was contact) and value by value.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
     key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scopes ingest and read.' },
     'packet-ms': { type: 'string', value: 'MS', fallback: '1000', doc: 'Device time of one packet.' },
-    truth: { type: 'string', value: 'FILE', doc: "What 'simulate --truth' wrote, in place of recordings." },
-    wait: { type: 'string', value: 'SEC', fallback: '60', doc: 'How long to wait for the last values of a recording.' },
+    truth: { type: 'string', value: 'FILE', doc: "File written by 'simulate --truth', instead of recordings." },
+    wait: { type: 'string', value: 'SEC', fallback: '60', doc: 'Longest wait for the last values of a recording.' },
   },
   examples: [
     'biosignal agreement data/mitdb',

@@ -11,13 +11,13 @@ type Chain = AuditChain & Readonly<{ organization: string; name: string }>;
 
 export const auditLog: Command = {
   name: 'audit',
-  summary: 'Verify the audit log, and print the heads that show whether its end is missing.',
+  summary: 'Verify the audit log, or print the heads that reveal a missing end.',
   positionals: 'head | verify',
-  description: `The audit log is one chain of entries per organization, and one of the installation. The head of a chain is the hash of its newest entry.
-head      prints the head of every chain. Keep them on another machine, every day
-verify    reads every chain. Finds entries that were changed, moved or taken out of the middle. Entries that were deleted from the end leave
-          a shorter chain without a fault: give --head with a head that was kept, and it is looked for. Exit code 1 when something is wrong`,
-  options: { head: { type: 'string', value: 'HASH', multiple: true, doc: 'verify: a head that was kept. May be given several times.' } },
+  description: `The audit log is one chain of entries per organization, and one for the installation. The head of a chain is the hash of its newest entry.
+head      prints the head of every chain. Save them on another machine every day
+verify    reads every chain and finds entries that were changed, moved or removed from the middle. Entries deleted from the end leave a
+          shorter but valid chain: pass a saved head with --head, and it is looked for. Exit code 1 if something is wrong`,
+  options: { head: { type: 'string', value: 'HASH', multiple: true, doc: 'verify: a saved head. May be given several times.' } },
   examples: ['biosignal audit head --json', 'biosignal audit verify --head 5f3a…'],
   run: ({ console, options, positionals, json }) =>
     withDatabase(console, async ({ pool }) => {
@@ -52,10 +52,10 @@ function tell(console: Console, chains: readonly Chain[], heads: readonly string
   }
   for (const head of missing) console.err(`the head ${head} is in no chain: the end of a chain was deleted`);
   if (missing.length > 0 || chains.some((chain) => chain.broken_at !== null)) return;
-  const kept = heads.length === 0 ? '' : `, and every head that was given is in a chain`;
+  const kept = heads.length === 0 ? '' : `, and every given head is in a chain`;
   console.out(`ok: ${entryCount} entries in ${chains.length} chains, as they were written${kept}`);
   console.out(
-    "Keep the heads on another machine ('biosignal audit head --json'): only 'verify --head' shows that newer entries were deleted.",
+    "Save the heads on another machine ('biosignal audit head --json'): only 'verify --head' shows whether newer entries were deleted.",
   );
 }
 

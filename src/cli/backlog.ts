@@ -13,7 +13,7 @@ export async function waitForBacklog(database: Database, timeoutMs: number, cons
        (select batch_id::float8 from packet_log_checkpoint) as done`,
   );
   const { newest, done } = log[0]!;
-  const progress = startProgress(console, 'the service moves packets to the tables', newest - done);
+  const progress = startProgress(console, 'waiting for the service to move packets to the tables', newest - done);
   try {
     for (const deadline = performance.now() + timeoutMs; ; await sleep(200, undefined, { signal: console.signal })) {
       const { rows } = await database.pool.query<{ moved: number }>('select batch_id::float8 as moved from packet_log_checkpoint');

@@ -53,7 +53,7 @@ export const backup: Command = {
   name: 'backup',
   summary: 'Write the whole database to a folder, while the service runs.',
   positionals: 'FOLDER',
-  description: 'One consistent snapshot. The folder holds key hashes, signing keys and health data: protect it as the database.',
+  description: 'One consistent snapshot. The folder holds key hashes, signing keys and health data: protect it like the database.',
   options: {},
   examples: ['biosignal backup /var/backups/biosignal/2026-01-05'],
   run: async ({ console, positionals, json }) => {
@@ -72,9 +72,9 @@ export const restore: Command = {
   name: 'restore',
   summary: 'Read a backup into an empty database.',
   positionals: 'FOLDER',
-  description: `Stop the service first. The database may be of another kind than the one that was backed up; its schema is made if it is empty.
-With --check the files are only held against their hashes.`,
-  options: { check: { type: 'boolean', doc: 'Only check that the backup is whole.' } },
+  description: `Stop the service first. The database may be of another kind than the one that was backed up; if it is empty, its schema is created.
+With --check the files are only compared with their hashes.`,
+  options: { check: { type: 'boolean', doc: 'Only check that the backup is complete and undamaged.' } },
   examples: ['biosignal restore --check /var/backups/biosignal/2026-01-05', 'biosignal restore /var/backups/biosignal/2026-01-05'],
   run: async ({ console, options, positionals, json }) => {
     const [folder] = positionals;
@@ -228,13 +228,13 @@ export async function readBackup(database: Database, folder: string, manifest: M
     if (version < manifest.schemaVersion) {
       throw new PipelineError(
         'conflict',
-        `the backup has schema ${manifest.schemaVersion}, this release knows ${version}: use the newer release`,
+        `the backup has schema ${manifest.schemaVersion}, but this release only knows ${version}: use the newer release`,
       );
     }
     if (manifest.schemaVersion < BASELINE_VERSION) {
       throw new PipelineError(
         'conflict',
-        `the backup has schema ${manifest.schemaVersion}, and what became of rows between that and ${BASELINE_VERSION} is not known here: restore it ` +
+        `the backup has schema ${manifest.schemaVersion}, and this release cannot convert rows from before ${BASELINE_VERSION}: restore it ` +
           'with the release that wrote it, upgrade that database, and back it up again (docs/operator.md, "Upgrade")',
       );
     }
@@ -349,8 +349,7 @@ async function refreshAggregates(client: pg.Client): Promise<void> {
 /** @throws PipelineError when the folder is no backup */
 export async function readManifest(folder: string): Promise<Manifest> {
   const path = join(folder, 'manifest.json');
-  if (!existsSync(path))
-    throw new PipelineError('not_found', `${folder} has no manifest.json: it is no backup, or one that did not finish`);
+  if (!existsSync(path)) throw new PipelineError('not_found', `${folder} has no manifest.json: it is not a backup, or an unfinished one`);
   const manifest = JSON.parse(await readFile(path, 'utf8')) as Manifest;
   if (manifest.format !== 'biosignal-backup 1') throw new PipelineError('validation_failed', `${path}: format ${String(manifest.format)}`);
   for (const { name } of manifest.tables) {

@@ -244,9 +244,10 @@ function explain(name: string, error: unknown, console: Console): number {
 export const isServiceRunning = "Is the service running ('npm start'), and is this its address (--to or BIO_URL)?";
 
 const nextSteps: Partial<Record<ErrorCode, string>> = {
-  credential_invalid: "Check --key or BIO_KEY. 'biosignal key list' shows the keys of this database, 'biosignal key create' makes one.",
+  credential_invalid: "Check --key or BIO_KEY. 'biosignal key list' shows the keys in this database, 'biosignal key create' creates one.",
   credential_missing: 'Give a key with --key or BIO_KEY.',
-  scope_missing: "Use a key with this scope: 'biosignal key list' shows which have it, 'biosignal key create NAME --scopes ...' makes one.",
+  scope_missing:
+    "Use a key with this scope: 'biosignal key list' shows which keys have it, 'biosignal key create NAME --scopes ...' creates one.",
 };
 
 const awayCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET', '57P03', '53300']);

@@ -5,15 +5,15 @@ type Entry = Readonly<{ summary: string; load: () => Promise<Command> }>;
 
 export const commands: Readonly<Record<string, Entry>> = {
   init: {
-    summary: 'Set up: settings file, database schema, first organization with keys, first operator.',
+    summary: 'Set up a service: settings file, database schema, first organization with keys, first operator.',
     load: async () => (await import('./init.ts')).init,
   },
   start: { summary: 'Run the service in the foreground.', load: async () => (await import('./start.ts')).start },
   doctor: {
-    summary: 'Look at machine, settings, database and service, and say what is wrong.',
+    summary: 'Check machine, settings, database and service, and report problems.',
     load: async () => (await import('./doctor.ts')).doctor,
   },
-  migrate: { summary: 'Bring the database to the schema of this release.', load: async () => (await import('./migrate.ts')).migrate },
+  migrate: { summary: 'Migrate the database to the schema of this release.', load: async () => (await import('./migrate.ts')).migrate },
   config: { summary: 'Check or print the settings.', load: async () => (await import('./config.ts')).config },
   org: { summary: 'Create and list organizations.', load: async () => (await import('./organizations.ts')).org },
   project: { summary: 'Create and list projects.', load: async () => (await import('./organizations.ts')).project },
@@ -22,7 +22,7 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Create, list and change the people who sign in to the dashboard.',
     load: async () => (await import('./operators.ts')).operator,
   },
-  psql: { summary: 'Open psql on the database of the service, for reading.', load: async () => (await import('./psql.ts')).psql },
+  psql: { summary: "Open a read-only psql on the service's database.", load: async () => (await import('./psql.ts')).psql },
   secret: {
     summary: 'Check BIO_SECRET, re-encrypt everything under a new value, or give up a lost one.',
     load: async () => (await import('./secret.ts')).secret,
@@ -32,23 +32,23 @@ export const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./signing-key.ts')).signingKey,
   },
   audit: {
-    summary: 'Verify the audit log, and print the heads that show whether its end is missing.',
+    summary: 'Verify the audit log, or print the heads that reveal a missing end.',
     load: async () => (await import('./audit.ts')).auditLog,
   },
   token: { summary: 'Mint a user token.', load: async () => (await import('./token.ts')).token },
   replay: { summary: 'Stream recordings into a service as if a device sent them.', load: async () => (await import('./replay.ts')).replay },
-  simulate: { summary: 'Stream simulated devices, with faults if wanted.', load: async () => (await import('./simulate.ts')).simulate },
+  simulate: { summary: 'Stream simulated devices, optionally with faults.', load: async () => (await import('./simulate.ts')).simulate },
   agreement: {
     summary: 'Replay annotated recordings and compare heart rate and RMSSD with their reference beats.',
     load: async () => (await import('./agreement.ts')).agreement,
   },
   conform: {
-    summary: 'Test a running service from outside: every endpoint, credential, limit and format against its documents.',
+    summary: 'Test a running service from outside: every endpoint, credential, limit and format against its documentation.',
     load: async () => (await import('./conform.ts')).conform,
   },
   verify: { summary: 'Check a ledger of sent packets against the database.', load: async () => (await import('./verify.ts')).verify },
   import: {
-    summary: 'Import recordings (WFDB with .atr, EDF+, CSV, dataset folders) at their own time.',
+    summary: 'Import recordings (WFDB with .atr, EDF+, CSV, dataset folders) with their original times.',
     load: async () => (await import('./import.ts')).importRecordings,
   },
   export: {
@@ -60,7 +60,7 @@ export const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./detect.ts')).detect,
   },
   reprocess: {
-    summary: 'Compute beats and values again from stored samples.',
+    summary: 'Recompute beats and values from stored samples.',
     load: async () => (await import('./reprocess.ts')).reprocess,
   },
   backup: {
@@ -73,7 +73,7 @@ export const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./erase.ts')).erase,
   },
   'set-aside': {
-    summary: 'Show, store again or throw away what could not be stored.',
+    summary: 'List, retry or delete rows and packets that could not be stored.',
     load: async () => (await import('./set-aside.ts')).setAside,
   },
 };

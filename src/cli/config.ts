@@ -43,7 +43,7 @@ env-example   a commented .env file with every setting and its default`,
 /** The text of .env.example: every setting commented out at its default. A test holds the file in the repository to it. */
 export function envExample(): string {
   const lines = [
-    '# Settings of biosignal. Copy to .env and uncomment what you change; the command line and npm start read it.',
+    '# Settings of biosignal. Copy to .env and uncomment the ones you change; the command line and npm start read it.',
     "# Written by 'biosignal config env-example'.",
   ];
   for (const row of Object.values(settings)) lines.push('', `# ${row.doc}`, `#${row.env}=${plain(row.fallback)}`);

@@ -13,39 +13,44 @@ import { countOf, reportPage } from './conform/report.ts';
 
 export const conform: Command = {
   name: 'conform',
-  summary: 'Test a running service from outside: every endpoint, credential, limit and format against its documents.',
+  summary: 'Test a running service from outside: every endpoint, credential, limit and format against its documentation.',
   positionals: 'URL',
   description: `For operators after an upgrade and for integrators before going live. Safe on a running service: it works in two projects of its own,
 'conform' and 'conform other', with people and devices named conform-..., and erases them at the end, also after Ctrl-C and
-failures. What stays is two empty projects, revoked keys and the audit log. Nothing of other people is read or printed.
+failures. Two empty projects, revoked keys and entries in the audit log remain. Data of other people are neither read nor printed.
 
-The key: an organization key of the scopes read, write, ingest and admin; without one of them the run does not begin.
-A key that ends leaves out webhooks and cannot make the projects. What a killed run left, a later one takes away.
-An organization with one project gets no second one unasked: see --project and --new-project.
+The key: an organization key with the scopes read, write, ingest and admin; the run does not start if one of them is missing.
+A key with an expiry time skips webhooks and cannot create the projects. A later run removes what a killed run left behind.
+In an organization with a single project, no second one is created unless you ask for it: see --project and --new-project.
 
-At most ${budget.requestsMax} requests, ${budget.bytesMax / 1024 / 1024} MiB and --timeout seconds. Up to ${budget.refusedMax} credentials are sent to be refused, ${budget.refusedBurst} at once and
-then ${budget.refusedPerSec} a second, so that the limit of wrong tries of this address is not reached; one wrong password is tried.
-The certificate of an authority of your own: NODE_EXTRA_CA_CERTS=FILE.`,
+At most ${budget.requestsMax} requests, ${budget.bytesMax / 1024 / 1024} MiB and --timeout seconds. Up to ${budget.refusedMax} invalid credentials are sent, ${budget.refusedBurst} at once and
+then ${budget.refusedPerSec} per second, which stays below the limit for wrong credentials from one address; one wrong password is tried.
+For a private certificate authority, set NODE_EXTRA_CA_CERTS=FILE.`,
   options: {
-    key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key, see above.' },
+    key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key; see above.' },
     'other-key': {
       type: 'string',
       value: 'KEY',
       env: 'BIO_OTHER_KEY',
-      doc: 'Key of another organization, for what must not be seen across.',
+      doc: 'Key of another organization, to check that neither sees the other.',
     },
     session: {
       type: 'string',
       value: 'COOKIE',
       env: 'BIO_SESSION',
-      doc: "An operator's session cookie, to be tried on every endpoint.",
+      doc: "An operator's session cookie, tried on every endpoint.",
     },
-    project: { type: 'string', value: 'ID', doc: 'Work in this project and make none; what would change its settings is skipped.' },
-    'new-project': { type: 'boolean', doc: 'Make the projects also where there is only one so far.' },
-    'webhook-url': { type: 'string', value: 'URL', doc: 'Deliver a ping there. Default: nothing is delivered.' },
-    only: { type: 'string', value: 'GROUP', multiple: true, doc: `One group of checks, may be given again: ${groupNames.join('; ')}.` },
-    report: { type: 'string', value: 'FILE', multiple: true, doc: 'Write the report there: .html or .json. May be given twice.' },
-    timeout: { type: 'string', value: 'SEC', fallback: '600', doc: 'End and clean up after this time.' },
+    project: { type: 'string', value: 'ID', doc: 'Work in this project and create none; checks that change its settings are skipped.' },
+    'new-project': { type: 'boolean', doc: 'Create the projects even if there is only one so far.' },
+    'webhook-url': { type: 'string', value: 'URL', doc: 'Deliver a ping to this address. Default: no delivery.' },
+    only: {
+      type: 'string',
+      value: 'GROUP',
+      multiple: true,
+      doc: `Run only this group of checks; may be repeated: ${groupNames.join('; ')}.`,
+    },
+    report: { type: 'string', value: 'FILE', multiple: true, doc: 'Write the report to this file, .html or .json. May be given twice.' },
+    timeout: { type: 'string', value: 'SEC', fallback: '600', doc: 'Stop and clean up after this time.' },
   },
   examples: ['biosignal conform https://bio.example --report conform.html', 'biosignal conform http://127.0.0.1:8080 --new-project --json'],
   run: async ({ console, options, positionals, json }) => {

@@ -35,10 +35,10 @@ const OWNER_SILENT_SEC = 15;
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'Look at machine, settings, database and service, and say what is wrong.',
+  summary: 'Check machine, settings, database and service, and report problems.',
   options: {
-    health: { type: 'boolean', doc: 'Only ask the service on PORT whether it is well (for container health checks).' },
-    'no-database': { type: 'boolean', doc: 'Leave the database alone (without DATABASE_URL it would be started).' },
+    health: { type: 'boolean', doc: 'Only ask the service on PORT whether it is healthy (for container health checks).' },
+    'no-database': { type: 'boolean', doc: 'Do not touch the database (without DATABASE_URL it would be started).' },
   },
   examples: ['biosignal doctor', 'biosignal doctor --json'],
   run: async ({ console, options, json }) => {
@@ -91,7 +91,7 @@ function machine(): Finding[] {
 function native(): Finding[] {
   try {
     loadUws();
-    return [{ check: 'sockets', state: 'ok', found: 'uWebSockets.js loads and has the recorded hash' }];
+    return [{ check: 'sockets', state: 'ok', found: 'uWebSockets.js loads and its hash is as recorded' }];
   } catch (error) {
     return [{ check: 'sockets', state: 'fault', found: messageOf(error), advice: 'npm ci; on glibc older than 2.36 use a newer system' }];
   }
@@ -122,7 +122,7 @@ function noSecret(config: Config): Finding[] {
 }
 
 async function disk(config: Config): Promise<Finding> {
-  if (config.databaseUrl !== '') return { check: 'disk', state: 'ok', found: 'data are with the database server' };
+  if (config.databaseUrl !== '') return { check: 'disk', state: 'ok', found: 'data are on the database server' };
   let folder = resolve(config.dataDir);
   while (!existsSync(folder)) folder = resolve(folder, '..');
   const { bavail, bsize } = await statfs(folder);
@@ -137,11 +137,11 @@ const kindWords: Readonly<Record<ServerKind, readonly [string, string?]>> = {
   timescale: ['TimescaleDB, community licence'],
   timescale_apache: [
     'TimescaleDB, Apache licence',
-    'no columnstore compression, no continuous aggregates: portable rollups are used instead, old data take more room',
+    'no columnstore compression or continuous aggregates: portable rollups are used instead, and old data take more space',
   ],
   postgres: [
     'PostgreSQL without TimescaleDB',
-    'no columnstore compression, no continuous aggregates: native partitions and portable rollups are used; fine for tests and small sites',
+    'no columnstore compression or continuous aggregates: native partitions and portable rollups are used; fine for tests and small sites',
   ],
 };
 
@@ -177,7 +177,12 @@ async function databaseFindings(console: Console, config: Config, onPort: (port:
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
     return [
-      { check: 'database', state: 'fault', found: `${messageOf(error)}${cause}`, advice: 'check DATABASE_URL and that the server runs' },
+      {
+        check: 'database',
+        state: 'fault',
+        found: `${messageOf(error)}${cause}`,
+        advice: 'check DATABASE_URL, and that the server is running',
+      },
     ];
   } finally {
     await address.stop();
@@ -210,7 +215,12 @@ async function server(database: Database, where: string): Promise<Finding[]> {
     });
   }
   if (timescale !== null && olderThan(timescale, [2, 29, 2])) {
-    findings.push({ check: 'timescaledb', state: 'warning', found: timescale, advice: '2.29.2 or newer is what the tests run on' });
+    findings.push({
+      check: 'timescaledb',
+      state: 'warning',
+      found: timescale,
+      advice: 'the tests run on 2.29.2; use that or a newer version',
+    });
   }
   return findings;
 }
@@ -240,7 +250,7 @@ async function schema(database: Database): Promise<Finding> {
       check: 'schema',
       state: 'warning',
       found: 'empty database',
-      advice: "'biosignal migrate', or start the service, which does it",
+      advice: "run 'biosignal migrate', or start the service, which does it",
     };
   }
   const { rows } = await database.pool.query<{ version: number }>('select coalesce(max(id), 0) as version from migration');
@@ -249,7 +259,12 @@ async function schema(database: Database): Promise<Finding> {
   const version = rows[0]!.version;
   if (version === wanted) return { check: 'schema', state: 'ok', found: `version ${version}` };
   return version < wanted
-    ? { check: 'schema', state: 'warning', found: `version ${version} of ${wanted}`, advice: "'biosignal migrate', or restart the service" }
+    ? {
+        check: 'schema',
+        state: 'warning',
+        found: `version ${version} of ${wanted}`,
+        advice: "run 'biosignal migrate', or restart the service",
+      }
     : { check: 'schema', state: 'fault', found: `version ${version}, this release knows ${wanted}`, advice: 'start the newer release' };
 }
 
@@ -283,18 +298,23 @@ async function owner(database: Database, onPort: (port: number) => void): Promis
   const { rows: has } = await database.pool.query<{ there: boolean }>(
     `select exists (select from pg_attribute where attrelid = to_regclass('packet_log_checkpoint') and attname = 'owner_name') as there`,
   );
-  if (has[0]?.there !== true) return { check: 'owner', state: 'ok', found: 'no instance has the packet log' };
+  if (has[0]?.there !== true) return { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
   const { rows } = await database.pool.query<{ owned: boolean; name: string; epoch: string; age: number }>(
     `select owner is not null as owned, owner_name as name, epoch::text, extract(epoch from clock_timestamp() - renewed_at)::float8 as age
      from packet_log_checkpoint`,
   );
   const row = rows[0];
-  if (row === undefined || !row.owned) return { check: 'owner', state: 'ok', found: 'no instance has the packet log' };
-  const found = `${row.name} has the packet log (epoch ${row.epoch}), renewed ${row.age.toFixed(0)} s ago`;
+  if (row === undefined || !row.owned) return { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
+  const found = `${row.name} owns the packet log (epoch ${row.epoch}), confirmed ${row.age.toFixed(0)} s ago`;
   const [, host, port = '0'] = /^(.*):(\d+)$/.exec(row.name) ?? [];
   if (row.age < OWNER_SILENT_SEC && host === hostname() && Number(port) > 0) onPort(Number(port));
   if (row.age < OWNER_SILENT_SEC) return { check: 'owner', state: 'ok', found };
-  return { check: 'owner', state: 'warning', found, advice: 'it was killed, hangs or is cut off; a second instance would have taken over' };
+  return {
+    check: 'owner',
+    state: 'warning',
+    found,
+    advice: 'it was killed, hangs or is cut off from the database; a second instance would have taken over',
+  };
 }
 
 /** Packets that are durable but not yet in the tables that queries read. */
@@ -308,8 +328,8 @@ async function backlog(database: Database): Promise<Finding> {
   const { batches, age } = rows[0]!;
   const found =
     batches === 0
-      ? 'every packet is in the tables'
-      : `${batches} batches of packets after the checkpoint, oldest ${(age ?? 0).toFixed(0)} s`;
+      ? 'every packet has reached the tables'
+      : `${batches} batches of packets after the checkpoint, the oldest ${(age ?? 0).toFixed(0)} s old`;
   const old = (age ?? 0) > 600;
   return {
     check: 'backlog',
@@ -329,8 +349,8 @@ async function housekeeping(database: Database): Promise<Finding[]> {
     findings.push({
       check: 'retention',
       state: 'warning',
-      found: `last applied in full ${Math.round(ageSec / 60)} minutes ago: rows outlive what their project keeps`,
-      advice: 'the service applies it: does it run, and what does its log say of retention?',
+      found: `last applied in full ${Math.round(ageSec / 60)} minutes ago: rows are kept longer than their project asks for`,
+      advice: 'the service applies it: is it running, and what does its log say about retention?',
     });
   }
   for (const { job, why } of await failingJobs(database)) {
@@ -339,7 +359,7 @@ async function housekeeping(database: Database): Promise<Finding[]> {
   return findings;
 }
 
-const JOB_ADVICE = 'until it runs old data are not packed and charts of history get slower: see timescaledb_information.job_errors';
+const JOB_ADVICE = 'until it runs, old data are not compressed and charts of older data get slower: see timescaledb_information.job_errors';
 
 /** What could not be stored. */
 async function setAside(database: Database): Promise<Finding[]> {
@@ -357,8 +377,8 @@ async function setAside(database: Database): Promise<Finding[]> {
     {
       check: 'set aside',
       state: 'warning',
-      found: `could not be stored: ${kinds}; the newest at ${newest} UTC: ${reason}`,
-      advice: "'biosignal set-aside list' shows them, 'biosignal set-aside replay' stores them once the reason is gone",
+      found: `could not be stored: ${kinds}; the newest, at ${newest} UTC: ${reason}`,
+      advice: "'biosignal set-aside list' shows them, 'biosignal set-aside replay' stores them once the cause is fixed",
     },
   ];
 }
@@ -379,8 +399,7 @@ async function service(config: Config, ownerPort: number | null): Promise<Findin
   const { status, parts = [] } = (await response.json().catch(() => ({}))) as Readiness;
   const failing = parts.filter(({ name, ok }) => !ok && !(status === 'standby' && name === 'packet_log'));
   const faults = failing.map(({ name, detail }): Finding => ({ check: 'service', state: 'fault', found: `${name}: ${detail}` }));
-  if (status === 'standby')
-    return [{ check: 'service', state: 'ok', found: `${base} waits to take over from another instance` }, ...faults];
+  if (status === 'standby') return [{ check: 'service', state: 'ok', found: `${base} is on standby for another instance` }, ...faults];
   const state = response.ok ? 'ok' : 'warning';
   return [{ check: 'service', state, found: `${base} answers ${response.status} to /readyz` }, ...faults];
 }

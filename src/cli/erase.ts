@@ -13,14 +13,14 @@ export const erase: Command = {
   name: 'erase',
   summary: 'Erase a user with all recordings, values and records; prints a receipt.',
   positionals: 'USER',
-  description: `USER is the uuid or external id of a user record. Samples, beats, values, rollups, records and the user itself go, at once and for good;
-the receipt counts what went and what is left (0), without health data in it. Raw packets are logged in batches of many devices and go
-with the log's partitions, at the time the receipt states. Devices that recorded nobody else go too. What the database server itself keeps
-outside of its tables is yours to expire: archived WAL, standbys that lag, snapshots of disks, backups.`,
+  description: `USER is the uuid or external id of a user record. Samples, beats, values, rollups, records and the user record are deleted immediately and permanently;
+the receipt counts what was deleted and what is left (0), and holds no health data. Raw packets are logged in batches of many devices and
+disappear with the log's partitions, at the time the receipt states. Devices that recorded nobody else are deleted too. What the database
+server keeps outside its tables is yours to expire: archived WAL, lagging standbys, disk snapshots, backups.`,
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
-    yes: { type: 'boolean', doc: 'Do it. Without, the command only says what it would erase.' },
-    receipt: { type: 'string', value: 'FILE', doc: 'Write the receipt there as JSON, too.' },
+    yes: { type: 'boolean', doc: 'Erase. Without --yes the command only says what it would erase.' },
+    receipt: { type: 'string', value: 'FILE', doc: 'Also write the receipt to this file, as JSON.' },
   },
   examples: ['biosignal erase patient-7', 'biosignal erase patient-7 --yes --receipt patient-7.erased.json'],
   run: async ({ console, options, positionals, json }) => {
@@ -49,7 +49,7 @@ outside of its tables is yours to expire: archived WAL, standbys that lag, snaps
       if (json) console.out(JSON.stringify(receipt, null, 2));
       else {
         for (const line of formatTable(receipt.stores.map((store) => ({ ...store })))) console.out(line);
-        if (receipt.devices_shared > 0) console.out(`${receipt.devices_shared} devices stay: they recorded other users too`);
+        if (receipt.devices_shared > 0) console.out(`${receipt.devices_shared} devices are kept: they also recorded other users`);
         console.out(`user ${receipt.xuser_id} erased at ${receipt.erased_at}; raw packets gone by ${receipt.packet_log_until}`);
       }
       return receipt.stores.every(({ remaining }) => remaining === 0) ? EXIT_OK : EXIT_FAILED;

@@ -29,20 +29,20 @@ export const exportRecordings: Command = {
   positionals: 'STREAM_ID | USER',
   description: `STREAM_ID is the uuid of a stream; USER the uuid or external id of a user record, for all of their streams.
 wfdb     one record per sampling rate, with the detected beats as .bio annotations
-edf      EDF+ with all channels and events; EDF+D where the recording has gaps
-csv      one table per sampling rate, physical values; 'import' reads it back to the same samples
-parquet  three tables: samples (digital and physical), beats, features; times are UTC to the nanosecond
+edf      EDF+ with all channels and events; EDF+D if the recording has gaps
+csv      one table per sampling rate, in physical values; 'import' reads it back to the same samples
+parquet  three tables: samples (digital and physical), beats, features; times are UTC, in nanoseconds
 fhir     every observation of the user as FHIR R4 Observations, one per line (NDJSON)
-Digital values are written as the device sent them. What the service acknowledged before is waited for (--wait); when it is not in the
-tables by then, nothing is written and the exit code is 3. With --no-wait the files are written at once, and the exit code is 1 when
-acknowledged packets may be missing from them. Speaks to the database: whoever may run this may read everything anyway.`,
+Digital values are written as the device sent them. The command waits (--wait) for packets acknowledged before it started; if they have
+not reached the tables by then, nothing is written and the exit code is 3. With --no-wait the files are written at once, and the exit
+code is 1 if acknowledged packets may be missing from them. Reads the database directly: only people who may read everything can run it.`,
   options: {
     format: { type: 'string', value: 'FORMAT', fallback: 'edf', doc: `${formats.join(', ')}.` },
-    out: { type: 'string', value: 'FOLDER', fallback: '.', doc: 'Where the files go.' },
+    out: { type: 'string', value: 'FOLDER', fallback: '.', doc: 'Folder for the files.' },
     since: { type: 'string', value: 'TIME', doc: 'First time, inclusive.' },
     until: { type: 'string', value: 'TIME', doc: 'Last time, exclusive.' },
     wait: { type: 'string', value: 'SEC', fallback: '120', doc: 'How long to wait for acknowledged packets to reach the tables.' },
-    'no-wait': { type: 'boolean', doc: 'Write what is in the tables now.' },
+    'no-wait': { type: 'boolean', doc: 'Write what the tables hold now.' },
   },
   examples: ['biosignal export patient-7 --format edf --out exports --since 2026-01-05T00:00:00Z --until 2026-01-06T00:00:00Z'],
   run: async ({ console, options, positionals, json }) => {
@@ -56,8 +56,8 @@ acknowledged packets may be missing from them. Speaks to the database: whoever m
       const { pool } = database;
       const whole = await waitForBacklog(database, waitMs, console);
       if (!whole && !options.flag('no-wait')) {
-        console.err('biosignal export: acknowledged packets still wait to be moved to the tables; is the service running?');
-        console.err('Try again, give --wait more seconds, or write what is there with --no-wait.');
+        console.err('biosignal export: acknowledged packets have not reached the tables yet; is the service running?');
+        console.err('Try again, raise --wait, or write what is there with --no-wait.');
         return EXIT_UNAVAILABLE;
       }
       await mkdir(folder, { recursive: true });
@@ -83,7 +83,7 @@ acknowledged packets may be missing from them. Speaks to the database: whoever m
       else for (const file of files) console.out(file);
       if (files.length === 0) console.err('biosignal export: no samples in that range');
       if (whole) return EXIT_OK;
-      console.err('biosignal export: not all: acknowledged packets were still waiting to be moved to the tables');
+      console.err('biosignal export: incomplete: some acknowledged packets had not reached the tables yet');
       return EXIT_FAILED;
     });
   },

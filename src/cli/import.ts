@@ -30,23 +30,23 @@ type Imported = ReplayResult & Readonly<{ path: string; events: number; error: s
 
 export const importRecordings: Command = {
   name: 'import',
-  summary: 'Import recordings (WFDB with .atr, EDF+, CSV, dataset folders) at their own time.',
+  summary: 'Import recordings (WFDB with .atr, EDF+, CSV, dataset folders) with their original times.',
   positionals: 'RECORDING...',
-  description: `RECORDING is a WFDB header, EDF(+), CSV, a table or folder of a published dataset that 'replay' knows, or a folder, searched with its
-subfolders. The recordings go through the ingest endpoint, as fast as it takes them. The identity of a stream follows from its samples, so
-an import that was interrupted, or is done twice, goes on where it stood: packets that are there already are counted as duplicates. With
---state they are not even sent, and recordings that are done are not opened. A recording that cannot be read does not stop the others.
-Annotations (.atr, EDF+) become events with the code 'annotation', also before and after the samples, and of files without signals; a
-duration stands at the end of the text ('Sleep stage W; duration 30 s') and 'export --format edf' makes a duration of it again. What a file
-says and the service does not keep is named. CSV tables have a time column first, or comments as 'export' writes; WFDB headers state the
-start by base time and date, EDF by its header, in UTC.`,
+  description: `RECORDING is a WFDB header, EDF(+), CSV, a table or folder of a published dataset that 'replay' supports, or a folder, searched with its
+subfolders. Recordings go through the ingest endpoint as fast as it accepts them. A stream is identified by its samples, so an import
+that was interrupted or is repeated continues where it stopped: packets already stored are counted as duplicates. With --state they
+are not sent again, and finished recordings are not opened. A recording that cannot be read does not stop the others.
+Annotations (.atr, EDF+) become events with the code 'annotation', including those before and after the samples and those of files
+without signals; a duration is appended to the text ('Sleep stage W; duration 30 s'), and 'export --format edf' turns it back into a
+duration. Anything in a file that the service does not keep is reported. CSV tables start with a time column, or with the comments that
+'export' writes; WFDB headers give the start by base time and date, EDF by its header, in UTC.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
     key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scope ingest.' },
     subject: { type: 'string', value: 'ID', doc: "External id or uuid of the user record. Default: the recording's name." },
     device: { type: 'string', value: 'ID', doc: 'Device id. Default: import-NAME; with several recordings -NAME is appended.' },
     start: { type: 'string', value: 'TIME', doc: 'Time of the first sample, for recordings that do not state it.' },
-    state: { type: 'string', value: 'FILE', doc: 'Remember there what is durable, and go on from it.' },
+    state: { type: 'string', value: 'FILE', doc: 'Record progress in this file and resume from it.' },
   },
   examples: [
     'biosignal import night.edf --subject patient-7',
@@ -62,7 +62,7 @@ start by base time and date, EDF by its header, in UTC.`,
     for (const [index, path] of paths.entries()) {
       if (console.signal.aborted) break;
       if (states.find(path)?.done === true) {
-        if (!json) console.out(`${path}: done before`);
+        if (!json) console.out(`${path}: already imported`);
         continue;
       }
       const label = placeOf(index, results.length, paths.length, performance.now() - startedMs);
@@ -161,7 +161,7 @@ function describe(result: Imported, console: Console): void {
     return;
   }
   console.out(
-    `${recording}: ${channels.length === 0 ? 'no signals' : `${samples} samples`}, ${events} annotations in ${elapsedSec.toFixed(1)} s; ${accepted} packets new, ${duplicates} were there, ` +
+    `${recording}: ${channels.length === 0 ? 'no signals' : `${samples} samples`}, ${events} annotations in ${elapsedSec.toFixed(1)} s; ${accepted} packets new, ${duplicates} already stored, ` +
       `${rejected} rejected; user ${subject}, device ${deviceId}${result.done ? '' : '; interrupted'}`,
   );
   if (result.firstRejection !== '') console.out(`  first: ${result.firstRejection}`);

@@ -16,14 +16,19 @@ import { auditOrganization } from './organizations.ts';
 
 export const init: Command = {
   name: 'init',
-  summary: 'Set up: settings file, database schema, first organization with keys, first operator.',
+  summary: 'Set up a service: settings file, database schema, first organization with keys, first operator.',
   positionals: 'ORGANIZATION',
-  description: `Writes FILE (mode 0600, not overwritten) with every setting commented out but a new BIO_SECRET, brings the database to the schema of this release, makes
-the organization with a project and a first key of every scope, and, with --operator, an account for the dashboard. Secrets are printed
-once. A second call changes nothing and says what is there. 'biosignal' and 'npm start' read a file .env in the folder they are called in.`,
+  description: `Writes FILE (mode 0600, never overwritten) with a new BIO_SECRET and every other setting commented out, migrates the database to the schema
+of this release, creates the organization with a project and a first key with every scope, and, with --operator, an account for the
+dashboard. Secrets are printed once. Running it again changes nothing and lists what exists. 'biosignal' and 'npm start' read the file
+.env of the folder in which they are run.`,
   options: {
-    project: { type: 'string', value: 'NAME', doc: 'Name of the first project. Default: as the organization.' },
-    operator: { type: 'string', value: 'EMAIL', doc: 'Make an owner for the dashboard. See BIO_OPERATOR_PASSWORD in operator --help.' },
+    project: { type: 'string', value: 'NAME', doc: 'Name of the first project. Default: the name of the organization.' },
+    operator: {
+      type: 'string',
+      value: 'EMAIL',
+      doc: 'Create an owner account for the dashboard. See BIO_OPERATOR_PASSWORD in operator --help.',
+    },
     database: { type: 'string', value: 'URL', env: 'DATABASE_URL', doc: 'PostgreSQL or TimescaleDB. Default: the embedded database.' },
     file: { type: 'string', value: 'FILE', fallback: '.env', doc: 'Settings file to write.' },
   },
@@ -33,7 +38,7 @@ once. A second call changes nothing and says what is there. 'biosignal' and 'npm
   ],
   run: async ({ console, options, positionals, json }) => {
     const [name = ''] = positionals;
-    if (name.trim() === '' || positionals.length > 1) throw new UsageError('name the organization (in quotes when it has blanks)');
+    if (name.trim() === '' || positionals.length > 1) throw new UsageError('name the organization (in quotes if it contains spaces)');
     const url = options.text('database');
     const here: Console = url === '' ? console : { ...console, env: { ...console.env, DATABASE_URL: url } };
     const file = resolve(console.cwd, options.text('file'));
@@ -49,9 +54,9 @@ once. A second call changes nothing and says what is there. 'biosignal' and 'npm
       const { rows } = await pool.query<{ id: string; name: string }>('select id, name from organization order by created_at');
       // Every node of a database has the same secret: only a new one gets one made here.
       const wrote = await writeSettings(file, url, rows.length === 0);
-      result['settings'] = wrote ? file : `${file} (was there, left alone)`;
+      result['settings'] = wrote ? file : `${file} (already exists, unchanged)`;
       if (rows.length > 0) {
-        result['organization'] = `${rows.map((row) => row.name).join(', ')} (was there; 'biosignal key create' makes keys)`;
+        result['organization'] = `${rows.map((row) => row.name).join(', ')} (already exists; 'biosignal key create' makes keys)`;
         return;
       }
       const email = options.text('operator');

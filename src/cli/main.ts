@@ -20,7 +20,7 @@ function overview(): string {
     ...rows,
     '',
     "'biosignal COMMAND --help' explains one. Settings come from the environment and from .env in this folder: 'biosignal config print'.",
-    'Exit codes: 0 done, 1 failed or found a difference, 2 wrong usage, 3 service or database away or busy (try again), 130 interrupted.',
+    'Exit codes: 0 done, 1 failed or found a difference, 2 wrong usage, 3 service or database unavailable or busy (try again), 130 interrupted.',
   ].join('\n');
 }
 

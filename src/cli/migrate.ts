@@ -7,9 +7,9 @@ import { locateDatabase } from './open-database.ts';
 
 export const migrate: Command = {
   name: 'migrate',
-  summary: 'Bring the database to the schema of this release.',
-  description: `Runs the files of sql/ that this database has not seen, each in its own transaction. Safe to run again and at the same time from
-several nodes. 'biosignal start' does the same first.`,
+  summary: 'Migrate the database to the schema of this release.',
+  description: `Runs the files of sql/ that this database has not seen, each in its own transaction. Safe to repeat, and to run from several nodes at
+the same time. 'biosignal start' does the same first.`,
   options: {},
   examples: ['biosignal migrate'],
   run: async ({ console, json }) => {
@@ -18,7 +18,8 @@ several nodes. 'biosignal start' does the same first.`,
       const result = await migrateDatabase(address.url, { plain: readConfig(console.env).plainPostgres });
       if (json) console.out(JSON.stringify(result, null, 2));
       else {
-        if (result.takenOver) console.out('taken over from before the baseline: the schema is the same, only its ledger was rewritten');
+        if (result.takenOver)
+          console.out('converted from before the baseline: the schema is the same, only the record of migrations was rewritten');
         for (const name of result.applied) console.out(`applied ${name}`);
         console.out(`schema version ${result.version} on ${result.kind}${result.applied.length === 0 ? ', nothing to do' : ''}`);
       }

@@ -29,7 +29,7 @@ export async function locateDatabase(console: Console, config: Config = readConf
   if (config.databaseUrl !== '') return { url: config.databaseUrl, where: 'DATABASE_URL', passwordFile: null, stop };
   const running = runningEmbedded(config);
   if (running !== null) return { ...running, where: `embedded database of ${config.dataDir}, running`, stop };
-  if (!hasDatabase(config)) console.err(`biosignal: no database in ${resolve(config.dataDir)} yet: a new one is made there`);
+  if (!hasDatabase(config)) console.err(`biosignal: no database in ${resolve(config.dataDir)} yet; creating one`);
   const server = await startEmbeddedPostgres({
     dataDir: resolve(config.dataDir),
     onProgress: (message) => console.err(`biosignal: ${message}`),
@@ -66,7 +66,7 @@ export function noDatabase(config: Config): PipelineError {
   return new PipelineError(
     'not_found',
     `no database in ${resolve(config.dataDir)}: run this in the folder of the service, or set BIO_DATA_DIR or DATABASE_URL; ` +
-      `'biosignal init' makes a new database`,
+      `'biosignal init' creates a new database`,
   );
 }
 

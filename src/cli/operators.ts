@@ -21,12 +21,12 @@ export const operator: Command = {
   summary: 'Create, list and change the people who sign in to the dashboard.',
   positionals: 'create EMAIL | list | role EMAIL | password EMAIL | disable EMAIL | enable EMAIL',
   verbs: true,
-  description: `Without BIO_OPERATOR_PASSWORD in the environment, create and password make a random password and print it once. A new password
-and disable end the account's sessions. Roles: owner and admin may do everything, clinician and analyst read, viewer looks at the pages.`,
+  description: `Without BIO_OPERATOR_PASSWORD in the environment, create and password generate a random password and print it once. A new password,
+or disable, ends the account's sessions. Roles: owner and admin may do everything, clinician and analyst may read, viewer sees the pages.`,
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
     role: { type: 'string', value: 'ROLE', fallback: 'admin', doc: `create, role: ${memberRoles.join(', ')}.` },
-    name: { type: 'string', value: 'NAME', doc: 'create: how the dashboard calls them. Default: the address before the @.' },
+    name: { type: 'string', value: 'NAME', doc: 'create: name shown in the dashboard. Default: the part of the address before the @.' },
   },
   examples: ['biosignal operator create ada@clinic.example --role owner', 'biosignal operator password ada@clinic.example'],
   run: ({ console, options, positionals, json }) =>

@@ -26,8 +26,8 @@ export const org: Command = {
   summary: 'Create and list organizations.',
   positionals: 'create NAME | list',
   verbs: true,
-  description: 'create makes the organization, its first project and a first key with every scope, and prints the key: it is shown once.',
-  options: { project: { type: 'string', value: 'NAME', doc: 'Name of the first project. Default: as the organization.' } },
+  description: 'create makes the organization, its first project and a first key with every scope. The key is shown only once.',
+  options: { project: { type: 'string', value: 'NAME', doc: 'Name of the first project. Default: the name of the organization.' } },
   examples: ['biosignal org create "Sleep Lab" --project Pilot'],
   run: ({ console, options, positionals, json }) =>
     withDatabase(console, async ({ pool }) => {
@@ -90,14 +90,15 @@ export const key: Command = {
   summary: 'Create, list, rotate and revoke organization keys.',
   positionals: 'create NAME | list | rotate ID | revoke ID',
   verbs: true,
-  description: 'A key is shown once, when it is made; the database holds its hash. A rotated key works on for --overlap seconds.',
+  description:
+    'A key is shown only once, when it is created; the database holds its hash. A rotated key keeps working for --overlap seconds.',
   options: {
     org: orgOption,
     scopes: { type: 'string', value: 'LIST', fallback: 'read', doc: `Comma-separated, of ${scopes.join(', ')}.` },
-    project: { type: 'string', value: 'PROJECT', doc: 'Id or project key; limits the key to one project.' },
+    project: { type: 'string', value: 'PROJECT', doc: 'Limit the key to this project (id or project key).' },
     env: { type: 'string', value: 'ENV', fallback: 'live', doc: 'live or test.' },
-    expires: { type: 'string', value: 'TIME', doc: 'End of its life. Default: none.' },
-    overlap: { type: 'string', value: 'SEC', fallback: String(OVERLAP_SEC), doc: 'rotate: how long the old key still works.' },
+    expires: { type: 'string', value: 'TIME', doc: 'When the key expires. Default: never.' },
+    overlap: { type: 'string', value: 'SEC', fallback: String(OVERLAP_SEC), doc: 'rotate: how long the old key keeps working.' },
   },
   examples: ['biosignal key create "ward 3 gateway" --scopes ingest', 'biosignal key rotate 0195… --overlap 3600'],
   run: ({ console, options, positionals, json }) =>
@@ -198,7 +199,7 @@ export async function findOrganization(pool: Pool, wanted: string): Promise<stri
   ]);
   const [only, another] = rows;
   if (only === undefined) throw new PipelineError('not_found', wanted === '' ? 'there is no organization yet: biosignal org create NAME' : `no organization '${wanted}'`); // prettier-ignore
-  if (another !== undefined) throw new UsageError(wanted === '' ? 'there are several organizations: say --org' : `several organizations are called '${wanted}': give the id`); // prettier-ignore
+  if (another !== undefined) throw new UsageError(wanted === '' ? 'there are several organizations: name one with --org' : `several organizations are called '${wanted}': give the id`); // prettier-ignore
   return only.id;
 }
 

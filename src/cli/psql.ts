@@ -13,13 +13,13 @@ const READ_ONLY = '-c default_transaction_read_only=on';
 
 export const psql: Command = {
   name: 'psql',
-  summary: 'Open psql on the database of the service, for reading.',
+  summary: "Open a read-only psql on the service's database.",
   positionals: '[-- ARGUMENT...]',
-  description: `Starts psql (of PostgreSQL's client package) with the address of DATABASE_URL or of the embedded database, which is started for the time
-of the command where it does not run. What follows -- goes to psql. The session is read-only unless --write is given; anyone who has the
-password can change that, so give people whom you do not trust with the data a login of their own.`,
+  description: `Starts psql (from PostgreSQL's client package) with the address in DATABASE_URL or that of the embedded database, which is started for the
+duration of the command if it is not running. Arguments after -- are passed to psql. The session is read-only unless --write is given;
+anyone who has the password can change that, so give people whom you do not trust with the data a login of their own.`,
   options: {
-    print: { type: 'boolean', doc: 'Print the command line instead; the password is not in it.' },
+    print: { type: 'boolean', doc: 'Print the command line instead, without the password.' },
     write: { type: 'boolean', doc: 'Allow changes.' },
   },
   examples: ['biosignal psql', "biosignal psql -- -c 'select count(*) from stream'", 'biosignal psql < question.sql'],
@@ -29,7 +29,7 @@ password can change that, so give people whom you do not trust with the data a l
     const settings = options.flag('write') ? '' : READ_ONLY;
     if (options.flag('print')) {
       const running = config.databaseUrl === '' ? runningEmbedded(config) : { url: config.databaseUrl, passwordFile: null };
-      if (running === null) throw new PipelineError('unavailable', "the embedded database does not run: start the service ('npm start')");
+      if (running === null) throw new PipelineError('unavailable', "the embedded database is not running: start the service ('npm start')");
       const { host, port, user, database } = connectionOf(running.url);
       console.out(
         json
@@ -84,7 +84,7 @@ async function run(
       child.on('error', (error: NodeJS.ErrnoException) =>
         reject(
           error.code === 'ENOENT'
-            ? new PipelineError('not_found', "there is no psql here: install PostgreSQL's client (Debian: apt install postgresql-client)")
+            ? new PipelineError('not_found', "psql was not found: install PostgreSQL's client (Debian: apt install postgresql-client)")
             : error,
         ),
       );

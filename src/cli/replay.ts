@@ -154,8 +154,8 @@ export const replay: Command = {
   positionals: 'RECORDING...',
   description: `RECORDING is a WFDB header (101.hea), EDF(+), CSV, a BIDMC or IEEE SPC table (.csv.gz), an Empatica E4 folder, or a folder of any of
 these but CSV, searched with its subfolders.
-Each recording is one boot of one device. Nothing is lost when the service is busy or restarts: what is not acknowledged is sent again.
-With --state, an interrupted replay goes on where it stood, with the same boot.`,
+Each recording is one boot of one device. Nothing is lost if the service is busy or restarts: unacknowledged packets are sent again.
+With --state, an interrupted replay resumes where it stopped, with the same boot.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
     key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scope ingest, or a user token.' },
@@ -163,9 +163,13 @@ With --state, an interrupted replay goes on where it stood, with the same boot.`
     device: { type: 'string', value: 'ID', doc: 'Device id. Default: replay-NAME; with several recordings NAME is appended.' },
     'packet-ms': { type: 'string', value: 'MS', fallback: '1000', doc: 'Device time of one packet, 10 to 60000 ms.' },
     speed: { type: 'string', value: 'SPEED', fallback: '1x', doc: '1x, 10x, ... or max.' },
-    start: { type: 'string', value: 'TIME', doc: 'Time of the first sample. Default: now at 1x, else so that the recording ends now.' },
-    duration: { type: 'string', value: 'SEC', fallback: 'all', doc: 'Only the first seconds.' },
-    state: { type: 'string', value: 'FILE', doc: 'Remember there what is durable, and go on from it.' },
+    start: {
+      type: 'string',
+      value: 'TIME',
+      doc: 'Time of the first sample. Default: now at 1x, otherwise such that the recording ends now.',
+    },
+    duration: { type: 'string', value: 'SEC', fallback: 'all', doc: 'Replay only this many seconds.' },
+    state: { type: 'string', value: 'FILE', doc: 'Record progress in this file and resume from it.' },
     transport: { type: 'string', value: 'NAME', fallback: 'http', doc: 'http: batches; websocket: /ingest/stream.' },
   },
   examples: [

@@ -46,11 +46,11 @@ type Tally = { beats: number; values: number; pieces: number; faults: string[] }
 
 export const reprocess: Command = {
   name: 'reprocess',
-  summary: 'Compute beats and values again from stored samples.',
-  description: `Reads the samples of the streams that are named and computes their beats and values with the methods of this release, in pieces of an hour
-of several streams at once. Every piece replaces what is stored of these methods in its range, in one transaction; values of other versions
-stay. Where nothing was missing and no method has changed, the same numbers are written again, bit for bit. May run beside the service: the
-last minute of a stream that still flows is left to it, and what gets samples meanwhile is computed once more.`,
+  summary: 'Recompute beats and values from stored samples.',
+  description: `Reads the samples of the given streams and computes their beats and values with the methods of this release, in pieces of one hour,
+several streams at a time. Every piece replaces what these methods stored in its range, in one transaction; values of other versions are
+kept. If nothing was missing and no method has changed, the same numbers are written again, bit for bit. Can run next to the service: the
+last minute of a stream that is still arriving is left to the service, and a piece that receives samples meanwhile is computed again.`,
   options: {
     stream: { type: 'string', value: 'ID', multiple: true, doc: 'A stream, by uuid or number. May be given several times.' },
     device: { type: 'string', value: 'ID', multiple: true, doc: 'All streams of a device.' },
@@ -60,8 +60,8 @@ last minute of a stream that still flows is left to it, and what gets samples me
     since: { type: 'string', value: 'TIME', doc: 'Values from here on (ISO 8601). Default: from the first sample.' },
     until: { type: 'string', value: 'TIME', doc: 'Values before this. Default: to the end.' },
     method: { type: 'string', value: 'CODE', multiple: true, doc: 'Only this method, e.g. derived:hr_ppg_v2. Default: all.' },
-    ended: { type: 'boolean', doc: 'Streams with a recent packet have ended: compute their last minute, too.' },
-    workers: { type: 'string', value: 'N', fallback: String(availableParallelism()), doc: 'Threads that compute.' },
+    ended: { type: 'boolean', doc: 'Treat streams with recent packets as ended, and compute their last minute too.' },
+    workers: { type: 'string', value: 'N', fallback: String(availableParallelism()), doc: 'Worker threads.' },
   },
   examples: [
     'biosignal reprocess --stream 6f1c2a9e-5f0e-4a35-9c3c-0d5a4c1f7e11 --since 2026-01-31T08:00:00Z',
@@ -259,7 +259,7 @@ async function computeAll(
       await writer.flush();
       pieces = await changedSince(database, prints, console);
       if (round < ROUNDS_MAX) continue;
-      tally.faults.push(...pieces.map((piece) => faultOf(piece, 'samples keep arriving; run it again when they do not')));
+      tally.faults.push(...pieces.map((piece) => faultOf(piece, 'samples keep arriving; run it again once they stop')));
       break;
     }
   } finally {
@@ -275,7 +275,7 @@ const faultOf = ({ id, device }: Work, what: string): string => `stream ${id} of
 /** Pieces that got samples while they were computed: what the service has made of these may lie under our rows. */
 async function changedSince({ pool }: Database, prints: ReadonlyMap<Work, string>, console: Console): Promise<Work[]> {
   if (!(await untilStored(pool, console.signal))) {
-    console.err('biosignal reprocess: the service does not store what it has acknowledged; run this again when it does (biosignal doctor)');
+    console.err('biosignal reprocess: the service is not storing what it acknowledged; run this again once it does (see biosignal doctor)');
   }
   const changed: Work[] = [];
   await inTurns([...prints], CHECKS_AT_ONCE, async ([piece, print]) => {

@@ -25,12 +25,12 @@ export const secret: Command = {
   name: 'secret',
   summary: 'Check BIO_SECRET, re-encrypt everything under a new value, or give up a lost one.',
   positionals: 'check|rotate|adopt',
-  description: `check   says whether BIO_SECRET is the value that this database was last used with. Exit code 1 when it is not.
+  description: `check   says whether BIO_SECRET is the value that this database was last used with. Exit code 1 if it is not.
 rotate  re-encrypts journals and the keys that sign user tokens with BIO_SECRET; BIO_SECRET_PREVIOUS holds the old value. Stop the service
-        first, or start it with both values instead: it then does the same while it runs. Afterwards remove BIO_SECRET_PREVIOUS, and keep
+        first, or start it with both values instead: it then does the same while running. Afterwards remove BIO_SECRET_PREVIOUS, and keep
         the old value for as long as you keep older backups.
 adopt   accepts BIO_SECRET although the old value is lost. Journals encrypted with the lost value can never be read again.`,
-  options: { yes: { type: 'boolean', doc: 'adopt: do it. Without --yes the command only says what would be lost.' } },
+  options: { yes: { type: 'boolean', doc: 'adopt: accept the loss. Without --yes the command only says what would be lost.' } },
   examples: ['biosignal secret check', 'biosignal secret rotate'],
   run: async ({ console, options, positionals, json }) => {
     const [what = 'check'] = positionals;
@@ -70,7 +70,7 @@ adopt   accepts BIO_SECRET although the old value is lost. Journals encrypted wi
           },
         }),
       );
-      if (done === null) throw new PipelineError('conflict', 'Interrupted: run it again, it goes on where it was.');
+      if (done === null) throw new PipelineError('conflict', 'Interrupted: run it again to continue where it stopped.');
       if (json) console.out(JSON.stringify(done, null, 2));
       else
         console.out(
@@ -105,13 +105,13 @@ async function refuseRunning(pool: Pool): Promise<void> {
   if (owner === undefined) return;
   throw new PipelineError(
     'conflict',
-    `The service is running (${owner.name}) and goes on with the secret that it was started with. Stop it first; to rotate, you can also ` +
-      `start it again with BIO_SECRET and BIO_SECRET_PREVIOUS. After a kill it counts as running for ${RUNNING_SEC} s.`,
+    `The service is running (${owner.name}) with the secret it was started with. Stop it first; to rotate, you can also ` +
+      `restart it with BIO_SECRET and BIO_SECRET_PREVIOUS. After a kill it counts as running for ${RUNNING_SEC} s.`,
   );
 }
 
 function adoptWords(lost: boolean, yes: boolean): string {
-  if (!lost) return 'Nothing to give up: BIO_SECRET, or BIO_SECRET_PREVIOUS, opens what is there.';
+  if (!lost) return 'Nothing to give up: BIO_SECRET or BIO_SECRET_PREVIOUS can decrypt everything.';
   return yes
     ? 'BIO_SECRET is accepted. Journal entries encrypted with the lost value stay unreadable.'
     : 'This would make every journal entry that was encrypted with the lost value unreadable for good. Add --yes to do it.';

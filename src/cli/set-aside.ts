@@ -32,18 +32,17 @@ const source = 'set_aside a left join xuser x on x.id = a.xuser_id left join str
 
 export const setAside: Command = {
   name: 'set-aside',
-  summary: 'Show, store again or throw away what could not be stored.',
+  summary: 'List, retry or delete rows and packets that could not be stored.',
   positionals: 'list | show ID | replay [ID...] | drop [ID...]',
-  description: `A row that the database refuses, a packet of the log that this release refuses, and bytes of the log in which no packet is found are
-set aside with the reason, and everything else goes on. They are kept for 90 days, or as long as their project keeps samples, and are erased
-with their user.
-'replay' marks them: the service stores them when it starts the next time, and keeps what is refused again. Characters that text must not
-hold are then replaced by spaces. 'drop' deletes them for good; with --yes, else it only says what it would delete.`,
+  description: `Rows that the database refuses, logged packets that this release refuses, and logged bytes that hold no packet are set aside with the
+reason, and everything else continues. They are kept for 90 days, or as long as their project keeps samples, and are erased with their user.
+'replay' marks them: the service stores them at its next start, replacing forbidden characters in texts with spaces, and keeps what is
+refused again. 'drop' deletes them permanently; without --yes it only says what it would delete.`,
   options: {
-    all: { type: 'boolean', doc: "With 'replay' and 'drop': all of them." },
-    limit: { type: 'string', value: 'N', fallback: '100', doc: "With 'list': the newest N." },
-    out: { type: 'string', value: 'FILE', doc: "With 'show': write the bytes there." },
-    yes: { type: 'boolean', doc: "With 'drop': do it." },
+    all: { type: 'boolean', doc: 'replay, drop: all of them.' },
+    limit: { type: 'string', value: 'N', fallback: '100', doc: 'list: the newest N.' },
+    out: { type: 'string', value: 'FILE', doc: 'show: write the bytes to this file.' },
+    yes: { type: 'boolean', doc: 'drop: delete them.' },
   },
   examples: [
     'biosignal set-aside list',
@@ -77,7 +76,7 @@ hold are then replaced by spaces. 'drop' deletes them for good; with --yes, else
 };
 
 function idOf(text: string): string {
-  if (!/^\d{1,18}$/.test(text)) throw new UsageError(`'${text}' is no id: 'biosignal set-aside list' shows them`);
+  if (!/^\d{1,18}$/.test(text)) throw new UsageError(`'${text}' is not an id: 'biosignal set-aside list' shows the ids`);
   return text;
 }
 
@@ -102,7 +101,7 @@ async function show(pool: Pool, console: Console, json: boolean, id: string, fil
   const [row] = rows;
   if (row === undefined) throw new PipelineError('not_found', `nothing with the id ${id} is set aside`);
   const { data, content, org, subject, ...head } = row;
-  if (file !== '' && data === null) throw new PipelineError('not_found', `${id} is a row: it has no bytes, see its content`);
+  if (file !== '' && data === null) throw new PipelineError('not_found', `${id} is a row and has no bytes; see its content`);
   // What is shown is health data, too.
   const action = file === '' ? 'set_aside.read' : 'set_aside.exported';
   const entry = { action, targetKind: 'set_aside', targetId: id, ...(subject === null ? {} : { subjectId: subject }) };
@@ -130,8 +129,8 @@ async function replay(pool: Pool, console: Console, json: boolean, ids: readonly
     return marked.rows;
   });
   if (json) console.out(JSON.stringify({ replay: rows.map(({ id }) => id) }, null, 2));
-  else if (rows.length === 0) console.out('nothing that can be stored again is set aside');
-  else console.out(`${rows.length} will be stored when the service starts the next time`);
+  else if (rows.length === 0) console.out('nothing is set aside that could be stored');
+  else console.out(`${rows.length} will be stored at the next start of the service`);
   return EXIT_OK;
 }
 

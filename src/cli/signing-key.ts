@@ -14,9 +14,9 @@ export const signingKey: Command = {
   summary: 'List the keys that sign user tokens, and withdraw one.',
   positionals: 'list | withdraw KID',
   verbs: true,
-  description: `withdraw ends a key and every token that it signed: within a second all nodes refuse them and close their sockets, and applications ask
-for new tokens, which the service signs with a new key. For a key that somebody else may know. The keys are those of the whole
-installation: every organization's users are signed out of their pages until these fetch a new token.`,
+  description: `withdraw ends a key and every token signed with it: within a second all nodes refuse these tokens and close their sockets, and
+applications fetch new ones, signed with a new key. Use it when a key may have leaked. The keys belong to the whole installation: users
+of every organization are signed out until their pages fetch a new token.`,
   options: {},
   examples: ['biosignal signing-key list', 'biosignal signing-key withdraw 1tPz0aQb5mXk'],
   run: ({ console, positionals, json }) =>
@@ -35,7 +35,7 @@ installation: every organization's users are signed out of their pages until the
         await audit(client, commandLine(console, null), { action: 'signing_key.withdrawn', targetKind: 'signing_key', targetId: kid });
         return withdrawn;
       });
-      console.out(json ? JSON.stringify(key, null, 2) : `${kid} has ended, and with it every token that it signed`);
+      console.out(json ? JSON.stringify(key, null, 2) : `${kid} and every token signed with it are withdrawn`);
       return EXIT_OK;
     }),
 };

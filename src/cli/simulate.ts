@@ -13,11 +13,11 @@ import { TruthFile } from './simulator/truth-file.ts';
 
 export const simulate: Command = {
   name: 'simulate',
-  summary: 'Stream simulated devices, with faults if wanted.',
+  summary: 'Stream simulated devices, optionally with faults.',
   description: `Each device is one person with ECG, PPG, EDA, skin temperature and acceleration; the same seed gives the same samples.
 --truth writes what the signals were made from (beats with their kind, rhythm, skin responses, breaths, steps, losses of contact);
 'biosignal agreement --truth FILE' compares the service's beats and values with it.
---ledger records every packet before it is sent and every answer, for 'biosignal verify'.`,
+--ledger records every packet before it is sent, and every answer, for 'biosignal verify'.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
     key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scope ingest.' },
@@ -25,15 +25,15 @@ export const simulate: Command = {
     duration: { type: 'string', value: 'SEC', fallback: '60', doc: 'Device time to stream; 0: until Ctrl-C.' },
     speed: { type: 'string', value: 'SPEED', fallback: '1x', doc: '1x, 10x, ... or max.' },
     'packet-ms': { type: 'string', value: 'MS', fallback: '1000', doc: 'Device time of one packet.' },
-    seed: { type: 'string', value: 'N', fallback: '1', doc: 'Of people, noise and faults.' },
-    start: { type: 'string', value: 'TIME', doc: 'Time of the first sample. Default: now at 1x, else so that it ends now.' },
-    'device-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'Devices are PREFIX0001 ...' },
-    'subject-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'User records (external ids) are PREFIX0001 ...' },
-    subject: { type: 'string', value: 'ID', doc: 'User record of the only device, by external id or uuid, in place of the prefix.' },
+    seed: { type: 'string', value: 'N', fallback: '1', doc: 'Seed for people, noise and faults.' },
+    start: { type: 'string', value: 'TIME', doc: 'Time of the first sample. Default: now at 1x, otherwise such that the stream ends now.' },
+    'device-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'Devices are named PREFIX0001 ...' },
+    'subject-prefix': { type: 'string', value: 'ID', fallback: 'sim-', doc: 'User records (external ids) are named PREFIX0001 ...' },
+    subject: { type: 'string', value: 'ID', doc: 'User record of a single device, by external id or uuid, instead of the prefix.' },
     channels: {
       type: 'string',
       value: 'LIST',
-      doc: `Comma-separated, of ${simulatedChannels.join(', ')}. Default: all but ppg.red and resp.`,
+      doc: `Comma-separated list of ${simulatedChannels.join(', ')}. Default: all but ppg.red and resp.`,
     },
     rhythm: { type: 'string', value: 'NAME', fallback: 'sinus', doc: `${rhythms.join(', ')}.` },
     activity: { type: 'string', value: 'NAME', fallback: 'rest', doc: `${activities.join(', ')}.` },
@@ -46,16 +46,16 @@ export const simulate: Command = {
       fallback: '0',
       doc: 'Times per hour that the ECG or the PPG loses contact for 3 to 30 s.',
     },
-    drop: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Packets never sent.' },
-    duplicate: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Packets sent twice.' },
-    reorder: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Packets held back up to --reorder-sec.' },
+    drop: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Share of packets never sent.' },
+    duplicate: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Share of packets sent twice.' },
+    reorder: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Share of packets held back for up to --reorder-sec.' },
     'reorder-sec': { type: 'string', value: 'SEC', fallback: '5', doc: 'See --reorder.' },
-    late: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Packets held back for --late-sec, or to the end of the run.' },
+    late: { type: 'string', value: 'PERCENT', fallback: '0', doc: 'Share of packets held back for --late-sec, or to the end of the run.' },
     'late-sec': { type: 'string', value: 'SEC', fallback: '60', doc: 'See --late.' },
-    skew: { type: 'string', value: 'PPM', fallback: '0', doc: 'Device clocks run up to this much fast or slow.' },
-    connections: { type: 'string', value: 'N', fallback: '4', doc: 'Requests under way at a time, or sockets.' },
+    skew: { type: 'string', value: 'PPM', fallback: '0', doc: 'Device clocks run fast or slow by up to this much.' },
+    connections: { type: 'string', value: 'N', fallback: '4', doc: 'Concurrent requests or sockets.' },
     transport: { type: 'string', value: 'NAME', fallback: 'http', doc: 'http: batches; websocket: /ingest/stream.' },
-    truth: { type: 'string', value: 'FILE', doc: 'Write the truth there, one JSON object per packet and device.' },
+    truth: { type: 'string', value: 'FILE', doc: 'Write the truth to this file, one JSON object per packet and device.' },
     ledger: { type: 'string', value: 'NAME', doc: 'Write NAME.jsonl and NAME.packets.' },
   },
   examples: [
@@ -96,7 +96,7 @@ function readFleet(options: Options, speed: number, seconds: number): Fleet {
   const nowNs = BigInt(Date.now()) * 1_000_000n;
   const subject = options.text('subject');
   const deviceCount = options.integer('devices', 1, 100_000);
-  if (subject !== '' && deviceCount > 1) throw new UsageError('--subject is for one device; several have --subject-prefix');
+  if (subject !== '' && deviceCount > 1) throw new UsageError('--subject is for one device; use --subject-prefix for several');
   return {
     deviceCount,
     ...(subject === '' ? {} : { subject }),

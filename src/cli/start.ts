@@ -9,16 +9,16 @@ import { EXIT_FAILED, EXIT_OK } from './command.ts';
 export const start: Command = {
   name: 'start',
   summary: 'Run the service in the foreground.',
-  description: `Migrates the database, listens, and stops in good order at SIGTERM or Ctrl-C: sockets drain, what was accepted becomes durable.
-Where another instance has the database it listens, answers 503, and takes over when that one ends; one that was taken over from ends with
-code 1, to be started again. Settings come from the environment ('biosignal config print'). Widgets and dashboard are served from dist/, if
-'npm run build' has made it.`,
+  description: `Migrates the database, listens, and stops cleanly on SIGTERM or Ctrl-C: sockets drain, and accepted packets become durable. If another
+instance owns the database, this one listens, answers 503, and takes over when the other ends; an instance that lost the database to
+another exits with code 1, to be restarted. Settings come from the environment ('biosignal config print'). Widgets and dashboard are
+served from dist/ if 'npm run build' has created it.`,
   options: {},
   examples: ['biosignal start', 'biosignal start --json'],
   run: async ({ console, json }) => {
     const config = readConfig(console.env);
     const webDir = fileURLToPath(new URL('../../dist', import.meta.url));
-    if (!existsSync(webDir)) console.err('biosignal start: dist/ is not built: no widgets and no dashboard are served');
+    if (!existsSync(webDir)) console.err('biosignal start: dist/ has not been built: no widgets and no dashboard are served');
     const service = await startService({
       config,
       ...(existsSync(webDir) ? { webDir } : {}),
@@ -29,11 +29,11 @@ code 1, to be started again. Settings come from the environment ('biosignal conf
       return null;
     });
     if (service === null) {
-      console.err('biosignal start: told to stop while it was starting');
+      console.err('biosignal start: stopped while starting');
       return EXIT_OK;
     }
     if (json) console.out(JSON.stringify({ base_url: service.baseUrl, pid: process.pid }));
-    else console.out(`biosignal listens on ${service.baseUrl}`);
+    else console.out(`biosignal is listening on ${service.baseUrl}`);
     if (service.firstKey !== null) console.err(`first API key (shown once): ${service.firstKey}`);
     const asked = new Promise<null>((resolve) => {
       if (console.signal.aborted) resolve(null);

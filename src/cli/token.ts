@@ -8,7 +8,7 @@ export const token: Command = {
   summary: 'Mint a user token.',
   positionals: 'mint EXTERNAL_ID',
   verbs: true,
-  description: 'Calls POST /api/v1/sdk/token. Prints the token alone, so that it can be used in $(...); --json prints the whole answer.',
+  description: 'Calls POST /api/v1/sdk/token and prints only the token, for use in $(...); --json prints the whole answer.',
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
     key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scope write.' },

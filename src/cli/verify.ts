@@ -60,9 +60,9 @@ export const verify: Command = {
   name: 'verify',
   summary: 'Check a ledger of sent packets against the database.',
   positionals: 'LEDGER...',
-  description: `LEDGER is the name given to 'simulate --ledger' (NAME.jsonl and NAME.packets). For every stream it counts packets that were
-acknowledged and are missing, samples that are missing, different or stored twice, and samples that nobody sent. Packets without an answer
-may be there or not. Exit code 1 when anything acknowledged is not exactly once in the database.`,
+  description: `LEDGER is the name given to 'simulate --ledger' (NAME.jsonl and NAME.packets). For every stream it counts acknowledged packets that
+are missing, samples that are missing, different or stored twice, and samples that were never sent. Packets without an answer may be stored
+or not. Exit code 1 if anything acknowledged is not in the database exactly once.`,
   options: {
     wait: {
       type: 'string',
@@ -77,7 +77,7 @@ may be there or not. Exit code 1 when anything acknowledged is not exactly once 
     const ledgers = positionals.map((name) => new Ledger(name.replace(/\.jsonl$/, '')));
     return await withDatabase(console, async (database) => {
       if (!(await waitForBacklog(database, options.number('wait', 0, 86_400) * 1000, console))) {
-        console.err('biosignal verify: packets are still waiting to be moved to the tables; is the service running? Try again.');
+        console.err('biosignal verify: some packets have not reached the tables yet; is the service running? Try again.');
         return EXIT_UNAVAILABLE;
       }
       const verdicts: StreamVerdict[] = [];
@@ -100,7 +100,11 @@ may be there or not. Exit code 1 when anything acknowledged is not exactly once 
       else {
         for (const [name, value] of Object.entries(total)) console.out(`${name.replaceAll('_', ' ').padEnd(18)} ${value}`);
         for (const verdict of faulty.slice(0, 20)) console.out(`FAULT ${verdict.deviceId} boot ${verdict.bootId}: ${verdict.firstFault}`);
-        console.out(faulty.length === 0 ? 'everything acknowledged is there, once' : `${faulty.length} streams are not as acknowledged`);
+        console.out(
+          faulty.length === 0
+            ? 'everything acknowledged is stored exactly once'
+            : `${faulty.length} streams differ from what was acknowledged`,
+        );
       }
       return faulty.length === 0 ? EXIT_OK : EXIT_FAILED;
     });
@@ -169,14 +173,14 @@ async function verifyStream(database: Database, ledger: Ledger, entries: readonl
   for (const { key, answer } of entries) {
     if (answer !== 'accepted' || ranges.some(([first, last]) => key.seq >= first && key.seq <= last)) continue;
     verdict.missingKeys++;
-    fault(`packet ${key.seq} was acknowledged and is not there`);
+    fault(`packet ${key.seq} was acknowledged but is missing`);
   }
   await compareSamples(database, stream.id, expected, verdict, fault);
   for (const { config, kFrom, marks } of expected.values()) {
     for (let i = 0; i < marks.length; i++) {
       if ((marks[i]! & (ACCEPTED | SEEN)) !== ACCEPTED) continue;
       verdict.missingSamples++;
-      fault(`${config.code}: sample ${kFrom + i} was acknowledged and is not there`);
+      fault(`${config.code}: sample ${kFrom + i} was acknowledged but is missing`);
     }
   }
   return verdict;
@@ -272,25 +276,25 @@ function compareBlock(
       const mark = channel === undefined || at < 0 ? 0 : (channel.marks[at] ?? 0);
       if (channel === undefined || (mark & SENT) === 0) {
         verdict.unexpectedSamples++;
-        fault(`${code}: sample ${k0 + i} is there and was never sent`);
+        fault(`${code}: sample ${k0 + i} is stored but was never sent`);
         continue;
       }
       const flag = qmask === null ? 0 : qmask[i]!;
       const same = channel.values[at] === bits[i] && (mark & FLAG) === flag;
       if (!same && (mark & AMBIGUOUS) === 0) {
         verdict.differentSamples++;
-        fault(`${code}: sample ${k0 + i} is ${bits[i]} (flag ${flag}), sent was ${channel.values[at]} (flag ${mark & FLAG})`);
+        fault(`${code}: sample ${k0 + i} is ${bits[i]} (flag ${flag}), but ${channel.values[at]} (flag ${mark & FLAG}) was sent`);
       }
       if ((mark & SEEN) !== 0 && (mark & AMBIGUOUS) === 0) {
         verdict.doubledSamples++;
-        fault(`${code}: sample ${k0 + i} is there twice`);
+        fault(`${code}: sample ${k0 + i} is stored twice`);
       }
       channel.marks[at] = mark | SEEN;
     }
   }
   if (count !== block.n) {
     verdict.differentSamples += Math.abs(count - block.n);
-    fault(`${code}: the block of ${block.time} says ${block.n} samples and has ${count}`);
+    fault(`${code}: the block of ${block.time} states ${block.n} samples but holds ${count}`);
   }
 }
 

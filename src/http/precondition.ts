@@ -16,13 +16,16 @@ export function checkIfMatch({ caller, header }: Pick<RequestContext, 'caller' |
   const given = header('if-match');
   if (given === '') {
     if (caller.kind !== 'operator' || etag === null) return;
-    throw new PipelineError('precondition_required', 'Send If-Match with the ETag of what was read, so that no other change is lost.');
+    throw new PipelineError(
+      'precondition_required',
+      'Send If-Match with the ETag of the record you read, so that no change by others is lost.',
+    );
   }
   // A proxy that compresses makes tags weak; they are compared without that mark.
   const known = given.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   if (etag !== null && (given.trim() === '*' || known.includes(etag))) return;
   throw new PipelineError(
     'precondition_failed',
-    'Somebody else has changed this since it was read. Nothing was saved: read it again and decide.',
+    'Someone else changed this after you read it. Nothing was saved: read it again and decide.',
   );
 }

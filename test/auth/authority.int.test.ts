@@ -453,6 +453,6 @@ describe('a refusal says what the one who gets it can do', () => {
 
   it('to whoever asks for a path that is not there', async () => {
     const { status, body } = await running.send<Said>('GET', '/api/v1/nowhere');
-    expect([status, body.title]).toEqual([404, 'There is nothing here, or it is not yours to see.']);
+    expect([status, body.title]).toEqual([404, 'Not found, or not visible to this credential.']);
   });
 });

@@ -73,7 +73,7 @@ test('init makes settings, keys and an owner; what it prints works; a second cal
 
   const second = await run(init, ['Other']);
   expect(second.code, second.err).toBe(EXIT_OK);
-  expect(second.out).toContain('was there');
+  expect(second.out).toContain('already exists');
   expect(second.out).not.toContain('org_live_');
   const { rows } = await database.pool.query('select name from organization');
   expect(rows).toEqual([{ name: 'Sleep Lab' }]);

@@ -151,7 +151,7 @@ describe('two people with the same page open', () => {
     await first.getByRole('button', { name: /^Publish version/ }).click();
     await first.getByText('is now in use').waitFor();
     await second.getByRole('button', { name: /^Publish version/ }).click();
-    await second.getByRole('alert').getByText('Somebody else has changed this').waitFor();
+    await second.getByRole('alert').getByText('Someone else changed this').waitFor();
     expect(await second.getByLabel('Title').first().inputValue()).toBe('Of the second');
     await second.getByRole('button', { name: 'Discard my changes and reload' }).click();
     await expect.poll(() => second.getByLabel('Title').first().inputValue()).toBe('Of the first');

@@ -107,7 +107,11 @@ test('a second instance waits, says so, and takes over from an owner that hangs,
     expect.objectContaining({ check: 'service', state: 'ok', found: expect.stringContaining('waits') as string }),
   );
   expect(findings).toContainEqual(
-    expect.objectContaining({ check: 'owner', state: 'ok', found: expect.stringContaining(`:${first.port} has the packet log`) as string }),
+    expect.objectContaining({
+      check: 'owner',
+      state: 'ok',
+      found: expect.stringContaining(`:${first.port} owns the packet log`) as string,
+    }),
   );
 
   // The owner hangs.

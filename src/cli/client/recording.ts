@@ -47,7 +47,7 @@ const FOLDER_DEPTH_MAX = 5;
  *  single CSV tables (not searched for in folders). Folders are searched with their subfolders.
  *  @returns paths for openRecording, ascending within a folder  @throws PipelineError not_found when there is none */
 export async function listRecordings(path: string): Promise<string[]> {
-  if (!existsSync(path)) throw new PipelineError('not_found', `no file or folder ${path}`);
+  if (!existsSync(path)) throw new PipelineError('not_found', `no such file or folder: ${path}`);
   if (!statSync(path).isDirectory() || isE4(path)) return [path];
   const found = await searchFolder(path, FOLDER_DEPTH_MAX);
   if (found.length === 0) throw new PipelineError('not_found', `no recordings in ${path}`);

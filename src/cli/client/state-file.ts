@@ -27,7 +27,7 @@ export class StateFile {
   get(recording: string, packetMs: number): ReplayState | null {
     const state = this.find(recording);
     if (state !== null && state.packetMs !== packetMs)
-      throw new UsageError(`${recording} was begun with --packet-ms ${state.packetMs}; go on with that`);
+      throw new UsageError(`${recording} was started with --packet-ms ${state.packetMs}; continue with the same value`);
     return state;
   }
 

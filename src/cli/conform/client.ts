@@ -165,7 +165,7 @@ export class Client {
   }
 
   async #spendRefused(): Promise<void> {
-    if (++this.sentRefused > budget.refusedMax) this.#stop(`more than ${budget.refusedMax} credentials that must be refused`);
+    if (++this.sentRefused > budget.refusedMax) this.#stop(`more than ${budget.refusedMax} invalid credentials`);
     const nowMs = performance.now();
     this.#tokens = Math.min(budget.refusedBurst, this.#tokens + ((nowMs - this.#tokensMs) / 1000) * budget.refusedPerSec) - 1;
     this.#tokensMs = nowMs;

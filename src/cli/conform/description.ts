@@ -64,7 +64,7 @@ export class Description {
     const type = (headers.get('content-type') ?? '').split(';')[0] ?? '';
     const operation = method === 'HEAD' || method === 'OPTIONS' ? null : this.find(method, path);
     if (status >= 400 && type === 'application/problem+json' && method !== 'HEAD') found.push(...this.#problem(answer, operation));
-    else if (status >= 400 && operation !== null) found.push(`a refusal that is no problem document but '${type}'`);
+    else if (status >= 400 && operation !== null) found.push(`an error that is not a problem document but '${type}'`);
     else if (operation !== null) found.push(...this.#success(operation, answer, type));
     return found.slice(0, BREACHES_MAX);
   }
@@ -73,7 +73,7 @@ export class Description {
     const schema = this.json.components?.schemas?.['Problem'];
     const found = schema === undefined ? ['the description has no schema Problem'] : this.#check(schema, answer.text);
     const { status, instance } = (answer.json ?? {}) as { status?: unknown; instance?: unknown };
-    if (status !== answer.status) found.push(`the document says the status ${String(status)}`);
+    if (status !== answer.status) found.push(`the document states status ${String(status)}`);
     if (typeof instance === 'string' && instance.includes('?')) found.push('instance holds a query');
     const documented = operation?.responses[String(answer.status)]?.description;
     if (operation !== null && documented?.includes(`\`${answer.code}\``) !== true && operation.responses['101'] === undefined)

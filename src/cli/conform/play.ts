@@ -96,7 +96,7 @@ export async function play(options: PlayOptions): Promise<Played> {
       raw: new Raw(client),
       otherKey:
         options.otherKey === ''
-          ? 'no --other-key was given: nothing was asked across organizations'
+          ? 'no --other-key was given: access across organizations was not checked'
           : bearer("another organization's key", options.otherKey),
       session,
       webhookUrl: options.webhookUrl,
@@ -165,7 +165,7 @@ async function recordings(run: Run): Promise<void> {
 }
 
 function abortWords(reason: unknown): string {
-  return reason instanceof Error && reason.name === 'TimeoutError' ? 'the time was up' : 'interrupted';
+  return reason instanceof Error && reason.name === 'TimeoutError' ? 'time limit reached' : 'interrupted';
 }
 
 /** Who stands in front, as far as it says. */

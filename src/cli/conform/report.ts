@@ -18,7 +18,7 @@ export function reportPage(played: Played): string {
     ['In front', proxy === '' ? 'no proxy is seen' : proxy],
     ['Begun', startedAt],
     ['Took', `${(durationMs / 1000).toFixed(1)} s`],
-    ['Sent', `${requests} requests, ${(bytes / 1e6).toFixed(1)} MB, ${refused} credentials to be refused`],
+    ['Sent', `${requests} requests, ${(bytes / 1e6).toFixed(1)} MB, ${refused} invalid credentials`],
     ...(earlier === '' ? [] : [['Of earlier runs', earlier] as const]),
     ['Left behind', left.length === 0 ? 'nothing but empty projects, revoked keys and the audit log' : left.join('; ')],
   ];
@@ -36,7 +36,7 @@ export function reportPage(played: Played): string {
 </head>
 <body>
 <h1 class="${failed.length > 0 || cut !== '' ? 'failed' : 'passed'}">${escape(verdict)}</h1>
-${cut === '' ? '' : `<p class="failed">The run did not come to its end: ${escape(cut)}</p>`}
+${cut === '' ? '' : `<p class="failed">The run did not finish: ${escape(cut)}</p>`}
 <p class="counts"><b>${countOf(checks, 'passed')}</b> passed <b>${failed.length}</b> failed <b>${skipped.length}</b> skipped</p>
 <dl>${facts.map(([name, value]) => `<dt>${name}</dt><dd>${escape(value)}</dd>`).join('')}</dl>
 ${section('Failed', failed, true)}
