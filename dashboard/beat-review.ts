@@ -138,7 +138,7 @@ export class BeatReview extends HTMLElement {
     const style = getComputedStyle(this);
     const newest = source.beats.at(-1);
     if (newest === undefined) {
-      this.#label.textContent = 'Beats: waiting for the first ones';
+      this.#label.textContent = 'Beats: waiting for the first';
       return;
     }
     const endMs = newest.timeMs + 400;
@@ -149,7 +149,7 @@ export class BeatReview extends HTMLElement {
     this.#marks(context, shown, x, style.color);
     const odd = shown.filter((beat) => beat.kind === 'ectopic').length;
     const behindSec = Math.round((Date.now() - newest.timeMs) / 1000);
-    const waits = behindSec > LATE_SEC ? '; after a gap the first 32 beats are judged together' : '';
+    const waits = behindSec > LATE_SEC ? '; after a gap, the first 32 beats are classified together' : '';
     this.#label.textContent = `Beats and intervals in ms, ${behindSec} s behind${waits}`;
     this.#canvas.setAttribute('aria-label', `${shown.length} beats${odd === 0 ? '' : `, ${odd} ectopic`}; ${behindSec} s behind`);
   }

@@ -34,7 +34,7 @@ function draw(): void {
 
 async function renew(): Promise<void> {
   const session = await fetchDemoSession().catch(() => null);
-  problem = session === null ? 'Open the address that the service printed when it started.' : null;
+  problem = session === null ? 'Open the address that the service printed at startup.' : null;
   queueDraw();
   if (session === null) return;
   provider.setAttribute('sdk-key', session.sdk_key);

@@ -41,14 +41,14 @@ export class Measured {
       <h2>Measurements</h2>
       ${tableOf<Measurement>(
         [
-          { name: 'What', cell: ({ name }) => name },
+          { name: 'Measurement', cell: ({ name }) => name },
           { name: 'Value', kind: 'num', cell: ({ value, unit }) => `${formatNumber(this.#locale, value)} ${unitLabel(unit)}` },
           {
             name: 'Quality',
             cell: ({ qmask }) => (qmask === 0 ? 'good' : badge(qmask === 1 ? 'warn' : 'bad', qmask === 1 ? 'suspect' : 'bad')),
           },
           { name: 'Time', cell: ({ effective_time: time }) => formatTime(this.#locale, Date.parse(time), undefined) },
-          { name: 'From', cell: ({ device_id: device, method_code: method }) => device || (methods[method.split(':')[0]!] ?? method) },
+          { name: 'Source', cell: ({ device_id: device, method_code: method }) => device || (methods[method.split(':')[0]!] ?? method) },
         ],
         this.#rows,
       )}

@@ -82,7 +82,7 @@ export class Person {
           <dt>Name</dt>
           <dd>${user.display_name || html`<span class="muted">none</span>`}</dd>
           <dt>Time zone</dt>
-          <dd>${user.time_zone ?? html`${this.#project?.time_zone ?? ''} <span class="muted">of the project</span>`}</dd>
+          <dd>${user.time_zone ?? html`${this.#project?.time_zone ?? ''} <span class="muted">from the project</span>`}</dd>
           <dt>Project</dt>
           <dd>${this.#project?.name ?? ''}</dd>
           <dt>Created</dt>
@@ -112,11 +112,11 @@ export class Person {
     const zones = Intl.supportedValuesOf('timeZone');
     this.#page.ask({
       title: `Edit ${user.display_name || user.external_id}`,
-      text: 'The external id stays as it is: your application knows the person by it.',
+      text: 'The external id cannot be changed: your application identifies the person by it.',
       word: 'Save',
       fields: html`<label>Name<input name="display_name" maxlength="200" autocomplete="off" .value=${user.display_name} /></label>
         <label
-          >Time zone <span class="muted">empty: that of the project</span
+          >Time zone <span class="muted">leave empty to use the project's</span
           ><input
             name="time_zone"
             maxlength="64"
@@ -186,7 +186,7 @@ export class Person {
     const name = nameOfPurpose(purpose).toLowerCase();
     this.#page.ask({
       title: granted ? `Record consent to ${name}?` : `Withdraw consent to ${name}?`,
-      text: granted ? 'Record this only if the person has agreed. The audit log keeps your name.' : withdrawn[purpose],
+      text: granted ? 'Record this only if the person has consented. The audit log keeps your name.' : withdrawn[purpose],
       word: granted ? 'Record consent' : 'Withdraw',
       danger: !granted,
       fields: html`<label
@@ -204,7 +204,7 @@ export class Person {
   #erase(user: Xuser): void {
     this.#page.ask({
       title: `Erase ${user.display_name || user.external_id}?`,
-      text: html`<p>This deletes, for good and at once:</p>
+      text: html`<p>This deletes, immediately and permanently:</p>
         <ul>
           <li>the user record, with name, consents and tokens</li>
           <li>all recordings: samples, beats, features and their aggregates</li>
@@ -212,8 +212,8 @@ export class Person {
           <li>devices that have recorded nobody else</li>
         </ul>
         <p>
-          The log of raw packets drops what it holds within 30 hours. The audit log keeps a receipt. Backups are not touched: delete or
-          expire those yourself.
+          The log of raw packets drops its copies within 30 hours. The audit log keeps a receipt. Backups are not changed: delete or expire
+          those yourself.
         </p>`,
       word: 'Erase',
       danger: true,
@@ -229,8 +229,8 @@ export class Person {
 }
 
 const withdrawn: Readonly<Record<Purpose, string>> = {
-  recording: 'Where the project requires this consent, new data of this person are refused from now on, and recordings under way end.',
-  sharing: 'Where the project requires this consent, only the person can read their data from now on, and live views by others end.',
+  recording: 'If the project requires this consent, new data of this person are refused from now on, and recordings in progress end.',
+  sharing: 'If the project requires this consent, only the person can read their data from now on, and live views by others end.',
 };
 
 const nameOfPurpose = (purpose: Purpose): string => purposes.find(([value]) => value === purpose)?.[1] ?? purpose;

@@ -22,7 +22,7 @@ const EVERYTHING: Wanted = { subject: '', actor: '', action: '', since: '', unti
 export class AuditPage extends Page {
   override readonly title = 'Audit log';
   protected override readonly lead =
-    "Who did what, and who read whose data. Entries are chained by hashes: 'biosignal audit verify' shows whether one was changed or removed.";
+    "Who did what, and who read whose data. Entries are chained by their hashes: 'biosignal audit verify' shows whether any were changed or removed.";
   /** An address may name a person: then the question is who read their data. */
   #wanted = wantedOf(this.context);
   #kind: Kind = kinds.find(([kind]) => kind === this.context.query.get('kind'))?.[0] ?? (this.context.argument === '' ? 'acts' : 'reads');
@@ -96,7 +96,7 @@ export class AuditPage extends Page {
       ${this.#form()}
       ${
         this.#entries.length === 0
-          ? emptyState('No entries found', 'Every change and every read of personal data is logged here; reads within ten seconds.')
+          ? emptyState('No entries found', 'Every change and every read of personal data is logged here; reads appear within ten seconds.')
           : this.#table()
       }
       ${moreButton(this.#next, () => void this.run(() => this.#more()))}

@@ -14,7 +14,7 @@ const sourceTypes = ['device', 'self_report', 'clinician', 'import', 'derived'] 
 export class BiosignalsPage extends ProjectPage {
   override readonly title = 'Biosignals';
   protected override readonly lead =
-    'What can be measured, derived or reported. Measurements of your own biosignals are stored under their code.';
+    'Everything that can be measured, derived or reported. Measurements of biosignals that you add are stored under their code.';
   #items: readonly Biosignal[] = [];
   #wanted = this.context.query.get('search') ?? '';
 

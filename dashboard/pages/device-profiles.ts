@@ -15,7 +15,7 @@ type Kind = DeviceProfile['channels'][number]['kind'];
 export class DeviceProfilesPage extends Page {
   override readonly title = 'Device profiles';
   protected override readonly lead =
-    'Clients read them from /api/v1/bootstrap to set up a device. Packets do not have to follow a profile.';
+    'Clients read profiles from /api/v1/bootstrap to set up a device. Packets do not have to follow a profile.';
   #profiles: readonly DeviceProfile[] = [];
   #devices: readonly Device[] = [];
   #assigned = '';

@@ -32,7 +32,7 @@ export class DevicesPage extends Page {
     const devices = this.#devices;
     if (devices.length === 0) {
       return html`<section class="card">
-        ${emptyState('No devices yet', 'A device appears here with its first packet. Create a key with the scope Ingest under API keys.')}
+        ${emptyState('No devices yet', 'A device appears here with its first packet. Under API keys, create a key with the scope Ingest.')}
       </section>`;
     }
     const sending = devices.filter((device) => device.is_flowing);
@@ -59,7 +59,7 @@ export class DevicesPage extends Page {
             this.context.redraw();
           },
         )}
-        ${shown.length === 0 ? emptyState('No devices here', 'No device matches this filter at the moment.') : this.#table(shown)}
+        ${shown.length === 0 ? emptyState('No devices here', 'No device matches this filter right now.') : this.#table(shown)}
       </section>`;
   }
 

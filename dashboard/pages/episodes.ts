@@ -225,7 +225,7 @@ export class EpisodePage extends Page {
   #acknowledge({ id }: EpisodeDetail): void {
     this.ask({
       title: 'Acknowledge?',
-      text: 'Says that you have seen it. The episode stays open. Everyone who can see it also sees your name and note.',
+      text: 'This records that you have seen the episode. It stays open. Everyone who can see it also sees your name and note.',
       word: 'Acknowledge',
       fields: noteField,
       act: async (field) => {
@@ -259,14 +259,14 @@ const changes = {
   closed: {
     word: 'Mark as reviewed',
     title: 'Reviewed',
-    text: 'The episode leaves the list of open ones. Everyone who can see it also sees your name and note.',
+    text: 'The episode leaves the list of open episodes. Everyone who can see it also sees your name and note.',
   },
   cancelled: {
     word: 'Dismiss as false',
     title: 'Dismissed as false',
     text: 'Use this when there was no episode, for example because of noise. Everyone who can see it also sees your name and note.',
   },
-  open: { word: 'Reopen', title: 'Reopened', text: 'The episode goes back to the list of open ones.' },
+  open: { word: 'Reopen', title: 'Reopened', text: 'The episode returns to the list of open episodes.' },
 } as const satisfies Record<Status, { word: string; title: string; text: string }>;
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -9,7 +9,7 @@ import type { Member } from '../service.ts';
 
 const roles = [
   ['viewer', 'can read users, devices and signals'],
-  ['analyst', 'can read the same as a viewer'],
+  ['analyst', 'can read the same things as a viewer'],
   ['clinician', 'can also review episodes, add and edit users, and record consent'],
   ['admin', 'can also manage keys, settings and members, and export or erase users'],
   ['owner', 'can also manage owners'],

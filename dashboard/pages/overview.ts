@@ -129,7 +129,7 @@ export class OverviewPage extends Page {
   }
 
   #parts(): TemplateResult {
-    if (this.#service === null) return html`<p class="muted">The service does not say how it is.</p>`;
+    if (this.#service === null) return html`<p class="muted">The state of the service is unknown.</p>`;
     return html`<ul class="plain rows">
       ${this.#service.parts.map(
         ({ name, ok, detail }) =>

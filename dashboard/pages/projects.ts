@@ -15,12 +15,12 @@ type Shown = Readonly<{
 
 const kept = [
   ['samples_days', 'Samples', 'waveforms as sent by the devices'],
-  ['features_days', 'Features', 'heart rate, HRV and the others, with their aggregates'],
+  ['features_days', 'Features', 'heart rate, HRV and other values, with their aggregates'],
   ['beats_days', 'Beats', 'R peaks and systolic peaks'],
 ] as const;
 const consents = [
   ['recording', 'Recording', 'if not given, the service accepts no packets or entries for that person'],
-  ['sharing', 'Sharing', 'if not given, only the person themself can read their data'],
+  ['sharing', 'Sharing', 'if not given, only the person can read their data'],
 ] as const;
 
 export class ProjectsPage extends Page {

@@ -92,7 +92,7 @@ export class QuestionnairePage extends Page {
           current === null
             ? badge('off', 'not published yet')
             : html`<span class="state active">version ${current.version}</span
-                >${current.built_in ? badge('off', 'ships with the service; publishing creates your own version') : nothing}`
+                >${current.built_in ? badge('off', 'built in; publishing creates your own version') : nothing}`
         }
       </p>
       <section class="card">
@@ -290,8 +290,8 @@ export class QuestionnairePage extends Page {
     return html`<section class="card">
       <h2>Scores</h2>
       <p class="muted">
-        <code>sum(all)</code> adds the points of all choices; <code>{${questionsOf(this.#draft.item)[0]?.linkId ?? 'q1'}}</code> is one
-        answer. Also available: <code>mean min max count round if(…, …, …) and or not</code> and <code>+ − * / = &lt; &gt;</code>.
+        <code>sum(all)</code> adds the points of all choices; <code>{${questionsOf(this.#draft.item)[0]?.linkId ?? 'q1'}}</code> stands for
+        one answer. Also available: <code>mean min max count round if(…, …, …) and or not</code> and <code>+ − * / = &lt; &gt;</code>.
       </p>
       <ul class="questions">
         ${scoring.scores.map(
@@ -337,7 +337,7 @@ export class QuestionnairePage extends Page {
         </button>
       </div>
       <h2>Safety</h2>
-      <p class="muted">When a rule is met, an episode of kind safety and severity high is opened and webhooks are notified.</p>
+      <p class="muted">When a rule matches, an episode of kind safety and severity high is opened and webhooks are notified.</p>
       <ul class="questions">
         ${scoring.safety.map(
           (rule, i) =>

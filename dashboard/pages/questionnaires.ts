@@ -9,7 +9,7 @@ import type { QuestionnaireVersion } from '../service.ts';
 export class QuestionnairesPage extends ProjectPage {
   override readonly title = 'Questionnaires';
   protected override readonly lead =
-    'Every change makes a new version; answers stay linked to the version they were given to. Scores are computed by the service.';
+    'Every change creates a new version; answers stay linked to the version they answered. The service computes the scores.';
   #versions: readonly QuestionnaireVersion[] = [];
 
   protected override async loadProject(): Promise<void> {
@@ -54,7 +54,7 @@ export class QuestionnairesPage extends ProjectPage {
                   ? ''
                   : this.askButton(item.resource.title, {
                       title: `Retire ${item.resource.title}?`,
-                      text: 'Nobody is asked it any more. Answers already given are kept.',
+                      text: 'No one will be asked it again. Existing answers are kept.',
                       word: 'Retire',
                       danger: true,
                       act: () =>

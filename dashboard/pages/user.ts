@@ -82,14 +82,14 @@ export class UserPage extends Page {
     }
     if (isUnshared) {
       return html`<section class="card">
-          ${emptyState('This person has not agreed to sharing', 'The project requires it, so only the person can read their data.')}
+          ${emptyState('This person has not consented to sharing', 'The project requires it, so only the person can read their data.')}
         </section>
         ${this.#person.view()}`;
     }
     return html`<bio-provider id="subject" .operator=${this.#subject(user)}>
         ${
           this.#monitor === null
-            ? html`<p class="muted">No device of this user is sending at the moment.</p>
+            ? html`<p class="muted">No device of this user is sending right now.</p>
                 <bio-trend-chart biosignals="HR,RMSSD" heading="Heart rate and HRV" range="24h" stale-after="48h"></bio-trend-chart>`
             : html`<div class="row status">${this.#monitor.status()}</div>
                 ${this.#monitor.view()}`

@@ -66,7 +66,7 @@ export class UsersPage extends Page {
   #add(): void {
     this.dialog.ask({
       title: 'Add a user',
-      text: 'Your application can also create users: with the first token it asks for, or with the first packet of a device.',
+      text: 'Your application can also create users: when it first requests a token for them, or with the first packet of a device.',
       word: 'Add user',
       fields: html`<label
           >External id <span class="muted">the id your application uses for this person</span
@@ -119,7 +119,10 @@ export class UsersPage extends Page {
           ? this.#table()
           : filtered
             ? emptyState('No users found', 'No external id or name contains this text. Try a shorter part of it.')
-            : emptyState('No users yet', 'A user is created when your backend asks for a first token, or with a first packet.')
+            : emptyState(
+                'No users yet',
+                'A user is created when your backend requests their first token, or with the first packet of their device.',
+              )
       }
       ${moreButton(this.#next, () => void this.run(() => this.#more()))}
     </section>`;

@@ -10,7 +10,7 @@ import type { Delivery, Project, Webhook } from '../service.ts';
 import { ShownOnce } from '../shown-once.ts';
 
 const events = [
-  ['episode.created', 'an episode began, or a safety answer was given'],
+  ['episode.created', 'an episode started, or an answer met a safety rule'],
   ['episode.updated', 'an episode ended, was closed or was reopened'],
   ['episode.acknowledged', 'an episode was acknowledged'],
   ['artifact.created', 'a strip or a document was added to an episode'],
@@ -158,7 +158,7 @@ export class WebhooksPage extends Page {
       <h2>Deliveries to ${hook.url}</h2>
       ${
         this.#deliveries.length === 0
-          ? emptyState('No deliveries yet', 'The next event is delivered here.')
+          ? emptyState('No deliveries yet', 'The next event is sent to this address.')
           : tableOf<Delivery>(
               [
                 { name: 'State', cell: (item) => badge(tones[item.status], item.status) },

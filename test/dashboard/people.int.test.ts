@@ -102,7 +102,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await send('PATCH', `/api/v1/xusers/${id}`, { display_name: 'Theirs' });
     await page.getByLabel('Time zone').fill('Asia/Tokyo');
     await save.click();
-    await expect.poll(() => page.getByRole('alert').textContent()).toContain('Somebody else has changed this');
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain('Someone else changed this');
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('heading', { level: 1, name: 'Theirs' }).waitFor();
     const user = await send('GET', `/api/v1/xusers/${id}`);
@@ -119,7 +119,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await send('PUT', settings, { retention, consent_required: ['sharing'] });
     try {
       const { page, errors } = await open(`/dashboard/#/users/${id}`, { storageState: signedIn });
-      await page.getByText('This person has not agreed to sharing').waitFor();
+      await page.getByText('This person has not consented to sharing').waitFor();
       await page.getByRole('button', { name: 'Record consent to sharing' }).click();
       await page.getByLabel('Document').fill('Form 7, version 2');
       expect(await violations(page)).toEqual([]);
@@ -130,7 +130,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
       expect(await row.textContent()).toMatch(/Ada.*Form 7, version 2/s);
       await page.getByRole('button', { name: 'Withdraw to sharing' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click();
-      await page.getByText('This person has not agreed to sharing').waitFor();
+      await page.getByText('This person has not consented to sharing').waitFor();
       const audited = await send<{ action: string; actor_kind: string }[]>('GET', `/api/v1/audit-log?subject_id=${id}&kind=acts`);
       expect(audited.map(({ action, actor_kind: kind }) => `${kind} ${action}`)).toEqual(
         expect.arrayContaining(['operator consent.granted', 'operator consent.withdrawn']),
