@@ -1,7 +1,8 @@
 /** A strip of the newest stretch whose beats are settled: the waveform, a mark on each beat, the interval between them in ms.
  *
- *  The service gives a beat out once nothing later can change it, about 11 s after it happened (the first 32 after a gap together), so the marks cannot stand on the sweeping
- *  trace; this strip follows that far behind and says so. The waveform is kept from the live frames; that of the seconds before is read. Drawn once a second. */
+ *  The service gives a beat out once nothing later can change it, about 11 s after it happened (the first 32 after a gap together), so the
+ *  marks cannot stand on the sweeping trace; this strip follows that far behind and says so. The waveform is kept from the live frames;
+ *  that of the seconds before is read. Drawn once a second. */
 import type { LiveFrame } from '../widgets/shared/live-feed.ts';
 import type { Session } from '../widgets/shared/session.ts';
 

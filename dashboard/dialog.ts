@@ -2,7 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
-import { ServiceError } from '../widgets/shared/session.ts';
+import { ApiError } from '../sdk/fetch-json.ts';
 import type { Content } from './parts.ts';
 
 export type Question = Readonly<{
@@ -59,9 +59,9 @@ export class Dialog {
       await question.act(text);
       this.#question = null;
     } catch (error) {
-      if (!(error instanceof ServiceError)) reportError(error);
+      if (!(error instanceof ApiError)) reportError(error);
       else if (error.status === 401) location.reload();
-      this.#problem = error instanceof ServiceError ? error.message : 'Something went wrong on this page. Reload it and try again.';
+      this.#problem = error instanceof ApiError ? error.message : 'Something went wrong on this page. Reload it and try again.';
     } finally {
       this.#busy = false;
       this.#redraw();

@@ -1,7 +1,7 @@
 /** The dashboard: sign-in, then pages chosen by the address's fragment. Everything it does, the public API does. */
 import { html, nothing, render } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { ServiceError } from '../widgets/shared/session.ts';
+import { ApiError } from '../sdk/fetch-json.ts';
 import { localeOf } from '../widgets/shared/strings.ts';
 import { drawOnce } from './draw-once.ts';
 import { formValues } from './page.ts';
@@ -93,7 +93,7 @@ let problem: string | null = null;
 /** On a phone the sections are behind a button. */
 let menuOpen = false;
 
-/** Open episodes, shown beside their section; null: not known. */
+/** Open episodes, shown next to their section; null: not known. */
 let openEpisodes: number | null = null;
 const COUNT_MS = 60_000;
 
@@ -143,7 +143,7 @@ async function signIn(event: SubmitEvent): Promise<void> {
     problem = null;
     navigate();
   } catch (error) {
-    problem = error instanceof ServiceError ? error.message : 'Signing in failed.';
+    problem = error instanceof ApiError ? error.message : 'Signing in failed.';
   }
   redraw();
 }

@@ -5,6 +5,7 @@ import '../widgets/bio-widgets.ts';
 import '../widgets/live-trace/live-trace.ts';
 import { BeatSource } from './beat-review.ts';
 import { formatAge, formatValue } from '../widgets/shared/format.ts';
+import { joinLive } from '../widgets/shared/join-live.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-feed.ts';
 import { qualityMark } from '../widgets/shared/quality.ts';
 import type { Session } from '../widgets/shared/session.ts';
@@ -61,7 +62,7 @@ export class LiveMonitor {
   start(session: Session, subjectId: string): void {
     this.stop();
     this.#beats = new BeatSource(session, subjectId);
-    this.#leave = session.live({
+    this.#leave = joinLive(session, {
       frame: (frame, nowMs) => this.#take(frame, nowMs),
       state: (state) => {
         this.#state = state;
@@ -157,7 +158,7 @@ export class LiveMonitor {
     const value = this.#latest.get(tile.feature);
     if (value === undefined && !tile.always) return nothing;
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
-    // Whoever is to blame, without a signal a value is of the past.
+    // Whatever the reason, a value without a signal is out of date.
     const old = ageMs > tile.staleMs || this.#state !== 'live';
     const usable = value !== undefined && value.qmask < 2 && Number.isFinite(value.value);
     return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>

@@ -1,8 +1,8 @@
-/** What every page of the dashboard is: it loads, it draws, it can fail, it can be left. */
+/** Base of every page of the dashboard: loads, draws, shows failures, and ends. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatAge } from '../widgets/shared/format.ts';
-import { ServiceError } from '../widgets/shared/session.ts';
+import { ApiError } from '../sdk/fetch-json.ts';
 import { Dialog } from './dialog.ts';
 import type { Question } from './dialog.ts';
 import { skeleton } from './parts.ts';
@@ -17,7 +17,7 @@ export type PageContext = Readonly<{
   argument: string;
   /** Filters of the address, after its `?`. */
   query: URLSearchParams;
-  /** What is counted beside the sections may have changed. */
+  /** Call when a number shown next to a section may have changed. */
   recount: () => void;
 }>;
 
@@ -25,7 +25,7 @@ export abstract class Page {
   protected readonly context: PageContext;
   protected readonly dialog: Dialog;
   #problem: string | null = null;
-  /** Somebody else was faster: what is on the page is not what is there. */
+  /** Another member saved first: the page shows an old version. */
   #overtaken = false;
   #phase: 'loading' | 'ready' | 'failed' = 'loading';
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -72,7 +72,7 @@ export abstract class Page {
     return this.canAdmin || this.context.member.role === 'clinician';
   }
 
-  /** Keeps the filters in the address, so that it can be sent to somebody and survives a reload; '' is not a filter. */
+  /** Keeps the filters in the address, so that it can be shared and survives a reload; '' is not a filter. */
   protected keep(filters: Readonly<Record<string, string>>): void {
     const { query } = this.context;
     for (const [name, value] of Object.entries(filters)) {
@@ -117,10 +117,10 @@ export abstract class Page {
       this.#overtaken = false;
       return true;
     } catch (error) {
-      if (!(error instanceof ServiceError)) reportError(error);
+      if (!(error instanceof ApiError)) reportError(error);
       else if (error.status === 401) location.reload();
-      this.#overtaken = error instanceof ServiceError && error.status === 412;
-      this.#problem = error instanceof ServiceError ? error.message : 'Something went wrong on this page. Reload it and try again.';
+      this.#overtaken = error instanceof ApiError && error.status === 412;
+      this.#problem = error instanceof ApiError ? error.message : 'Something went wrong on this page. Reload it and try again.';
       return false;
     } finally {
       this.context.redraw();
@@ -179,7 +179,8 @@ export abstract class ProjectPage extends Page {
   protected get project(): Project {
     const named = this.context.query.get('project') ?? chosenProject;
     const project = this.projects.find((item) => item.id === named) ?? this.projects[0];
-    if (project === undefined) throw new ServiceError(404, 'not_found', 'There is no project yet. Create one under Projects.');
+    if (project === undefined)
+      throw new ApiError(404, { code: 'not_found', detail: 'There is no project yet. Create one under Projects.' });
     return project;
   }
 

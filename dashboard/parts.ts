@@ -11,7 +11,7 @@ export function tableOf<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   off: (row: Row) => boolean = () => false,
-  /** On a phone: short values beside one another instead of one a line. */
+  /** On a phone: short values side by side instead of one per line. */
   dense = false,
 ): TemplateResult {
   return html`<div class="scroll">

@@ -1,11 +1,8 @@
 /** A questionnaire as the editor holds it: what can be written in a form, and the FHIR resource that it stands for.
  *  What the form cannot show (groups, enableWhen) is kept as it is in the resource and edited as JSON. */
+import { MAX_VALUE, MIN_VALUE, ORDINAL_VALUE } from '../sdk/questionnaire.ts';
 import type { BodyOf } from '../sdk/request.ts';
 import type { QuestionnaireItem, QuestionnaireVersion, Scoring } from './service.ts';
-
-const ORDINAL = 'http://hl7.org/fhir/StructureDefinition/ordinalValue';
-const MIN = 'http://hl7.org/fhir/StructureDefinition/minValue';
-const MAX = 'http://hl7.org/fhir/StructureDefinition/maxValue';
 
 export type Draft = { title: string; description: string; item: QuestionnaireItem[]; scoring: Scoring };
 
@@ -33,7 +30,7 @@ export function bodyOf({ title, description, item, scoring }: Draft): BodyOf<'pu
 export function optionLines(item: QuestionnaireItem): string {
   return (item.answerOption ?? [])
     .map(({ valueCoding, extension }) => {
-      const points = extension?.find(({ url }) => url === ORDINAL);
+      const points = extension?.find(({ url }) => url === ORDINAL_VALUE);
       const value = points?.valueDecimal ?? points?.valueInteger;
       return `${valueCoding.display ?? valueCoding.code}${value === undefined ? '' : ` = ${value}`}`;
     })
@@ -58,7 +55,7 @@ export function optionsFrom(text: string, before: QuestionnaireItem): Questionna
       while (taken.has(code)) code += 'x';
       taken.add(code);
       const valueCoding = coding === undefined ? { code, display } : { ...coding, code };
-      return match === null ? { valueCoding } : { valueCoding, extension: [{ url: ORDINAL, valueDecimal: Number(match[2]) }] };
+      return match === null ? { valueCoding } : { valueCoding, extension: [{ url: ORDINAL_VALUE, valueDecimal: Number(match[2]) }] };
     });
 }
 
@@ -67,13 +64,13 @@ export function limitsOf(item: QuestionnaireItem): { min: string; max: string } 
     const extension = item.extension?.find((entry) => entry.url === url);
     return String(extension?.valueDecimal ?? extension?.valueInteger ?? '');
   };
-  return { min: find(MIN), max: find(MAX) };
+  return { min: find(MIN_VALUE), max: find(MAX_VALUE) };
 }
 
 export function withLimits(item: QuestionnaireItem, min: string, max: string): QuestionnaireItem {
   const extension = [
-    ...(min === '' ? [] : [{ url: MIN, valueDecimal: Number(min) }]),
-    ...(max === '' ? [] : [{ url: MAX, valueDecimal: Number(max) }]),
+    ...(min === '' ? [] : [{ url: MIN_VALUE, valueDecimal: Number(min) }]),
+    ...(max === '' ? [] : [{ url: MAX_VALUE, valueDecimal: Number(max) }]),
   ];
   const { extension: _, ...rest } = item;
   return extension.length === 0 ? rest : { ...rest, extension };

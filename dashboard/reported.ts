@@ -29,7 +29,7 @@ export class Reported {
   #tasks: readonly Task[] = [];
   #goals: readonly Goal[] = [];
   #adherence: readonly Adherence[] = [];
-  /** The answer that somebody came for. */
+  /** The answer that the address asks for. */
   #wanted = '';
   /** Questions of a version, by their id: `phq-9|1`. */
   readonly #questions = new Map<string, ReadonlyMap<string, string>>();

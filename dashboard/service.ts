@@ -1,7 +1,7 @@
 /** The dashboard's calls: the public API, with the operator's cookie. */
+import { ApiError, fetchJson } from '../sdk/fetch-json.ts';
 import { addressOf } from '../sdk/request.ts';
 import type { Answer, AnyRequest, BodyOf, Method, OperationAt, PathOf, RequestArguments } from '../sdk/request.ts';
-import { ServiceError } from '../widgets/shared/session.ts';
 
 type Tagged = Readonly<{ etag?: string }>;
 type Args<M extends Method, P extends string> = RequestArguments<OperationAt<M, P>, Tagged>;
@@ -41,33 +41,21 @@ export async function callNext<P extends PathOf<'GET'>>(_path: P, next: string):
 }
 
 async function ask(method: string, address: string, body?: unknown, etag = ''): Promise<Response> {
-  const response = await fetch(address, {
-    method,
-    credentials: 'same-origin',
-    headers: {
-      accept: 'application/json',
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(etag === '' ? {} : { 'if-match': etag }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  }).catch(() => {
-    throw new ServiceError(0, 'network', 'The service did not respond. Check your connection and try again.');
-  });
-  if (response.ok) return response;
-  const problem = (await response.json().catch(() => ({}))) as {
-    code?: string;
-    detail?: string;
-    title?: string;
-    request_id?: string;
-    errors?: { pointer: string; detail: string }[];
-  };
-  const fields = (problem.errors ?? []).map((error) => `${error.pointer.replace(/^\/(body|query)?\/?/, '')} ${error.detail}`).join('; ');
-  throw new ServiceError(
-    response.status,
-    problem.code ?? 'unknown',
-    fields || problem.detail || problem.title || 'The request failed.',
-    problem.request_id ?? '',
-  );
+  try {
+    return await fetchJson(address, {
+      method,
+      credentials: 'same-origin',
+      body,
+      ...(etag === '' ? {} : { headers: { 'if-match': etag } }),
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError)) {
+      throw new ApiError(0, { code: 'network', detail: 'The service did not respond. Check your connection and try again.' });
+    }
+    const fields = error.errors.map(({ pointer, detail }) => `${pointer.replace(/^\/(body|query)?\/?/, '')} ${detail}`).join('; ');
+    if (fields !== '') error.message = fields;
+    throw error;
+  }
 }
 
 export type Member = Answer<'getSession'>;

@@ -1,4 +1,4 @@
-/** A secret that was just made: shown until somebody says that it is stored, or leaves the page. */
+/** A secret that was just made: shown until the member confirms that it is stored, or leaves the page. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 

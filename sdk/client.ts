@@ -1,8 +1,11 @@
 /** The REST API as a typed client: for integrators, scripts and tests. Runs in Node and in browsers, needs only `fetch`.
  *  Its types are written from the service's route table (api-types.ts), and the compiler holds `operations` against them. */
 import type { Operations } from './api-types.ts';
+import { ApiError, fetchJson } from './fetch-json.ts';
 import { addressOf } from './request.ts';
 import type { Answer, AnyRequest, BodyOf, Operation as AnyOperation, QueryOf, RequestArguments } from './request.ts';
+
+export { ApiError } from './fetch-json.ts';
 
 /** Every operation: method, path with `{parameters}`. */
 export const operations = {
@@ -134,23 +137,6 @@ export type CallOptions = Readonly<{
 type Arguments<O extends Operation> = RequestArguments<O, CallOptions>;
 type AnyCall = AnyRequest & CallOptions;
 
-/** A problem that the service answered (RFC 9457). `code` is from its closed list. */
-export class ApiError extends Error {
-  override readonly name = 'ApiError';
-  readonly status: number;
-  readonly code: string;
-  readonly requestId: string;
-  readonly errors: readonly { pointer: string; code: string; detail: string }[];
-
-  constructor(status: number, problem: Readonly<{ code?: string; detail?: string; request_id?: string; errors?: ApiError['errors'] }>) {
-    super(problem.detail ?? `HTTP ${status}`);
-    this.status = status;
-    this.code = problem.code ?? 'unknown';
-    this.requestId = problem.request_id ?? '';
-    this.errors = problem.errors ?? [];
-  }
-}
-
 const RETRY_MS_MAX = 30_000;
 
 export class BiosignalClient {
@@ -209,36 +195,25 @@ export class BiosignalClient {
     const repeatable = method !== 'POST' || options.idempotencyKey !== undefined;
     const retries = this.#options.retries ?? 3;
     for (let attempt = 0; ; attempt++) {
-      let response: Response;
       try {
-        response = await this.#fetch(new URL(path, this.#options.baseUrl), {
-          method,
-          headers: await this.#headers(options),
-          ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
-          ...(options.signal === undefined ? {} : { signal: options.signal }),
-        });
+        const headers = await this.#headers(options);
+        const { body, signal } = options;
+        return await fetchJson(new URL(path, this.#options.baseUrl), { method, headers, body, signal }, this.#fetch);
       } catch (error) {
-        // No answer: what a POST without a key did is unknown, so it is not sent twice.
-        if (!repeatable || attempt >= retries || options.signal?.aborted === true) throw error;
-        await pause(attempt, null);
-        continue;
+        const problem = error instanceof ApiError ? error : null;
+        // 429 and 503 say that nothing was done. No answer, or a proxy's 502 or 504, does not: a POST without a key is not sent twice.
+        const nothingDone = problem?.status === 429 || problem?.status === 503;
+        const unknown = problem === null ? options.signal?.aborted !== true : problem.status === 502 || problem.status === 504;
+        if (!(nothingDone || (unknown && repeatable)) || attempt >= retries) throw error;
+        await pause(attempt, problem?.retryAfterSec ?? null);
       }
-      if (response.ok) return response;
-      const text = await response.text();
-      // 429 and 503 say that nothing was done; a proxy's 502 or 504 does not.
-      const nothingDone = response.status === 429 || response.status === 503;
-      const unknown = response.status === 502 || response.status === 504;
-      if ((nothingDone || (unknown && repeatable)) && attempt < retries) await pause(attempt, response.headers.get('retry-after'));
-      else throw new ApiError(response.status, problemOf(text));
     }
   }
 
   async #headers(options: AnyCall): Promise<Record<string, string>> {
     const { credential } = this.#options;
     return {
-      accept: 'application/json',
       authorization: `Bearer ${typeof credential === 'string' ? credential : await credential()}`,
-      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(options.idempotencyKey === undefined ? {} : { 'idempotency-key': options.idempotencyKey }),
       ...options.headers,
     };
@@ -256,15 +231,7 @@ export function parseNanos(text: string): unknown {
   );
 }
 
-function problemOf(text: string): ConstructorParameters<typeof ApiError>[1] {
-  try {
-    return JSON.parse(text) as ConstructorParameters<typeof ApiError>[1];
-  } catch {
-    return {};
-  }
-}
-
-function pause(attempt: number, retryAfter: string | null): Promise<void> {
-  const wanted = retryAfter === null ? 250 * 2 ** attempt * (0.5 + Math.random()) : Number(retryAfter) * 1000;
-  return new Promise((resolve) => setTimeout(resolve, Math.min(RETRY_MS_MAX, Number.isFinite(wanted) ? wanted : 1000)));
+function pause(attempt: number, retryAfterSec: number | null): Promise<void> {
+  const wantedMs = retryAfterSec === null ? 250 * 2 ** attempt * (0.5 + Math.random()) : retryAfterSec * 1000;
+  return new Promise((resolve) => setTimeout(resolve, Math.min(RETRY_MS_MAX, wantedMs)));
 }

@@ -1,3 +1,3 @@
-/** Live frames between bytes and values, for whoever has a socket of their own. */
+/** Live frames between bytes and values, for callers with a socket of their own. */
 export { decodeFrame } from '../src/proto/frame-codec.ts';
 export type { LiveChannel, LiveFeature, LiveFrame } from '../src/proto/frame-codec.ts';

@@ -7,6 +7,7 @@
  *  - closed: by close(), or by a close code that says that reconnecting is useless. Final. */
 import type { LiveFrame } from '../src/proto/frame-codec.ts';
 import { decodeFrame } from '../src/proto/frame-codec.ts';
+import { openLiveSocket } from './live-socket.ts';
 import { afterClose, afterStatus, backoffMs } from './retry.ts';
 
 export type { LiveChannel, LiveFeature, LiveFrame } from '../src/proto/frame-codec.ts';
@@ -115,20 +116,15 @@ export class LiveClient {
     }
     if (this.#isClosed()) return;
     this.#sentToken = token;
-    const url = new URL('/ws', this.#options.baseUrl.replace(/^http/, 'ws'));
-    url.searchParams.set('subject', this.#options.subject);
-    if (this.#options.channels !== undefined) url.searchParams.set('channels', this.#options.channels.join(','));
-    if (this.#lastSeq >= 0) url.searchParams.set('after', String(this.#lastSeq));
+    const { baseUrl, subject, sdkKey, channels } = this.#options;
+    const after = this.#lastSeq >= 0 ? this.#lastSeq : undefined;
     let socket: WebSocket;
     try {
-      const { sdkKey = '' } = this.#options;
-      const page = sdkKey === '' ? [] : [`bio.sdk.${sdkKey}`];
-      socket = new this.#WebSocket(url, ['bio.v1', `bio.bearer.${base64url(token)}`, ...page]);
+      socket = openLiveSocket({ baseUrl, subject, token, sdkKey, channels, after }, this.#WebSocket);
     } catch (error) {
       this.#plan(error instanceof Error ? error.message : 'no socket');
       return;
     }
-    socket.binaryType = 'arraybuffer';
     this.#socket = socket;
     let opened = false;
     socket.addEventListener('open', () => void (opened = true));
@@ -260,8 +256,4 @@ export class LiveClient {
     this.#state = state;
     this.#options.onState?.(state, detail);
   }
-}
-
-function base64url(text: string): string {
-  return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }

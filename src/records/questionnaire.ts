@@ -6,28 +6,11 @@ import type { TUnsafe } from 'typebox';
 import { exactly, oneOf } from '../http/schemas.ts';
 
 export const itemTypes = ['choice', 'boolean', 'integer', 'decimal', 'date', 'string', 'text', 'display', 'group'] as const;
-export const enableOperators = ['exists', '=', '!=', '>', '<', '>=', '<='] as const;
-const BASE = 'http://hl7.org/fhir/StructureDefinition/';
-export const MIN_VALUE = `${BASE}minValue`;
-export const MAX_VALUE = `${BASE}maxValue`;
-export const ORDINAL_VALUE = `${BASE}ordinalValue`;
 const ITEMS_MAX = 200;
 const DEPTH_MAX = 3;
 const ANSWER_TEXT_MAX = 4000;
 
-export type Coding = Readonly<{ system?: string; code: string; display?: string }>;
-type Extension = Readonly<{ url: string; valueInteger?: number; valueDecimal?: number }>;
 export type AnswerOption = Readonly<{ valueCoding: Coding; extension?: readonly Extension[] }>;
-export type EnableWhen = Readonly<{
-  question: string;
-  operator: (typeof enableOperators)[number];
-  answerBoolean?: boolean;
-  answerInteger?: number;
-  answerDecimal?: number;
-  answerString?: string;
-  answerDate?: string;
-  answerCoding?: Coding;
-}>;
 export type QuestionnaireItem = Readonly<{
   linkId: string;
   prefix?: string;
@@ -47,15 +30,7 @@ export type QuestionnaireText = Readonly<{ title: string; description?: string; 
 export type Questionnaire = QuestionnaireText &
   Readonly<{ resourceType: 'Questionnaire'; id: string; version: string; status: 'active' | 'retired' }>;
 
-export type Answer = Readonly<{
-  valueCoding?: Readonly<{ code?: string }>;
-  valueBoolean?: boolean;
-  valueInteger?: number;
-  valueDecimal?: number;
-  valueDate?: string;
-  valueString?: string;
-  item?: readonly ResponseItem[];
-}>;
+export type Answer = AnswerValue & Readonly<{ item?: readonly ResponseItem[] }>;
 export type ResponseItem = Readonly<{ linkId: string; text?: string; answer?: readonly Answer[]; item?: readonly ResponseItem[] }>;
 export type Fault = Readonly<{ pointer: string; code: string; detail: string }>;
 
@@ -168,47 +143,6 @@ export function checkQuestionnaire(text: QuestionnaireText): readonly Fault[] {
   return faults;
 }
 
-export type Given = ReadonlyMap<string, readonly Answer[]>;
-
-/** Items that are to be answered, given these answers; in order. */
-export function enabledItems(items: readonly QuestionnaireItem[], given: Given): QuestionnaireItem[] {
-  return items.filter((item) => isEnabled(item, given)).flatMap((item) => [item, ...enabledItems(item.item ?? [], given)]);
-}
-
-function isEnabled(item: QuestionnaireItem, given: Given): boolean {
-  const conditions = item.enableWhen ?? [];
-  if (conditions.length === 0) return true;
-  const holds = (condition: EnableWhen): boolean => conditionHolds(condition, given.get(condition.question) ?? []);
-  return item.enableBehavior === 'any' ? conditions.some(holds) : conditions.every(holds);
-}
-
-function conditionHolds(condition: EnableWhen, answers: readonly Answer[]): boolean {
-  if (condition.operator === 'exists') return answers.length > 0 === (condition.answerBoolean ?? true);
-  const wanted =
-    condition.answerCoding?.code ??
-    condition.answerBoolean ??
-    condition.answerInteger ??
-    condition.answerDecimal ??
-    condition.answerDate ??
-    condition.answerString;
-  // `!=` holds when no answer equals; the others when one answer does (FHIR R4, Questionnaire.item.enableWhen).
-  if (condition.operator === '!=') return answers.every((answer) => plain(answer) !== wanted);
-  return answers.some((answer) => {
-    const value = plain(answer);
-    if (value === undefined || wanted === undefined) return false;
-    if (condition.operator === '=') return value === wanted;
-    if (condition.operator === '>') return value > wanted;
-    if (condition.operator === '<') return value < wanted;
-    return condition.operator === '>=' ? value >= wanted : value <= wanted;
-  });
-}
-
-function plain(answer: Answer): string | number | boolean | undefined {
-  return (
-    answer.valueCoding?.code ?? answer.valueBoolean ?? answer.valueInteger ?? answer.valueDecimal ?? answer.valueDate ?? answer.valueString
-  );
-}
-
 /** Answers of a response by linkId, wherever they nest. `at` says where each was. */
 export function answersOf(items: readonly ResponseItem[]): readonly Readonly<{ linkId: string; answers: readonly Answer[]; at: string }>[] {
   const found: { linkId: string; answers: readonly Answer[]; at: string }[] = [];
@@ -287,9 +221,5 @@ function fits(question: QuestionnaireItem, answer: Answer): boolean {
 }
 
 function within(question: QuestionnaireItem, value: number): boolean {
-  const limit = (url: string): number | undefined => {
-    const extension = question.extension?.find((item) => item.url === url);
-    return extension?.valueInteger ?? extension?.valueDecimal;
-  };
-  return value >= (limit(MIN_VALUE) ?? -Infinity) && value <= (limit(MAX_VALUE) ?? Infinity);
+  return value >= (limitOf(question, MIN_VALUE) ?? -Infinity) && value <= (limitOf(question, MAX_VALUE) ?? Infinity);
 }

@@ -1,8 +1,9 @@
 /** Scores of answers by the rules of a questionnaire. The service computes them, never the page. */
 import { Type } from 'typebox';
 import { exactly } from '../http/schemas.ts';
+import type { Given } from '../../sdk/questionnaire.ts';
 import { checkAnswers, flatItems, pointsOfOption } from './questionnaire.ts';
-import type { Fault, Given, QuestionnaireItem, QuestionnaireText, ResponseItem } from './questionnaire.ts';
+import type { Fault, QuestionnaireItem, QuestionnaireText, ResponseItem } from './questionnaire.ts';
 import { parseExpression } from './score-expression.ts';
 import type { Answered, Expression } from './score-expression.ts';
 

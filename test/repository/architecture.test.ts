@@ -40,7 +40,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/ingest': [...ground, 'src/proto', 'src/http'],
   'src/live': [...ground, 'src/proto', 'src/http'],
   'src/query': [...ground, 'src/proto', 'src/formats', 'src/storage', database, 'src/http', 'src/tenancy'],
-  'src/records': [...ground, 'src/storage', database, 'src/http', 'src/tenancy', 'src/auth'],
+  // Asks and checks questionnaires alike in pages and in the service.
+  'sdk/questionnaire.ts': [],
+  'src/records': [...ground, 'src/storage', database, 'src/http', 'src/tenancy', 'src/auth', 'sdk/questionnaire.ts'],
   'src/pipeline': [
     ...ground,
     'src/proto',
@@ -58,9 +60,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // A black box: what any client has, and nothing of the service.
   'src/cli/conform': ['src/cli', 'src/cli/client', 'src/signal.ts', 'src/proto', 'src/formats', 'sdk'],
   'src/cli/client': everything,
-  widgets: ['widgets', 'sdk', 'src/signal.ts'],
-  dashboard: ['dashboard', 'widgets', 'sdk'],
-  sdk: ['sdk', 'src/signal.ts', 'src/proto'],
+  widgets: ['widgets', 'sdk', 'sdk/questionnaire.ts', 'src/signal.ts'],
+  dashboard: ['dashboard', 'widgets', 'sdk', 'sdk/questionnaire.ts'],
+  sdk: ['sdk', 'sdk/questionnaire.ts', 'src/signal.ts', 'src/proto'],
   accuracy: everything,
   examples: everything,
   bench: everything,

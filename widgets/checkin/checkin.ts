@@ -1,4 +1,5 @@
-/** A questionnaire for the person themselves, e.g. a daily check-in, PHQ-9, GAD-7. The service scores. Works without a connection once loaded.
+/** A questionnaire for the person themselves, e.g. a daily check-in, PHQ-9, GAD-7. The service scores. Works without a connection once
+ *  loaded.
  *
  *  @tag bio-checkin
  *  @attr {string} questionnaire - id of a questionnaire of the project. Default `daily-checkin`
@@ -22,7 +23,8 @@ import type { TemplateResult } from '../shared/base.ts';
 import { EntryWidget } from '../shared/entry-widget.ts';
 import type { Session } from '../shared/session.ts';
 import { translated } from '../shared/strings.ts';
-import { isEnabled, limitOf, missing, optionLabel, responseItems, textsOf } from './questionnaire.ts';
+import { isEnabled, limitOf, MAX_VALUE, MIN_VALUE } from '../../sdk/questionnaire.ts';
+import { missing, optionLabel, responseItems, textsOf } from './questionnaire.ts';
 import type { Answer, Item, Questionnaire } from './questionnaire.ts';
 
 const css = `
@@ -55,7 +57,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
     return this.getAttribute('heading') ?? this.#say(this.data?.title) ?? this.say('checkin');
   }
 
-  /** A questionnaire that changes under somebody's hands would be worse than an old one. */
+  /** A questionnaire that changes while it is being filled in would be worse than an old one. */
   protected override refreshMs(): number {
     return 0;
   }
@@ -156,8 +158,8 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
                 id=${id}
                 type=${item.type === 'integer' || item.type === 'decimal' ? 'number' : item.type === 'date' ? 'date' : 'text'}
                 step=${item.type === 'decimal' ? 'any' : nothing}
-                min=${limitOf(item, 'min') ?? nothing}
-                max=${limitOf(item, 'max') ?? nothing}
+                min=${limitOf(item, MIN_VALUE) ?? nothing}
+                max=${limitOf(item, MAX_VALUE) ?? nothing}
                 maxlength=${item.maxLength ?? nothing}
                 aria-required=${common.required}
                 aria-invalid=${common.invalid}
@@ -177,8 +179,8 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
     return (item.answerOption ?? []).map((option) => ({ label: this.#say(optionLabel(option)), answer: option }));
   }
 
-  /** A text of a questionnaire that ships, in the page's language; of any other as it was written: half a translation would be a new instrument.
-   *  What is sent keeps the words of the questionnaire. */
+  /** A text of a questionnaire that ships, in the page's language; of any other as it was written: half a translation would be a new
+   *  instrument. What is sent keeps the words of the questionnaire. */
   #say<T extends string | undefined>(text: T): T {
     const { locale } = this;
     const all = textsOf(this.data?.item ?? []).every((item) => translated(locale, item) !== undefined);
@@ -199,7 +201,7 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
   #type(item: Item, text: string): void {
     const trimmed = text.trim();
     const number = Number(trimmed);
-    const inRange = number >= (limitOf(item, 'min') ?? -Infinity) && number <= (limitOf(item, 'max') ?? Infinity);
+    const inRange = number >= (limitOf(item, MIN_VALUE) ?? -Infinity) && number <= (limitOf(item, MAX_VALUE) ?? Infinity);
     let answer: Answer | null = null;
     if (trimmed === '') answer = null;
     else if (item.type === 'integer') answer = Number.isSafeInteger(number) && inRange ? { valueInteger: number } : null;

@@ -13,7 +13,7 @@
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import { formatNumber, unitLabel } from '../shared/format.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../shared/live-feed.ts';
-import '../shared/live-feed.ts';
+import { joinLive } from '../shared/join-live.ts';
 import { PlayClock } from '../shared/play-clock.ts';
 import { qualityMark } from '../shared/quality.ts';
 import type { Session } from '../shared/session.ts';
@@ -28,7 +28,7 @@ const SLOW_KINDS: readonly string[] = ['eda', 'temp'];
 const SLOWER = 10;
 /** Least height of a fitted trace, in the unit of the kind. */
 const SPAN_MIN: Readonly<Record<string, number>> = { eda: 0.5, temp: 1 };
-/** The word beside the trace speaks of this stretch. */
+/** The word next to the trace describes this stretch. */
 const QUALITY_WINDOW_MS = 2000;
 const QUALITY_SAMPLES_MIN = 4;
 
@@ -90,7 +90,7 @@ export class BioLiveTrace extends BioElement {
     this.#leave = null;
     this.#forget();
     if (session !== null) {
-      this.#leave = session.live({
+      this.#leave = joinLive(session, {
         frame: (frame, nowMs) => this.#take(frame, nowMs),
         state: (state, detail) => {
           this.#state = state;

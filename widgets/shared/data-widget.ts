@@ -1,14 +1,16 @@
 /** A widget that shows something fetched, in one of seven states.
  *
- *  `loading` nothing yet. `ready` data. `empty` the answer holds none. `stale` data, but older than the widget allows. `offline` no answer: what
- *  was last received stays, marked. `error` the service refused or failed: the same, with a button. `unauthorized` the session has ended: data
- *  of a person is taken off the screen. The state is reflected as the attribute `data-state` and announced politely when it changes. */
+ *  `loading` nothing yet. `ready` data. `empty` the answer holds none. `stale` data, but older than the widget allows. `offline` no answer:
+ *  what was last received stays, marked. `error` the service refused or failed: the same, with a button. `unauthorized` the session has
+ *  ended: data of a person is taken off the screen. The state is reflected as the attribute `data-state` and announced politely when it
+ *  changes. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { ApiError } from '../../sdk/fetch-json.ts';
 import { BioElement } from './base.ts';
 import type { WidgetState } from './base.ts';
 import { formatAge, parseDuration } from './format.ts';
-import { ServiceError } from './session.ts';
+import { pageFault } from './session.ts';
 import type { Session } from './session.ts';
 
 const REFRESH_MIN_MS = 2000;
@@ -28,7 +30,7 @@ function warnOnce(message: string): void {
 export abstract class DataWidget<T> extends BioElement {
   protected data: T | null = null;
   #state: WidgetState = 'loading';
-  #error: ServiceError | null = null;
+  #error: ApiError | null = null;
   #session: Session | null = null;
   #loading: AbortController | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -61,10 +63,10 @@ export abstract class DataWidget<T> extends BioElement {
   }
 
   /** A duration from an attribute, ms.
-   *  @throws ServiceError when it is none: another one in its place would be a lie */
+   *  @throws ApiError when it is none: another one in its place would be a lie */
   protected duration(name: string, fallback: string, given = this.getAttribute(name) ?? fallback): number {
     const ms = parseDuration(given);
-    if (ms === null) throw new ServiceError(-1, 'page', `${name}="${given}" is no duration; write 15m, 24h, 7d or PT1H`);
+    if (ms === null) throw pageFault(`${name}="${given}" is not a duration; write 15m, 24h, 7d or PT1H`);
     return ms;
   }
 
@@ -148,7 +150,7 @@ export abstract class DataWidget<T> extends BioElement {
       state = data === null ? 'empty' : this.staleSince(data, Date.now()) === null ? 'ready' : 'stale';
     } catch (error) {
       if (signal.aborted) return;
-      this.#error = error instanceof ServiceError ? error : new ServiceError(-1, 'page', 'The answer could not be read.');
+      this.#error = error instanceof ApiError ? error : pageFault('The answer could not be read.');
       if (this.#error.status !== 0)
         warnOnce(`${this.localName}: ${this.#error.message}${this.#error.status < 0 ? '' : ` (${this.#error.code})`}`);
       state = this.#error.status === 401 ? 'unauthorized' : this.#error.status === 0 ? 'offline' : 'error';
@@ -198,7 +200,7 @@ export abstract class DataWidget<T> extends BioElement {
     return nothing;
   }
 
-  /** What stands in the card when there is nothing, beside the note. */
+  /** Content of an empty card, next to the note. */
   protected emptyContent(): TemplateResult | typeof nothing {
     return nothing;
   }

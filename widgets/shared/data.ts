@@ -1,6 +1,7 @@
 /** What widgets ask the service for: the catalog (once per session), chart series, the newest observation. */
+import type { ApiError } from '../../sdk/fetch-json.ts';
 import type { Answer, BodyOf } from '../../sdk/request.ts';
-import { ServiceError } from './session.ts';
+import { pageFault } from './session.ts';
 import type { Session } from './session.ts';
 
 export type Biosignal = Answer<'listBiosignals'>[number];
@@ -45,7 +46,8 @@ export async function catalog(session: Session): Promise<readonly Biosignal[]> {
   return known;
 }
 
-/** What an attribute means by `HR`, `8867-4`, `17` or `hrv_rmssd_60s`: a biosignal of the catalog by abbreviation, LOINC code, id or name. */
+/** What an attribute means by `HR`, `8867-4`, `17` or `hrv_rmssd_60s`: a biosignal of the catalog by abbreviation, LOINC code, id or
+ *  name. */
 export function findBiosignal(list: readonly Biosignal[], wanted: string): Biosignal | undefined {
   const lower = wanted.toLowerCase();
   return (
@@ -128,16 +130,12 @@ export async function queryChart(session: Session, request: ChartRequest, signal
 }
 
 /** What is asked for is neither a biosignal of the project nor a feature: a mistake in the page, and not an empty period. */
-export function unknownBiosignal(wanted: string): ServiceError {
-  return new ServiceError(
-    -1,
-    'page',
-    `biosignals="${wanted}" is no abbreviation, LOINC code, id or name of the project's biosignals, and no feature`,
-  );
+export function unknownBiosignal(wanted: string): ApiError {
+  return pageFault(`biosignals="${wanted}" names no biosignal (abbreviation, LOINC code, id, name) or feature of the project`);
 }
 
-/** The newest observation of the last `withinMs` that is not bad, or null. What is counted is told as the sum of today, on the clocks of `tz` or
- *  else of the person: by this biosignal or, where it has none, by another of its LOINC code. */
+/** The newest observation of the last `withinMs` that is not bad, or null. What is counted is told as the sum of today, on the clocks of
+ *  `tz` or else of the person: by this biosignal or, where it has none, by another of its LOINC code. */
 export async function latestObservation(
   session: Session,
   biosignal: Biosignal,

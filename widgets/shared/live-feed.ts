@@ -1,38 +1,25 @@
 /** One WebSocket to /ws?subject=, kept open.
  *
- *  Modes: `connecting` (socket opening, or waiting to try again), `live` (frames arrive), `stale` (no frame for 3 s, but the service answers: the
- *  device is away), `offline` (the service does not answer a ping, or the socket broke and the next try is pending), `refused` (a close code of 4500 and above:
- *  trying again cannot help; a new token starts over), `closed` (by us). A reconnect asks for the frames after the last one seen, so a blink
- *  of the network leaves no gap; after a minute the service no longer holds them and the feed starts fresh. */
+ *  Modes: `connecting` (socket opening, or waiting to try again), `live` (frames arrive), `stale` (no frame for 3 s, but the service
+ *  answers: the device is away), `offline` (the service does not answer a ping, or the socket broke and the next try is pending), `refused`
+ *  (a close code of 4500 and above: trying again cannot help; a new token starts over), `closed` (by us). A reconnect asks for the frames
+ *  after the last one seen, so a blink of the network leaves no gap; after a minute the service no longer holds them and the feed starts
+ *  fresh. */
 
+import type { LiveFrame as Frame } from '../../sdk/frame.ts';
+import { openLiveSocket } from '../../sdk/live-socket.ts';
 import { readFrame } from './frame-reader.ts';
-import { Session } from './session.ts';
 
-export type LiveChannel = Readonly<{
-  /** Unique within the frame: the code, and the device where a subject wears several. */
-  id: string;
-  code: string;
-  kind: string;
-  unit: string;
-  lead: string;
-  rateHz: number;
-  /** Time of the first sample after the frame's t0. */
-  offsetNs: number;
-  samples: Float32Array;
-  /** One flag per sample, or null when all are good. */
-  qmask: Uint8Array | null;
-}>;
-export type LiveFeature = Readonly<{ name: string; timeMs: number; value: number; qmask: number }>;
-export type LiveFrame = Readonly<{
-  seq: number;
-  t0Ns: bigint;
-  durationMs: number;
-  channels: readonly LiveChannel[];
-  features: readonly LiveFeature[];
-  droppedFrames: number;
-  lagMs: number;
-  replayed: boolean;
-}>;
+export type LiveChannel = Frame['channels'][number] &
+  Readonly<{
+    /** Unique within the frame: the code, and the device where a person wears several. */
+    id: string;
+    rateHz: number;
+    /** Time of the first sample after the frame's t0. */
+    offsetNs: number;
+  }>;
+export type LiveFrame = Omit<Frame, 'channels' | 'features'> &
+  Readonly<{ channels: readonly LiveChannel[]; features: readonly (Frame['features'][number] & Readonly<{ timeMs: number }>)[] }>;
 
 export type LiveState = 'connecting' | 'live' | 'stale' | 'offline' | 'refused' | 'closed';
 
@@ -54,8 +41,6 @@ export type LiveFeed = Readonly<{
   close: () => void;
 }>;
 
-/** A browser throws at a subprotocol with other characters. */
-const sdkKeyPattern = /^sdk_[0-9A-Za-z]+$/;
 const STALE_MS = 3000;
 /** Nothing heard for this long: the service is asked whether it is there; less often while a device is known to be away. */
 const PING_AFTER_MS = 1000;
@@ -70,6 +55,7 @@ const REPLAY_MAX_MS = 55_000;
 export type StartLiveFeed = (options: LiveFeedOptions) => LiveFeed;
 
 export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
+  const { baseUrl, subjectId: subject, sdkKey } = options;
   let socket: WebSocket | null = null;
   let state: LiveState = 'connecting';
   let attempt = 0;
@@ -91,19 +77,11 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
   const connect = (): void => {
     clearTimeout(retryTimer);
     if (state === 'closed') return;
-    const url = new URL('/ws', options.baseUrl);
-    url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
-    url.searchParams.set('subject', options.subjectId);
     // A first connect asks for all that is held: a trace of seconds a centimetre would take a minute to fill.
     const resumes = lastSeq !== null && performance.now() - lastFrameMs < REPLAY_MAX_MS;
-    url.searchParams.set('after', String(resumes ? lastSeq : 0));
     setState('connecting');
     const token = options.token();
-    const protocols = ['bio.v1'];
-    if (token !== '') protocols.push(`bio.bearer.${base64url(token)}`);
-    if (sdkKeyPattern.test(options.sdkKey ?? '')) protocols.push(`bio.sdk.${options.sdkKey}`);
-    const opened = new WebSocket(url, protocols);
-    opened.binaryType = 'arraybuffer';
+    const opened = openLiveSocket({ baseUrl, subject, token, sdkKey, after: (resumes && lastSeq) || 0 });
     socket = opened;
     // A token that came while the socket was opening: the service has seen the one before it.
     opened.addEventListener('open', () => {
@@ -190,10 +168,4 @@ export function startLiveFeed(options: LiveFeedOptions): LiveFeed {
       open?.close(1000);
     },
   };
-}
-
-Session.startFeed = startLiveFeed;
-
-function base64url(text: string): string {
-  return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }

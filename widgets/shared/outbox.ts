@@ -1,12 +1,12 @@
 /** What a person entered, kept until the service has it: exactly once, through lost connections, closed tabs and reloads.
  *
- *  Every entry carries its own Idempotency-Key from the start, so sending it twice is harmless. Entries lie in IndexedDB under the user they
- *  belong to; only a session of that user sends them. Where there is no IndexedDB (private windows) they live as long as the page. A refusal
- *  that repeating cannot mend (400, 404, 422 …) is kept as `failed` and shown, never dropped silently.
+ *  Every entry carries its own Idempotency-Key from the start, so sending it twice is harmless. Entries lie in IndexedDB under the user
+ *  they belong to; only a session of that user sends them. Where there is no IndexedDB (private windows) they live as long as the page. A
+ *  refusal that repeating cannot fix (400, 404, 422 …) is kept as `failed` and shown, never dropped silently.
  *
- *  What lies there is plain text: a key beside it would be read by whatever reads it (SECURITY.md). So it does not lie there long: a day once
- *  somebody else uses the service on this device, a month otherwise. */
-import { ServiceError } from './session.ts';
+ *  What lies there is plain text: a key next to it would be read by whatever reads it (SECURITY.md). So it does not lie there long: a day
+ *  once another person uses the service on this device, a month otherwise. */
+import { ApiError } from '../../sdk/fetch-json.ts';
 import type { Session } from './session.ts';
 
 export type Entry = Readonly<{ id: string; owner: string; kind: string; path: string; body: unknown; createdMs: number; failed: boolean }>;
@@ -146,7 +146,7 @@ export class Outbox {
       await remove(entry.id);
       return { answer };
     } catch (error) {
-      const status = error instanceof ServiceError ? error.status : 0;
+      const status = error instanceof ApiError ? error.status : 0;
       if (status < 400 || status === 401 || status === 408 || status === 429 || status >= 500) return 'later';
       await put({ ...entry, failed: true });
       return { answer: null };

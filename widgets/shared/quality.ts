@@ -1,4 +1,4 @@
-/** The mark beside every value: shape, word and colour say the same, so that none of them is needed. */
+/** The mark next to every value: shape, word and colour say the same, so that none of them is needed. */
 import { html, svg } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { textFor } from './strings.ts';

@@ -1,8 +1,10 @@
 /** Who the widgets of one provider act for, and how they call the service. Secrets live in private fields only: nothing here is reflected
  *  to an attribute, written to storage or logged. */
+import { ApiError, fetchJson } from '../../sdk/fetch-json.ts';
+import type { JsonRequest } from '../../sdk/fetch-json.ts';
 import { addressOf } from '../../sdk/request.ts';
 import type { Answer, AnyRequest, OperationAt, PathOf, RequestArguments } from '../../sdk/request.ts';
-import type { LiveFeed, LiveFrame, LiveState, StartLiveFeed } from './live-feed.ts';
+import type { LiveFeed, LiveFeedOptions, LiveFrame, LiveState, StartLiveFeed } from './live-feed.ts';
 
 export type Credentials =
   | Readonly<{ mode: 'token'; sdkKey: string; token: string }>
@@ -13,22 +15,8 @@ export type Credentials =
 /** Why the widgets cannot show data, as far as the session knows. */
 export type SessionState = 'none' | 'ready' | 'unauthorized';
 
-/** An answer of the service that is not a success. `status` 0: no answer at all. */
-export class ServiceError extends Error {
-  override readonly name = 'ServiceError';
-  readonly status: number;
-  readonly code: string;
-  readonly requestId: string;
-  readonly retryAfterSec: number | null;
-
-  constructor(status: number, code: string, detail: string, requestId = '', retryAfterSec: number | null = null) {
-    super(detail);
-    this.status = status;
-    this.code = code;
-    this.requestId = requestId;
-    this.retryAfterSec = retryAfterSec;
-  }
-}
+/** A mistake in the page, such as an attribute that means nothing. */
+export const pageFault = (detail: string): ApiError => new ApiError(-1, { code: 'page', detail });
 
 export type LiveListener = Readonly<{
   frame?: (frame: LiveFrame, nowMs: number) => void;
@@ -51,11 +39,8 @@ export class Session {
   #resolved: Promise<{ subjectId: string; projectId: string }> | null = null;
   #state: SessionState = 'ready';
   #listeners = new Set<() => void>();
-  /** Set by the module of the live widgets, so that pages without them do not carry the feed and its decoder. */
-  static startFeed: StartLiveFeed | null = null;
-  #live = new Set<LiveListener>();
-  #feed: LiveFeed | null = null;
-  #liveState: LiveState = 'connecting';
+  /** Who watches this person live, and the feed while it is open: kept by join-live.ts. */
+  readonly live = { listeners: new Set<LiveListener>(), feed: null as LiveFeed | null, state: 'connecting' as LiveState };
 
   constructor(baseUrl: string, credentials: Credentials) {
     this.baseUrl = baseUrl;
@@ -76,8 +61,8 @@ export class Session {
     return this.#claims?.lifetimeMs ?? null;
   }
 
-  /** Lifetime less the time since the token came. The browser's clock may be hours wrong, so `exp` is not held against it; it is only asked for
-   *  the time that passed, because the monotonic one stands still while a machine sleeps. */
+  /** Lifetime less the time since the token came. The browser's clock may be hours wrong, so `exp` is not held against it; it is only asked
+   *  for the time that passed, because the monotonic one stands still while a machine sleeps. */
   get leftMs(): number {
     return (this.lifetimeMs ?? Infinity) - Math.max(performance.now() - this.#receivedMs, Date.now() - this.#receivedWallMs);
   }
@@ -89,7 +74,7 @@ export class Session {
   }
 
   /** The same user with a new token: widgets keep what they show, the open socket is told in band.
-   *  @returns false when the token is for somebody else; then a new session is needed */
+   *  @returns false when the token is for another person; then a new session is needed */
   renew(token: string): boolean {
     const claims = readClaims(token);
     if (this.#credentials.mode !== 'token' || claims === null) return false;
@@ -104,7 +89,7 @@ export class Session {
     this.announced = false;
     const recovered = this.#state === 'unauthorized';
     this.#state = 'ready';
-    this.#feed?.renew();
+    this.live.feed?.renew();
     if (recovered) this.#notify();
     return true;
   }
@@ -113,7 +98,7 @@ export class Session {
   async identity(): Promise<{ subjectId: string; projectId: string }> {
     if (this.#claims !== null) return { subjectId: this.#claims.sub, projectId: this.#claims.proj };
     if (this.#credentials.mode === 'operator') return this.#credentials;
-    if (this.#credentials.mode !== 'direct') throw new ServiceError(401, 'credential_invalid', 'The token cannot be read.');
+    if (this.#credentials.mode !== 'direct') throw new ApiError(401, { code: 'credential_invalid', detail: 'The token cannot be read.' });
     const { externalId, projectKey } = this.#credentials;
     this.#resolved ??= this.post('/api/v1/xusers', { body: { external_id: externalId, project_key: projectKey } }).then((user) => ({
       subjectId: user.xuser_id,
@@ -125,7 +110,7 @@ export class Session {
 
   get<P extends PathOf<'GET'>>(path: P, ...args: RequestArguments<OperationAt<'GET', P>, Options>): Promise<Answer<OperationAt<'GET', P>>>;
   get(path: string, { signal, ...request }: AnyRequest & Options = {}): Promise<unknown> {
-    return this.#request(addressOf(path, request), { method: 'GET', ...(signal === undefined ? {} : { signal }) });
+    return this.#request(addressOf(path, request), { method: 'GET', signal });
   }
 
   post<P extends PathOf<'POST'>>(
@@ -133,57 +118,42 @@ export class Session {
     ...args: RequestArguments<OperationAt<'POST', P>, Options>
   ): Promise<Answer<OperationAt<'POST', P>>>;
   post(path: string, { signal, ...request }: AnyRequest & Options = {}): Promise<unknown> {
-    return this.send(addressOf(path, request), request.body, signal === undefined ? {} : { signal });
+    return this.send(addressOf(path, request), request.body, { signal });
   }
 
   /** Posts to a whole address: for what was typed when it was made (outbox.ts).
    *  @param idempotencyKey makes a repeated send harmless; give one for everything that creates a record */
-  send(address: string, body: unknown, options: Options & { idempotencyKey?: string } = {}): Promise<unknown> {
-    const headers: Record<string, string> = { 'content-type': 'application/json' };
-    if (options.idempotencyKey !== undefined) headers['idempotency-key'] = options.idempotencyKey;
-    return this.#request(address, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers,
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
-    });
+  send(address: string, body: unknown, { signal, idempotencyKey }: Options & { idempotencyKey?: string } = {}): Promise<unknown> {
+    const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey };
+    return this.#request(address, { method: 'POST', body, signal, headers });
   }
 
-  async #request(path: string, init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> }): Promise<unknown> {
-    const headers: Record<string, string> = { accept: 'application/json', ...init.headers };
+  async #request(path: string, request: JsonRequest): Promise<unknown> {
     const credentials = this.#credentials;
     const secret = this.#secret();
-    if (secret !== '') headers['authorization'] = `Bearer ${secret}`;
-    if (credentials.mode === 'token' && credentials.sdkKey !== '') headers['sdk-key'] = credentials.sdkKey;
-    if (credentials.mode === 'direct') {
-      headers['project-key'] = credentials.projectKey;
-      headers['xuser-id'] = `UTF-8''${encodeURIComponent(credentials.externalId)}`; // as it is, it may arrive as somebody else's
-    }
-    let response: Response;
     try {
-      response = await fetch(new URL(path, this.baseUrl), {
-        ...init,
-        headers,
+      const response = await fetchJson(new URL(path, this.baseUrl), {
+        ...request,
+        headers: {
+          ...request.headers,
+          ...(secret !== '' && { authorization: `Bearer ${secret}` }),
+          ...(credentials.mode === 'token' && credentials.sdkKey !== '' && { 'sdk-key': credentials.sdkKey }),
+          ...(credentials.mode === 'direct' && {
+            'project-key': credentials.projectKey,
+            'xuser-id': `UTF-8''${encodeURIComponent(credentials.externalId)}`, // unencoded, it may arrive as another person's
+          }),
+        },
         credentials: credentials.mode === 'operator' ? 'same-origin' : 'omit',
         referrerPolicy: 'no-referrer',
       });
-    } catch (cause) {
-      if (init.signal?.aborted === true) throw cause;
-      throw new ServiceError(0, 'network', 'The service did not answer.');
+      return response.status === 204 ? null : response.json();
+    } catch (error) {
+      if (error instanceof ApiError) {
+        // A 401 for a token that has been replaced meanwhile says nothing.
+        if (error.status === 401 && credentials === this.#credentials) this.#setState('unauthorized');
+      } else if (!request.signal?.aborted) throw new ApiError(0, { code: 'network', detail: 'No connection to the service' });
+      throw error;
     }
-    if (response.ok) return response.status === 204 ? null : response.json();
-    const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string; title?: string; request_id?: string };
-    const retry = Number(response.headers.get('retry-after'));
-    const error = new ServiceError(
-      response.status,
-      problem.code ?? 'unknown',
-      problem.detail ?? problem.title ?? response.statusText,
-      problem.request_id ?? '',
-      Number.isFinite(retry) && retry > 0 ? retry : null,
-    );
-    const used = credentials === this.#credentials; // a 401 for a token that has been replaced meanwhile says nothing
-    if (response.status === 401 && used) this.#setState('unauthorized');
-    throw error;
   }
 
   /** The token is past its time and none came in its place. */
@@ -197,44 +167,21 @@ export class Session {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Joins the one live socket of this session; it is opened for the first listener and closed after the last. Returns how to leave. */
-  live(listener: LiveListener): () => void {
-    this.#live.add(listener);
-    if (this.#feed === null) void this.#openFeed();
-    else listener.state?.(this.#liveState, '');
-    return () => {
-      this.#live.delete(listener);
-      // A widget that moves in the page leaves and joins in one task; keep the socket for it.
-      setTimeout(() => {
-        if (this.#live.size > 0) return;
-        this.#feed?.close();
-        this.#feed = null;
-      });
-    };
-  }
-
-  async #openFeed(): Promise<void> {
-    const toAll = (state: LiveState, detail: string): void => {
-      this.#liveState = state;
-      for (const listener of this.#live) listener.state?.(state, detail);
-    };
-    try {
-      const { subjectId } = await this.identity();
-      if (this.#feed !== null || this.#live.size === 0 || Session.startFeed === null) return;
-      this.#feed = Session.startFeed({
-        baseUrl: this.baseUrl,
-        subjectId,
-        token: () => this.#secret(),
-        sdkKey: this.#credentials.mode === 'token' ? this.#credentials.sdkKey : '',
-        onFrame: (frame, nowMs) => {
-          for (const listener of this.#live) listener.frame?.(frame, nowMs);
-        },
-        onState: toAll,
-      });
-    } catch (error) {
-      const refused = error instanceof ServiceError && error.status !== 0;
-      toAll(refused ? 'refused' : 'offline', refused ? error.message : '');
-    }
+  /** Opens the live feed with the credentials of this session, unless it is open or nobody listens.
+   *  @param start startLiveFeed, handed in so that pages without live widgets do not carry it
+   *  @throws ApiError when the person cannot be named */
+  async openFeed(start: StartLiveFeed, on: Pick<LiveFeedOptions, 'onFrame' | 'onState'>): Promise<void> {
+    const { subjectId } = await this.identity();
+    const { live } = this;
+    if (live.feed !== null || live.listeners.size === 0) return;
+    const credentials = this.#credentials;
+    live.feed = start({
+      baseUrl: this.baseUrl,
+      subjectId,
+      token: () => this.#secret(),
+      sdkKey: credentials.mode === 'token' ? credentials.sdkKey : '',
+      ...on,
+    });
   }
 
   /** What goes into the Authorization header; empty for operators. */
@@ -254,14 +201,16 @@ export class Session {
   }
 
   close(): void {
-    this.#live.clear();
-    this.#feed?.close();
-    this.#feed = null;
+    const { live } = this;
+    live.listeners.clear();
+    live.feed?.close();
+    live.feed = null;
     this.#listeners.clear();
   }
 }
 
-/** Reads the claims that the page needs. Not a verification: the service verifies, the page only wants to know whom it shows and until when. */
+/** Reads the claims that the page needs. Not a verification: the service verifies, the page only wants to know whom it shows and until
+ *  when. */
 export function readClaims(token: string): Claims | null {
   try {
     const payload = token.split('.')[1] ?? '';

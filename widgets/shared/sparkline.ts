@@ -1,4 +1,5 @@
-/** A small line without axes, as SVG, before a band from the least to the greatest value of each bucket. Bad and missing values are gaps; suspect stretches are dashed and of another colour. */
+/** A small line without axes, as SVG, before a band from the least to the greatest value of each bucket. Bad and missing values are gaps;
+ *  suspect stretches are dashed and of another colour. */
 import { html, nothing, svg } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { Series } from './data.ts';

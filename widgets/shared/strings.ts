@@ -1,5 +1,7 @@
-/** The sentences that all widgets share, and the languages that ship. English is in the script; another language is fetched from the service when
- *  a page asks for it. What is not there falls back to English as a whole: text, numbers and dates of a widget are in one language. */
+/** The sentences that all widgets share, and the languages that ship. English is in the script; another language is fetched from the
+ *  service when a page asks for it. What is not there falls back to English as a whole: text, numbers and dates of a widget are in one
+ *  language. */
+import { fetchJson } from '../../sdk/fetch-json.ts';
 
 const shared = {
   good: 'Good',
@@ -65,8 +67,8 @@ const loading = new Map<string, Promise<void>>();
 
 const languageOf = (locale: string): string => locale.split('-')[0]!;
 
-/** A BCP 47 tag that Intl accepts, of a language that ships: from an attribute, the page or the browser. Where a page says the language only
- *  (`en`), the browser's region decides how dates are written (`en-GB`). */
+/** A BCP 47 tag that Intl accepts, of a language that ships: from an attribute, the page or the browser. Where a page says the language
+ *  only (`en`), the browser's region decides how dates are written (`en-GB`). */
 export function localeOf(wanted: string | null): string {
   const own = globalThis.navigator?.languages ?? [];
   for (const tag of [wanted, globalThis.document?.documentElement.lang, own[0]]) {
@@ -94,8 +96,9 @@ export function awaitLanguage(locale: string, baseUrl: string): Promise<void> | 
   if (loaded.has(language)) return null;
   let known = loading.get(language);
   if (known === undefined) {
-    known = fetch(new URL(`/cdn/v1/lang/${language}.json`, baseUrl), { credentials: 'omit', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) })
-      .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
+    const address = new URL(`/cdn/v1/lang/${language}.json`, baseUrl);
+    known = fetchJson(address, { credentials: 'omit', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) })
+      .then((answer) => answer.json())
       .then((answer: Language) => void loaded.set(language, answer))
       .catch(() => void setTimeout(() => loading.delete(language), RETRY_MS));
     loading.set(language, known);

@@ -3,8 +3,8 @@
  *
  *  Only the columns between the last frame and this one are drawn (two canvases: a still grid below, the trace above), so a second of eight
  *  channels costs a few thousand line segments whatever the size of the screen. Above three samples to a pixel column
- *  the minimum and maximum are drawn, never a decimated sample: a QRS of 20 ms keeps its height; below that, every sample. What is missing or bad is a gap; suspect stretches are thin, of another
- *  colour, and hatched in the ribbon below. */
+ *  the minimum and maximum are drawn, never a decimated sample: a QRS of 20 ms keeps its height; below that, every sample. What is missing
+ *  or bad is a gap; suspect stretches are thin, of another colour, and hatched in the ribbon below. */
 import type { TraceRing } from './trace-ring.ts';
 
 /** 25 mm/s with 96 CSS pixels to the inch. */
@@ -253,7 +253,8 @@ export class SweepTrace {
     }
   }
 
-  /** Once a sweep: centre on the signal, and fit where the scale is free. Within a sweep the scale stands still, or amplitudes would lie. */
+  /** Once a sweep: centre on the signal, and fit where the scale is free. Within a sweep the scale stands still, or amplitudes would
+   *  lie. */
   #rescale(ring: TraceRing, fromMs: number, toMs: number): void {
     const values: number[] = [];
     const end = Math.min(ring.end, ring.indexAt(toMs));
