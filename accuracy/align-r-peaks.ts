@@ -1,5 +1,5 @@
-/** Puts R peaks where the slope of the ECG fits the median beat best: at 125 Hz a peak position alone jitters by several milliseconds, and by
- *  tens where R and S are equally tall. Offline, for references only. */
+/** Puts R peaks where the slope of the ECG fits the median beat best: at 125 Hz a peak position alone jitters by several milliseconds, and
+ *  by tens where R and S are equally tall. Offline, for references only. */
 import { median } from './ppg-reference.ts';
 
 const HALF_SEC = 0.06;

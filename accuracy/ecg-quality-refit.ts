@@ -1,5 +1,5 @@
-/** The weights of src/dsp/ecg/quality.ts fitted anew, for each recording (or database) on the others: is there more in the measures than in the
- *  weights in use, and how much did those learn by heart? The kernel is called directly: the engine does not give the measures out. */
+/** The weights of src/dsp/ecg/quality.ts fitted anew, for each recording (or database) on the others: is there more in the measures than in
+ *  the weights in use, and how much did those learn by heart? The kernel is called directly: the engine does not give the measures out. */
 import { ecgQualityFeatures, ecgRateGood } from '../src/dsp/ecg/quality.ts';
 import { noBeats } from '../src/dsp/kernels/found-beats.ts';
 import { EcgKernel, noJudgements } from '../src/dsp/ecg/kernel.ts';

@@ -1,8 +1,8 @@
 /** How well the ECG quality tells wrong beats, and the flag of heart rate a wrong heart rate.
  *
- *  Every second of sqi_ecg is judged by the 10 s around it, [t - 4, t + 6): they are wrong when the F1 of their beats is below 90 %. A heart
- *  rate (hr_ecg, 8 s) is wrong when it is off by more than 5 bpm. Data: every recording as it is, and with electrode motion added at 12, 6
- *  and 0 dB to alternate 2-minute stretches from minute 5 (of mitdb, odd recordings get one half of the noise, even ones the other).
+ *  Every second of sqi_ecg is judged by the 10 s around it, [t - 4, t + 6): they are wrong when the F1 of their beats is below 90 %. A
+ *  heart rate (hr_ecg, 8 s) is wrong when it is off by more than 5 bpm. Data: every recording as it is, and with electrode motion added at
+ *  12, 6 and 0 dB to alternate 2-minute stretches from minute 5 (of mitdb, odd recordings get one half of the noise, even ones the other).
  *  Values, weights and thresholds are those in use, through the engine; `--leave-out` fits them anew, see ecg-quality-refit.ts. */
 import type { QualityFlag } from '../src/signal.ts';
 import { ecgChannels } from './ecg-detection-section.ts';

@@ -11,7 +11,8 @@ export type BeatWindow = Readonly<{ name: string; beatSec: readonly number[] }>;
 /** Sampling rates of annotation files that come without a header. */
 const ratesHz: Readonly<Record<string, number>> = { nsr001: 128, f1o02: 250 };
 
-/** Windows in which every beat is labelled normal and every interval lies in 0.3-2 s; at most 4 of an MIT-BIH record, 12 of the long ones. */
+/** Windows in which every beat is labelled normal and every interval lies in 0.3-2 s; at most 4 of an MIT-BIH record, 12 of the long
+ *  ones. */
 export async function cleanWindows(dataDir: string): Promise<BeatWindow[]> {
   const windows: BeatWindow[] = [];
   for (const [folder, suffix, perRecord] of [

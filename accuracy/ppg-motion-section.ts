@@ -1,5 +1,5 @@
-/** Heart rate from wrist PPG while running (IEEE SPC): mean absolute error against the given rates, windows of 8 s every 2 s. The kernel is called
- *  directly, to compare ways to cut a recording; what the service gives out is in the section `pulse-stream`. */
+/** Heart rate from wrist PPG while running (IEEE SPC): mean absolute error against the given rates, windows of 8 s every 2 s. The kernel is
+ *  called directly, to compare ways to cut a recording; what the service gives out is in the section `pulse-stream`. */
 import { PpgMotionHeartRate, emptyRates } from '../src/dsp/ppg/motion-hr.ts';
 import { loadPpg } from './ppg-recordings.ts';
 import type { PpgItem } from './ppg-recordings.ts';

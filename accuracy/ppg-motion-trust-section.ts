@@ -1,10 +1,10 @@
 /** Flags of heart rates in motion (goal S9): IEEE SPC, both wavelengths and each alone (the service may have only one).
  *
  *  A rate is wrong when it is more than 5 bpm off the given one. By default the flags are those in use, through the engine: their weights
- *  (src/dsp/ppg/motion-trust.ts) were fitted on these recordings. `--leave-out recording`: PpgMotionHeartRate called directly, in segments as
- *  the engine cuts them, each recording judged by weights fitted on the others; `database`: there is no other, so nothing is scored. At the end
- *  of recording 06 (from 294 s) the given rate stands at 153 while the ECG of the same recording falls to 145: these windows are not fitted
- *  on; they are counted. */
+ *  (src/dsp/ppg/motion-trust.ts) were fitted on these recordings. `--leave-out recording`: PpgMotionHeartRate called directly, in segments
+ *  as the engine cuts them, each recording judged by weights fitted on the others; `database`: there is no other, so nothing is scored. At
+ *  the end of recording 06 (from 294 s) the given rate stands at 153 while the ECG of the same recording falls to 145: these windows are
+ *  not fitted on; they are counted. */
 import { PpgMotionHeartRate, emptyRates } from '../src/dsp/ppg/motion-hr.ts';
 import { motionFlagLimits, motionTrustMeasures } from '../src/dsp/ppg/motion-trust.ts';
 import { fitLogistic, leftOutScores, probability } from './engine-windows.ts';

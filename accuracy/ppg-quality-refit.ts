@@ -1,5 +1,5 @@
-/** The weights of src/dsp/ppg/quality.ts fitted anew, for each recording (or database) on the others. Detector and quality are called directly: the
- *  engine does not give the measures out. */
+/** The weights of src/dsp/ppg/quality.ts fitted anew, for each recording (or database) on the others. Detector and quality are called
+ *  directly: the engine does not give the measures out. */
 import { PpgBeatDetector } from '../src/dsp/ppg/beats.ts';
 import { PpgMotionHeartRate, emptyRates } from '../src/dsp/ppg/motion-hr.ts';
 import { PpgQuality, emptyQuality, ppgQualityFeatures } from '../src/dsp/ppg/quality.ts';

@@ -2,7 +2,8 @@
  *
  *  Every second of sqi_ppg is judged by the 10 s around it, [t - 4, t + 6): they are wrong when the F1 of their beats is below 90 % against
  *  the reference (goal S9). A pulse rate (hr_ppg, 8 s) is wrong when it is off by more than 5 bpm. Values, weights and thresholds are those
- *  in use, through the engine, with the accelerometer where the recording has one; `--leave-out` fits them anew, see ppg-quality-refit.ts. */
+ *  in use, through the engine, with the accelerometer where the recording has one; `--leave-out` fits them anew, see
+ *  ppg-quality-refit.ts. */
 import type { QualityFlag } from '../src/signal.ts';
 import { areaUnderCurve, percent } from './engine-windows.ts';
 import { beatSeconds, streamRows } from './hrv-stream.ts';

@@ -110,7 +110,8 @@ export const accChannels = ({ spc, fs }: PpgItem): PhysicalChannel[] =>
 export const pulseBeats = (leads: readonly Float64Array[], fs: number): Float64Array =>
   beatSeconds(streamRows(ppgChannels(leads, fs)), 'ppg');
 
-/** Beats of a whole recording by a detector alone, fed in 1 s pieces: for references, and for what the engine does not give out. @returns fractional sample positions */
+/** Beats of a whole recording by a detector alone, fed in 1 s pieces: for references, and for what the engine does not give out. @returns
+ *  fractional sample positions */
 export function findBeats(detector: BeatDetector, x: Float64Array | readonly Float64Array[]): Float64Array {
   const found = findAll(detector, x);
   return found.position.slice(0, found.count);

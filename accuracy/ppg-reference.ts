@@ -2,7 +2,8 @@
  *
  *  A reference beat is one that two independent ECG detectors place within 150 ms of each other, in a stretch where they do not disagree
  *  and RR <= 2.5 s. Stretches of disagreement, and of a flat PPG, count neither as hit nor as error. Test beats are shifted by one constant
- *  lag per recording (the best of -1 … +1 s in 20 ms steps: pulse transit and filter delays are not errors), matched one to one within 150 ms. */
+ *  lag per recording (the best of -1 … +1 s in 20 ms steps: pulse transit and filter delays are not errors), matched one to one within 150
+ *  ms. */
 
 export type PpgReference = Readonly<{
   /** Agreed R peaks, seconds. */
@@ -16,7 +17,8 @@ export type BeatScore = Readonly<{ tp: number; fp: number; fn: number; lagSec: n
 const WINDOW_SEC = 0.15;
 const RR_MAX_SEC = 2.5;
 
-/** Keeps what two detectors agree on. @param first the detector whose positions are kept, seconds  @param second the independent one, seconds */
+/** Keeps what two detectors agree on. @param first the detector whose positions are kept, seconds  @param second the independent one,
+ *  seconds */
 export function agreedBeats(first: Float64Array, second: Float64Array, ppg: Float64Array, fs: number): PpgReference {
   const endSec = ppg.length / fs;
   const pairs = matchBeats(first, second, WINDOW_SEC);

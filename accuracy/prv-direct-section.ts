@@ -1,5 +1,5 @@
-/** Pulse rate variability against ECG on BIDMC, whatever the engine's flags: the detector, the quality and the rules for intervals are called
- *  directly. What the service gives out is in the section `values`. */
+/** Pulse rate variability against ECG on BIDMC, whatever the engine's flags: the detector, the quality and the rules for intervals are
+ *  called directly. What the service gives out is in the section `values`. */
 import { PpgBeatDetector } from '../src/dsp/ppg/beats.ts';
 import { PpgQuality, emptyQuality } from '../src/dsp/ppg/quality.ts';
 import { judgeIntervals, newCorrection } from '../src/dsp/hrv/rr-correction.ts';
@@ -28,8 +28,9 @@ const CONFIDENCE_MIN = 0.7;
 const SQI_MIN = 0.9;
 const WINDOW_SEC = 300;
 
-/** SDNN of 5 minutes (steps of 1 minute) from PPG against ECG. Near-sinus windows: at least 98 % of RR pass as NN; PPG at rest: at least 90 % of
- *  its seconds are flagged 0 and accepted intervals cover 80 %. R peaks are aligned to their template: at 125 Hz their jitter is 2-10 ms. */
+/** SDNN of 5 minutes (steps of 1 minute) from PPG against ECG. Near-sinus windows: at least 98 % of RR pass as NN; PPG at rest: at least 90
+ *  % of its seconds are flagged 0 and accepted intervals cover 80 %. R peaks are aligned to their template: at 125 Hz their jitter is 2-10
+ *  ms. */
 function pulseRateVariability(items: readonly PpgItem[]): {
   windows: number;
   sdnnMeanErrorMs: number;

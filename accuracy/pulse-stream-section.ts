@@ -1,9 +1,10 @@
-/** Pulse rate, heart rate in motion and respiration as users get them: through the stream engine, in its segments, with their flags (S5, S9).
+/** Pulse rate, heart rate in motion and respiration as users get them: through the stream engine, in its segments, with their flags (S5,
+ *  S9).
  *
- *  BIDMC at rest and CapnoBase under anaesthesia: hr_ppg and hr_ppg_motion against the reference rate of the same 8 s (median interval of the
- *  agreed R peaks, or of the marked pulses). IEEE SPC running,
- *  all wavelengths and the accelerometer: hr_ppg_motion against the given rates. Respiration without a respiration channel: BIDMC, windows of
- *  32 s, against the mean of the annotators where they agree within 2 /min. */
+ *  BIDMC at rest and CapnoBase under anaesthesia: hr_ppg and hr_ppg_motion against the reference rate of the same 8 s (median interval of
+ *  the agreed R peaks, or of the marked pulses). IEEE SPC running,
+ *  all wavelengths and the accelerometer: hr_ppg_motion against the given rates. Respiration without a respiration channel: BIDMC, windows
+ *  of 32 s, against the mean of the annotators where they agree within 2 /min. */
 import type { FeatureRow } from '../src/dsp/rows/feature-rows.ts';
 import { streamRows } from './hrv-stream.ts';
 import { accChannels, loadPpg, ppgChannels, pulseBeats } from './ppg-recordings.ts';

@@ -4,8 +4,8 @@ import type { Counts } from './match-beats.ts';
 
 const DRAWS = 10_000;
 
-/** F1 with one recording left out (lowest and highest), and of as many recordings drawn with replacement: 16th and 84th percentile, per cent.
- *  Seeded. */
+/** F1 with one recording left out (lowest and highest), and of as many recordings drawn with replacement: 16th and 84th percentile, per
+ *  cent. Seeded. */
 export function f1Spread(records: readonly Counts[]): { leftOut: [number, number]; drawn: [number, number] } {
   const sum = (counts: readonly Counts[]): Counts =>
     counts.reduce((a, b) => ({ tp: a.tp + b.tp, fp: a.fp + b.fp, fn: a.fn + b.fn }), { tp: 0, fp: 0, fn: 0 });

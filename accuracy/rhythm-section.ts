@@ -1,8 +1,8 @@
 /** Atrial fibrillation against normal rhythm by one index of irregularity, and what quality flags say of recordings too noisy to read.
  *
- *  The service has no such index yet. Scored is the coefficient of sample entropy (Lake & Moorman 2011, doi:10.1152/ajpheart.00561.2010) of the
- *  beats and intervals that the engine stores, worked out here: m = 1, r from 30 ms on, as published; nothing chosen on these recordings.
- *  CinC 2017: one index per recording (9-60 s, single lead); MIT-BIH: 30 s windows within one annotated rhythm. */
+ *  The service has no such index yet. Scored is the coefficient of sample entropy (Lake & Moorman 2011, doi:10.1152/ajpheart.00561.2010) of
+ *  the beats and intervals that the engine stores, worked out here: m = 1, r from 30 ms on, as published; nothing chosen on these
+ *  recordings. CinC 2017: one index per recording (9-60 s, single lead); MIT-BIH: 30 s windows within one annotated rhythm. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { physicalSamples, readRecord } from '../src/formats/wfdb.ts';

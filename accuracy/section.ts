@@ -1,8 +1,8 @@
 /** What a section of the accuracy report is, and how it is printed. A section is a file `*-section.ts` in this folder that exports
  *  `run(dataDir)`; accuracy/run.ts finds them by name, so a new one needs no registration. */
 
-/** What is done about weights and thresholds that were fitted on some of the recordings. Null: the ones in use are scored, as users get them.
- *  'recording': fitted anew for each recording on the others; 'database': for each database on the others. */
+/** What is done about weights and thresholds that were fitted on some of the recordings. Null: the ones in use are scored, as users get
+ *  them. 'recording': fitted anew for each recording on the others; 'database': for each database on the others. */
 export type LeaveOut = 'recording' | 'database' | null;
 
 export type Options = Readonly<{ leaveOut: LeaveOut }>;

@@ -1,6 +1,6 @@
-/** Heart rate in motion on the wrist of people who mostly sit (Stress Predict, Empatica E4: pulse 64 Hz, acceleration 32 Hz, no reference): how many
- *  rates are flagged 0, and how far they are from pulse rates flagged 0 of the same 8 s. No weight was fitted on these recordings; the rule for hands that
- *  hardly move was made after looking at S01, S03 and S05. */
+/** Heart rate in motion on the wrist of people who mostly sit (Stress Predict, Empatica E4: pulse 64 Hz, acceleration 32 Hz, no reference):
+ *  how many rates are flagged 0, and how far they are from pulse rates flagged 0 of the same 8 s. No weight was fitted on these recordings;
+ *  the rule for hands that hardly move was made after looking at S01, S03 and S05. */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';

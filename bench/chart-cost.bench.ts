@@ -1,5 +1,6 @@
-/** Does somebody who asks for large charts slow everybody else? The time of another person's chart of 24 hours, alone and beside 20 requests at once of
- *  16 features over a year at 10,000 points; where the time goes (main thread, PostgreSQL); and how long the large ones take.
+/** Does somebody who asks for large charts slow everybody else? The time of another person's chart of 24 hours, alone and beside 20
+ *  requests at once of 16 features over a year at 10,000 points; where the time goes (main thread, PostgreSQL); and how long the large ones
+ *  take.
  *
  *  sh scripts/with-runtime.sh bench/chart-cost.bench.ts
  *  The requests for the small chart leave when they are due (open loop), those for the large ones one after the other, 20 at a time. */

@@ -1,8 +1,9 @@
-/** What does a second of a device cost on disk, table by table? Devices stream live, at the pace of a clock, with one packet a second, because
- *  commits, rows that grow and rollups cost by the clock; then everything that is stored is counted, with indexes, and the WAL that it took.
+/** What does a second of a device cost on disk, table by table? Devices stream live, at the pace of a clock, with one packet a second,
+ *  because commits, rows that grow and rollups cost by the clock; then everything that is stored is counted, with indexes, and the WAL that
+ *  it took.
  *
- *  sh scripts/with-runtime.sh bench/disk.bench.ts      BENCH_DEVICES=30 BENCH_SEC=120: how many, how long (and 3 minutes until rollups are kept)
- *  On an embedded PostgreSQL, or the server of BIO_BENCH_DATABASE_URL. */
+ *  sh scripts/with-runtime.sh bench/disk.bench.ts      BENCH_DEVICES=30 BENCH_SEC=120: how many, how long (and 3 minutes until rollups are
+ *  kept) On an embedded PostgreSQL, or the server of BIO_BENCH_DATABASE_URL. */
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,5 +1,5 @@
-/** `npm run flame -- FILE.cpuprofile [OUT.svg]`: draws a processor profile of Node (`--cpu-prof`) as a flame graph and prints where time goes.
- *  Width is time on the processor; what calls is below what is called. Time in which nothing ran is left out. Hover names and shares.
+/** `npm run flame -- FILE.cpuprofile [OUT.svg]`: draws a processor profile of Node (`--cpu-prof`) as a flame graph and prints where time
+ *  goes. Width is time on the processor; what calls is below what is called. Time in which nothing ran is left out. Hover names and shares.
  *
  *  --last SEC: only the end of the profile; the start-up is before it.
  *

@@ -1,8 +1,10 @@
-/** How cost grows with the number of devices and viewers: processor time per packet from 10 to 10,000 devices, memory per device and viewer.
+/** How cost grows with the number of devices and viewers: processor time per packet from 10 to 10,000 devices, memory per device and
+ *  viewer.
  *
- *  node bench/growth.bench.ts      BENCH_FULL=1: up to 10,000 (else 1,000)   BENCH_SIZES=100,10000   BIO_BENCH_DATABASE_URL=... (else embedded PostgreSQL)
- *  Packets of 1 s, 1 channel x 25 Hz: so small that the packet counts and not its samples. Network side alone (nothing stored), and whole.
- *  CPU beyond what the idle service takes, which is a figure of its own; of the service's main thread; all threads and PostgreSQL are in the second curve. */
+ *  node bench/growth.bench.ts      BENCH_FULL=1: up to 10,000 (else 1,000)   BENCH_SIZES=100,10000   BIO_BENCH_DATABASE_URL=... (else
+ *  embedded PostgreSQL) Packets of 1 s, 1 channel x 25 Hz: so small that the packet counts and not its samples. Network side alone (nothing
+ *  stored), and whole. CPU beyond what the idle service takes, which is a figure of its own; of the service's main thread; all threads and
+ *  PostgreSQL are in the second curve. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openBenchDatabase } from './lib/bench-database.ts';
 import { threadsCpuSec, treeCpuSec } from './lib/processor-time.ts';

@@ -1,6 +1,6 @@
-/** What one HTTP request costs: a packet over POST /ingest/raw-packet, by the process's own CPU seconds, against a bare uWebSockets.js handler
- *  in the same run (interleaved); verifications of a token per second with the cache; observations, features and charts per second with p99
- *  on a database that holds SAMPLES samples, and the service's main thread over that of a bare handler.
+/** What one HTTP request costs: a packet over POST /ingest/raw-packet, by the process's own CPU seconds, against a bare uWebSockets.js
+ *  handler in the same run (interleaved); verifications of a token per second with the cache; observations, features and charts per second
+ *  with p99 on a database that holds SAMPLES samples, and the service's main thread over that of a bare handler.
  *
  *  BIO_BENCH_DATABASE_URL: a server for the databases of the run. BIO_BENCH_SAMPLES: default 1e8 (0 leaves the reads out).
  *  BIO_BENCH_PROFILE=layer (or service, bare): writes a processor profile of it into .cache, for npm run flame. */

@@ -1,10 +1,11 @@
-/** How quick are reads, and does it stay so? 24 h at 1-minute buckets, idle and beside a writer (P8), raw 5 minutes of 4 channels (P9), observations
- *  of a day, from a million samples to a billion stored; acknowledged to readable (P11) is asked of the running service.
+/** How quick are reads, and does it stay so? 24 h at 1-minute buckets, idle and beside a writer (P8), raw 5 minutes of 4 channels (P9),
+ *  observations of a day, from a million samples to a billion stored; acknowledged to readable (P11) is asked of the running service.
  *
  *  sh scripts/with-runtime.sh bench/queries.bench.ts      BENCH_FULL=1 or BIO_BENCH_SAMPLES=1e9: up to a billion (1.3 GB; default 1e8)
  *  On an embedded PostgreSQL, or the server of BIO_BENCH_DATABASE_URL: its kind decides what is measured, so P8 is asked of TimescaleDB's
- *  community edition, where its rollups are others (docs/sizing.md). What is asked for is one person's, of one of 30 features; the rest of the samples, with a heart
- *  rate per second and its aggregates, is other people's, of the same days. Asked as the service asks: role biosignal_api, one organization. */
+ *  community edition, where its rollups are others (docs/sizing.md). What is asked for is one person's, of one of 30 features; the rest of
+ *  the samples, with a heart rate per second and its aggregates, is other people's, of the same days. Asked as the service asks: role
+ *  biosignal_api, one organization. */
 import { loadavg } from 'node:os';
 import { encodePacket } from '../src/proto/packet-codec.ts';
 import { readChart } from '../src/query/chart.ts';

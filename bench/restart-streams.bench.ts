@@ -1,8 +1,9 @@
-/** What a start costs after the service was killed with streams open: on the clock and in processor time (service and PostgreSQL), until the
- *  service listens, until it acknowledges a packet of a stream that was open, and until every value is computed and the checkpoint has passed
- *  the log. Every device sends an ECG of 250 Hz in packets of a second.
+/** What a start costs after the service was killed with streams open: on the clock and in processor time (service and PostgreSQL), until
+ *  the service listens, until it acknowledges a packet of a stream that was open, and until every value is computed and the checkpoint has
+ *  passed the log. Every device sends an ECG of 250 Hz in packets of a second.
  *
- *  node bench/restart-streams.bench.ts      BENCH_STREAMS=10,100,1000  BENCH_SEC=30  BIO_BENCH_DATABASE_URL=... (else embedded PostgreSQL) */
+ *  node bench/restart-streams.bench.ts      BENCH_STREAMS=10,100,1000  BENCH_SEC=30  BIO_BENCH_DATABASE_URL=... (else embedded
+ *  PostgreSQL) */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { encodePacket } from '../src/proto/packet-codec.ts';

@@ -1,9 +1,9 @@
-/** U2 and what a page with widgets costs: sizes of the bundles, time to the first value and the first trace, frames per second and CPU of 8 live channels, and
- *  the memory of a live trace that runs on.
+/** U2 and what a page with widgets costs: sizes of the bundles, time to the first value and the first trace, frames per second and CPU of 8
+ *  live channels, and the memory of a live trace that runs on.
  *  Usage: node bench/web.bench.ts    BENCH_WEB_SEC (10) of live trace, BENCH_WEB_MINUTES (0; --full 30) of watching the memory.
  *
- *  The service is a stand-in that answers at once (test/helpers/browser-fixture.ts), so the times are the page's own. Chromium draws without a
- *  GPU here: a machine with one does less. CPU is that of all of Chromium's processes together. */
+ *  The service is a stand-in that answers at once (test/helpers/browser-fixture.ts), so the times are the page's own. Chromium draws
+ *  without a GPU here: a machine with one does less. CPU is that of all of Chromium's processes together. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -16,7 +16,7 @@ import type { Runnable, RunOptions } from './report.ts';
 const RECORDING_SEC = 150;
 const PACKET_MS = 500;
 const WEEK_NS = 7n * 86_400n * 1_000_000_000n;
-/** The last beats of a stream come when nothing was heard of it for 20 s. */
+/** The last beats of a stream come after 20 s without data. */
 const QUIET_MS = 12_000;
 const WAIT_MS_MAX = 600_000;
 

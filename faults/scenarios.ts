@@ -67,7 +67,8 @@ async function crashCount(world: World): Promise<number> {
 const terminate = `select count(pg_terminate_backend(pid)) from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and application_name <> 'faults'`;
 
-/** Waits until packets are acknowledged again; meanwhile PostgreSQL is started whenever it ends, as a supervisor would: recovery may end it once more. */
+/** Waits until packets are acknowledged again; meanwhile PostgreSQL is started whenever it ends, as a supervisor would: recovery may end it
+ *  once more. */
 async function servingAgain(world: World, since: number): Promise<number> {
   let done = false;
   const supervise = async (): Promise<void> => {

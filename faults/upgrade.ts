@@ -1,4 +1,5 @@
-/** The next release starts beside this one while devices stream: it migrates tables that are being written, waits for the log, and takes over. */
+/** The next release starts beside this one while devices stream: it migrates tables that are being written, waits for the log, and takes
+ *  over. */
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -86,8 +86,8 @@ export type WorldCommand = Readonly<{ afterMs: number }> &
     | Readonly<{ do: 'stopService' }>
     | Readonly<{ do: 'killPostgres' }>
     | Readonly<{ do: 'standby' }>
-    /** A second instance takes over from one that is cut off, and ends; the first one goes on, or is started again. A device of its own sends
-     *  to each. */
+    /** A second instance takes over from one that is cut off, and ends; the first one goes on, or is started again. A device of its own
+     *  sends to each. */
     | Readonly<{ do: 'takeBack'; ends: 'kill' | 'stop'; sec: number }>
     /** For longer than the service tries: it refuses packets meanwhile. */
     | Readonly<{ do: 'databaseAway'; how: 'refuse' | 'hole'; ms: number }>

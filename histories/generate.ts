@@ -89,8 +89,8 @@ const WORLD_MAX = 3;
 /** These cost tens of seconds: one to a history. */
 const longOnes: readonly string[] = ['takeBack', 'databaseAway'];
 
-/** What a fault needs is often several commands in one order, which is rare among all of them: five histories of seven have a theme, and more
- *  than half of their commands are of it; what is named twice is twice as likely. */
+/** What a fault needs is often several commands in one order, which is rare among all of them: five histories of seven have a theme, and
+ *  more than half of their commands are of it; what is named twice is twice as likely. */
 const themes: readonly (readonly string[])[] = [
   [],
   [],

@@ -24,7 +24,8 @@ export type AskOptions = Readonly<{
 
 const GIVE_UP_MS = 120_000;
 
-/** Asks until it is answered; busy and away (429, 503) is no answer. A POST says by a key that it is the same one. @throws Error after two minutes */
+/** Asks until it is answered; busy and away (429, 503) is no answer. A POST says by a key that it is the same one. @throws Error after two
+ *  minutes */
 export async function ask(stage: Stage, method: string, path: string, options: AskOptions): Promise<Answer> {
   const { as, body, packets, delimited = false, headers = {} } = options;
   const type = packets === undefined ? 'application/json' : `application/x-protobuf${delimited ? '; encoding=delimited' : ''}`;

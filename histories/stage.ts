@@ -113,8 +113,8 @@ export class Stage {
     this.#serveFrom(other);
   }
 
-  /** Another instance takes over from one that is cut off from its database, and ends; then the first one serves again, if it still runs as it
-   *  is. @param send what devices do while each of them serves */
+  /** Another instance takes over from one that is cut off from its database, and ends; then the first one serves again, if it still runs as
+   *  it is. @param send what devices do while each of them serves */
   async takeBack(ends: 'kill' | 'stop', send: () => Promise<void>): Promise<void> {
     const first = this.service;
     const other = await this.#second({ DATABASE_URL: this.postgres.url }); // not by the way that is cut

@@ -1,5 +1,5 @@
-/** `npm run sdk [FOLDER]`: the SDK as a package of its own, JavaScript with types and without dependencies, for `npm pack` and for builds that
- *  emit. Default: dist/sdk. */
+/** `npm run sdk [FOLDER]`: the SDK as a package of its own, JavaScript with types and without dependencies, for `npm pack` and for builds
+ *  that emit. Default: dist/sdk. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, copyFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

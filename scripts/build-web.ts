@@ -28,8 +28,9 @@ const thinTemplates: Plugin = {
   },
 };
 
-/** Functions of uPlot that no widget can reach: bars, steps and splines, its own calendar (ours is Intl), logarithmic axes, ranges that it picks itself (ours are given), its legend. They
- *  are emptied, which takes 5 kB (brotli) of 21. A name that is not there any more stops the build: look again after an update. */
+/** Functions of uPlot that no widget can reach: bars, steps and splines, its own calendar (ours is Intl), logarithmic axes, ranges that it
+ *  picks itself (ours are given), its legend. They are emptied, which takes 5 kB (brotli) of 21. A name that is not there any more stops
+ *  the build: look again after an update. */
 const unusedUplot: readonly (readonly [name: string, body: string, indent?: string])[] = [
   ['bars', ''],
   ['stepped', ''],
@@ -170,8 +171,8 @@ export async function buildWeb(outDir: string): Promise<WebBuild> {
   return result;
 }
 
-/** The script may be on a page twice (two tags, two teams): the second copy does nothing. Without the guard lit-html would create its Trusted
- *  Types policy a second time, which a strict policy refuses with an exception. */
+/** The script may be on a page twice (two tags, two teams): the second copy does nothing. Without the guard lit-html would create its
+ *  Trusted Types policy a second time, which a strict policy refuses with an exception. */
 function onlyOnce(script: string): Uint8Array {
   const guard = 'if(!(globalThis.customElements&&customElements.get("bio-provider"))){';
   return new TextEncoder().encode(`${guard}${script.trimEnd().replace(/^"use strict";/, '')}}\n`);

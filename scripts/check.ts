@@ -1,4 +1,5 @@
-/** `npm run check`: types, lint, format, dead code, generated types up to date. All of them run, in parallel, and all failures are shown. */
+/** `npm run check`: types, lint, format, dead code, generated types up to date. All of them run, in parallel, and all failures are
+ *  shown. */
 import { spawn } from 'node:child_process';
 
 const bin = 'node_modules/.bin/';

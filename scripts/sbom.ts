@@ -1,5 +1,6 @@
-/** `npm run sbom`: what the service is made of, from the lock file: sbom.cdx.json (CycloneDX 1.5) and docs/licences.md. Run-time packages only.
- *  With --check nothing is written and the exit code is 1 when the files are not of the lock file, or a licence is not among those allowed. */
+/** `npm run sbom`: what the service is made of, from the lock file: sbom.cdx.json (CycloneDX 1.5) and docs/licences.md. Run-time packages
+ *  only. With --check nothing is written and the exit code is 1 when the files are not of the lock file, or a licence is not among those
+ *  allowed. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 

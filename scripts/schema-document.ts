@@ -1,5 +1,5 @@
-/** docs/schema.md: tables and their relations, from the files of sql/ (subjects, what a row is) and from the snapshot of plain PostgreSQL (the
- *  rest). `npm run docs` writes it, test/docs/docs.test.ts holds it to what this makes. */
+/** docs/schema.md: tables and their relations, from the files of sql/ (subjects, what a row is) and from the snapshot of plain PostgreSQL
+ *  (the rest). `npm run docs` writes it, test/docs/docs.test.ts holds it to what this makes. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 type Table = Readonly<{ name: string; about: string; file: string }>;
@@ -16,7 +16,8 @@ const chapters: readonly (readonly [title: string, files: RegExp])[] = [
   ['The books', /-(retention|partitions|rollups-portable|audit)\.sql$/],
 ];
 
-/** What columns without a foreign key name, by their name: tables that grow have none, a check for each row would cost more than the row. */
+/** What columns without a foreign key name, by their name: tables that grow have none, a check for each row would cost more than the
+ *  row. */
 const named: Readonly<Record<string, string>> = {
   stream_id: 'stream',
   method_id: 'method',

@@ -1,4 +1,5 @@
-/** Settings of the service, read once from the environment into a frozen object. Every limit has its unit in its name and its default here. */
+/** Settings of the service, read once from the environment into a frozen object. Every limit has its unit in its name and its default
+ *  here. */
 import { isIP } from 'node:net';
 import { PipelineError } from './errors.ts';
 
@@ -283,7 +284,8 @@ export function isExposed(config: Pick<Config, 'host' | 'trustProxy'>): boolean 
   return !isLoopbackHost(config.host) || config.trustProxy.length > 0;
 }
 
-/** Refuses to serve other machines with the secret that is stored in the database: a stolen backup would be enough to sign tokens and read journals.
+/** Refuses to serve other machines with the secret that is stored in the database: a stolen backup would be enough to sign tokens and read
+ *  journals.
  *  @throws PipelineError validation_failed */
 export function needSecret(config: Pick<Config, 'host' | 'trustProxy' | 'secret' | 'demo'>): void {
   if (config.secret !== '' || config.demo || !isExposed(config)) return;
@@ -294,7 +296,8 @@ export function needSecret(config: Pick<Config, 'host' | 'trustProxy' | 'secret'
   );
 }
 
-/** Recognises the names and addresses of this machine itself, IPv6 also in brackets; by RFC 6761 no DNS server answers for `localhost` and below. */
+/** Recognises the names and addresses of this machine itself, IPv6 also in brackets; by RFC 6761 no DNS server answers for `localhost` and
+ *  below. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || isLoopbackAddress(host.replace(/^\[|\]$/g, ''));
 }

@@ -1,4 +1,4 @@
-/** The demo of `npm start`: an organization, a user, a simulated device that streams for ever, and a session for the live page.
+/** The demo of `npm start`: an organization, a user, a simulated device that streams without end, and a session for the live page.
  *  The page's address carries a secret of this run in its fragment; without it the demo endpoint answers 401 like any other. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';

@@ -30,7 +30,8 @@ export function makePublicKey(prefix: 'proj' | 'sdk'): string {
   return sealed(`${prefix}_${randomDigits(SECRET_DIGITS)}`);
 }
 
-/** Says what a text with a key's prefix is; null when it has none of the prefixes (then it may be a token). Checks form and checksum only. */
+/** Says what a text with a key's prefix is; null when it has none of the prefixes (then it may be a token). Checks form and checksum
+ *  only. */
 export function parseKey(text: string): ParsedKey | null {
   if (!/^(org|proj|sdk)_/.test(text)) return null;
   const match = /^(?:org_(live|test)_([0-9A-Za-z]{12})[0-9A-Za-z]{39}|(proj|sdk)_[0-9A-Za-z]{39})$/.exec(text);

@@ -69,7 +69,7 @@ import type { Caller } from './caller.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
 
-/** Whoever asks /readyz hears within this time whether the database answers, ms. */
+/** How long /readyz waits for the database to answer, ms. */
 const READY_TIMEOUT_MS = 2000;
 /** What a part may take beyond the deadline of the stop, ms: to close what is open. */
 const STOP_MOMENT_MS = 300;
@@ -333,8 +333,8 @@ function secretParts({ state, sentence }: SecretState): readonly Part[] {
   return state === 'same' ? [] : [{ name: 'secret', ok: state === 'rotating', detail: sentence, needed: false }];
 }
 
-/** Looks whether BIO_SECRET is the one of before, and begins to seal anew what the one of before sealed. A lost one does not keep the service
- *  from serving signals: it is said in the log, at /readyz and by doctor, and journals wait. */
+/** Looks whether BIO_SECRET is the one of before, and begins to seal anew what the one of before sealed. A lost one does not keep the
+ *  service from serving signals: it is said in the log, at /readyz and by doctor, and journals wait. */
 async function startSealing(database: Database, config: Config, logger: Logger): Promise<Sealing> {
   const { state: found, sentence } = await inspectSecret(database, config);
   let state = found;
@@ -569,7 +569,8 @@ class Stops {
     return this.#stopping !== null;
   }
 
-  /** @param stop is given the time that it may take, ms. Called at once when everything is being stopped already: its start came too late */
+  /** @param stop is given the time that it may take, ms. Called at once when everything is being stopped already: its start came too
+   *  late */
   push(stop: (leftMs: number) => Promise<void>): void {
     if (this.#stopping === null) this.#stops.push(stop);
     else void this.#one(stop, STOP_MOMENT_MS);

@@ -1,5 +1,6 @@
 /** The words that every unit shares: ids, time, channels, runs of samples. Types and small pure functions only.
- *  Times are bigint nanoseconds and end in Ns (a number is wrong after 104 days); within a block they are an index and a rate, both number. */
+ *  Times are bigint nanoseconds and end in Ns (a number is wrong after 104 days); within a block they are an index and a rate, both
+ *  number. */
 
 export type Brand<T, Name extends string> = T & { readonly __brand: Name };
 
@@ -54,12 +55,12 @@ export type SampleRun = Readonly<{
   qmask: Uint8Array | null;
 }>;
 
-/** Where the time of a stream comes from: `stated` by the recording itself; the `device` clock, which was right; the `age` of its packets by
- *  a clock that was wrong; the `arrival` of its first packet. */
+/** Where the time of a stream comes from: `stated` by the recording itself; the `device` clock, which was right; the `age` of its packets
+ *  by a clock that was wrong; the `arrival` of its first packet. */
 export const timeSources = ['stated', 'device', 'age', 'arrival'] as const;
 export type TimeSource = (typeof timeSources)[number];
 
-/** How a device's clock runs against ours. Information beside the data: sample times do not depend on it. */
+/** How a device's clock runs against ours. For information only: sample times do not depend on it. */
 export type ClockFit = Readonly<{
   /** Unix ns minus device ns at device time `atDeviceNs`, of the fastest path seen: a sample's true time is at most this late. */
   offsetNs: bigint;

@@ -1,7 +1,7 @@
 /** Which characters text may hold, wherever it comes in: packets, JSON, query parameters, the command line.
  *
  *  PostgreSQL cannot store U+0000. A lone surrogate becomes U+FFFD when it is written as UTF-8, so that two different ids become one. The
- *  other control characters are never meant, and move the cursor of whoever prints them. */
+ *  other control characters are never meant, and move the cursor of a terminal that prints them. */
 
 /** `name`: ids, names, codes, units: one line. `text`: what people write: tab, line feed and carriage return are part of it. */
 export type TextKind = 'name' | 'text';
@@ -24,7 +24,7 @@ function nameOf(unit: number): string {
   return `U+${unit.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** The text with a space for what a name must not hold: for labels that somebody else wrote. */
+/** The text with a space for what a name must not hold: for labels written elsewhere. */
 export function withoutRefused(text: string): string {
   return text
     .toWellFormed()

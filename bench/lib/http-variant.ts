@@ -1,6 +1,6 @@
-/** One server of bench/http.bench.ts in a process of its own. argv: bare | layer | service. Tells its port, then answers until it is told to stop.
- *  bare: uWebSockets.js alone reads the body and answers a constant. layer: src/http with a key of the real cache and an empty handler.
- *  service: everything, on DATABASE_URL. */
+/** One server of bench/http.bench.ts in a process of its own. argv: bare | layer | service. Tells its port, then answers until it is told
+ *  to stop. bare: uWebSockets.js alone reads the body and answers a constant. layer: src/http with a key of the real cache and an empty
+ *  handler. service: everything, on DATABASE_URL. */
 import { Auth } from '../../src/auth/auth.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { readConfig } from '../../src/config.ts';

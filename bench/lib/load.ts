@@ -350,7 +350,7 @@ const patienceMs = performance.now() + 30_000;
 while (devices.some((device) => device.settledCount === 0) && performance.now() < patienceMs && closedCount === 0) {
   await new Promise((resolve) => setTimeout(resolve, 50));
 }
-// A viewer with an organization key names the user by uuid: whoever started this process knows them.
+// A viewer with an organization key names the user by uuid: the parent process knows them.
 process.stdout.write('subjects\n');
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const uuids = JSON.parse(String((await lines.next()).value)) as Record<string, string>;

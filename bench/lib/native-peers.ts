@@ -1,6 +1,7 @@
 /** Detectors of others, run beside ours where they are on the machine: any executable in the folder that BENCH_NATIVE_DIR names.
  *
- *  NAME FS ROUNDS   samples on the standard input until its end (float64, little endian, mV); finds the beats ROUNDS times and prints, as its
+ *  NAME FS ROUNDS   samples on the standard input until its end (float64, little endian, mV); finds the beats ROUNDS times and prints, as
+ *  its
  *                   last line, the processor seconds of the fastest time: the detector alone, with neither reading nor starting.
  *  How gqrs of WFDB and sleepecg are wrapped is in bench/README.md. */
 import { spawnSync } from 'node:child_process';

@@ -1,5 +1,5 @@
-/** What does PostgreSQL spend on the COPY of sample rows (goal P5)? By seconds a row, rows a COPY, and with one thing left out at a time: the
- *  backend's own processor time, to the nanosecond where the kernel counts so.
+/** What does PostgreSQL spend on the COPY of sample rows (goal P5)? By seconds a row, rows a COPY, and with one thing left out at a time:
+ *  the backend's own processor time, to the nanosecond where the kernel counts so.
  *
  *  sh scripts/with-runtime.sh bench/micro/copy-rows.bench.ts        on the server of BIO_BENCH_DATABASE_URL, or an embedded one */
 import { CopyBuffer, copyRows } from '../../src/storage/copy-binary.ts';

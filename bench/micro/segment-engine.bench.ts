@@ -2,10 +2,10 @@
  *  heart rate, variability and rows out; and what does a streaming device hold in memory?
  *
  *  node --expose-gc bench/micro/segment-engine.bench.ts [rounds] [streams]
- *  Beside it the dearest part of a wearable: PPG at 125 Hz with its accelerometer (beats, spectral rate, quality, PRV, breathing).
+ *  Besides, the most expensive part of a wearable: PPG at 125 Hz with its accelerometer (beats, spectral rate, quality, PRV, breathing).
  *  One hour of a seeded made-up ECG at 250 Hz per stream, digital Int32; packets of 100 ms and of 1 s; one stream, and many in turns (their
- *  state leaves the cache). CPU time of the process; variants interleaved, best and median of the rounds. With BENCH_NATIVE_DIR native detectors,
- *  which find R peaks and nothing else, take the same hour (bench/lib/native-peers.ts). */
+ *  state leaves the cache). CPU time of the process; variants interleaved, best and median of the rounds. With BENCH_NATIVE_DIR native
+ *  detectors, which find R peaks and nothing else, take the same hour (bench/lib/native-peers.ts). */
 import { madeUpStream } from '../../src/dsp/testing/fixture.ts';
 import { RowBuffer } from '../../src/dsp/rows/row-buffer.ts';
 import { noBeats } from '../../src/dsp/kernels/found-beats.ts';

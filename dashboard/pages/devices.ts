@@ -7,7 +7,7 @@ import { badge, chips, duration, emptyState, figure, percent, tableOf } from '..
 import { call } from '../service.ts';
 import type { Device } from '../service.ts';
 
-/** From when on a device needs somebody's attention. */
+/** Thresholds above which a device needs attention. */
 const LAG_MS_MAX = 5000;
 const LOSS_MAX = 0.01;
 const BATTERY_PERCENT_MIN = 20;

@@ -1,4 +1,4 @@
-/** Episodes of all users: stretches that somebody should look at, and one of them with its strips and notes. */
+/** Episodes of all users: stretches to be reviewed by a person, and one of them with its strips and notes. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { Page } from '../page.ts';
@@ -15,7 +15,7 @@ type Status = EpisodeDetail['status'];
 type Artifact = EpisodeDetail['artifacts'][number];
 const tones: Readonly<Record<EpisodeLine['severity'], Tone>> = { high: 'bad', medium: 'warn', low: 'warn', none: 'off' };
 const words: Readonly<Record<Status, string>> = { open: 'open', closed: 'reviewed', cancelled: 'dismissed' };
-/** A severity says how bad it is; a status, only whether somebody has looked, so it has no colour of its own. */
+/** A severity says how bad it is; a status, only whether it was reviewed, so it has no colour of its own. */
 export const severityBadge = (episode: Pick<EpisodeLine, 'severity'>): TemplateResult => badge(tones[episode.severity], episode.severity);
 const statusPill = ({ status }: Readonly<{ status: Status }>): TemplateResult =>
   html`<span class="state ${status === 'open' ? 'waiting' : ''}">${words[status]}</span>`;

@@ -1,5 +1,5 @@
-/** Every decoder that meets the outside: how it is called, and valid inputs to start from. A target answers 'accepted' or 'refused'; anything
- *  thrown that is not its clean error is a finding. */
+/** Every decoder that meets the outside: how it is called, and valid inputs to start from. A target answers 'accepted' or 'refused';
+ *  anything thrown that is not its clean error is a finding. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';

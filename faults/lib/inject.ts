@@ -1,7 +1,7 @@
 /** Loaded before the service (`--import`) by the harness, never in production: lets the harness step its clock and break its workers.
  *
- *  Messages from the harness: { clockStepMs: number } moves Date.now by that much from now on; { worker: 'exit' | 'oom' | 'loop' } makes the
- *  next batch of a worker thread end that way. The worker reads the order from memory shared with the main thread. */
+ *  Messages from the harness: { clockStepMs: number } moves Date.now by that much from now on; { worker: 'exit' | 'oom' | 'loop' } makes
+ *  the next batch of a worker thread end that way. The worker reads the order from memory shared with the main thread. */
 import { registerHooks } from 'node:module';
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
 

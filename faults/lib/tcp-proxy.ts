@@ -64,7 +64,7 @@ export class TcpProxy {
     const pair = { near, far };
     this.#pairs.add(pair);
     const gone = (): void => {
-      if (this.#mode === 'hole') return; // nobody hears of it
+      if (this.#mode === 'hole') return; // neither side notices
       this.#pairs.delete(pair);
       reset(pair);
     };

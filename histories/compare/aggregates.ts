@@ -48,8 +48,8 @@ export async function valuesOf(oracle: Oracle, boots: readonly string[]): Promis
   );
 }
 
-/** What is shown of a bucket when suspect values are let in: a good one is made of its good values alone, a suspect one of both; null: too few
- *  of its values are good or suspect. */
+/** What is shown of a bucket when suspect values are let in: a good one is made of its good values alone, a suspect one of both; null: too
+ *  few of its values are good or suspect. */
 export function shownOf({ n, good, suspect, sum, max, goodSum, goodMax }: Bucket): Readonly<{ mean: number; max: number }> | null {
   const count = good + suspect;
   if (count === 0 || count * 2 < n) return null;

@@ -1,5 +1,5 @@
-/** A vitest that stays: runs one test file after the other when it is told to over IPC, in forks as `npm test` does. A process of its own, so
- *  that a mutant which never ends is killed with it. The working directory is the copy of the tree that holds the mutant. */
+/** A vitest that stays: runs one test file after the other when it is told to over IPC, in forks as `npm test` does. A process of its own,
+ *  so that a mutant which never ends is killed with it. The working directory is the copy of the tree that holds the mutant. */
 import { resolve } from 'node:path';
 import { createVitest } from 'vitest/node';
 

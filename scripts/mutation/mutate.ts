@@ -1,4 +1,5 @@
-/** Runs the mutants of files: first which test runs which part of them, then for each mutant those tests, unit tests first, until one fails. */
+/** Runs the mutants of files: first which test runs which part of them, then for each mutant those tests, unit tests first, until one
+ *  fails. */
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

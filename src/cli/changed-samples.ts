@@ -1,5 +1,5 @@
-/** Did samples of a range change while it was computed? The service stores late data beside `biosignal reprocess`, and what it acknowledged a
- *  moment ago may be in no table yet. */
+/** Did samples of a range change while it was computed? The service stores late data while `biosignal reprocess` runs, and what it
+ *  acknowledged a moment ago may be in no table yet. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { reachAheadSec } from '../dsp/kernels/segment-grid.ts';

@@ -9,7 +9,7 @@ import { startProgress } from './progress.ts';
 
 /** Finds the R peaks of a record and writes them as normal beats (N).
  *  @param recordPath of the .hea file  @param lead index or name of a lead; `all`: fuse the leads of the first one's rate
- *  @param annotator extension of the file to write, letters and digits  @param folder where to write; default: beside the record
+ *  @param annotator extension of the file to write, letters and digits  @param folder where to write; default: next to the record
  *  @returns path and number of beats
  *  @throws PipelineError validation_failed when the record has no such lead */
 export async function detectRecord(
@@ -44,7 +44,7 @@ export const detect: Command = {
   options: {
     lead: { type: 'string', value: 'N', fallback: '0', doc: 'Index or name of the lead, or all: fuse the leads.' },
     annotator: { type: 'string', value: 'NAME', fallback: 'bio', doc: 'Extension of the file to write.' },
-    out: { type: 'string', value: 'DIR', doc: 'Folder to write to; default: beside the record.' },
+    out: { type: 'string', value: 'DIR', doc: 'Folder to write to; default: next to the record.' },
   },
   examples: ['biosignal detect 100.hea --lead 0 --annotator bio'],
   run: async ({ console, options, positionals, json }) => {

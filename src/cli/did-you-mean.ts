@@ -1,4 +1,4 @@
-/** What somebody may have meant by a word that there is not. */
+/** Guesses the word that was meant by an unknown one. */
 
 /** The candidate that is one or two typing slips away from the word; null when there is none.
  *  Optimal string alignment: letters that were left out, added, changed or swapped with the next one. */

@@ -43,7 +43,8 @@ export async function locateDatabase(console: Console, config: Config = readConf
 }
 
 /** Opens the database, hands it to `use`, closes everything whatever happens.
- *  @throws PipelineError not_found where there is none: outside of the service's folder, a command would make an empty one and find nothing */
+ *  @throws PipelineError not_found where there is none: outside of the service's folder, a command would make an empty one and find
+ *  nothing */
 export async function withDatabase<T>(console: Console, use: (database: Database) => Promise<T>): Promise<T> {
   const config = readConfig(console.env);
   if (!hasDatabase(config)) throw noDatabase(config);

@@ -64,7 +64,8 @@ async function create(pool: Pool, orgId: string, email: string, options: Options
   return await addOperator(pool, orgId, { email, name: options.text('name'), role }, console);
 }
 
-/** Makes an account, with its entry in the audit log. @returns what to show once; the password only when it was made here. @throws PipelineError conflict */
+/** Makes an account, with its entry in the audit log. @returns what to show once; the password only when it was made here. @throws
+ *  PipelineError conflict */
 export async function addOperator(
   pool: Pool,
   orgId: string,

@@ -1,5 +1,5 @@
 /** `biosignal org`, `project` and `key`: who there is and which keys they hold. They speak to the database, not to the service:
- *  whoever may run them may do everything anyway. */
+ *  people who can run them can do everything anyway. */
 import type { Pool } from 'pg';
 import { audit } from '../tenancy/audit.ts';
 import type { AuditEntry } from '../tenancy/audit.ts';

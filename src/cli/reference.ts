@@ -10,7 +10,8 @@ export type ReferenceBeats = Readonly<{
   excluded: readonly Readonly<{ fromSec: number; toSec: number }>[];
 }>;
 
-/** Normal, bundle branch block and (nodal or atrial) escape beats. Paced beats are not: their intervals say nothing about the sinus node. */
+/** Normal, bundle branch block and (nodal or atrial) escape beats. Paced beats are not: their intervals say nothing about the sinus
+ *  node. */
 const normalCodes = new Set(['N', 'L', 'R', 'e', 'j', 'B']);
 
 export function referenceBeats(annotations: readonly Annotation[], fs: number): ReferenceBeats {

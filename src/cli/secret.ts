@@ -81,8 +81,8 @@ adopt   accepts BIO_SECRET although the old value is lost. Journals encrypted wi
   },
 };
 
-/** Works while no service runs, and keeps one that is started meanwhile waiting, as for another instance: it would go on with the secret that it
- *  was started with.
+/** Works while no service runs, and keeps one that is started meanwhile waiting, as for another instance: it would go on with the secret
+ *  that it was started with.
  *  @param work is given what to call in its last transaction: it fails there when a service has taken over after all
  *  @throws PipelineError conflict when a service runs */
 async function alone<T>(database: Database, work: (hold: (client: PoolClient) => Promise<unknown>) => Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-/** `biosignal signing-key`: the keys that sign user tokens, and how to end one that somebody else may know. */
+/** `biosignal signing-key`: the keys that sign user tokens, and how to end one that may have leaked. */
 import { audit } from '../tenancy/audit.ts';
 import { listSigningKeys, withdrawSigningKey } from '../auth/signing-keys.ts';
 import { PipelineError } from '../errors.ts';

@@ -41,7 +41,7 @@ served from dist/ if 'npm run build' has created it.`,
     });
     const reason = await Promise.race([asked, service.failed]);
     if (reason !== null) console.err(`biosignal start: ${reason}`);
-    // A stop that hangs must not keep the process: whoever started it waits for the port.
+    // A stop that hangs must not keep the process: its supervisor waits for the port.
     const forced = setTimeout(() => process.exit(EXIT_FAILED), config.stopTimeoutMs + 4000);
     await service.stop();
     clearTimeout(forced);

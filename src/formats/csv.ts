@@ -220,7 +220,7 @@ function rateOf(times: readonly bigint[]): number | null {
   if (step <= 0) return null;
   const off = steps.filter((value) => Math.abs(value - step) > step / 2).length;
   if (off > steps.length / 10) return null;
-  // Times are rounded by whoever wrote them: the mean over the even steps is closer than one step.
+  // Times were rounded when the file was written: the mean over the even steps is closer than one step.
   const even = steps.filter((value) => Math.abs(value - step) <= step / 2);
   const mean = even.reduce((sum, value) => sum + value, 0) / even.length;
   const hz = 1e9 / mean;
@@ -314,7 +314,7 @@ function readValue(field: string, decimals: Decimals, commas: boolean): number |
   if (text === '' || text === 'NaN' || text === 'nan' || text === 'NA') return Number.NaN;
   const mark = text.includes('.') ? '.' : commas && text.includes(',') ? ',' : '';
   if (mark !== '') {
-    // 1,234 beside 1.5 is a thousand, or a mistake: not to be guessed.
+    // 1,234 next to 1.5 is a thousand, or a mistake: not to be guessed.
     if (decimals.mark !== '' && decimals.mark !== mark) return null;
     decimals.mark = mark;
     if (mark === ',') text = text.replace(',', '.');

@@ -3,8 +3,8 @@
 /** A sample that the recorder marked as missing (each format has its own smallest number for it). */
 export const MISSING_SAMPLE = -2_147_483_648;
 
-/** Bits per sample, and the digital value that means "missing" in a format. Format 8 holds differences, and none is missing; 310 and 311 hold
- *  three samples in 32 bits. */
+/** Bits per sample, and the digital value that means "missing" in a format. Format 8 holds differences, and none is missing; 310 and 311
+ *  hold three samples in 32 bits. */
 export const formats = {
   8: { bits: 8, missing: MISSING_SAMPLE },
   16: { bits: 16, missing: -32_768 },

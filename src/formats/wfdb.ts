@@ -4,8 +4,8 @@
  *  The files are untrusted: a header may name data files only by plain names inside its own folder, and every count, length and
  *  number is checked before memory is taken. The parsers return `Rejected`; the functions that open files throw PipelineError.
  *
- *  Read: signal formats 8, 16, 24, 32, 61, 80, 160, 212, 310 and 311, several samples per frame, skew, byte offsets, several files per record.
- *  Not read: multi-segment records (their header says `name/segments`), the FLAC formats, AHA annotations. */
+ *  Read: signal formats 8, 16, 24, 32, 61, 80, 160, 212, 310 and 311, several samples per frame, skew, byte offsets, several files per
+ *  record. Not read: multi-segment records (their header says `name/segments`), the FLAC formats, AHA annotations. */
 
 import { constants } from 'node:fs';
 import { open, readFile, realpath, rename, writeFile } from 'node:fs/promises';
@@ -387,7 +387,8 @@ export type RecordToWrite = Readonly<{
   fs: number;
   leads: readonly LeadToWrite[];
   comments?: readonly string[];
-  /** Unix ns of the first sample: written as base time (to the ms, as header(5) has it) and date, and exactly as the comment `start_unix_ns`. */
+  /** Unix ns of the first sample: written as base time (to the ms, as header(5) has it) and date, and exactly as the comment
+   *  `start_unix_ns`. */
   startUnixNs?: bigint;
 }>;
 

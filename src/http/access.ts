@@ -37,7 +37,8 @@ export function checkAccess(access: Access, caller: Caller, method: string): voi
   }
 }
 
-/** May a socket that one caller opened go on as another? As the same person or operator, or by a key with the same reach and no fewer scopes. */
+/** May a socket that one caller opened go on as another? As the same person or operator, or by a key with the same reach and no fewer
+ *  scopes. */
 export function mayContinue(before: Caller, after: Caller): boolean {
   if (before.kind === 'operator') return after.kind === 'operator' && before.operatorId === after.operatorId;
   if (before.kind === 'anonymous' || before.kind !== after.kind) return false;

@@ -1,5 +1,5 @@
-/** A WebSocket of the process to itself that carries nothing: its cork is there to be borrowed (see upgradeUncorked in sockets.ts) before any other socket is
- *  open. Its listener is on loopback, behind a random path, and closed as soon as the socket is open. */
+/** A WebSocket of the process to itself that carries nothing: its cork is there to be borrowed (see upgradeUncorked in sockets.ts) before
+ *  any other socket is open. Its listener is on loopback, behind a random path, and closed as soon as the socket is open. */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Uws, UwsListenSocket, UwsSocket } from './uws.ts';

@@ -19,7 +19,8 @@ export function preflightHeaders(methods: readonly string[]): Readonly<Record<st
   };
 }
 
-/** Headers of an actual answer, of errors too: a page of an origin that is not registered may read the sentence that says so, and nothing else. */
+/** Headers of an actual answer, of errors too: a page of an origin that is not registered may read the sentence that says so, and nothing
+ *  else. */
 export function corsHeaders(origin: string, caller: Caller): Readonly<Record<string, string>> {
   if (origin === '' || caller.kind === 'operator') return {};
   if (caller.kind === 'key' && origin === 'null') return {}; // a sandboxed frame is of no origin that could be registered

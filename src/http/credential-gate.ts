@@ -1,7 +1,7 @@
-/** Where credentials are checked: slows down whoever guesses, and nobody else.
+/** Where credentials are checked: slows down callers who guess, and only them.
  *
- *  A credential that was verified here before is asked for at once, however many others of its address are wrong: behind one address may be a
- *  hospital, or all the world (a proxy that is not trusted). Of the others a wrong one costs a query, so failures are counted:
+ *  A credential that was verified here before is asked for at once, however many others of its address are wrong: behind one address may be
+ *  a hospital, or all the world (a proxy that is not trusted). Of the others a wrong one costs a query, so failures are counted:
  *  - by credential: one that goes on failing is answered 429 without being looked up;
  *  - by address: above the limit its unverified credentials are looked up IN_TURN_MAX at a time, and wrong ones are answered 429. */
 import { createHash } from 'node:crypto';

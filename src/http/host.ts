@@ -1,5 +1,5 @@
-/** For which names a service on a loopback address may be asked. A page that has its own name resolve to 127.0.0.1 (DNS rebinding) is of the same origin as
- *  the service to a browser, and could read what is open to the machine itself; its requests carry that name in Host. */
+/** For which names a service on a loopback address may be asked. A page that has its own name resolve to 127.0.0.1 (DNS rebinding) is of
+ *  the same origin as the service to a browser, and could read what is open to the machine itself; its requests carry that name in Host. */
 import { PipelineError } from '../errors.ts';
 import { isLoopbackHost } from '../config.ts';
 import type { Config } from '../config.ts';
@@ -8,8 +8,8 @@ const HOST_SHOWN_MAX = 100;
 
 export type HostRule = (host: string) => void;
 
-/** @returns what throws for a name that is not this service's. Elsewhere than on loopback every name passes: there a page of another name has no
- *  certificate for it. Also behind a proxy, which knows its names, when BIO_PUBLIC_URL does not say them. */
+/** @returns what throws for a name that is not this service's. Elsewhere than on loopback every name passes: there a page of another name
+ *  has no certificate for it. Also behind a proxy, which knows its names, when BIO_PUBLIC_URL does not say them. */
 export function hostRule({ host, publicUrl, trustProxy }: Pick<Config, 'host' | 'publicUrl' | 'trustProxy'>): HostRule {
   const loopback = isLoopbackHost(nameOf(host.includes(':') ? `[${host}]` : host));
   if (!loopback || (publicUrl === '' && trustProxy.length > 0)) return () => undefined;

@@ -215,7 +215,8 @@ export class Incoming {
     const { limits, originAllowed } = this.#shared;
     const headers = this.#headers;
     const now = this.#startedMs;
-    // One object per request: what the request turns out to be about is noted by it (src/tenancy/request-scope.ts). Packets are about no reader.
+    // One object per request: what the request turns out to be about is noted by it (src/tenancy/request-scope.ts). Packets are about no
+    // reader.
     this.#caller = route.limit === 'ingest' ? caller : { ...caller };
     checkAccess(route.access, caller, this.#method);
     needOwnPage(caller, this.#method, headers);

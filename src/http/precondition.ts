@@ -1,5 +1,5 @@
-/** If-Match (RFC 9110 section 13.1.1): a change that was made of what somebody has read is refused when another was faster, so that nobody's
- *  change is lost without a word. Ask in the transaction of the change, on a row that is locked. */
+/** If-Match (RFC 9110 section 13.1.1): a change based on an old version is refused if another came first, so that no change is lost
+ *  silently. Check in the transaction of the change, on a row that is locked. */
 import { createHash } from 'node:crypto';
 import { PipelineError } from '../errors.ts';
 import type { RequestContext } from './route.ts';

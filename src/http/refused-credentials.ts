@@ -1,5 +1,5 @@
-/** Says in the log which addresses send credentials that are refused, so that an operator sees a guesser, and a device with a dead key. One line
- *  for an address in PERIOD_MS, of at most ADDRESSES_MAX of them; nothing of the credential. */
+/** Says in the log which addresses send credentials that are refused, so that an operator sees a guesser, and a device with a dead key. One
+ *  line for an address in PERIOD_MS, of at most ADDRESSES_MAX of them; nothing of the credential. */
 import type { ErrorCode } from '../errors.ts';
 import type { Logger } from './logger.ts';
 

@@ -20,8 +20,9 @@ const EMPTY = new Uint8Array(0);
 const STREAM_TURN_MS = 5;
 
 /** Writes status, headers and body at once. Does nothing when the peer is gone or was answered.
- *  An answer without a body must not go through `endWithoutBody` with a number: uWebSockets.js 20.51 then waits for that many bytes, so that
- *  the request stays pending and the next one on the connection is cut off. Without an argument it writes no Content-Length and is done.
+ *  An answer without a body must not go through `endWithoutBody` with a number: uWebSockets.js 20.51 then waits for that many bytes, so
+ *  that the request stays pending and the next one on the connection is cut off. Without an argument it writes no Content-Length and is
+ *  done.
  *  @param close ends the connection after the answer; not for statuses without a body, which the library cannot close */
 export function writeReply(
   wire: Wire,

@@ -255,9 +255,9 @@ type Corks = Readonly<{ open: ReadonlySet<Live>; lender: CorkLender | null }>;
 
 /** Upgrades a response after an asynchronous question: in the cork of another socket, so that this one is not corked.
  *
- *  Inside res.cork() it must not be: after the callback uWebSockets.js 20.51 reads the response's state, and where the upgrade shrank the socket in its
- *  place that memory is free by then; one socket in some was closed with 1006 as soon as it was open. With no cork to borrow the library writes a
- *  line to stderr, and nothing else is wrong. */
+ *  Inside res.cork() it must not be: after the callback uWebSockets.js 20.51 reads the response's state, and where the upgrade shrank the
+ *  socket in its place that memory is free by then; one socket in some was closed with 1006 as soon as it was open. With no cork to borrow
+ *  the library writes a line to stderr, and nothing else is wrong. */
 function upgradeUncorked({ open, lender }: Corks, res: UwsResponse, work: () => void): void {
   const [other = lender] = open;
   if (other === null) work();

@@ -1,4 +1,5 @@
-/** Serves files of a folder: the widget bundle, the dashboard, the API page. Read once at start and compressed beside it, then from memory. */
+/** Serves files of a folder: the widget bundle, the dashboard, the API page. Read once at start and compressed as well, then served from
+ *  memory. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';

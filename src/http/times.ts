@@ -1,5 +1,5 @@
-/** Times and dates of requests: RFC 3339, of the years in which recordings can be. Narrower than RFC 3339, because PostgreSQL, Date.parse and nanoseconds in
- *  64 bits (1677 to 2262) must all take what passes: no year 0, no 60th second, no time zone name in brackets. */
+/** Times and dates of requests: RFC 3339, of the years in which recordings can be. Narrower than RFC 3339, because PostgreSQL, Date.parse
+ *  and nanoseconds in 64 bits (1677 to 2262) must all take what passes: no year 0, no 60th second, no time zone name in brackets. */
 import { Format } from 'typebox/format';
 
 export const TIME_RULE = 'must be a time of RFC 3339 from 1900 to 2199 in UTC, with Z or an offset of at most 14 hours, to the nanosecond';

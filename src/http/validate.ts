@@ -123,8 +123,8 @@ export function compileQuery(schemas: Readonly<Record<string, TSchema>>, prepari
 
 const NONE: Readonly<Record<string, unknown>> = Object.freeze({});
 
-/** What a query value must not hold, in words; null when all is well. URLSearchParams turns bytes that are no UTF-8 into U+FFFD, which would
- *  make two names one. @param raw the query as it came */
+/** What a query value must not hold, in words; null when all is well. URLSearchParams turns bytes that are no UTF-8 into U+FFFD, which
+ *  would make two names one. @param raw the query as it came */
 function refusedIn(value: string, raw: string): string | null {
   const refused = refusedCharacter(value, 'name');
   if (refused !== null || !value.includes('\ufffd')) return refused;

@@ -168,7 +168,7 @@ export function admitPacket(
   };
 }
 
-/** gridIndex in plain numbers for whole hertz: the division of bigints is dear. Equal for 0 <= deviceNs < 2^53. */
+/** gridIndex in plain numbers for whole hertz: dividing bigints is expensive. Equal for 0 <= deviceNs < 2^53. */
 export function gridIndexOf(deviceNs: number, rateNanoHz: number): number {
   if (rateNanoHz % 1e9 !== 0) return gridIndex(BigInt(deviceNs), rateNanoHz);
   const fs = rateNanoHz / 1e9;

@@ -1,5 +1,5 @@
 /** Live frames: samples and features in from the pipeline, encoded frames out to every viewer of the subject.
- *  A feed exists while somebody watches its subject and for a minute after, so that a viewer who lost the connection can be replayed to;
+ *  A feed exists while its subject is watched and for a minute after, so that a viewer who lost the connection can be replayed to;
  *  the samples of everybody else cost one look-up. */
 import type { Config } from '../config.ts';
 import { Tally } from '../metrics.ts';

@@ -1,7 +1,8 @@
 /** WebSocket /ws?subject=: live frames of one subject as binary messages, JSON text in band.
  *
- *  From the client: {"type":"auth","token"}, {"type":"subscribe","channels"?,"max_rate_hz"?}, {"type":"replay","after"}, {"type":"ping","id"?}.
- *  From the service: ready, auth, subscribed, replay {status: ok | too_old}, pong, error. docs/wire-format.md has them all. */
+ *  From the client: {"type":"auth","token"}, {"type":"subscribe","channels"?,"max_rate_hz"?}, {"type":"replay","after"},
+ *  {"type":"ping","id"?}. From the service: ready, auth, subscribed, replay {status: ok | too_old}, pong, error. docs/wire-format.md has
+ *  them all. */
 import { Type } from 'typebox';
 import type { Static, TObject } from 'typebox';
 import { PipelineError } from '../errors.ts';
@@ -34,7 +35,7 @@ export type LiveSocketOptions = Readonly<{
   socketsMax: Readonly<{ user: number; key: number }>;
   /** uuid of the subject that a caller names by uuid or external id; null when there is none or the caller may not see it. */
   resolveSubject: (caller: Caller, subject: string) => Promise<SubjectId | null>;
-  /** Somebody sees the frames of a person from now on. @returns to be called when they no longer do */
+  /** Called when a viewer begins to see the frames of a person. @returns to be called when they no longer do */
   watched?: ((caller: Caller, subjectId: SubjectId, from: From) => () => void) | undefined;
   countViewers?: (delta: 1 | -1) => void;
 }>;
@@ -153,7 +154,7 @@ class Viewer implements SocketHandlers {
     this.#group = null;
   }
 
-  /** The socket stays open when the new token is refused, and closes when the old one expires. One of somebody else closes it. */
+  /** The socket stays open when the new token is refused, and closes when the old one expires. The token of another person closes it. */
   #authenticate(token: string): void {
     this.#outbox.peer.authenticate(token).then(
       (caller) => {

@@ -4,8 +4,8 @@
  *  - flowing: every frame of its group goes to it, from the group's topic or one by one.
  *  - replaying: it is sent frames of the ring, oldest first, as fast as its connection takes them; new frames wait in the ring.
  *    When it has caught up it is flowing.
- *  - behind: more than `enterBytes` were unsent. It is sent nothing; the ring holds the latest frame. When fewer than a quarter are unsent it gets
- *    that frame, with the number of frames left out and its age, and is flowing again. Behind for too long: closed as slow.
+ *  - behind: more than `enterBytes` were unsent. It is sent nothing; the ring holds the latest frame. When fewer than a quarter are unsent
+ *    it gets that frame, with the number of frames left out and its age, and is flowing again. Behind for too long: closed as slow.
  *  - sampled: it asked for fewer frames than there are; it gets the newest one when its interval has passed and it is not behind.
  *  Bytes are bounded by what uWebSockets.js holds for the socket: nothing is queued here. */
 import type { PeerSocket } from '../http/route.ts';

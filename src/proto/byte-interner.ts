@@ -7,7 +7,7 @@ const KEY_BYTES_MAX = 128;
  *  endless chain. */
 type Entry<T> = { readonly length: number; readonly words: Int32Array; readonly value: T; next: number };
 
-/** A direct-mapped cache: a new key takes the slot of whoever was there, so memory is bounded by slots * (key + value)
+/** A direct-mapped cache: a new key evicts the one in its slot, so memory is bounded by slots * (key + value)
  *  and a peer that sends ever new bytes only loses its own speed. Bytes are hashed and compared four at a time through a DataView;
  *  keys that come in the same order again are only compared. */
 export class ByteInterner<T> {

@@ -38,8 +38,8 @@ export type Packet = Readonly<{
 /** A packet as it came. */
 export type DecodedPacket = Packet &
   Readonly<{
-    /** 53-bit hash of what the packet says under its identity: t0_device_ns, blocks, measurements and events, as bytes on the wire. Without the
-     *  wall clocks and the firmware, which a device may write anew at each try, and without the subject, which a stream has once. Tells
+    /** 53-bit hash of what the packet says under its identity: t0_device_ns, blocks, measurements and events, as bytes on the wire. Without
+     *  the wall clocks and the firmware, which a device may write anew at each try, and without the subject, which a stream has once. Tells
      *  mistakes apart, not forgeries. */
     contentHash: number;
   }>;
@@ -118,7 +118,8 @@ export function decodePacket(bytes: Uint8Array, limits: PacketLimits): DecodedPa
   }
 }
 
-/** decodePacket for packets that earlier releases accepted: characters that text must not hold are replaced by a space, and any size goes. */
+/** decodePacket for packets that earlier releases accepted: characters that text must not hold are replaced by a space, and any size
+ *  goes. */
 export function decodeOldPacket(bytes: Uint8Array): DecodedPacket | Rejected {
   cleaning = true;
   try {
@@ -255,8 +256,9 @@ function hashTime(at: number): void {
   hashHigh = mixed(hashHigh ^ view.getInt32(at + 4, true));
 }
 
-/** Enters the bytes [from, to): blocks, measurements and events that follow each other, so that fields before and after them do not shift them.
- *  Two lanes of 32 bits, 16 bytes a step: 36 ns for 250 bytes; four lanes, or one multiplication per word, take half as long again. */
+/** Enters the bytes [from, to): blocks, measurements and events that follow each other, so that fields before and after them do not shift
+ *  them. Two lanes of 32 bits, 16 bytes a step: 36 ns for 250 bytes; four lanes, or one multiplication per word, take half as long
+ *  again. */
 function hashBytes(from: number, to: number): void {
   const words = view;
   const last = to - 16;

@@ -1,4 +1,5 @@
-/** Floors on what the flags of variability promise, end to end through the stream engine. `npm run accuracy -- --only values` scores all recordings. */
+/** Floors on what the flags of variability promise, end to end through the stream engine. `npm run accuracy -- --only values` scores all
+ *  recordings. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';

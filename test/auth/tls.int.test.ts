@@ -1,4 +1,5 @@
-/** What protects secrets outside of requests: signing keys sealed in the table, TLS of our own, and plain HTTP refused where others listen. */
+/** What protects secrets outside of requests: signing keys sealed in the table, TLS of our own, and plain HTTP refused where others
+ *  listen. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:https';

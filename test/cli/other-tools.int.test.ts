@@ -1,4 +1,5 @@
-/** Files of other tools through `import`, and our exports back again: starts, units, labels, events, gains, as their readers expect them. */
+/** Files of other tools through `import`, and our exports back again: starts, units, labels, events, gains, as their readers expect
+ *  them. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-/** `simulate` against a real service: nothing of a long fast run is refused, and the truth it writes is what the service finds (EC57: 150 ms). */
+/** `simulate` against a real service: nothing of a long fast run is refused, and the truth it writes is what the service finds (EC57: 150
+ *  ms). */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';

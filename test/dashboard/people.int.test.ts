@@ -1,5 +1,5 @@
-/** What operators do for a person in the dashboard, by their roles, in a real Chromium on the whole service: consent, export, erasure, episodes
- *  and the list of users. */
+/** What operators do for a person in the dashboard, by their roles, in a real Chromium on the whole service: consent, export, erasure,
+ *  episodes and the list of users. */
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

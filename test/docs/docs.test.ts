@@ -1,5 +1,5 @@
-/** Documents: every `biosignal` command line in them parses with the options that the command has, links and anchors lead somewhere, tables of
- *  the code are up to date, every command explains itself. test/docs/docs.int.test.ts runs the blocks that say so. */
+/** Documents: every `biosignal` command line in them parses with the options that the command has, links and anchors lead somewhere, tables
+ *  of the code are up to date, every command explains itself. test/docs/docs.int.test.ts runs the blocks that say so. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,4 +1,5 @@
-/** The example application in a real Chromium against a real service: its own sign-in, tokens from its backend, every widget, direct mode. */
+/** The example application in a real Chromium against a real service: its own sign-in, tokens from its backend, every widget, direct
+ *  mode. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,5 @@
-// A device whose profile brings the calibration of its oximeter gets good oxygen saturations, the same ones whichever way they are computed.
+// A device whose profile brings the calibration of its oximeter gets good oxygen saturations, the same ones whichever way they are
+// computed.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

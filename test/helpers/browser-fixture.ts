@@ -207,7 +207,8 @@ export type FixtureChannel = Readonly<{
   qmaskRuns?: readonly number[];
 }>;
 
-/** Writes a LiveFrame of proto/biosignal.proto by hand, so that the reader in the page is tested against the schema and not against itself. */
+/** Writes a LiveFrame of proto/biosignal.proto by hand, so that the reader in the page is tested against the schema and not against
+ *  itself. */
 export function fixtureFrame(
   t0Ns: bigint,
   channels: readonly FixtureChannel[],

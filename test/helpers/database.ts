@@ -42,7 +42,8 @@ export async function testServerUrl(): Promise<string> {
   return given !== undefined && given !== '' ? given : embeddedServer();
 }
 
-/** Servers of the kinds that need installing, as named by BIO_TEST_TIMESCALE_URL and BIO_TEST_TIMESCALE_APACHE_URL; says what is missing. */
+/** Servers of the kinds that need installing, as named by BIO_TEST_TIMESCALE_URL and BIO_TEST_TIMESCALE_APACHE_URL; says what is
+ *  missing. */
 export function otherServers(): readonly { name: string; url: string }[] {
   const found: { name: string; url: string }[] = [];
   for (const variable of ['BIO_TEST_TIMESCALE_URL', 'BIO_TEST_TIMESCALE_APACHE_URL']) {

@@ -1,4 +1,5 @@
-/** Readers of exported files that share no code with the service: Python from the specifications, Rust's parquet crate, two FHIR validators. */
+/** Readers of exported files that share no code with the service: Python from the specifications, Rust's parquet crate, two FHIR
+ *  validators. */
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-/** A real reverse proxy before the service: Caddy or nginx as Debian packages them, on loopback, with its connections to the service kept. */
+/** A real reverse proxy before the service: Caddy or nginx as Debian packages them, on loopback, with its connections to the service
+ *  kept. */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';

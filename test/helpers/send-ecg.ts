@@ -4,7 +4,8 @@ import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
 import type { RunningService } from './running-service.ts';
 
-/** Sends 80 seconds (a segment of the signal chain and more) in packets of ten, by a device and user of that external id. @returns the user's id */
+/** Sends 80 seconds (a segment of the signal chain and more) in packets of ten, by a device and user of that external id. @returns the
+ *  user's id */
 export async function sendEcg(running: RunningService, projectKey: string, externalId: string, startMs: number): Promise<string> {
   const token = await running.send<{ xuser_token: string; xuser_id: string }>('POST', '/api/v1/sdk/token', {
     body: { external_id: externalId, project_key: projectKey },

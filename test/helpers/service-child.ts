@@ -1,4 +1,5 @@
-/** The whole service in a process of its own, to be killed. argv: address of the database. Prints its base address, then serves until SIGTERM. */
+/** The whole service in a process of its own, to be killed. argv: address of the database. Prints its base address, then serves until
+ *  SIGTERM. */
 import { readConfig } from '../../src/config.ts';
 import { startService } from '../../src/server.ts';
 

@@ -1,6 +1,6 @@
-/** Extreme values in every parameter and every field of every endpoint, as /api-docs describes them: none may be a fault of the service (5xx),
- *  and every answer is one that the description has. Then the short form of `npm run fuzz -- --api`. Text that no database takes (NUL, lone
- *  surrogates, control characters) has its own tests. */
+/** Extreme values in every parameter and every field of every endpoint, as /api-docs describes them: none may be a fault of the service
+ *  (5xx), and every answer is one that the description has. Then the short form of `npm run fuzz -- --api`. Text that no database takes
+ *  (NUL, lone surrogates, control characters) has its own tests. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { judge } from '../../faults/fuzz/api/judge.ts';

@@ -1,5 +1,5 @@
-/** The interface document, line by line, against the running service: resources and members, the life of a user token, endpoints, credentials,
- *  modes and origins, events on the wire, errors, limits, versioning. What the document leaves open is tested elsewhere. */
+/** The interface document, line by line, against the running service: resources and members, the life of a user token, endpoints,
+ *  credentials, modes and origins, events on the wire, errors, limits, versioning. What the document leaves open is tested elsewhere. */
 import { createPublicKey } from 'node:crypto';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

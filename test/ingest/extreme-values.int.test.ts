@@ -1,5 +1,5 @@
-/** What a packet may legally say at the ends of its ranges is taken, and every answer of the API stays one: of the person, of the fleet, and
- *  of everybody else. On the whole service. */
+/** What a packet may legally say at the ends of its ranges is taken, and every answer of the API stays one: of the person, of the fleet,
+ *  and of everybody else. On the whole service. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Block, Packet } from '../../src/proto/packet-codec.ts';

@@ -1,5 +1,5 @@
-/** One identity (device, boot, sequence number) is one packet: whatever else comes under it is refused, over HTTP, in a batch and on a socket,
- *  long after, and after a kill; what is sent again stays a duplicate. On the whole service. */
+/** One identity (device, boot, sequence number) is one packet: whatever else comes under it is refused, over HTTP, in a batch and on a
+ *  socket, long after, and after a kill; what is sent again stays a duplicate. On the whole service. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

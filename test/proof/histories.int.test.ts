@@ -1,5 +1,5 @@
-/** The short form of `npm run histories`: random histories of the whole service, held against an oracle; fixed ones and a new one each time.
- *  What fails can be played again: `npm run histories -- --seed SEED --length LENGTH --count 1`. */
+/** The short form of `npm run histories`: random histories of the whole service, held against an oracle; fixed ones and a new one each
+ *  time. What fails can be played again: `npm run histories -- --seed SEED --length LENGTH --count 1`. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Clean } from '../../histories/clean.ts';
 import { generate } from '../../histories/generate.ts';

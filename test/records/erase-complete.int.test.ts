@@ -1,6 +1,6 @@
-/** A person who has left a trace in every table, erased through the API of the running service: then nothing in any column of any table says
- *  so, but for what is named here with its reason. The tables are found in the catalog: one that is added later is looked through too, and
- *  what using the API leaves empty gets a row of the person before the erasure. */
+/** A person who has left a trace in every table, erased through the API of the running service: then nothing in any column of any table
+ *  says so, but for what is named here with its reason. The tables are found in the catalog: one that is added later is looked through too,
+ *  and what using the API leaves empty gets a row of the person before the erasure. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';

@@ -1,4 +1,5 @@
-/** Two people who change one thing at the same time: one of them is told, nobody's change is lost without a word. Over REST, and on pages. */
+/** Two people who change one thing at the same time: one of them is told, nobody's change is lost without a word. Over REST, and on
+ *  pages. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDashboard } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';

@@ -1,5 +1,5 @@
-/** Measurements in the whole service: what cannot be is refused, what is unlikely is flagged, other units are converted; of a device's packet
- *  everything is kept. */
+/** Measurements in the whole service: what cannot be is refused, what is unlikely is flagged, other units are converted; of a device's
+ *  packet everything is kept. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { until } from '../helpers/database.ts';

@@ -1,4 +1,5 @@
-/** Tasks that recur in the whole service: once each whatever the time zone becomes, on record when nobody did them, and completed by answers. */
+/** Tasks that recur in the whole service: once each whatever the time zone becomes, on record when nobody did them, and completed by
+ *  answers. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { keepOccurrences } from '../../src/records/occurrences.ts';
 import { runService } from '../helpers/running-service.ts';

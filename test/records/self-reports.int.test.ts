@@ -1,4 +1,5 @@
-/** What people enter themselves, on a real database: whose it is, once and not twice, encrypted, scored, and seen among the observations. */
+/** What people enter themselves, on a real database: whose it is, once and not twice, encrypted, scored, and seen among the
+ *  observations. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { idempotencyStore } from '../../src/tenancy/idempotency.ts';
 import { readConfig } from '../../src/config.ts';

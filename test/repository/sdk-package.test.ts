@@ -1,4 +1,5 @@
-/** The SDK outside of this repository: packed, installed beside nothing else, imported by Node, and compiled against by a build that emits. */
+/** The SDK outside of this repository: packed, installed beside nothing else, imported by Node, and compiled against by a build that
+ *  emits. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

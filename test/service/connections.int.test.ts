@@ -1,5 +1,5 @@
-/** Connections to the database: a node keeps to its number however many ask at once, three nodes fit the server's default of 100, and a server
- *  with less room gives a warning at the start. */
+/** Connections to the database: a node keeps to its number however many ask at once, three nodes fit the server's default of 100, and a
+ *  server with less room gives a warning at the start. */
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { readConfig, settings } from '../../src/config.ts';

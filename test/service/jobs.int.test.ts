@@ -1,4 +1,5 @@
-/** Background jobs of a running service whose work no other test waits for: nothing here calls them, nor asks for what would do their work. */
+/** Background jobs of a running service whose work no other test waits for: nothing here calls them, nor asks for what would do their
+ *  work. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createApiKey } from '../../src/auth/api-keys.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';

@@ -1,5 +1,5 @@
-/** `biosignal start` as systemd and containers run it: a process that ends when it is told to, or when it cannot start, in time, and says by
- *  its exit code whether all is well. */
+/** `biosignal start` as systemd and containers run it: a process that ends when it is told to, or when it cannot start, in time, and says
+ *  by its exit code whether all is well. */
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

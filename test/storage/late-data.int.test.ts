@@ -11,7 +11,8 @@ import { sendEcg } from '../helpers/send-ecg.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A chart may be behind the rows for so long, ms: two looks at what is noted, on a machine at work. The aggregates' own schedule is a minute to an hour. */
+/** A chart may be behind the rows for so long, ms: two looks at what is noted, on a machine at work. The aggregates' own schedule is a
+ *  minute to an hour. */
 const AT_ONCE_MS = 8000;
 const stepsMs = { '1s': 1000, '1m': 60_000, '5m': 300_000, '1h': HOUR_MS, '3h': 3 * HOUR_MS, '1d': DAY_MS } as const;
 const POINTS_MAX = 10_000;

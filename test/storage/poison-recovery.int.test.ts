@@ -1,5 +1,6 @@
-/** A start with a packet log that is damaged, or holds what this release would not take: the start succeeds, what is good is stored, what is
- *  not is set aside by name, and can be stored later. The log is written by the real PacketLog; damage is done to its rows afterwards. */
+/** A start with a packet log that is damaged, or holds what this release would not take: the start succeeds, what is good is stored, what
+ *  is not is set aside by name, and can be stored later. The log is written by the real PacketLog; damage is done to its rows
+ *  afterwards. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -264,8 +264,8 @@ const exceptions: Readonly<Record<string, Readonly<{ reason: string; roles: read
   project_retention_swept: { reason: "the housekeeping's own notes", roles: [] },
 };
 
-// A migration that adds a table and forgets who may see it fails here. Somebody's: with an organization, a project, a person or a stream, by a
-// column or over a chain of foreign keys that ends with the organization.
+// A migration that adds a table and forgets who may see it fails here. Somebody's: with an organization, a project, a person or a stream,
+// by a column or over a chain of foreign keys that ends with the organization.
 // promise: row-security
 test('every table with somebody’s rows has row-level security and a policy, or is an exception with a reason', async () => {
   const { rows } = await database.pool.query<{ name: string; guarded: boolean; roles: string[]; view: boolean }>(

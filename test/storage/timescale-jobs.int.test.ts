@@ -1,5 +1,5 @@
-/** TimescaleDB's jobs pack old chunks and keep the aggregates, and nobody would miss them for weeks: one that fails is in /readyz, the metrics,
- *  the log and what doctor says, while the service goes on taking packets. Needs a server with jobs: BIO_TEST_TIMESCALE_URL. */
+/** TimescaleDB's jobs pack old chunks and keep the aggregates, and nobody would miss them for weeks: one that fails is in /readyz, the
+ *  metrics, the log and what doctor says, while the service goes on taking packets. Needs a server with jobs: BIO_TEST_TIMESCALE_URL. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../../src/cli/command.ts';
 import { doctor } from '../../src/cli/doctor.ts';

@@ -1,5 +1,6 @@
-/** A server that has TimescaleDB but was started without it: a new database is refused with a sentence, or made plain when the setting asks for it. Needs the
- *  Debian root of scripts/timescaledb-root.sh: BIO_TEST_TIMESCALE_ROOT names its folder. The server here is another one, of its own data. */
+/** A server that has TimescaleDB but was started without it: a new database is refused with a sentence, or made plain when the setting asks
+ *  for it. Needs the Debian root of scripts/timescaledb-root.sh: BIO_TEST_TIMESCALE_ROOT names its folder. The server here is another one,
+ *  of its own data. */
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-/** Consent and retention of a project, in the whole service: what is refused without consent, and how soon a change reaches what is open. */
+/** Consent and retention of a project, in the whole service: what is refused without consent, and how soon a change reaches what is
+ *  open. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';

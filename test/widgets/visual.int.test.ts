@@ -1,6 +1,6 @@
 /** What the widgets look like, against pictures in test/visual: a quarter of the size, and every character a box of one font that the test
- *  makes itself, so that neither the machine's fonts nor its smoothing matter. What must not change unseen: layout, colours, states, charts.
- *  A change that is wanted: BIO_UPDATE_VISUAL=1 npm test -- test/widgets/visual.int.test.ts, and look at the new pictures. */
+ *  makes itself, so that neither the machine's fonts nor its smoothing matter. What must not change unseen: layout, colours, states,
+ *  charts. A change that is wanted: BIO_UPDATE_VISUAL=1 npm test -- test/widgets/visual.int.test.ts, and look at the new pictures. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

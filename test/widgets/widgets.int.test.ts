@@ -89,7 +89,8 @@ const statesOf = (page: Page): Promise<Record<string, string | undefined>> =>
     [...widgetTags],
   );
 
-/** What a widget reaches when the service is in a mode. Forms have nothing that goes stale; a list of moods may be empty and still be ready. */
+/** What a widget reaches when the service is in a mode. Forms have nothing that goes stale; a list of moods may be empty and still be
+ *  ready. */
 function expectedState(tag: string, mode: Mode): Mode {
   if (mode === 'stale' && !tag.startsWith('bio-trend')) return 'ready';
   if (mode === 'empty' && tag === 'bio-mood') return 'ready';

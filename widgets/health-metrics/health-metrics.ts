@@ -1,8 +1,8 @@
 /** Newest values of what wearables report: steps (of today), sleep, heart rate, stress, or any other biosignals.
  *
  *  @tag bio-health-metrics
- *  @attr {string} biosignals - comma-separated: abbreviations, LOINC codes or ids; `*` for all scalars of the project. Default: steps, sleep, heart
- *  rate and stress, as far as the project has them
+ *  @attr {string} biosignals - comma-separated: abbreviations, LOINC codes or ids; `*` for all scalars of the project. Default: steps,
+ *  sleep, heart rate and stress, as far as the project has them
  *  @attr {string} range - how far back a value may lie. Default `24h`
  *  @attr {string} heading
  *  @attr {string} refresh - how often to fetch, e.g. `30s`; `0` never. Default `60s`

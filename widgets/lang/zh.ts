@@ -1,5 +1,5 @@
-/** Chinese (simplified): the sentences of the widgets, and names of the catalog. The questionnaires that ship stay English: translations of instruments are validated, not made up.
- *  Built into cdn/v1/lang/zh.json, which a page fetches when it is in this language. */
+/** Chinese (simplified): the sentences of the widgets, and names of the catalog. The questionnaires that ship stay English: translations of
+ *  instruments are validated, not made up. Built into cdn/v1/lang/zh.json, which a page fetches when it is in this language. */
 import type { EntryTextKey } from '../shared/entry-strings.ts';
 import type { Language, TextKey } from '../shared/strings.ts';
 

@@ -1,7 +1,7 @@
 /** How much of a goal is reached, as a ring and in words.
  *
  *  @tag bio-progress-ring
- *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code or id. Default `55423-8`: steps, whoever counts them
+ *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code or id. Default `55423-8`: steps, from any source
  *  @attr {number} goal - what a full ring means, in the biosignal's unit. Default: the goal that the person was set for this biosignal
  *    (GET /api/v1/goals), with its period and aggregate; else 10000
  *  @attr {number} value - shows this value and asks the service for nothing

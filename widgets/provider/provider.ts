@@ -1,8 +1,9 @@
 /** Wraps every widget: says where the service is and for whom the widgets act. Shows nothing itself.
  *
- *  Token mode (`sdk-key`, `xuser-token`) is for pages that people visit. Direct mode (`api-key`, `project-key`, `xuser-id`) puts a key into the
- *  page and is for internal tools; it is chosen only when no token is given. A token that is replaced by one for the same user and project is
- *  taken over silently: nothing is fetched again, the live socket stays open. Any other change of credentials starts over with empty widgets.
+ *  Token mode (`sdk-key`, `xuser-token`) is for pages that people visit. Direct mode (`api-key`, `project-key`, `xuser-id`) puts a key into
+ *  the page and is for internal tools; it is chosen only when no token is given. A token that is replaced by one for the same user and
+ *  project is taken over silently: nothing is fetched again, the live socket stays open. Any other change of credentials starts over with
+ *  empty widgets.
  *
  *  @tag bio-provider
  *  @attr {string} base-url - address of the service; default: the page's own origin

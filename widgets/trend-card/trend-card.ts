@@ -1,5 +1,5 @@
-/** One biosignal at a glance: the newest observation (of steps: the sum of today), how good and how old it is, the course, and the least, mean and
- *  greatest value of the range.
+/** One biosignal at a glance: the newest observation (of steps: the sum of today), how good and how old it is, the course, and the least,
+ *  mean and greatest value of the range.
  *
  *  @tag bio-trend-card
  *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code, id, or the name of a feature (`hrv_rmssd_60s`). Default `HR`
@@ -76,7 +76,7 @@ export class BioTrendCard extends DataWidget<Shown> {
     const wanted = this.#wanted();
     const biosignal = findBiosignal(await catalog(session), wanted);
     const asked = biosignal === undefined ? null : latestObservation(session, biosignal, rangeMs, this.timeZone, signal);
-    // Of what is counted the course is by whoever counts.
+    // The course of a counted value is that of its own source.
     const by = biosignal !== undefined && isCounted(biosignal) ? (await asked)?.biosignal_id : undefined;
     const request = {
       series: [`${by ?? wanted}`],

@@ -1,5 +1,5 @@
-/** One uPlot: the series of one unit over time, each line before a band from the least to the greatest value of its buckets. Bad values are gaps,
- *  suspect ones are hollow triangles; a ribbon below the plot is as high as what is missing of good values. */
+/** One uPlot: the series of one unit over time, each line before a band from the least to the greatest value of its buckets. Bad values are
+ *  gaps, suspect ones are hollow triangles; a ribbon below the plot is as high as what is missing of good values. */
 import UPlot from 'uplot';
 import { medianStep } from '../shared/data.ts';
 import type { Series } from '../shared/data.ts';
@@ -197,7 +197,8 @@ function zoned(options: Intl.DateTimeFormatOptions, timeZone: string | undefined
   return timeZone === undefined ? options : { ...options, timeZone };
 }
 
-/** At least a tenth of the value from top to bottom, or a still line would look like a storm; the reference range is kept in view when near. */
+/** At least a tenth of the value from top to bottom, or a still line would look like a storm; the reference range is kept in view when
+ *  near. */
 function honestRange(min: number, max: number, reference: ReferenceRange | null): [number, number] {
   let low = min;
   let high = max;

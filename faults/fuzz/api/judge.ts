@@ -1,4 +1,4 @@
-/** What may not be wrong with any answer, whoever asks for whatever. */
+/** Checks that hold for every answer, whatever the request and the caller. */
 import type { Description, Given, Operation } from '../description.ts';
 import { isAllowed } from './requests.ts';
 import type { Request, Wire } from './requests.ts';
@@ -37,7 +37,8 @@ const asked = ({ path, body = '' }: Wire, canary: string): boolean =>
 
 const around = (text: string, canary: string): string => text.slice(Math.max(0, text.indexOf(canary) - 120), text.indexOf(canary) + 60);
 
-/** Does it name, in its path and unchanged, a record that this credential may not see? The catalog of a project is for whoever is of it. */
+/** Does it name, in its path and unchanged, a record that this credential may not see? The catalog of a project is visible to its
+ *  members. */
 const notPersonal = new Set(['projectId', 'questionnaireId', 'deviceId']);
 function isForeign({ path }: Operation, { changes, about }: Request, { blind }: Credential): boolean {
   const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!).filter((name) => !notPersonal.has(name));

@@ -137,7 +137,7 @@ export class Requests {
   }
 }
 
-/** In place of ids: what is written is whoever the request is about. */
+/** In place of ids: the person the request is about is filled in. */
 const names: Readonly<Record<string, unknown>> = {
   subject_id: '{{subject_id}}',
   xuser_id: '{{xuser_id}}',

@@ -1,8 +1,8 @@
 /** Sends encoded packets to POST /ingest/raw-packet in batches, in order, again and again until they are durable or refused for good.
  *
  *  One batch is under way at a time: the next one fills meanwhile, so that batches grow with the latency and order is kept.
- *  408, 429, 5xx and lost connections are waited out (Retry-After, else 0.25 s doubling to 10 s); the whole batch is sent again, which is safe:
- *  a packet that had become durable comes back as a duplicate. */
+ *  408, 429, 5xx and lost connections are waited out (Retry-After, else 0.25 s doubling to 10 s); the whole batch is sent again, which is
+ *  safe: a packet that had become durable comes back as a duplicate. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterStatus } from '../../../sdk/retry.ts';
 import { errorTable, PipelineError } from '../../errors.ts';
@@ -25,11 +25,12 @@ export type SenderOptions = Readonly<{
   batchPacketsMax?: number;
   /** Give up when nothing gets through for this long, ms. */
   giveUpMs?: number;
-  /** Give up sooner when nothing has ever answered at the address, ms: it is a wrong one, or the service does not run. Default: giveUpMs. */
+  /** Give up sooner when nothing has ever answered at the address, ms: it is a wrong one, or the service does not run. Default:
+   *  giveUpMs. */
   firstAnswerMs?: number;
   /** Each packet once, when it is settled: durable (`accepted` also for duplicates) or refused for good with a code. */
   onSettled?: (tag: number, code: 'accepted' | ErrorCode, detail: string) => void;
-  /** Told what the service says beside its answer, in sentences. */
+  /** Called with sentences that the service sends besides its answer. */
   onNotice?: (notice: string) => void;
   /** Told what is being waited for, once per wait. */
   onWait?: (reason: string, waitMs: number) => void;

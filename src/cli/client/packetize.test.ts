@@ -92,7 +92,7 @@ test('names signals as recorders do', () => {
   for (const code of ['other.fpz-cz', 'acc.x', 'ppg.green', 'temp.skin']) expect(uniqueCode(kindOfName(code, ''), code, taken)).toBe(code);
 });
 
-test('notes of a file that somebody else wrote are cleaned and cut to what a packet takes', () => {
+test('notes of a file from elsewhere are cleaned and cut to what a packet takes', () => {
   const recording = { ...recordingOf(10, new Int32Array(10)), events: [{ atSec: 0.2, text: `a\u0000b ${'é'.repeat(200)}` }] };
   const packet = packetAt(recording, 0, { ...options, packetMs: 1000, withEvents: true })!;
   const decoded = decodePacket(encodePacket(packet), defaultPacketLimits);

@@ -32,7 +32,7 @@ export type Recording = Readonly<{
   durationSec: number;
   /** Unix ns of device time 0, if the files say when it was recorded. */
   startUnixNs: bigint | null;
-  /** Path of a reference annotation file beside it (.atr), or null. */
+  /** Path of a reference annotation file next to it (.atr), or null. */
   annotationPath: string | null;
   /** What the file says happened, s after the start; before it, or after the last sample, as well. */
   events: readonly Readonly<{ atSec: number; text: string; durationSec?: number }>[];
@@ -311,7 +311,7 @@ function openE4(path: string): Recording {
   return finish(name, path, channels, BigInt(Math.round(start * 1e6)) * 1000n, null);
 }
 
-/** Names of files are somebody else's: a packet has room for so many bytes of them, and for no control characters. */
+/** Names of files are not ours: a packet has room for so many bytes of them, and for no control characters. */
 const NAME_BYTES_MAX = 200;
 const LEAD_BYTES_MAX = 32;
 const UNIT_BYTES_MAX = 16;

@@ -48,7 +48,7 @@ export type Row = Readonly<{
   query?: (ids: Ids) => string;
   /** A body that only the record's owner may send. It changes nothing that the run relies on. */
   body?: (ids: Ids) => unknown;
-  /** Not asked with a good credential: it reads what belongs to others, or is dear. */
+  /** Not asked with a good credential: it reads data of others, or is expensive. */
   quiet?: true;
   /** Lists what may be of others in the same project or organization. */
   broad?: true;

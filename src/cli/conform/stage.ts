@@ -165,7 +165,7 @@ export class Stage {
     this.#webhooks.add(id);
   }
 
-  /** Takes everything away again that the interface lets go. @param client of its own: the run's may be at its end
+  /** Removes everything that the interface allows to be removed. @param client of its own: the run's may be at its end
    *  @returns sentences about what stays */
   async end(client: Client): Promise<string[]> {
     if (this.#keyIds.length === 0) return [];

@@ -172,7 +172,7 @@ function schemaOf(fields: readonly Field[]): Writer['schema'] {
         case 'int32':
           return { ...repetition, type: 'INT32' } as const;
         case 'int8':
-          // No logical type beside it: hyparquet-writer 0.17 writes its width wrongly, and arrow-rs refuses the file.
+          // No logical type in addition: hyparquet-writer 0.17 writes its width wrongly, and arrow-rs refuses the file.
           return { ...repetition, type: 'INT32', converted_type: 'INT_8' } as const;
         case 'double':
           return { ...repetition, type: 'DOUBLE' } as const;

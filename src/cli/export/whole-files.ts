@@ -3,7 +3,7 @@ import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
 /** Has files written into a folder of their own, and moves them to `folder` when all are there.
- *  When it fails, nothing of them is left behind: an old file beside a new one of another length would be read wrongly.
+ *  When it fails, nothing of them is left behind: an old file next to a new one of another length would be read wrongly.
  *  @param write writes into the folder that it is given  @returns paths of the files in `folder` */
 export async function writeWhole(folder: string, write: (apart: string) => Promise<readonly string[]>): Promise<string[]> {
   const apart = await mkdtemp(join(folder, '.export-'));

@@ -1,4 +1,4 @@
-/** An endless list of events in time that is made as far as somebody looks and forgotten behind them. */
+/** An endless list of events in time, generated as far as it is read and forgotten behind the reader. */
 
 export type Timed = Readonly<{
   /** Seconds since the device's zero. */

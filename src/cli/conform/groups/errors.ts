@@ -167,7 +167,7 @@ export async function checkErrors(run: Run): Promise<void> {
   });
 }
 
-/** Methods that a path has not, HEAD beside GET, and OPTIONS. */
+/** Methods that a path has not, HEAD besides GET, and OPTIONS. */
 async function checkMethods({ checks, client, stage }: Run): Promise<void> {
   const paths = [...new Set(rows.filter(({ family }) => family !== 'socket').map(({ path }) => path))];
   for (const path of paths) {

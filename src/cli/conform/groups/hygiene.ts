@@ -123,11 +123,11 @@ export async function checkHygiene(run: Run): Promise<void> {
         [`POST /api/v1/xusers HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`],
         { timeoutMs: 800 },
       );
-      const beside = await raw.exchange([last(host)]);
+      const neighbour = await raw.exchange([last(host)]);
       const answer = await slow;
-      need(beside.statuses.join() === '200', `beside it: ${seen(beside)}`);
+      need(neighbour.statuses.join() === '200', `next to it: ${seen(neighbour)}`);
       need((answer.statuses[0] ?? 0) < 500, seen(answer));
-      return `${seen(answer)}; beside it 200`;
+      return `${seen(answer)}; next to it 200`;
     },
   );
 

@@ -63,7 +63,7 @@ function itemsOf(json: unknown): unknown[] {
   return all.flatMap(({ linkId, answerOption }) => (answerOption?.[0] === undefined ? [] : [{ linkId, answer: [answerOption[0]] }]));
 }
 
-/** Every GET, by whoever may: documented status, type and schema. */
+/** Every GET, by a caller who may: documented status, type and schema. */
 export async function checkAnswers(run: Run): Promise<void> {
   const { checks, stage, ada } = run;
   for (const row of rows) {
@@ -71,7 +71,7 @@ export async function checkAnswers(run: Run): Promise<void> {
     if (row.path.includes('{webhookId}')) continue; // gone by now; asked when it was there
     const ofOthers = row.quiet === true || (row.broad === true && !stage.ownProject);
     if (ofOthers) {
-      checks.skip(`${row.method} ${row.path}: a good answer`, 'it holds what is not of this run, or is dear');
+      checks.skip(`${row.method} ${row.path}: a good answer`, 'it would read data of others, or is expensive');
       continue;
     }
     const family = row.family === 'public' ? null : families[row.family];
@@ -105,7 +105,7 @@ export async function checkAnswers(run: Run): Promise<void> {
         status: 200,
         says: `project_id ${stage.project.id} for each`,
         test: ({ json }) =>
-          (json as { project_id: string }[]).some(({ project_id: id }) => id !== stage.project.id) && 'somebody of another project',
+          (json as { project_id: string }[]).some(({ project_id: id }) => id !== stage.project.id) && 'a user of another project',
       },
     );
   await checks.ask(

@@ -156,7 +156,7 @@ async function checkInBand(run: Run): Promise<void> {
     need(endMs > Date.now() && endMs < Date.now() + 3_660_000, String(endMs));
     return 'auth';
   });
-  await talk('A token of somebody else', { type: 'auth', token: ben.token }, 'closed with 4503', async () => {
+  await talk('A token of another person', { type: 'auth', token: ben.token }, 'closed with 4503', async () => {
     const code = await socket.closed(5000);
     need(code === 4503, `closed with ${code}`);
     return String(code);
