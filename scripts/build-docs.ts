@@ -1,6 +1,6 @@
 /** `npm run docs`: writes the documents that are tables of the code: docs/errors.md and its pages, docs/features.md, docs/schema.md,
- *  .env.example, and docs/promises.md; and lowers the allow-list of the tidy test. test/docs/docs.test.ts and test/proof/promises.test.ts
- *  hold them to what this makes. */
+ *  docs/limits.md, .env.example, and docs/promises.md; and lowers the allow-list of the tidy test. test/docs/docs.test.ts and
+ *  test/proof/promises.test.ts hold them to what this makes. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { envExample } from '../src/cli/config.ts';
@@ -11,6 +11,7 @@ import { errorTable } from '../src/errors.ts';
 import type { ErrorCode } from '../src/errors.ts';
 import { settings } from '../src/config.ts';
 import { errorAdvice } from '../src/http/error-advice.ts';
+import { limitsDocument } from './limits.ts';
 import { promisesDocument } from './promises.ts';
 import type { Sources } from './promises.ts';
 import { schemaDocument } from './schema-document.ts';
@@ -162,6 +163,7 @@ if (import.meta.main) {
     'docs/features.md': featuresDocument(),
     'docs/promises.md': promisesDocument(promiseSources()),
     'docs/schema.md': schemaDocument(),
+    'docs/limits.md': limitsDocument(),
     '.env.example': `${envExample()}\n`,
     [TIDY_ALLOWED]: tidyAllowed(),
   };
