@@ -1,5 +1,5 @@
-/** `npm run api-types`: writes sdk/api-types.ts, the types of every operation, from the route table. Types only: nothing of it is in a bundle.
- *  With `--check` (a step of `npm run check`) it writes nothing and fails when the file is not what the table says. */
+/** `npm run api-types`: writes sdk/api-types.ts, the types of every operation, from the route table. Types only: nothing of it is in a
+ *  bundle. With `--check` (a step of `npm run check`) it writes nothing and fails when the file is not what the table says. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { TSchema } from 'typebox';

@@ -1,7 +1,7 @@
-/** `npm run promises-planted [-- ID … [--from N]]`: does the test that holds a promise fail when the promise is broken? Plants each fault of
- *  scripts/planted/promises.ts in a copy of the checkout (.cache), one at a time, runs the tests of the promise that the fault names, and
- *  prints a row of a table for each; before that, the same tests without a fault, which have to pass. ID: of these promises only; --from N:
- *  from the Nth fault on. Ends with 1 when a test did not notice. */
+/** `npm run promises-planted [-- ID … [--from N]]`: does the test that holds a promise fail when the promise is broken? Plants each fault
+ *  of scripts/planted/promises.ts in a copy of the checkout (.cache), one at a time, runs the tests of the promise that the fault names,
+ *  and prints a row of a table for each; before that, the same tests without a fault, which have to pass. ID: of these promises only;
+ *  --from N: from the Nth fault on. Ends with 1 when a test did not notice. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
-/** Rules of style that neither the compiler nor the linter knows (docs/style.md): words that give a translation away, comment lines that are
- *  too long, sleeps, casts of requests, and calls that have a better one. test/repository/tidy.test.ts holds every file to them. */
+/** Rules of style that neither the compiler nor the linter knows (docs/style.md): words that give a translation away, comment lines that
+ *  are too long, sleeps, casts of requests, and calls that have a better one. test/repository/tidy.test.ts holds every file to them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

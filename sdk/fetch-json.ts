@@ -1,5 +1,5 @@
-/** One JSON request to the service, and its failure as an error: for the client, the widgets and the dashboard alike. What they add is their
- *  own: credentials, retries, and the words of the page. */
+/** One JSON request to the service, and its failure as an error: for the client, the widgets and the dashboard alike. What they add is
+ *  their own: credentials, retries, and the words of the page. */
 
 type Problem = Readonly<{ code?: string; title?: string; detail?: string; request_id?: string; errors?: ApiError['errors'] }>;
 

@@ -1,6 +1,6 @@
-/** Opens a socket for live frames: its address, and the subprotocols that carry the credentials, which never travel in an address. What to do
- *  when it breaks is up to the caller: LiveClient (live-client.ts) or the feed of the widgets (widgets/shared/live-feed.ts), which also tells
- *  a silent device from a lost service. */
+/** Opens a socket for live frames: its address, and the subprotocols that carry the credentials, which never travel in an address. What to
+ *  do when it breaks is up to the caller: LiveClient (live-client.ts) or the feed of the widgets (widgets/shared/live-feed.ts), which also
+ *  tells a silent device from a lost service. */
 import { addressOf } from './request.ts';
 
 /** A browser throws at a subprotocol with other characters. */

@@ -1,5 +1,5 @@
-/** Decides which questions of a FHIR R4 Questionnaire to ask, given the answers so far. The widgets ask by it and the service checks answers
- *  by it, so that neither refuses what the other accepts. Imports nothing: it runs in pages and in the service. */
+/** Decides which questions of a FHIR R4 Questionnaire to ask, given the answers so far. The widgets ask by it and the service checks
+ *  answers by it, so that neither refuses what the other accepts. Imports nothing: it runs in pages and in the service. */
 
 export const MIN_VALUE = 'http://hl7.org/fhir/StructureDefinition/minValue';
 export const MAX_VALUE = 'http://hl7.org/fhir/StructureDefinition/maxValue';

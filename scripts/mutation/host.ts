@@ -3,7 +3,8 @@
 import { resolve } from 'node:path';
 import { createVitest } from 'vitest/node';
 
-/** @param names of the tests to run, as a regular expression; '' for all @param changed files whose text is another than in the run before @param hits folder for the markers of coverage.ts; '' for none */
+/** @param names of the tests to run, as a regular expression; '' for all @param changed files whose text is another than in the run before
+ *  @param hits folder for the markers of coverage.ts; '' for none */
 export type TestRequest = Readonly<{ test: string; names: string; changed: readonly string[]; hits: string }>;
 /** `why`: the first failure. */
 export type TestAnswer = Readonly<{ passed: boolean; testCount: number; why: string }>;

@@ -1,4 +1,5 @@
-/** A fault that is planted: a text of a file and what stands there instead. Used on copies of the checkout, never on the checkout itself. */
+/** A fault that is planted: a text of a file and what stands there instead. Used on copies of the checkout, never on the checkout
+ *  itself. */
 
 export type Edit = Readonly<{
   /** From the root of the repository. */

@@ -1,5 +1,5 @@
-/** The live feed of a session, shared by all who watch it. Apart from the session, so that pages without live widgets carry neither the feed
- *  nor its decoder. */
+/** The live feed of a session, shared by all who watch it. Apart from the session, so that pages without live widgets carry neither the
+ *  feed nor its decoder. */
 import { ApiError } from '../../sdk/fetch-json.ts';
 import { startLiveFeed } from './live-feed.ts';
 import type { LiveState } from './live-feed.ts';
