@@ -1,4 +1,4 @@
-/** What does a second of a device cost on disk, table by table? Devices stream live, at the pace of a clock, with one packet a second,
+/** Disk space per second of a device, table by table. Devices stream live, at the pace of a clock, with one packet a second,
  *  because commits, rows that grow and rollups cost by the clock; then everything that is stored is counted, with indexes, and the WAL that
  *  it took.
  *

@@ -1,4 +1,4 @@
-/** How cost grows with the number of devices and viewers: processor time per packet from 10 to 10,000 devices, memory per device and
+/** Growth of cost with the number of devices and viewers: processor time per packet from 10 to 10,000 devices, memory per device and
  *  viewer.
  *
  *  node bench/growth.bench.ts      BENCH_FULL=1: up to 10,000 (else 1,000)   BENCH_SIZES=100,10000   BIO_BENCH_DATABASE_URL=... (else

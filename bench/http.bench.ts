@@ -1,4 +1,4 @@
-/** What one HTTP request costs: a packet over POST /ingest/raw-packet, by the process's own CPU seconds, against a bare uWebSockets.js
+/** Cost of one HTTP request: a packet over POST /ingest/raw-packet, by the process's own CPU seconds, against a bare uWebSockets.js
  *  handler in the same run (interleaved); verifications of a token per second with the cache; observations, features and charts per second
  *  with p99 on a database that holds SAMPLES samples, and the service's main thread over that of a bare handler.
  *

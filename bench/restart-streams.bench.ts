@@ -1,4 +1,4 @@
-/** What a start costs after the service was killed with streams open: on the clock and in processor time (service and PostgreSQL), until
+/** Cost of a start after the service was killed with streams open: on the clock and in processor time (service and PostgreSQL), until
  *  the service listens, until it acknowledges a packet of a stream that was open, and until every value is computed and the checkpoint has
  *  passed the log. Every device sends an ECG of 250 Hz in packets of a second.
  *

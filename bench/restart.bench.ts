@@ -1,4 +1,4 @@
-/** What a start of the service costs on a database that it knows: from the process's begin until /readyz says 200. Processor time of all
+/** Cost of a start of the service on a database that it knows: from the process's begin until /readyz says 200. Processor time of all
  *  its threads, which is what counts on a busy machine, and the time on the clock. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What does storing cost? Bytes per sample on disk, PostgreSQL's processor time per sample, COPY against psql; FLAC of the
+/** Cost of storing: bytes per sample on disk, PostgreSQL's processor time per sample, COPY against psql; FLAC of the
  *  same samples, and a row per sample beside it to keep the decision honest.
  *
  *  sh scripts/with-runtime.sh bench/storage.bench.ts [all | space | write | copy | rows]

@@ -1,4 +1,4 @@
-/** What was measured of one person and did not come as a signal: weight, blood pressure, the values that a device reports. */
+/** Measurements of one person that did not come as a signal: weight, blood pressure, the values that a device reports. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';

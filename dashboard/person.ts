@@ -1,4 +1,4 @@
-/** What is held of one person apart from signals: name, time zone, consent; and what the law gives them: a copy, and erasure. */
+/** Data kept about one person besides signals: name, time zone, consent; and their rights: a copy, and erasure. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber } from '../widgets/shared/format.ts';

@@ -1,4 +1,4 @@
-/** What one person entered and was asked to do, as their carers read it: answers with scores, mood, tasks and how they keep to those
+/** One person's entries and tasks, as their carers read them: answers with scores, mood, tasks and how they keep to those
  *  that recur, goals. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';

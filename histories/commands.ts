@@ -1,4 +1,4 @@
-/** What happens in a history: plain JSON, so that a history can be printed, cut down and run again. */
+/** Commands of a history: plain JSON, so that a history can be printed, cut down and run again. */
 
 export type Upload = 'in order' | 'newest first' | 'shuffled';
 /** Legal, if odd: each is a few packets of a boot of their own. */

@@ -1,4 +1,4 @@
-/** What the documents promise, and the tests that hold it: the marks of both sides, what is wrong with them, and docs/promises.md.
+/** Promises of the documents, and the tests that hold them: the marks of both sides, what is wrong with them, and docs/promises.md.
  *  In a document `<!-- promise: ID -->` stands right behind the sentence, `<!-- promise again: ID -->` where another says the same. Above a
  *  test `// promise: ID, ID` says what it holds; `// setting: BIO_X` and `// job: NAME` likewise. In src/ `// job: NAME: what it does`
  *  stands above the timer of a background job. */

@@ -1,4 +1,4 @@
-/** How a request to the API is said: types over the operations of api-types.ts, and the address that parameters make. */
+/** Types of requests and answers, derived from the operations of api-types.ts, and the address of a request with its parameters. */
 import type { Operations } from './api-types.ts';
 
 export type Operation = keyof Operations;

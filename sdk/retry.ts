@@ -1,5 +1,5 @@
-/** What a client does after each answer of the service: by HTTP status, by close code, by the code of one refused packet. The numbers are
- *  those of src/errors.ts; docs/wire-format.md has the table with words. */
+/** Decides what a client does after each answer of the service: by HTTP status, by close code, by the code of one refused packet. The
+ *  numbers are those of src/errors.ts; docs/wire-format.md has the table with words. */
 
 /** retry: the same again, later. stop: the credential is refused, a new one is needed. refused: the same can never succeed. */
 export type Next = 'retry' | 'stop' | 'refused';

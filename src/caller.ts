@@ -1,4 +1,4 @@
-/** Who asks: the words that every room uses for identity. */
+/** Types of callers: the words that every room uses for identity. */
 
 /** Scopes of an organization key. */
 export const scopes = ['read', 'write', 'ingest', 'admin'] as const;

@@ -1,4 +1,4 @@
-/** How a bench says what it measured: one line for people, one for `npm run bench`, which collects them into a file and a page. */
+/** Reports of a bench: one line for people, one for `npm run bench`, which collects them into a file and a page. */
 import { goals, reached, type GoalName } from './goals.ts';
 
 export type BenchResult = Readonly<{

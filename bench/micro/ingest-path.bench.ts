@@ -1,4 +1,4 @@
-/** What one packet costs the main thread between the socket and the sink: decode, admit, offer, commit; no sockets, no database.
+/** Cost of one packet to the main thread between the socket and the sink: decode, admit, offer, commit; no sockets, no database.
  *  Packets of 100 ms with 4 channels of 250 Hz, of 2,000 devices in turn, so that caches are as cold as in life. CPU seconds of the
  *  process. Usage: node bench/micro/ingest-path.bench.ts */
 import { readConfig } from '../../src/config.ts';

@@ -1,4 +1,4 @@
-/** What an address without a page shows. */
+/** Page for an address that leads nowhere. */
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { Page } from '../page.ts';

@@ -1,4 +1,4 @@
-/** What devices do: record, send, keep for later, say again, contradict themselves, start anew. */
+/** Acts of devices: record, send, keep for later, say again, contradict themselves, start anew. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '../../src/cli/simulator/random.ts';
 import { encodeBatch } from '../../src/proto/packet-codec.ts';

@@ -1,4 +1,4 @@
-/** What operators do, by the organization's key: keys, consent, erasure, retention. Nothing else goes on meanwhile but the world. */
+/** Acts of operators, by the organization's key: keys, consent, erasure, retention. Nothing else goes on meanwhile but the world. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PERSONS } from '../commands.ts';
 import type { OperatorCommand, Purpose } from '../commands.ts';

@@ -1,4 +1,4 @@
-/** What befalls the service, its database and the connections between. */
+/** Faults of the service, its database and the connections between. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEVICES } from '../commands.ts';
 import type { WorldCommand } from '../commands.ts';

@@ -1,4 +1,4 @@
-/** What became of each mutant, one file of results per source file in .cache/mutation, and the survivors that were accepted. */
+/** Outcome of each mutant, one file of results per source file in .cache/mutation, and the survivors that were accepted. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What is done at the command line, for the audit log: by the account of the machine, because the commands know no other. */
+/** Audit entries for commands: made in the name of the machine account, because the commands know no other. */
 import { userInfo } from 'node:os';
 import type { Actor } from '../tenancy/audit.ts';
 import type { Console } from './command.ts';

@@ -1,4 +1,4 @@
-/** What the service acknowledged and has not moved from the packet log to the tables yet. */
+/** Counts packets that were acknowledged but have not been moved from the packet log to the tables yet. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../storage/database/database.ts';
 import type { Console } from './command.ts';

@@ -1,4 +1,4 @@
-/** What a command of the `biosignal` binary is: its options are declared once, for parsing, for --help and for the documents. */
+/** Definition of a command of the `biosignal` binary: options are declared once, for parsing, for --help and for the documents. */
 import { parseArgs } from 'node:util';
 import { PipelineError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';

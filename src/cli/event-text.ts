@@ -1,4 +1,4 @@
-/** What an annotation says, as the text of an event: events have no duration of their own, so it stands at the end of the text. */
+/** Writes an annotation as the text of an event: events have no duration of their own, so it stands at the end of the text. */
 import { fitText } from '../text.ts';
 
 /** The wire format's limit, bytes of UTF-8. */

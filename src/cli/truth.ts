@@ -1,4 +1,4 @@
-/** What `simulate --truth` wrote, held against what the service found in it: beats within 150 ms (EC57), heart rate, RMSSD. */
+/** Compares the file of `simulate --truth` with what the service found: beats within 150 ms (EC57), heart rate, RMSSD. */
 import { readFileSync } from 'node:fs';
 import { PipelineError } from '../errors.ts';
 import { compareWithReference, waitForFeatures } from './agreement.ts';

@@ -1,4 +1,4 @@
-/** What the tags of the API description mean. */
+/** Descriptions of the tags of the API. */
 export const apiTags: Readonly<Record<string, string>> = {
   Tokens: 'Short-lived tokens for one user each.',
   Users: 'The users of the calling application: exactly one record per external id and project.',

@@ -1,4 +1,4 @@
-/** How many files and sockets this process may have open. */
+/** Reads how many files and sockets this process may have open. */
 import { existsSync, readFileSync } from 'node:fs';
 
 /** The soft limit; null: none, or a system that does not say. */

@@ -1,4 +1,4 @@
-/** Who is at the other end: the address behind trusted proxies, and whether the way to it is encrypted. */
+/** Finds the peer: its address behind trusted proxies, and whether the connection to it is encrypted. */
 import { isLoopbackAddress } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Headers } from './hygiene.ts';

@@ -1,4 +1,4 @@
-/** What every request is read for before its route is known: its id, its credential, its address. */
+/** Reads from every request what is needed before its route is known: its id, its credential, its address. */
 import { randomBytes } from 'node:crypto';
 import { PipelineError } from '../errors.ts';
 import type { Headers } from './hygiene.ts';

@@ -1,4 +1,4 @@
-/** What an instance answers while another one owns the packet log: that it lives, that it waits, its metrics; everything else 503. */
+/** Routes of an instance on standby, while another one owns the packet log: health, readiness, metrics; everything else is 503. */
 import { PipelineError } from '../errors.ts';
 import type { Logger } from './logger.ts';
 import { startHttp } from './server.ts';

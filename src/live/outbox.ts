@@ -1,4 +1,4 @@
-/** What one viewer is sent, and what is left out when its connection is slow.
+/** Frames for one viewer, and which are left out when its connection is slow.
  *
  *  Modes of a viewer
  *  - flowing: every frame of its group goes to it, from the group's topic or one by one.

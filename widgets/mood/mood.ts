@@ -1,4 +1,4 @@
-/** How a person feels, on a scale of five, with an optional note. Works without a connection.
+/** Asks how a person feels, on a scale of five, with an optional note. Works without a connection.
  *
  *  @tag bio-mood
  *  @attr {string} heading

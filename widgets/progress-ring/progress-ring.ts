@@ -1,4 +1,4 @@
-/** How much of a goal is reached, as a ring and in words.
+/** Progress towards a goal, as a ring and in words.
  *
  *  @tag bio-progress-ring
  *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code or id. Default `55423-8`: steps, from any source

@@ -1,4 +1,4 @@
-/** What every widget is: a shadow root, one render per task however much changed, and a place below a bio-provider.
+/** Base of every widget: a shadow root, one render per task however much changed, and a place below a bio-provider.
  *  What connectedCallback takes, disconnectedCallback gives back; a widget that moves in the page starts over with its last data. */
 import { html, nothing, render } from 'lit-html';
 import type { TemplateResult } from 'lit-html';

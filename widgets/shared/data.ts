@@ -1,4 +1,4 @@
-/** What widgets ask the service for: the catalog (once per session), chart series, the newest observation. */
+/** Requests of the widgets: the catalog (once per session), chart series, the newest observation. */
 import type { ApiError } from '../../sdk/fetch-json.ts';
 import type { Answer, BodyOf } from '../../sdk/request.ts';
 import { pageFault } from './session.ts';

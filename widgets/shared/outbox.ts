@@ -1,4 +1,4 @@
-/** What a person entered, kept until the service has it: exactly once, through lost connections, closed tabs and reloads.
+/** Keeps the entries of a person until the service has them: exactly once, through lost connections, closed tabs and reloads.
  *
  *  Every entry carries its own Idempotency-Key from the start, so sending it twice is harmless. Entries lie in IndexedDB under the user
  *  they belong to; only a session of that user sends them. Where there is no IndexedDB (private windows) they live as long as the page. A

@@ -1,5 +1,5 @@
-/** Who the widgets of one provider act for, and how they call the service. Secrets live in private fields only: nothing here is reflected
- *  to an attribute, written to storage or logged. */
+/** Session of one provider: the person its widgets act for, and their calls to the service. Secrets live in private fields only: nothing
+ *  here is reflected to an attribute, written to storage or logged. */
 import { ApiError, fetchJson } from '../../sdk/fetch-json.ts';
 import type { JsonRequest } from '../../sdk/fetch-json.ts';
 import { addressOf } from '../../sdk/request.ts';

@@ -1,4 +1,4 @@
-/** What a person has to do today, to be marked done or skipped.
+/** Tasks of a person for today, to be marked done or skipped.
  *
  *  @tag bio-task-list
  *  @attr {string} heading

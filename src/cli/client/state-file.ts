@@ -1,4 +1,4 @@
-/** How far recordings were sent, in a file, so that an interrupted replay or import goes on. */
+/** Progress of recordings in a file, so that an interrupted replay or import can resume. */
 import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { UsageError } from '../command.ts';

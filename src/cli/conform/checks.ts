@@ -1,4 +1,4 @@
-/** What a check is, and how one is made: a request with what must come back, or a claim that takes several. */
+/** Checks: a request with its expected answer, or a claim that takes several requests. */
 import { BudgetSpent } from './client.ts';
 import type { Answer, Ask, Client, Credential } from './client.ts';
 import type { Description } from './description.ts';

@@ -1,4 +1,4 @@
-/** What the run's devices send: packets whose samples are known, so that they can be asked for again. */
+/** Packets of the run's devices: their samples are known, so that answers can be compared with them. */
 import { randomBytes } from 'node:crypto';
 import { encodePacket } from '../../proto/packet-codec.ts';
 import type { Packet, SampleEncoding } from '../../proto/packet-codec.ts';

@@ -1,5 +1,5 @@
-/** What a run makes for itself: two projects, keys that end by themselves, people and devices named `conform-`; and how all of it goes
- *  again. */
+/** Resources that a run creates for itself: two projects, keys that end by themselves, people and devices named `conform-`; and how all of
+ *  it goes again. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../command.ts';

@@ -1,4 +1,4 @@
-/** How the report says what was sent and what came back. Secrets are never among it. */
+/** Words of the report for requests and answers. Secrets never appear in them. */
 import type { Answer, Ask } from './client.ts';
 
 const SHOWN_MAX = 160;

@@ -1,4 +1,4 @@
-/** What an export reads: the streams of a user, their samples page by page, and one channel of a stretch as one array. */
+/** Reads the data of an export: the streams of a user, their samples page by page, and one channel of a stretch as one array. */
 import type { Pool } from 'pg';
 import { PipelineError } from '../../errors.ts';
 import { readSamples } from '../../query/samples.ts';

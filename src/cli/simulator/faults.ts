@@ -1,4 +1,4 @@
-/** What a network does to packets: some are lost, some come twice, some overtake, some come much later. Seeded. */
+/** Faults of a network: some packets are lost, some come twice, some overtake others, some come much later. Seeded. */
 import { createRandom } from './random.ts';
 
 export type FaultOptions = Readonly<{

@@ -1,4 +1,4 @@
-/** What each sensor reads of the simulated body, in physical units, without noise.
+/** Signals that each sensor reads from the simulated body, in physical units, without noise.
  *  Each function adds to `out` the samples k0 .. k0 + n - 1 of a grid of fs Hz; events are added in ascending order, so a sample's sum
  *  does not depend on where the range was cut. */
 import { CONTACT_LOSS_SEC_MAX } from './body.ts';

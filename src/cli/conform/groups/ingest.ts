@@ -1,4 +1,4 @@
-/** What a device may rely on: what is acknowledged is there once, exactly; what is refused has its code and leaves nothing. */
+/** Guarantees to devices: acknowledged packets are stored exactly once; refused ones get their code and leave nothing behind. */
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { need } from '../checks.ts';
 import type { Want } from '../checks.ts';

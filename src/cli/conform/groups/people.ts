@@ -1,4 +1,4 @@
-/** What is a person's own: consent, being disabled, and being erased. */
+/** Rights of a person: consent, being disabled, and being erased. */
 import { need } from '../checks.ts';
 import { bearer } from '../client.ts';
 import type { Credential } from '../client.ts';
