@@ -7,7 +7,7 @@ export type Commit = Readonly<{ hash: string; subject: string; body: string; cha
 const SUBJECT_CHARACTERS_MAX = 72;
 /** Changed lines of code that need no reason. */
 const SMALL_LINES_MAX = 40;
-const AREAS = /^[a-z][a-z0-9./-]*(?:, [a-z][a-z0-9./-]*)*: \S/;
+const AREAS = /^[A-Za-z][A-Za-z0-9./-]*(?:, [A-Za-z][A-Za-z0-9./-]*)*: \S/;
 
 /** Sentences about what is wrong with a message. */
 export function faultsOf({ hash, subject, body, changedLines }: Commit): string[] {

@@ -1,0 +1,62 @@
+/** Durations, numbers, ages and units, as pages write and people read them. */
+import { expect, it } from 'vitest';
+import { convertUnit, formatAge, formatNumber, formatValue, parseDuration } from './format.ts';
+
+it.each([
+  ['15m', 900_000],
+  ['24h', 86_400_000],
+  ['7d', 604_800_000],
+  ['1.5h', 5_400_000],
+  ['PT1H', 3_600_000],
+  ['P1DT2H3M4S', 93_784_000],
+  ['P2W', 1_209_600_000],
+  ['P', null],
+  ['PT0S', null],
+  ['24', null],
+  ['-1h', null],
+  ['', null],
+])('the duration %o is %o ms', (text, ms) => {
+  expect(parseDuration(text)).toBe(ms);
+});
+
+it('a number keeps its whole digits and at most three that are significant', () => {
+  expect([0.01234, 12.34, 1234.5, -0.5, Number.NaN, Infinity].map((value) => formatNumber('en', value))).toEqual([
+    '0.0123',
+    '12.3',
+    '1,235',
+    '-0.5',
+    '–',
+    '–',
+  ]);
+});
+
+it('a value has the decimals that suit its unit, and a dash where there is none', () => {
+  expect(formatValue('en', 61.6, '/min')).toBe('62');
+  expect(formatValue('de', 36.55, 'Cel')).toBe('36,6');
+  expect(formatValue('en', null, '/min')).toBe('–');
+});
+
+it('an age is told in its largest unit', () => {
+  const nowMs = 1_795_000_000_000;
+  expect([0, 30, 100, 7200, 172_800].map((seconds) => formatAge('en', nowMs - seconds * 1000, nowMs))).toEqual([
+    'now',
+    '30 seconds ago',
+    '2 minutes ago',
+    '2 hours ago',
+    '2 days ago',
+  ]);
+});
+
+it('temperatures are converted where people use Fahrenheit, with their bounds; nothing else is', () => {
+  const series = { unit: 'Cel', values: [37, null], lows: [36, null], highs: [40, null], range: [36, 40], newest: { value: 38 } };
+  const shown = convertUnit(series, 'us');
+  expect(shown.unit).toBe('[degF]');
+  expect([shown.values, shown.lows, shown.highs].map((list) => list.map((value) => value && Number(value.toFixed(3))))).toEqual([
+    [98.6, null],
+    [96.8, null],
+    [104, null],
+  ]);
+  expect(shown.newest.value).toBeCloseTo(100.4);
+  expect(convertUnit(series, null)).toBe(series);
+  expect(convertUnit({ ...series, unit: '/min' }, 'us').unit).toBe('/min');
+});
