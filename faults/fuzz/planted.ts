@@ -1,5 +1,5 @@
-/** `npm run fuzz -- --planted [--only NAME,…]`: can the checks of the fuzzers fail? Puts each fault of plants.ts into a copy of the checkout,
- *  runs one round of the fuzzer there, and looks for what it must say. Copies without a fault come first, and must be silent. */
+/** `npm run fuzz -- --planted [--only NAME,…]`: can the checks of the fuzzers fail? Puts each fault of plants.ts into a copy of the
+ *  checkout, runs one round of the fuzzer there, and looks for what it must say. Copies without a fault come first, and must be silent. */
 import { spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -68,7 +68,7 @@ For a private certificate authority, set NODE_EXTRA_CA_CERTS=FILE.`,
       if (!groupNames.includes(name)) throw new UsageError(`--only: no group '${name}'; there are ${groupNames.join('; ')}`);
     const webhookUrl = options.text('webhook-url');
     if (webhookUrl !== '' && !/^https?:/.test(URL.canParse(webhookUrl) ? webhookUrl : ''))
-      throw new UsageError(`--webhook-url: '${webhookUrl}' is no address such as https://bio.example/hooks`);
+      throw new UsageError(`--webhook-url: '${webhookUrl}' is not an address such as https://bio.example/hooks`);
     const timeoutMs = options.number('timeout', 1, 3600) * 1000;
     const onInterrupt = (): void => console.err('interrupted: cleaning up, a minute at most (again to end at once; a later run cleans up)');
     console.signal.addEventListener('abort', onInterrupt, { once: true });
@@ -104,7 +104,7 @@ function checkReport(console: Console, file: string): void {
   try {
     accessSync(folder, constants.W_OK);
   } catch {
-    throw new UsageError(`--report ${file}: ${folder} is no folder that can be written to`);
+    throw new UsageError(`--report ${file}: cannot write to the folder ${folder}`);
   }
   const there = statSync(path, { throwIfNoEntry: false });
   if (there === undefined) return;

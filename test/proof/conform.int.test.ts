@@ -1,6 +1,6 @@
 /** `biosignal conform` as a user runs it, in a process of its own: against a service that is right, one that answers a single thing
- *  wrong, one that is away for a while, and interrupted. However it ends, nothing of it is left but empty projects, keys that are revoked, and
- *  the audit log; what a killed run left, a later one takes away. */
+ *  wrong, one that is away for a while, and interrupted. However it ends, nothing of it is left but empty projects, keys that are revoked,
+ *  and the audit log; what a killed run left, a later one takes away. */
 import { spawn } from 'node:child_process';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -160,8 +160,8 @@ it('says in a sentence what cannot be, and makes nothing', async () => {
     [[url, '--key', (await running.token('ada')).xuser_token], '2 biosignal conform: --key takes an organization key'],
     [[url, '--other-key', running.org.apiKey.key], '2 biosignal conform: --other-key is of the same organization'],
     [[url, '--session', 'nobody'], '2 biosignal conform: nobody is signed in with --session'],
-    [[url, '--report', '/nowhere/report.html'], '2 biosignal conform: --report /nowhere/report.html: /nowhere is no folder'],
-    [[url, '--webhook-url', 'here'], "2 biosignal conform: --webhook-url: 'here' is no address"],
+    [[url, '--report', '/nowhere/report.html'], '2 biosignal conform: --report /nowhere/report.html: cannot write to the folder /nowhere'],
+    [[url, '--webhook-url', 'here'], "2 biosignal conform: --webhook-url: 'here' is not an address"],
     [[url.replace('http', 'https')], `2 biosignal conform: ${url.replace('http', 'https')} does not speak TLS: is it ${url}?`],
     [['http://127.0.0.1:1'], '1 biosignal conform: http://127.0.0.1:1 does not answer: '],
   ];

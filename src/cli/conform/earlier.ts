@@ -1,5 +1,5 @@
-/** What earlier runs left because they were killed, or the service was away when they ended: found by its names, and taken away once the run
- *  must be over. A run that is under way on another machine is left alone. */
+/** What earlier runs left because they were killed, or the service was away when they ended: found by its names, and taken away once the
+ *  run must be over. A run that is under way on another machine is left alone. */
 import type { Answer, Client, Credential } from './client.ts';
 
 /** A token of a run may live so long, so its keys end this much later than the run. */

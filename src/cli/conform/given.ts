@@ -1,5 +1,5 @@
-/** What was given on the command line, looked at before anything is made: the address, the keys, the operator's session. What cannot be is said
- *  in a sentence, and nothing was done. */
+/** What was given on the command line, looked at before anything is made: the address, the keys, the operator's session. What cannot be is
+ *  said in a sentence, and nothing was done. */
 import { systemCode, UsageError } from '../command.ts';
 import { bearer, nobody } from './client.ts';
 import type { Answer, Client, Credential } from './client.ts';
@@ -48,7 +48,7 @@ export async function describedBy(client: Client): Promise<Answer> {
     throw new UsageError(`${origin} speaks TLS: is it ${swapped(client.base)}?`);
   if (status === 503 && answer.code !== '') throw new Unavailable(detailOf(client, answer));
   if (status >= 502 && status <= 504) throw new Unavailable(`${origin} answers ${status}: what is behind it is away`);
-  throw new UsageError(`${origin}/api-docs/openapi.json answers ${gotWords(answer)}: this is no biosignal service`);
+  throw new UsageError(`${origin}/api-docs/openapi.json answers ${gotWords(answer)}: this is not a biosignal service`);
 }
 
 function isDescription(json: unknown): boolean {

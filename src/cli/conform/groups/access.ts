@@ -161,9 +161,9 @@ export async function checkStrangers(run: Run): Promise<void> {
       if (!isUser && !scopeNames.some((scope) => outcome[scope] === 'yes')) continue;
       const expected =
         row.id === 'listUsers'
-          ? '404, or nobody'
+          ? '404, or no users'
           : row.id === 'createUserToken' || row.id === 'resolveUser'
-            ? '404, or somebody of its own'
+            ? '404, or a user of its own'
             : '404, as for what does not exist';
       const name = `${row.method} ${row.path}: not for ${who}`;
       await checks.claim(name, 'a record of the first person, by its id', expected, () => stranger(run, row, as));
