@@ -15,7 +15,7 @@ export type Counts = Record<string, Record<string, number>>;
 const isText = (path: string): boolean => /\.(ts|md)$/.test(path);
 const isCode = (path: string): boolean => path.endsWith('.ts');
 const isIn = (folders: RegExp) => (path: string) => isCode(path) && folders.test(path);
-const isService = (path: string): boolean => /^src\//.test(path) && isCode(path) && !/\.test\.ts$|\/testing\//.test(path);
+const isService = (path: string): boolean => path.startsWith('src/') && isCode(path) && !/\.test\.ts$|\/testing\//.test(path);
 
 export const rules: Readonly<Record<string, Rule>> = {
   beside: { pattern: /(?<!-)\bbeside\b/gi, instead: '"next to" for a place, "besides" for "in addition to"', covers: isText },
