@@ -4,7 +4,7 @@ import { operatorRoles } from '../caller.ts';
 import type { Access } from './route.ts';
 import type { Caller, OperatorRole } from '../caller.ts';
 
-/** As members know them: which roles act as an operator of at least this role. */
+/** Roles, as members know them, that act as an operator of at least this role. */
 const rolesOf = {
   viewer: 'viewer, analyst, clinician, admin or owner',
   editor: 'clinician, admin or owner',
@@ -37,8 +37,8 @@ export function checkAccess(access: Access, caller: Caller, method: string): voi
   }
 }
 
-/** May a socket that one caller opened go on as another? As the same person or operator, or by a key with the same reach and no fewer
- *  scopes. */
+/** Says whether a socket that one caller opened may continue as another: as the same person or operator, or by a key with the same reach
+ *  and no fewer scopes. */
 export function mayContinue(before: Caller, after: Caller): boolean {
   if (before.kind === 'operator') return after.kind === 'operator' && before.operatorId === after.operatorId;
   if (before.kind === 'anonymous' || before.kind !== after.kind) return false;
@@ -46,7 +46,7 @@ export function mayContinue(before: Caller, after: Caller): boolean {
   return before.kind === 'user' || (after.kind === 'key' && before.scopes.every((scope) => after.scopes.includes(scope)));
 }
 
-/** A key that stands for one user (direct mode) reads with `read` and changes with `write`, unless the route says which scope it takes;
+/** A key that acts for one user (direct mode) reads with `read` and changes with `write`, unless the route says which scope it takes;
  *  any other key needs the route's scope. */
 function checkScope(access: Access, caller: Caller & { kind: 'key' }, method: string): void {
   let needed = access.key;

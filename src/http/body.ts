@@ -5,12 +5,12 @@ import { PipelineError } from '../errors.ts';
 import type { UwsResponse } from './uws.ts';
 
 const EMPTY = new Uint8Array(0);
-/** Bytes taken from one peer before others get a turn. */
+/** Budget of one peer per turn, bytes. */
 const TURN_BYTES = 1024 * 1024;
 
 export type BodyLimits = Readonly<{ bytesMax: number; timeoutMs: number }>;
 
-/** Collects the body. `onAborted` is the caller's to set; it calls `aborted`.
+/** Collects the body. The caller sets `onAborted`, which calls `aborted`.
  *  A declared length larger than the limit is refused before the first byte. */
 export function readBody(
   res: UwsResponse,
@@ -86,7 +86,7 @@ export function readBody(
   });
 }
 
-/** uWS takes its buffer back when onData returns. From the pool: an ArrayBuffer of its own per request keeps the collector busy. */
+/** Copies a chunk, because uWS reuses its buffer after onData. Pooled: an ArrayBuffer per request would burden the collector. */
 function copy(chunk: ArrayBuffer): Uint8Array {
   const pooled = Buffer.allocUnsafe(chunk.byteLength);
   pooled.set(new Uint8Array(chunk));
@@ -95,7 +95,7 @@ function copy(chunk: ArrayBuffer): Uint8Array {
 
 type Wait = Readonly<{ deadlineMs: number; expire: () => void }>;
 
-/** Bodies that are on their way. One timer for all of them: most arrive with their headers, and a timer each costs more than their copy. */
+/** Bodies still arriving. One timer for all: most come with their headers, and a timer each costs more than copying them. */
 const awaited = new Set<Wait>();
 const SWEEP_MS = 50;
 let sweep: NodeJS.Timeout | null = null;
@@ -115,7 +115,7 @@ function expect(wait: Wait): void {
 const gunzipLater = promisify(gunzip);
 const unzstdLater = promisify(zstdDecompress);
 const unbrotliLater = promisify(brotliDecompress);
-/** Below this many compressed bytes the thread pool's hand-over costs more than the work. */
+/** Compressed bytes below which the hand-over to the thread pool costs more than the work. */
 const SYNC_BYTES = 4096;
 
 /** Decodes a Content-Encoding with the limit counted after decompression.

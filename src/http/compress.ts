@@ -5,7 +5,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 const gzipLater = promisify(gzip);
 const brotliLater = promisify(brotliCompress);
 
-/** Smaller answers travel as they are: headers and a thread hand-over cost more than they save. */
+/** Bytes below which an answer is sent uncompressed: headers and a thread hand-over would cost more than they save. */
 export const COMPRESS_BYTES_MIN = 2048;
 
 export type Coding = 'br' | 'gzip';

@@ -11,23 +11,23 @@ import { RateLimit } from './rate-limit.ts';
 import type { Authenticate, AuthRequest } from './route.ts';
 import type { Caller } from '../caller.ts';
 
-/** Failures of one address: per second, and as a burst of that many seconds. */
+/** Failures allowed per address: sustained per second, and burst in seconds of that rate. */
 const ADDRESS_PER_SEC = 5;
 const ADDRESS_BURST_SEC = 20;
-/** One credential may fail this share of what its address may, and that for so many seconds at once. */
+/** Failures allowed per credential: a share of its address's rate, and burst in seconds of it. */
 const CREDENTIAL_SHARE = 0.2;
 const CREDENTIAL_BURST_SEC = 10;
-/** Unverified credentials of an address above its limit: looked up at the same time, and waiting for that. */
+/** Concurrent look-ups, and waiting ones, of unverified credentials of an address above its limit. */
 const IN_TURN_MAX = 2;
 const WAITING_MAX = 1024;
 
 export type GateOptions = Readonly<{
   authenticate: Authenticate;
-  /** Was the credential of this request verified by this process before, or is there none? Absent: never. */
+  /** Says whether this process verified the credential before, or there is none. Absent: never. */
   isVerified?: (request: AuthRequest) => boolean;
   /** Failures that one address may make per second, and ADDRESS_BURST_SEC times as many at once. Default 5. */
   authFailuresPerSec?: number;
-  /** Told of every credential that is refused, or not looked up because it, or its address, was refused too often (rate_limited). */
+  /** Called for every credential that is refused, or not looked up because it, or its address, was refused too often (rate_limited). */
   onRefused?: ((code: ErrorCode, address: string) => void) | undefined;
 }>;
 
@@ -37,7 +37,7 @@ export class CredentialGate {
   readonly #options: GateOptions;
   readonly #byAddress: RateLimit;
   readonly #byCredential: RateLimit;
-  /** By address; only of those above their limit. */
+  /** By address; only addresses above their limit. */
   readonly #turns = new Map<string, Turn>();
 
   constructor(options: GateOptions) {
@@ -47,7 +47,7 @@ export class CredentialGate {
     this.#byCredential = new RateLimit('credential', CREDENTIAL_SHARE * addressPerSec, CREDENTIAL_BURST_SEC);
   }
 
-  /** Says who calls. Synchronous when the credential is in the cache.
+  /** Authenticates the request. Synchronous when the credential is in the cache.
    *  @throws PipelineError as Authenticate; rate_limited */
   check(request: AuthRequest, address: string): Caller | Promise<Caller> {
     if (this.#options.isVerified?.(request) === true) return this.#ask(request, address, null);
@@ -107,7 +107,7 @@ function tooMany(detail: string): PipelineError {
   return new PipelineError('rate_limited', detail, { retryAfterSec: 1 });
 }
 
-/** Secrets are not kept, only what tells them apart. */
+/** Hashes a secret: secrets themselves are not kept. */
 function digestOf({ bearer, header }: AuthRequest): string {
   return createHash('sha256')
     .update(bearer ?? header('cookie'))

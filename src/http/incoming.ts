@@ -38,7 +38,7 @@ const DRAIN_BYTES_MAX = 64 * 1024;
 /** A route with its schemas compiled. */
 export type Row = Readonly<{ route: Route; query: QueryReader; body: Check | null; params: ReadonlyMap<string, Check> }>;
 
-/** What all requests of a server share. */
+/** State shared by all requests of a server. */
 export type Shared = Readonly<{
   options: HttpOptions;
   router: Router<Row>;
@@ -51,7 +51,7 @@ export type Shared = Readonly<{
   isStopping: () => boolean;
 }>;
 
-/** A request that takes longer is asked again whether its credential still stands, ms. */
+/** Duration after which a request checks again whether its credential is still valid, ms. */
 const ASKED_AGAIN_MS = 100;
 const ANONYMOUS: Caller = { kind: 'anonymous' };
 const EMPTY = new Uint8Array(0);
@@ -78,7 +78,7 @@ export class Incoming {
   #route: Route | null = null;
   #caller: Caller = ANONYMOUS;
   #rate: Readonly<{ policy: string; verdict: Verdict }> | null = null;
-  /** Until the end of this request is certain, an error closes the connection. */
+  /** True until the end of this request is certain; an error then closes the connection. */
   #framed = false;
   #close = true;
 
@@ -153,7 +153,7 @@ export class Incoming {
     return await this.#handle(row.route, this.#context(params, query, body), bytes ?? EMPTY);
   }
 
-  /** Who is it, may they, not too often, and from this page? null: answered already, as for a credential in the cache. */
+  /** Checks identity, rights, rate and origin. null: already answered, as for a credential in the cache. */
   #authorize(route: Route): Promise<void> | null {
     const found = this.#whoIs(route);
     if (!(found instanceof Promise)) return this.#permit(route, found);
@@ -171,7 +171,7 @@ export class Incoming {
     return this.#shared.gate.check(request, this.#remoteAddress);
   }
 
-  /** A body or an answer may take as long as its peer likes: who has lost the right meanwhile has lost it for this request, too.
+  /** A body or an answer may take as long as its peer likes: a right that is lost meanwhile is lost for this request, too.
    *  @throws PipelineError */
   async #askAgain(route: Route): Promise<void> {
     if (route.access.public === true) return;
@@ -179,7 +179,7 @@ export class Incoming {
     checkAccess(route.access, caller, this.#method);
   }
 
-  /** A long answer ends where the right to it does. No generator: its end would not reach `chunks` before the first one was asked for. */
+  /** Ends a long answer when the right to it ends. No generator: its end would not reach `chunks` before the first was requested. */
   #whileAllowed(route: Route, chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     const all = chunks[Symbol.asyncIterator]();
     const end = async (): Promise<IteratorResult<Uint8Array, void>> => {
@@ -202,7 +202,7 @@ export class Incoming {
     return { [Symbol.asyncIterator]: () => ({ next, return: end }) };
   }
 
-  /** A header that is no bearer is a failure too. */
+  /** Also fails for a header that is not a bearer credential. */
   #bearer(): string | null {
     try {
       return bearerOf(this.#headers);
@@ -239,7 +239,7 @@ export class Incoming {
       refuseBody(declared);
       return null;
     }
-    // Where everything may be left out, so may the body: `curl -X POST` sends neither one nor its type.
+    // If every member is optional, so is the body: `curl -X POST` sends neither a body nor a type.
     if (declared === 0 && route.body !== 'binary' && this.#headers.get('content-type') === undefined) return Promise.resolve(NO_MEMBERS);
     checkBodyType(route, this.#headers);
     const wire = this.#wire;

@@ -1,12 +1,12 @@
-/** The part of a pino logger that the units use, and what of an error may stand in a log. */
+/** The part of a pino logger that the units use, and the parts of an error that may be logged. */
 type Write = (fields: object, message: string) => void;
 export type Logger = Readonly<{ debug: Write; info: Write; warn: Write; error: Write }>;
 
 const CAUSES_MAX = 4;
 
-/** What is logged of an error: kind, code, message, stack, causes. Nothing else of it, because the database's errors carry rows (`detail`),
- *  statements and connections with their keys; and no quoted value, because their messages quote what was sent ("invalid input syntax for
- *  type uuid: \"...\"). Names of tables, columns and constraints are quoted too, but those are in fields of their own. */
+/** Picks what is logged of an error: kind, code, message, stack, causes. Nothing else of it, because the database's errors carry rows
+ *  (`detail`), statements and connections with their keys; and no quoted value, because their messages quote what was sent ("invalid input
+ *  syntax for type uuid: \"...\"). Names of tables, columns and constraints are quoted too, but those are in fields of their own. */
 export function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return typeof error === 'object' && error !== null ? { type: 'object' } : withoutValues(String(error));
   const { code, severity, table, column, constraint, routine, cause } = error as Error & Record<string, unknown>;

@@ -12,11 +12,11 @@ export type PeerRules = Readonly<{
 }>;
 export type Peer = Readonly<{ address: string; secure: boolean }>;
 
-/** Addresses that were brought to their form already: a device sends from one. */
+/** Addresses already normalised: a device always sends from the same one. */
 const known = new Map<string, string>();
 const KNOWN_MAX = 10_000;
 
-/** uWS writes IPv6 in full and IPv4-mapped addresses as IPv6; both are brought to the usual form. */
+/** uWS writes IPv6 in full and IPv4-mapped addresses as IPv6; both are normalised. */
 export function normalAddress(text: string): string {
   let address = known.get(text);
   if (address === undefined) {

@@ -49,8 +49,8 @@ function wwwAuthenticate(code: ErrorCode): string {
   return code === 'credential_missing' ? 'Bearer realm="biosignal"' : 'Bearer realm="biosignal", error="invalid_token"';
 }
 
-/** A database that is away, restarting, out of connections (SQLSTATE classes 08, 53, 57P; socket errors) or too slow for its time limit
- *  (57014) is `unavailable`: the client may send the same again. Anything else that is not ours is a fault. */
+/** A database that is unreachable, restarting, out of connections (SQLSTATE classes 08, 53, 57P; socket errors) or too slow for its time
+ *  limit (57014) is `unavailable`: the client may send the same again. Anything else that is not ours is a fault. */
 export function knownError(error: unknown): PipelineError {
   if (error instanceof PipelineError) return error;
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';

@@ -4,7 +4,7 @@
 
 export type Verdict = Readonly<{ allowed: boolean; remaining: number; resetSec: number; retryAfterSec: number }>;
 
-/** Callers remembered; above it those whose allowance is full again are forgotten, which changes no verdict. */
+/** Callers kept in memory; above this, those whose allowance is full again are dropped, which changes no verdict. */
 const CALLERS_MAX = 50_000;
 
 export class RateLimit {
@@ -41,7 +41,7 @@ export class RateLimit {
     };
   }
 
-  /** Would one more be refused? Takes nothing: used for limits that count only failures. */
+  /** Says whether one more would be refused, without taking it: for limits that count only failures. */
   exhausted(caller: string, nowMs: number): boolean {
     return Math.max(this.#tat.get(caller) ?? 0, nowMs) + this.#intervalMs > nowMs + this.#burstMs + 1e-6;
   }

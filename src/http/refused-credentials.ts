@@ -4,9 +4,9 @@ import type { ErrorCode } from '../errors.ts';
 import type { Logger } from './logger.ts';
 
 const PERIOD_MS = 60_000;
-/** Addresses of one period that get a line; the rest are counted in one more. */
+/** Addresses that get a line of their own per period; the rest share one. */
 const ADDRESSES_MAX = 50;
-/** Fewer are a typing mistake. */
+/** Refusals below which an address is not logged: typing mistakes. */
 const COUNT_MIN = 3;
 
 export type RefusedCredentials = Readonly<{

@@ -16,7 +16,7 @@ function bodiless(status: number): boolean {
 }
 
 const EMPTY = new Uint8Array(0);
-/** How long one stream may write before others have the event loop, ms. */
+/** Time budget of one stream per turn of the event loop, ms. */
 const STREAM_TURN_MS = 5;
 
 /** Writes status, headers and body at once. Does nothing when the peer is gone or was answered.

@@ -22,9 +22,9 @@ import type { UwsListenSocket } from './uws.ts';
 import { Preparing } from './validate.ts';
 import type { Caller } from '../caller.ts';
 
-/** Seconds of the sustained rate that may come at once. */
+/** Burst, in seconds of the sustained rate. */
 const BURST_SEC = 4;
-/** Schemas that no request has asked for yet are compiled so long after the start, ms, one at a time. */
+/** Delay after the start until unused schemas are compiled, and interval between two, ms. */
 const PREPARE_AFTER_MS = 5000;
 const PREPARE_EVERY_MS = 20;
 
@@ -48,7 +48,7 @@ export type Idempotency = (
   work: () => Promise<Reply>,
 ) => Promise<Reply>;
 
-/** What is told of each answered request. `route` is null for static files, preflights and unknown paths. */
+/** Facts about each answered request. `route` is null for static files, preflights and unknown paths. */
 export type Exchange = Readonly<{
   route: Route | null;
   method: string;
@@ -68,17 +68,17 @@ export type HttpOptions = Readonly<{
   sockets?: readonly SocketRoute[];
   statics?: readonly StaticMount[];
   authenticate: Authenticate;
-  /** Was the credential of this request verified by this process before? Absent: never. */
+  /** Says whether this process verified the credential before. Absent: never. */
   isVerified?: (request: AuthRequest) => boolean;
   originAllowed?: OriginAllowed;
   idempotency?: Idempotency;
   logger: Logger;
   /** Failed credentials that one address may send per second, and 20 times as many at once. Default 5. */
   authFailuresPerSec?: number;
-  /** Told of every credential that is refused. */
+  /** Called for every refused credential. */
   onRefused?: GateOptions['onRefused'];
   ticks?: Ticks;
-  /** Refuses what comes for a path before it is routed; null: goes on. Default: goes on. */
+  /** Refuses requests for a path before they are routed; null lets them pass, the default. */
   refuse?: (path: string) => PipelineError | null;
   /** Metrics, audit and the contract check of the tests listen here. */
   observe?: (exchange: Exchange) => void;
@@ -89,7 +89,7 @@ export type HttpServer = Readonly<{
   /** Sends one message to every subscriber of a topic, encoded once. */
   publish: (topic: string, bytes: Uint8Array, isBinary: boolean) => void;
   subscriberCount: (topic: string) => number;
-  /** Present callers of the open sockets. */
+  /** Callers of the sockets that are open now. */
   callers: () => readonly Caller[];
   /** Closes sockets whose caller matches: revoked keys, deleted users. */
   closeSockets: (match: (caller: Caller) => boolean, code: 'credential_invalid' | 'shutting_down') => void;

@@ -30,10 +30,10 @@ import type { Caller } from '../caller.ts';
 
 /** A peer that answers no ping for this long is gone. */
 const IDLE_SEC = 60;
-/** Expired tokens are looked for this often. */
+/** Interval between checks for expired tokens, ms. */
 const EXPIRY_CHECK_MS = 250;
 const REASON_BYTES_MAX = 123;
-/** What a client above its number of sockets is told to wait, s. */
+/** Retry-After for a client with too many sockets, s. */
 const SOCKETS_RETRY_SEC = 30;
 const BEARER = 'bio.bearer.';
 /** How a page names its SDK key: browsers cannot send the header `sdk-key` with a WebSocket. */
@@ -60,7 +60,7 @@ type Data = {
   live: Live | null;
 };
 
-/** Headers that say for whom a credential stands. */
+/** Headers that name the person a credential acts for. */
 const keptHeaders = ['project-key', 'xuser-id', 'origin', 'sdk-key'] as const;
 const NO_HEADERS: ReadonlyMap<string, string> = new Map();
 const NEVER = new AbortController().signal;
@@ -72,7 +72,7 @@ export type Sockets = Readonly<{
   stop: () => void;
 }>;
 
-/** Registers every socket route on the app. @param lender whose cork is borrowed while no socket is open; null: nobody's */
+/** Registers every socket route on the app. @param lender owner of the cork used while no socket is open; null: none */
 export function attachSockets(app: UwsApp, uws: Uws, options: SocketOptions, lender: CorkLender | null): Sockets {
   const open = new Set<Live>();
   const counts: Counts = new Map();
@@ -267,7 +267,7 @@ function upgradeUncorked({ open, lender }: Corks, res: UwsResponse, work: () => 
 class Live implements PeerSocket {
   handlers: SocketHandlers | null = null;
   readonly id: number;
-  /** It stays counted for the caller who opened it. */
+  /** Caller who opened the socket: it counts for them until it closes. */
   readonly countKey: string;
   readonly #ws: UwsSocket<Data>;
   readonly #data: Data;
@@ -337,7 +337,7 @@ class Live implements PeerSocket {
     const { route, kept, remoteAddress } = this.#data;
     const request = { bearer: token, header: (name: string) => kept.get(name) ?? '', method: 'GET', access: route.access };
     const caller = await this.#options.gate.check(request, remoteAddress);
-    // A new credential may renew the right of whom the socket was opened for, never move or lessen it.
+    // A new credential may renew the rights that the socket was opened with, never move or reduce them.
     if (!mayContinue(this.#data.caller, caller)) {
       const why = 'The new credential is not of the user, or not of a key with the same reach, for whom the socket was opened.';
       this.close('credential_kind', why);

@@ -14,7 +14,7 @@ const toGzip = promisify(gzip);
 export type StaticMount = Readonly<{
   /** Answers a path, or null when it is not of this mount. */
   reply: (path: string, header: (lowerCaseName: string) => string) => Reply | null;
-  /** Resolves when all is compressed. Until then a file goes out as it is: a start waits for no compression. */
+  /** Resolves when all files are compressed. Until then they are sent uncompressed, so that a start does not wait. */
   packed: Promise<void>;
 }>;
 
@@ -42,7 +42,7 @@ const types: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Within a tenth of the best for a tenth of its time. */
+/** Brotli quality: within a tenth of the best size, in a tenth of its time. */
 const PAGE_BROTLI_QUALITY = 9;
 
 type Held = Readonly<{ contentType: string; etag: string; raw: Uint8Array }> & { br: Uint8Array | null; gzip: Uint8Array | null };

@@ -1,10 +1,10 @@
-/** Which time zones are known. Asking ICU costs 20 µs and more, and its first answer tens of milliseconds. */
+/** Cache of known time zones. Asking ICU costs 20 µs and more, and its first answer tens of milliseconds. */
 
 /** IANA has some 600 names, in any case of letters. */
 const KNOWN_MAX = 1000;
 const known = new Set<string>();
 
-/** Is it an IANA time zone, by any of its names? */
+/** Says whether it is an IANA time zone, by any of its names. */
 export function isTimeZone(zone: string): boolean {
   if (known.has(zone)) return true;
   try {

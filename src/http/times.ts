@@ -8,7 +8,7 @@ export const DATE_RULE = 'must be a date YYYY-MM-DD from 1900 to 2199';
 const timePattern = /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-](0\d|1[0-3]):[0-5]\d|[+-]14:00)$/;
 const datePattern = /^(19|2[01])\d{2}-(\d{2})-(\d{2})$/;
 
-/** Is it a day of the calendar from 1900 to 2199? */
+/** Says whether it is a calendar day from 1900 to 2199. */
 export function isDate(text: string): boolean {
   const [, , month, day] = datePattern.exec(text) ?? [];
   if (month === undefined || day === undefined) return false;
@@ -23,10 +23,10 @@ export function isTime(text: string): boolean {
   return year >= 1900 && year <= 2199;
 }
 
-/** Clocks of senders may run ahead by this, ms. */
+/** How far a sender's clock may run ahead, ms. */
 const AHEAD_MS = 5 * 60_000;
 
-/** Does it lie in the future, by more than a clock may be fast? @param text a time of a request */
+/** Says whether it lies further in the future than a fast clock explains. @param text a time of a request */
 export function isAhead(text: string): boolean {
   return Date.parse(text) > Date.now() + AHEAD_MS;
 }

@@ -8,7 +8,7 @@ import { DATE_RULE, registerTimeFormats, TIME_RULE } from './times.ts';
 import { refusedCharacter } from '../text.ts';
 
 const ERRORS_MAX = 20;
-/** Arrays and objects inside one another in a body. Checks, PostgreSQL and writing it again recurse; the deepest of ours has 12. */
+/** Nesting of arrays and objects in a body. Checks, PostgreSQL and writing it again recurse; the deepest of ours has 12. */
 export const JSON_DEPTH_MAX = 64;
 
 registerTimeFormats();

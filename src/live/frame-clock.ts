@@ -24,13 +24,13 @@ const MISSES_MAX = 5;
 const GONE_MS = 2000;
 const LEAP_MS = 2000;
 const LEAP_PACKETS = 3;
-/** A stream whose clock is further from ours is not live: it is being imported, or its clock is wrong. */
+/** Distance from our clock beyond which a stream is not live, ms: it is being imported, or its clock is wrong. */
 export const OFF_MS_MAX = 15 * 60_000;
 /** Older by our clock: history, unless the distance has been steady (within STEADY_MS) for STEADY_FOR_MS. */
 const FRESH_MS = 60_000;
 const STEADY_MS = 5000;
 const STEADY_FOR_MS = 10_000;
-/** Late samples older than this are history. */
+/** Age beyond which late samples are history, ms. */
 const LATE_MS_MAX = 60_000;
 /** Of one channel in one frame: 12.8 s of packets of 100 ms that came at once. */
 const LATE_PIECES_MAX = 128;
@@ -76,7 +76,7 @@ export class ClockChannel {
   staleAtMs = 0;
   goneAtMs = 0;
   lastMs = 0;
-  /** Free for the encoder. */
+  /** Scratch space of the encoder. */
   head: Uint8Array | null = null;
   primary = false;
 
@@ -403,7 +403,7 @@ function addGap(gaps: number[], from: number, to: number): void {
   if (gaps.length > 2 * GAPS_MAX) gaps.splice(0, 2);
 }
 
-/** Is this live data: near our clock, and going on as it did? */
+/** Says whether this is live data: near our clock, and advancing as before. */
 function believable(clock: StreamClock, stream: LiveStream, runs: readonly SampleRun[], nowMs: number, unixMs: number): boolean {
   const last = runs[runs.length - 1]!;
   const rate = stream.channels[last.channelNo]?.rateNanoHz ?? 1e9;

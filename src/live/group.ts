@@ -4,7 +4,7 @@ import type { ChannelKind } from '../signal.ts';
 import { FrameRing } from './frame-ring.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Up to this many viewers are sent to one by one, which tells at once which of them is full. */
+/** Viewers up to which each is sent to directly, which shows at once whose socket is full. */
 const DIRECT_MAX = 8;
 /** A topic says nothing about full sockets: its viewers are looked at this often, and whenever this share of their bound was published. */
 const CHECK_MS = 1000;
@@ -31,7 +31,7 @@ export class Group {
   #byTopic = false;
   #checkAtMs = 0;
   #publishedBytes = 0;
-  /** Viewers that take part in the topic. */
+  /** Viewers subscribed to the topic. */
   #flowingCount = 0;
 
   constructor(
@@ -96,12 +96,12 @@ export class Group {
     } else if (viewer.mode === 'flowing') this.#joinTopic(viewer);
   }
 
-  /** The viewer's mode has become flowing. */
+  /** Called when a viewer's mode becomes flowing. */
   flows(viewer: Outbox): void {
     if (viewer.mode === 'flowing') this.#joinTopic(viewer);
   }
 
-  /** The viewer's mode has ceased to be flowing. */
+  /** Called when a viewer's mode is no longer flowing. */
   pauses(viewer: Outbox): void {
     this.#leaveTopic(viewer);
   }

@@ -13,14 +13,14 @@ import { Group } from './group.ts';
 import type { Outbox } from './outbox.ts';
 import { encodeWindow } from './window-encoder.ts';
 
-/** A viewer may come back within this time and miss nothing. */
+/** Time within which a viewer can reconnect and miss nothing, ms. */
 const RING_MS = 60_000;
 /** All rings together, bytes: 60 s of 180 subjects with four channels of 250 Hz. Above it each feed gets its share. */
 const RINGS_BYTES_MAX = 64 * 1024 * 1024;
 const RING_BYTES_MIN = 4096;
 const FEATURES_MAX = 64;
 const SWEEP_MS = 1000;
-/** Slow viewers are looked at this often even when their socket says nothing. */
+/** Interval between checks of slow viewers whose socket reports nothing, ms. */
 const BEHIND_CHECK_MS = 100;
 /** Every nth frame is timed. */
 const TIMED_EVERY = 16;

@@ -16,12 +16,12 @@ import { Outbox } from './outbox.ts';
 import type { Caller } from '../caller.ts';
 
 const TEXT_BYTES_MAX = 16 * 1024; // a token of 8 KiB and its wrapping
-/** More than a frame of every channel of a subject. */
+/** Bound of one frame, bytes: more than every channel of a subject needs. */
 const FRAME_BYTES_MAX = 1 << 20;
 const SELECTION_MAX = 64;
 const NAME = /^[a-z0-9][a-z0-9._-]{0,31}$/;
 const RATE_HZ_MIN = 0.1;
-/** In-band messages of one viewer: this many at once, refilled at this many per second. */
+/** In-band messages of one viewer: burst, and sustained rate per second. */
 const MESSAGES_BURST = 50;
 const MESSAGES_PER_SEC = 10;
 
