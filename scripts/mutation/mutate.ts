@@ -36,7 +36,7 @@ export function numbersMatter(file: string): boolean {
   return file.startsWith('src/dsp/') || /codec|copy-binary|seq-set|clock-fit|key-format/.test(file);
 }
 
-/** @param onResult hears of each file when it is done @param wanted the keys of the mutants to run of each file */
+/** @param onResult called for each file when it is done @param wanted the keys of the mutants to run of each file */
 export async function mutate(
   tree: Tree,
   files: readonly string[],
