@@ -104,7 +104,7 @@ test('a second instance waits, says so, and takes over from an owner that hangs,
 
   const findings = await doctorOf(second);
   expect(findings).toContainEqual(
-    expect.objectContaining({ check: 'service', state: 'ok', found: expect.stringContaining('waits') as string }),
+    expect.objectContaining({ check: 'service', state: 'ok', found: expect.stringContaining('on standby') as string }),
   );
   expect(findings).toContainEqual(
     expect.objectContaining({
