@@ -100,7 +100,7 @@ test('SIGTERM during the start ends it: here one that waits for the log of anoth
   const answers = async (): Promise<string> => await (await fetch(`${second.url}/readyz`)).text();
   await expect.poll(() => answers().catch(() => ''), { timeout: 30_000 }).toContain('waits to take over');
   expect(await within(second.terminate(), 10_000), second.log).toBe(0);
-  expect(second.log).toContain('told to stop while it was starting');
+  expect(second.log).toContain('stopped while starting');
   expect(await within(owner.terminate(), 60_000)).toBe(0);
 });
 
