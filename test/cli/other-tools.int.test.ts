@@ -113,7 +113,7 @@ describe.concurrent('files of other tools', () => {
     };
     // Written as it is: complete with exit code 0, or with a word about it.
     if (hurried.code === 0) expect(await count((JSON.parse(hurried.out.join('')) as { files: string[] }).files)).toBe(n);
-    else expect([hurried.code, hurried.complaints.join(' ')]).toEqual([1, expect.stringMatching(/not all|no stream|no recordings/)]);
+    else expect([hurried.code, hurried.complaints.join(' ')]).toEqual([1, expect.stringMatching(/incomplete|no stream|no recordings/)]);
     expect(await count(await exported('soon', 'wfdb'))).toBe(n);
   });
 
