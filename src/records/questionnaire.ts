@@ -3,6 +3,8 @@
  *  nothing is silently left out when it is asked. */
 import { Type } from 'typebox';
 import type { TUnsafe } from 'typebox';
+import { enabledItems, enableOperators, limitOf, MAX_VALUE, MIN_VALUE, ORDINAL_VALUE } from '../../sdk/questionnaire.ts';
+import type { AnswerValue, Coding, EnableWhen, Extension, Given } from '../../sdk/questionnaire.ts';
 import { exactly, oneOf } from '../http/schemas.ts';
 
 export const itemTypes = ['choice', 'boolean', 'integer', 'decimal', 'date', 'string', 'text', 'display', 'group'] as const;
