@@ -1,5 +1,5 @@
-/** `npm run histories -- --planted [NAME …]`: takes each mend out of a copy of the checkout, plays histories there until one fails, and prints
- *  a row of the table of docs/histories.md. A copy without a fault comes first, and must play one history well. */
+/** `npm run histories -- --planted [NAME …]`: takes each mend out of a copy of the checkout, plays histories there until one fails, and
+ *  prints a row of the table of docs/histories.md. A copy without a fault comes first, and must play one history well. */
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
