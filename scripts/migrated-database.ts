@@ -10,8 +10,8 @@ import type { Database } from '../src/storage/database/database.ts';
 import { startEmbeddedPostgres } from '../src/storage/database/embedded-postgres.ts';
 import { migrate } from '../src/storage/schema/migrate.ts';
 
-/** @param from `url`: a server on which databases may be created, default: an embedded one for this call; `folder`: migrations, default: sql/
- *  @returns what `read` does; the database is gone then */
+/** @param from `url`: a server on which databases may be created, default: an embedded one for this call; `folder`: migrations, default:
+ *  sql/ @returns what `read` does; the database is gone then */
 export async function ofMigratedDatabase<T>(
   from: Readonly<{ url?: string; folder?: string }>,
   read: (database: Database) => Promise<T>,

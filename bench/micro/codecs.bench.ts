@@ -1,4 +1,4 @@
-/** What do the hand-written messages gain over protobufjs' static code of the same schema, and what does it cost to build a query? Processor time
+/** Gain of the hand-written messages over protobufjs' static code of the same schema, and the cost of building a query. Processor time
  *  of one message, ours and theirs in turns, the median of the ratios; packets are in bench/ingest-decode.bench.ts.
  *
  *  sh scripts/with-runtime.sh bench/micro/codecs.bench.ts */

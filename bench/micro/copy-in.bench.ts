@@ -1,4 +1,4 @@
-/** What does the COPY of the service (storage/copy-binary.ts: statement, rows and end in one write) gain over pg-copy-streams, with the same rows?
+/** Gain of the COPY of the service (storage/copy-binary.ts: statement, rows and end in one write) over pg-copy-streams, with the same rows.
  *  Processor time of this process and of the backend, and the time until it is done; in turns, the median of the ratios.
  *
  *  sh scripts/with-runtime.sh bench/micro/copy-in.bench.ts        on the server of BIO_BENCH_DATABASE_URL, or an embedded one */

@@ -1,5 +1,6 @@
 /** Queries are built with kysely, typed by the tables, and run as any statement: on a pool, or a connection within a transaction, that its
- *  caller was given. kysely itself has no connection here, so there is no second pool, and no other way than by that role and organization. */
+ *  caller was given. kysely itself has no connection here, so there is no second pool, and no other way than by that role and
+ *  organization. */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely';
 import type { Compilable, CompiledQuery, DeleteResult, Expression, InsertResult, RawBuilder, UpdateResult } from 'kysely';
 import type { Db } from './database.ts';
@@ -29,9 +30,9 @@ export async function run<T>(db: Db, query: Compilable<T>): Promise<Answer<T>> {
 /** Placeholders for the values of a query that is built once. */
 export type Values<V> = { readonly [K in keyof V]: RawBuilder<V[K]> };
 
-/** A query that many requests ask: it is built with its first use, and run with other values after that. Building one costs as much as sending
- *  it (bench/micro/codecs.bench.ts).
- *  @param make must take every value from its argument: what else it uses is that of the first use for good */
+/** A query that many requests ask: it is built with its first use, and run with other values after that. Building one costs as much as
+ *  sending it (bench/micro/codecs.bench.ts). @param make must take every value from its argument: what else it uses is that of the first
+ *  use for good */
 export function builtOnce<V extends object, T>(make: (values: Values<V>) => Compilable<T>): (db: Db, values: V) => Promise<Answer<T>> {
   let built: CompiledQuery | null = null;
   return async (db, values) => {

@@ -1,5 +1,6 @@
 /** Statements that a connection parses and plans once: the hot reads go through views over partitions, whose planning takes longer than
- *  their execution. They are SQL as it is sent, where others are built (build.ts): what they gain is that nothing is made anew for each read. */
+ *  their execution. They are SQL as it is sent, where others are built (build.ts): what they gain is that nothing is made anew for each
+ *  read. */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 

@@ -1,5 +1,5 @@
-/** The tables of a database as types for kysely, from the catalogs: src/storage/database/tables.ts. A column is what node-pg makes of it here
- *  (database.ts), a check that lists words is a union of them, a default makes a column optional on insert. */
+/** The tables of a database as types for kysely, from the catalogs: src/storage/database/tables.ts. A column is what node-pg makes of it
+ *  here (database.ts), a check that lists words is a union of them, a default makes a column optional on insert. */
 import type { Database } from '../database/database.ts';
 
 type Column = Readonly<{ relation: string; name: string; type: string; nullable: boolean; given: boolean; always: boolean }>;
