@@ -160,7 +160,7 @@ export const settings = {
     'BIO_BLOCK_QUEUE_BYTES_MAX',
     128 * MiB,
     integer(MiB, 4096 * MiB),
-    'Complete rows of samples waiting for COPY, bytes.',
+    'Samples that are not stored in sample_block yet, bytes.',
   ),
   reorderWindowMs: setting(
     'BIO_REORDER_WINDOW_MS',

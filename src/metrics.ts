@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** A count that costs an addition. Counter.inc makes a string of the labels each time. */
+/** A counter that costs one addition; prom-client's `inc` builds a label string on every call. */
 export class Tally {
   #count = 0;
 

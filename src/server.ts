@@ -79,7 +79,7 @@ export type ServiceOptions = Readonly<{
   logger?: Logger;
   /** Folder with cdn/ and dashboard/ as built by scripts/build-web.ts; absent: those paths answer 404. */
   webDir?: string;
-  /** Hears what is being done when it takes longer than a moment. */
+  /** Called with progress messages when a step is slow. */
   onProgress?: (message: string) => void;
   /** Aborted: the start is given up, and what it had begun is stopped. */
   signal?: AbortSignal;

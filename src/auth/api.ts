@@ -1,4 +1,4 @@
-/** Every route of identity: tokens, users, keys, projects, operators. */
+/** Every route of credentials and tenancy: tokens, keys, sessions, projects, users, consents, operators, audit log. */
 import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';

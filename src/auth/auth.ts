@@ -1,4 +1,4 @@
-/** Says who calls. The one place where a credential becomes a Caller.
+/** Authenticates requests. The one place where a credential becomes a Caller.
  *
  *  What was verified is remembered for CACHE_MS at most and forgotten at once when the database says
  *  that something changed (channel bio_auth). A token's signature is checked once; whether its signing key, user, project and organization
@@ -134,7 +134,7 @@ export class Auth {
     return this.#cache.has(id) || this.#pending.get(id)?.again === true;
   }
 
-  /** Does this caller still stand? For sockets, which outlive the request that opened them. */
+  /** Is this caller still valid? For sockets, which outlive the request that opened them. */
   async isValid(caller: Caller): Promise<boolean> {
     switch (caller.kind) {
       case 'anonymous':

@@ -1,4 +1,4 @@
-/** Closes the sockets of callers who lost their right, within a second. */
+/** Closes sockets within a second of their credential being revoked. */
 import type { Caller } from '../caller.ts';
 import type { HttpServer } from '../http/server.ts';
 import type { Auth, AuthChange } from './auth.ts';

@@ -22,7 +22,7 @@ export type AdmissionLimits = Readonly<{
   offsetSecMax: number;
   /** How far beyond now the corrected time may lie, seconds: room for a clock that runs fast since the stream was opened. */
   futureSecMax: number;
-  /** How late a packet may be and still count as live, ms of device time. */
+  /** Maximum delay of a packet that is used to measure the clock of its device, ms of device time. */
   reorderWindowMs: number;
 }>;
 

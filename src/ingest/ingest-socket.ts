@@ -481,8 +481,8 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
     this.#closed = true;
     if (error instanceof PipelineError) this.#peer.close(error.code, error.message);
     else {
-      this.#ingest.fault('a stream could not be opened', error);
-      this.#peer.close('unavailable', 'The stream could not be opened.');
+      this.#ingest.fault('a packet socket could not go on', error);
+      this.#peer.close('unavailable', 'The packets could not be taken.');
     }
   }
 }

@@ -165,7 +165,7 @@ export class Ingest {
     if (fit !== null) this.#sink.noteClock(session.streamId, fit);
   }
 
-  /** Somebody waits for what was offered. */
+  /** A caller is blocked on this commit: flush soon instead of waiting for more packets. */
   hurry(): void {
     this.#sink.hurry();
   }

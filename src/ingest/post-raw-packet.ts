@@ -85,7 +85,7 @@ async function handle(ingest: Ingest, request: RequestContext<object, object, Ui
   return { status: 202, text: writeIngestReply(reply), contentType: 'application/json' };
 }
 
-/** The answer to every packet, so written by hand: JSON.stringify calls back for its bigint. */
+/** Hot path, so built by hand: JSON.stringify calls back for its bigint. */
 function writeIngestReply(reply: IngestReply): string {
   const { accepted, duplicates, unverified, rejected: rejections, highSeq, serverTimeNs, notices } = reply;
   const listed = rejections.length === 0 ? '[]' : JSON.stringify(rejections);
@@ -140,7 +140,7 @@ async function takeOne(ingest: Ingest, sender: Sender, body: Uint8Array): Promis
   return replyOf({ accepted: 0, duplicates: 1, unverified: offered.unverified ? 1 : 0 }, [], session.durableHigh, notices);
 }
 
-/** A batch: its framing is all or nothing, its packets stand each for themselves. */
+/** A batch: its framing is all or nothing, its packets are accepted or rejected individually. */
 async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Promise<IngestReply> {
   const receivedNs = unixNowNs();
   const parts = splitBatch(body, ingest.packetLimits.packetBytesMax, BATCH_PACKETS_MAX);

@@ -68,7 +68,7 @@ export class Checkpoints {
     if (this.#abandoned) return; // perhaps meanwhile
     const { blocks, log } = this.#stores;
     const position = this.#horizon.position(blocks.safePosition(), this.#isComputed);
-    await this.#saveHashes(); // first: what is behind the checkpoint is not replayed
+    await this.#saveHashes(); // first: what is before the checkpoint is not replayed
     if (!this.#abandoned) await log.checkpoint(position);
   }
 

@@ -24,7 +24,7 @@ export class Computing {
     this.#options = options;
   }
 
-  /** Packets are refused until the pool has room: then everything would be owed. */
+  /** While full, new packets are refused; accepting them would only add to the backlog. */
   get full(): boolean {
     return this.#full;
   }

@@ -56,7 +56,7 @@ export class Pipeline implements PacketSink {
     this.#computing = parts.computing;
   }
 
-  // ------------------------------------------------------------------------------------------------ what ingest asks beside
+  // ------------------------------------------------------------------------------------------------ the rest of PacketSink
 
   openStream(request: StreamRequest): Promise<StreamRecord | Rejected> {
     return this.#parts.life.open(request);
@@ -145,7 +145,7 @@ export class Pipeline implements PacketSink {
     metrics.samples.inc(sampleCount);
   }
 
-  /** What the device says beside samples. */
+  /** Queues measurements and events for storage. */
   #report({ id: streamId, subjectId, epochNs }: OpenStream, admitted: Admitted, position: number): void {
     const { seq } = admitted;
     const tsNs = (offsetNs: number): bigint => epochNs + admitted.t0DeviceNs + BigInt(Math.round(offsetNs));

@@ -1,6 +1,6 @@
 /** Who still needs which position of the packet log.
  *
- *  A position is one group commit. What is at or behind the checkpoint may leave the log; what is after it a start replays. The invariant:
+ *  A position is one group commit. What is at or before the checkpoint may leave the log; what is after it a start replays. The invariant:
  *  a position leaves only when whatever was acknowledged at it, and at every position before it, no longer depends on this process:
  *  1. it was handed on: writers and feature pool were told of its packets (`noteHanded`);
  *  2. its samples are in sample_block, or set aside (`samplesSafe`: the block writer knows its open, sealed and travelling rows);

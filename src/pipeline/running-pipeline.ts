@@ -134,7 +134,7 @@ export class RunningPipeline {
     this.#host = host;
     // job: frames: sends live frames that wait for a channel when their deadline comes, every 10 ms
     host.ticks.every(HUB_TICK_MS, () => this.#stores.hub.tick(performance.now()));
-    // job: every-second: closes idle recordings, pays what is owed to the workers, says how long the queues are
+    // job: every-second: closes idle recordings, recomputes ranges that the full pool refused, reports how long the queues are
     host.ticks.every(SECOND_MS, () => this.#everySecond());
     this.#checkpoints.start();
   }
@@ -200,7 +200,7 @@ export class RunningPipeline {
     return { name, ok: this.#mode === 'open' && awayMs === 0, detail: packetLogDetail(awayMs, queueBytes) };
   }
 
-  // ------------------------------------------------------------------------------------------------ somebody leaves
+  // ------------------------------------------------------------------------------------------------ erasing and disconnecting a user
 
   /** Ends what is live of a user who is being erased: viewers are closed, streams are stored and forgotten. Call it when the user can no
    *  longer be resolved (disabled) and before the rows are deleted; a device's next packet then asks whom it is for, and is refused.

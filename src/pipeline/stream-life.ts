@@ -164,7 +164,7 @@ export class StreamLife {
     await Promise.all(this.#streams.ofSubject(subjectId).map(({ id }) => this.close(id)));
   }
 
-  /** Ends what is live of somebody who is being erased. Values that are still to be computed are not waited for.
+  /** Closes a user's live streams before erasure. Values that are still to be computed are not waited for.
    *  @param end ends their sessions and closes their streams */
   async erase(subjectId: SubjectId, end: () => Promise<void>): Promise<void> {
     const { erasing } = this.#streams;

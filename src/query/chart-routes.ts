@@ -159,7 +159,7 @@ const queryChart = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSample
     summary: 'Read several series as columns of a chart',
     description:
       `max_points is always honoured: the resolution becomes coarser until it is, and until the chart reads at most ${rowsMax} rows of the ` +
-      'database. A feature has a row per second, minute or hour (the coarsest that fits the resolution), a waveform one for up to 8 s; samples, ' +
+      'database. A feature has a row per second, minute, hour or day (the coarsest that fits the resolution), a waveform one for up to 8 s; samples, ' +
       `which short ranges are made of, count as a row per 200. Beyond that it is refused (range_too_large). Charts of more than ${LARGE_ROWS} ` +
       'rows wait for one another; 429 when too many of one credential wait.',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },

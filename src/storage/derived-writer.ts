@@ -119,7 +119,7 @@ const BEAT_NAME = '';
 const beatKinds = ['normal', 'ectopic', 'artefact', 'interpolated'] as const;
 const BEAT_COLUMNS = 'time, ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason';
 const FEATURE_COLUMNS = 'time, ts_ns, value, stream_id, method_id, channel_no, qmask';
-/** One row in memory, about. */
+/** Approximate memory per queued row, bytes. */
 const ROW_BYTES = 100;
 /** Streams whose rows are further apart are written in transactions of their own, ms. */
 const APART_MS = 600_000;

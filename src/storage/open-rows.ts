@@ -88,7 +88,7 @@ export class OpenRows {
     this.#sweeper.unref();
   }
 
-  /** Seals nothing by itself any more. */
+  /** Stops the periodic sealing. */
   stop(): void {
     clearInterval(this.#sweeper);
   }

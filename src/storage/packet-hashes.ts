@@ -1,6 +1,6 @@
 /** Content hashes of durable packets, by stream and sequence number, so that a number that is used twice is told from a packet that is sent
  *  twice, also long after and after a restart. A row holds the consecutive packets of one stream between two checkpoints (8 bytes each);
- *  rows are kept as long as the packet log (table `retention`). What is not saved yet is behind the checkpoint: a start replays and notes it. */
+ *  rows are kept as long as the packet log (table `retention`). What is not saved yet is after the checkpoint: a start replays and notes it. */
 import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { Coalesce } from './database/coalesce.ts';

@@ -131,7 +131,7 @@ export class PacketLog {
     void ownership.ended.then((why) => this.#goAway(new PipelineError('unavailable', why, { retryAfterSec: 1 })));
   }
 
-  /** Takes the log of a database over. Call recover() before the first append.
+  /** Takes over the packet log of a database. Call recover() before the first append.
    *  @throws PipelineError conflict when another service holds it */
   static async open(database: Database, registry: StreamRegistry, options: PacketLogOptions = {}): Promise<PacketLog> {
     const { ownership, lockWaitMs = 10_000 } = options;
@@ -166,7 +166,7 @@ export class PacketLog {
   append(entry: LogEntry): LogBatch | 'busy' {
     const size = ENTRY_HEAD + entry.bytes.length;
     if (this.#closed || this.#awaySinceMs !== null || this.#queueBytes + size > this.#options.queueBytesMax) return 'busy';
-    const batch = this.#room(size);
+    const batch = this.#batchFor(size);
     const { buffer } = batch;
     let at = batch.bytes;
     at = buffer.writeUInt32LE(entry.streamId, at);
@@ -194,7 +194,7 @@ export class PacketLog {
 
   /** Everything that is durable and after the checkpoint, in the order of its acknowledgement; the registry is told of each packet.
    *  A packet that was sent twice may come twice.
-   *  @param readPacket reads a packet and holds it against its entry. Default: takes every entry as it is
+   *  @param readPacket reads a packet and checks it against its entry. Default: takes every entry as it is
    *  @param onDamage takes the bytes in which no packet was found. Default: throws
    *  @param prepare is called with the streams of the next batches before their packets are read; what damage hides from it may come all the
    *  same */
@@ -254,7 +254,7 @@ export class PacketLog {
     }
   }
 
-  /** Writes what waits, then lets go. */
+  /** Writes queued batches, then releases ownership. */
   async close(): Promise<void> {
     this.#closed = true;
     while (this.#open !== null || this.#full.length > 0 || this.#writing) {
@@ -295,8 +295,8 @@ export class PacketLog {
     this.#onAway(null);
   }
 
-  /** The open batch, if the entry fits it. */
-  #room(size: number): OpenBatch {
+  /** Returns the open batch, or a new one if the entry does not fit it. */
+  #batchFor(size: number): OpenBatch {
     let batch = this.#open;
     if (batch !== null && batch.bytes > 0 && batch.bytes + size > this.#options.batchBytesMax) {
       this.#full.push(batch);
@@ -304,7 +304,7 @@ export class PacketLog {
     }
     if (batch === null) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      promise.catch(() => {}); // whoever awaits it hears of it; nobody may
+      promise.catch(() => {}); // callers handle the rejection; there may be none
       const buffer = this.#spare ?? Buffer.allocUnsafe(256 * 1024);
       this.#spare = null;
       batch = {

@@ -1,4 +1,4 @@
-/** Who may give what: nobody gives, or takes from others, more than they have themselves. A key has scopes and perhaps a project and an end, a
+/** Who may give what (scopes of keys are compared where keys are made, auth/key-routes.ts): nobody gives, or takes from others, more than they have themselves. A key has scopes and perhaps a project and an end, a
  *  member has a role; what a role amounts to in scopes makes the two comparable. An account has no end, so a key with one gives none. */
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../caller.ts';

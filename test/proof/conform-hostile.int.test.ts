@@ -140,7 +140,7 @@ it(
       const odd = await listening(server);
       const { code, err } = await conform([odd.url]);
       await odd.stop();
-      expect(err, text).toMatch(/this is no biosignal service|the projects could not be listed/);
+      expect(err, text).toMatch(/this is not a biosignal service|the projects could not be listed/);
       expect(code, text).toBe(err.includes('no list') ? 1 : 2);
     }
   },
@@ -219,7 +219,7 @@ it(
         for (const text of ['not JSON', 'null', '[]']) socket.write(Buffer.concat([Buffer.of(0x81, text.length), Buffer.from(text)]));
       },
     );
-    const { code, out } = await conform([proxy.url, '--only', 'Sockets', '--json', '--timeout', '20']);
+    const { code, out } = await conform([proxy.url, '--only', 'Sockets', '--json', '--timeout', '6']);
     await proxy.stop();
     expect({ code, left: (JSON.parse(out) as Summary).left }).toEqual({ code: 1, left: [] });
     expect(await whatIsLeft()).toEqual([]);
@@ -285,7 +285,9 @@ it(
 it(
   'says that it is cleaning up when it is interrupted',
   async () => {
-    const { code, err } = await conform([running.service.baseUrl], (_, stop) => setTimeout(stop, 4000));
+    const { code, err } = await conform([running.service.baseUrl], (_, stop) => {
+      void until(async () => (await rowsOf('stream')) > 0, RUN_MS_MAX).then(stop);
+    });
     expect(code).toBe(130);
     expect(err).toContain('cleaning up');
     expect(await whatIsLeft()).toEqual([]);

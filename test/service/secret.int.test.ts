@@ -221,7 +221,7 @@ it('a service that is started while rotate works waits for its end, and then see
   await busy.query('begin');
   await busy.query('select from journal_entry for update'); // rotate works for as long as this is held
   const rotated = run(secret, ['rotate', '--json'], { BIO_SECRET: third, BIO_SECRET_PREVIOUS: first });
-  const blocked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'update journal_entry%'`;
+  const blocked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query ~ '^update "?journal_entry'`;
   await until(async () => (await database.pool.query(blocked)).rowCount === 1);
   const messages: string[] = [];
   const late = open({ BIO_SECRET: first }, messages);

@@ -1,4 +1,4 @@
-/** What every streaming kernel of this folder promises: fed in order, cut anywhere, a pure function of the samples since its reset. */
+/** Contract of every streaming kernel in src/dsp: fed in order, cut anywhere, a pure function of the samples since its reset. */
 
 /** Beats found so far, as parallel growable columns; positions ascend. The engine drains it after every push. */
 export type FoundBeats = {

@@ -37,7 +37,7 @@ type Held = {
 /** A thread that has not loaded after so long is ended, too. */
 const loadTimeoutMs = 180_000;
 
-/** Streams are let go for so long at a time, ms; sockets wait meanwhile. */
+/** Time budget per sweep, ms. The event loop is blocked for that long. */
 const sweepTurnMs = 3;
 
 /** More is handed over at once, bytes of samples of one stream. */

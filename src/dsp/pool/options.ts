@@ -1,7 +1,7 @@
 /** What the pool of DSP workers is told, asks for and says of itself. */
 import type { ChannelNo, SampleRun, StreamId } from '../../signal.ts';
 import type { FeatureOutput } from '../rows/feature-rows.ts';
-import type { SegmenterOptions } from './run-orderer.ts';
+import type { RunOrdererOptions } from './run-orderer.ts';
 
 /** Everything stored or accepted of one channel in [fromNs, toNs) of the device clock, in any order, overlaps allowed.
  *  Must contain every sample that was handed to push() before the call, whether it is in a table yet or not. */
@@ -48,7 +48,7 @@ export type FeaturePoolOptions = Readonly<{
   /** A failed reading back is tried again after four times this long, then 16 and 64 times; after that 50 times as long later, ms, without
    *  end. Default 100. */
   retryMs?: number;
-  orderer?: SegmenterOptions;
+  orderer?: RunOrdererOptions;
   /** For tests of failing workers. */
   workerUrl?: string;
 }>;

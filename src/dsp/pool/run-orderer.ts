@@ -11,16 +11,16 @@ export type OrderedSink = {
   late(fromUs: number, toUs: number): void;
 };
 
-export type SegmenterOptions = Readonly<{
+export type RunOrdererOptions = Readonly<{
   /** A hole is a gap once this much of its channel has been seen after it, s. */
   holdSec: number;
   /** A channel is passed when it lags this far behind the leads that are fused with it, s ... */
   groupLagSec: number;
-  /** ... or this far behind the stream, s; at least twice its longest run. The reorder window of the service. */
+  /** ... or this far behind the stream, s; at least twice its longest run. */
   reorderSec: number;
 }>;
 
-export const runOrdererDefaults: SegmenterOptions = { holdSec: 1, groupLagSec: 2, reorderSec: 10 };
+export const runOrdererDefaults: RunOrdererOptions = { holdSec: 1, groupLagSec: 2, reorderSec: 10 };
 
 /** Holes remembered per channel; what falls into an older one is taken for late data (never the other way round). */
 const holesMax = 32;
@@ -45,12 +45,12 @@ type Channel = {
 /** One sample index has one value, whichever packet brought it; where a faulty device contradicts itself, the first packet stands. */
 export class RunOrderer {
   readonly #channels: Channel[] = [];
-  readonly #options: SegmenterOptions;
+  readonly #options: RunOrdererOptions;
   readonly #sink: OrderedSink;
   #newestUs = -1;
   #checkedUs = -1;
 
-  constructor(channels: readonly ChannelConfig[], sink: OrderedSink, options: SegmenterOptions = runOrdererDefaults) {
+  constructor(channels: readonly ChannelConfig[], sink: OrderedSink, options: RunOrdererOptions = runOrdererDefaults) {
     this.#options = options;
     this.#sink = sink;
     this.addChannels(channels);

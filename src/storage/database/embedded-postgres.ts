@@ -56,7 +56,7 @@ export type EmbeddedPostgresOptions = Readonly<{
   settings?: Readonly<Record<string, string>>;
   /** Watch this process instead of a pipe to the caller; the caller may then exit before it. */
   ownerPid?: number;
-  /** Hears what is being done when it takes longer than a moment. */
+  /** Called with progress messages when a step is slow. */
   onProgress?: (message: string) => void;
 }>;
 
