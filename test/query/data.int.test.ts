@@ -159,6 +159,20 @@ describe('beats', () => {
     });
     expect([ms!['ts_ms']!.slice(1), ms!['ts_ns']]).toEqual([[1000, 2000], undefined]);
   });
+
+  it('come in pages that are one list', async () => {
+    const path = `/api/v1/streams/${stream.uuid}/beats`;
+    const [all] = await api.json<{ ts_ns: number[] }[]>('GET', `${path}?limit=1000`, { as: user.token });
+    const paged: number[] = [];
+    for (let next: string | undefined = `${path}?limit=3`; next !== undefined;) {
+      const response = await api.send('GET', next, { as: user.token });
+      const [page] = (await response.json()) as { ts_ns: number[] }[];
+      paged.push(...(page?.ts_ns ?? []));
+      next = /<([^>]+)>/.exec(response.headers.get('link') ?? '')?.[1];
+    }
+    expect(paged.length).toBeGreaterThan(3);
+    expect(paged).toEqual(all!.ts_ns);
+  });
 });
 
 describe('samples', () => {

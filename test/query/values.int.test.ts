@@ -120,6 +120,7 @@ test('the extremes and the mean of a range are those of its good values, at ever
     ['PT6H', 400],
     ['PT24H', 240],
     ['P7D', 400],
+    ['P1W', 400],
     ['P30D', 400],
   ] as const) {
     const { detail } = await chart({ series: [{ biosignal_id: HR_PPG }], range: { duration }, max_points: maxPoints });
