@@ -63,8 +63,10 @@ const spoken = { sample_block: 'samples', feature: 'values', beat: 'beats' } as 
 export const STREAMS_PER_DELETE = 20;
 /** Streams found by one look. */
 const STREAMS_PER_LOOK = 500;
-/** Rows later than this are found by the next look at everything: daily, and when the project changes what it keeps. */
+/** Rows later than this are found by the next look at everything: daily, and after the project changed what it keeps. */
 const LATE = '8 days';
+/** So long after a project changed what it keeps, rows may be stored that were acknowledged before. */
+const ON_ITS_WAY = '10 minutes';
 /** Time of one delete, s: the rows of packed chunks are unpacked first. */
 const DELETE_SEC_MAX = 600;
 
@@ -142,7 +144,7 @@ async function sweep(
 ): Promise<{ rows: number; deletes: number; done: boolean }> {
   const { project_id: project, relation, cutoff, begun, set_at: setAt } = rule;
   const { rows: swept } = await client.query<{ whole: boolean; since: Date }>(
-    `select s.whole_at < greatest($3::timestamptz, now() - interval '1 day') as whole, s.cutoff - interval '${LATE}' as since
+    `select s.whole_at < greatest($3::timestamptz + interval '${ON_ITS_WAY}', now() - interval '1 day') as whole, s.cutoff - interval '${LATE}' as since
      from project_retention_swept s where s.project_id = $1 and s.relation = $2`,
     [project, relation, setAt],
   );

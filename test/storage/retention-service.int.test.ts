@@ -57,7 +57,11 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
 
     // promise: retention-by-recording
     test('and so does one that was imported since, when the project keeps four days from then on', async () => {
-      const { org, send } = running;
+      const { org, send, database } = running;
+      // As if the project had said so an hour ago: the last look was one at recent history.
+      await database.pool.query(`update project_retention set updated_at = now() - interval '1 hour'`);
+      const looked = `select min(cutoff + interval '5 days' - whole_at) > interval '0' as at_recent from project_retention_swept`;
+      await expect.poll(async () => (await database.pool.query(looked)).rows[0]).toEqual({ at_recent: true });
       const subject = await sendEcg(running, org.projectKey, 'strict-late', Date.now() - 50 * DAY_MS);
       await expect.poll(async () => (await counts(subject)).every((n) => n > 0), { timeout: 60_000 }).toBe(true);
       const set = await send('PUT', `/api/v1/projects/${org.projectId}/settings`, {

@@ -34,6 +34,13 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       await database.close();
     });
 
+    /** As if the project had said an hour ago what it keeps. */
+    async function longAgo(tenant: TestTenant): Promise<void> {
+      await database.pool.query(`update project_retention set updated_at = now() - interval '1 hour' where project_id = $1`, [
+        tenant.projectId,
+      ]);
+    }
+
     /** A stream that began `days` ago: one second of samples, one beat and one feature per hour for `hours` hours. */
     async function record(tenant: TestTenant, days: number, hours: number, boot: number): Promise<OpenedStream> {
       const epochNs = (BigInt(Date.now()) * 1_000_000n - BigInt(days) * DAY_NS) as OpenedStream['epochNs'];
@@ -126,6 +133,8 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       const tenant = await createTenant(database);
       await writeProjectRetention(database.pool, tenant.projectId, { samplesDays: 5, featuresDays: null, beatsDays: null });
       expect(await applyProjectRetention(database)).toEqual({ rows: 0, outcome: 'done' });
+      await longAgo(tenant);
+      await applyProjectRetention(database);
       const recent = await record(tenant, 8, 1, 1);
       const ancient = await record(tenant, 400, 1, 2);
       expect(await applyProjectRetention(database)).toEqual({ rows: 1, outcome: 'done' });
@@ -133,6 +142,16 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       await database.pool.query(`update project_retention_swept set whole_at = now() - interval '25 hours'`);
       await applyProjectRetention(database);
       expect(await count('sample_block', ancient)).toBe(0);
+    });
+
+    test('a row that is stored soon after the project changed what it keeps goes with the next look, whatever its age', async () => {
+      const tenant = await createTenant(database);
+      await writeProjectRetention(database.pool, tenant.projectId, { samplesDays: 5, featuresDays: null, beatsDays: null });
+      expect(await applyProjectRetention(database)).toEqual({ rows: 0, outcome: 'done' });
+      const onItsWay = await record(tenant, 400, 1, 1);
+      expect(await count('sample_block', onItsWay)).toBe(1);
+      expect(await applyProjectRetention(database)).toEqual({ rows: 1, outcome: 'done' });
+      expect(await count('sample_block', onItsWay)).toBe(0);
     });
 
     // promise: retention-of-projects
