@@ -221,7 +221,11 @@ async function fill(
   if (database.kind === 'timescale') {
     for (const view of ['feature_1m', 'feature_1h', 'feature_1d'])
       await pool.query(`call refresh_continuous_aggregate('${view}', null, null)`);
-  } else for (let i = 0; i < 40; i++) await pool.query('call refresh_rollups()');
+  } else {
+    // The service may be at it: then a call returns at once.
+    const noted = `select exists (select from rollup_dirty where bucket < now() - interval '2 minutes') as noted`;
+    while ((await pool.query<{ noted: boolean }>(noted)).rows[0]!.noted) await pool.query('call refresh_rollups()');
+  }
   await pool.query('analyze');
   return { subjectIds: made.rows.map((row) => row.subject), streamIds: made.rows.map((row) => row.uuid), from, seconds };
 }
