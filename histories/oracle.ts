@@ -51,6 +51,8 @@ export type Person = {
   readonly episodes: Set<string>;
   /** Of them, changed. */
   readonly changedEpisodes: Set<string>;
+  /** Numbers of the recordings, as the database knows them, from just before an erasure: rows without an owner are found by them. */
+  readonly streamIds: Set<number>;
   readonly consents: Map<Purpose, boolean>;
   consentCount: number;
 };
@@ -176,6 +178,7 @@ export class Oracle {
       weights: [],
       episodes: new Set(),
       changedEpisodes: new Set(),
+      streamIds: new Set(),
       consents: new Map(),
       consentCount: 0,
     };

@@ -9,7 +9,8 @@ export async function compareGone(oracle: Oracle): Promise<void> {
   for (const person of await oracle.people()) if (oracle.isMissing(person, 'sharing')) await compareWithdrawn(oracle, person);
 }
 
-async function compareErased(oracle: Oracle, { xuserId, externalId, token }: Person): Promise<void> {
+async function compareErased(oracle: Oracle, person: Person): Promise<void> {
+  const { xuserId, externalId, token } = person;
   const { status } = await oracle.ask('GET', `/api/v1/streams?subject_id=${xuserId}`);
   oracle.expect('gone', status === 404, () => `recordings of ${externalId}, who was erased, are answered ${status}`);
   const own = await oracle.ask('GET', '/api/v1/streams', { as: token });
@@ -32,6 +33,34 @@ async function compareErased(oracle: Oracle, { xuserId, externalId, token }: Per
     const rows = await oracle.stage.sql<{ n: number }>(`select count(*)::int as n from "${table}" where "${column}" = $1`, [xuserId]);
     oracle.expect('gone', rows[0]!.n === 0, () => `${table} has ${rows[0]!.n} rows of ${externalId}, who was erased`);
   }
+  await compareRecordingsGone(oracle, person);
+  await compareAnswersGone(oracle, person);
+}
+
+/** Rollups and whatever else knows a recording by its number alone; views too, for what is shown may come from elsewhere. */
+async function compareRecordingsGone(oracle: Oracle, { externalId, streamIds }: Person): Promise<void> {
+  const relations = await oracle.stage.sql<{ name: string }>(
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'stream_id' and not a.attisdropped
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition
+       and a.atttypid = 'integer'::regtype order by 1`,
+  );
+  for (const { name } of relations) {
+    const rows = await oracle.stage.sql<{ n: number }>(`select count(*)::int as n from "${name}" where stream_id = any ($1)`, [
+      [...streamIds],
+    ]);
+    oracle.expect('gone', rows[0]!.n === 0, () => `${name} has ${rows[0]!.n} rows of recordings of ${externalId}, who was erased`);
+  }
+}
+
+/** Answers that are kept to be given again: to whom they were given, and what they say. */
+async function compareAnswersGone(oracle: Oracle, { xuserId, externalId }: Person): Promise<void> {
+  const kept = await oracle.stage.sql<{ operation: string }>(
+    `select operation from idempotency i where exists (select 1 from unnest($1::text[]) name
+       where position(name in i.idempotency_key) > 0 or position(convert_to(name, 'UTF8') in coalesce(i.response_body, '')) > 0)`,
+    [[xuserId, externalId]],
+  );
+  const operations = [...new Set(kept.map(({ operation }) => operation))].join(', ');
+  oracle.expect('gone', kept.length === 0, () => `${kept.length} kept answers name ${externalId}, who was erased: ${operations}`);
 }
 
 /** To keys nothing; to the person everything, which the other comparisons look at. */

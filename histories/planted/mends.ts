@@ -94,4 +94,22 @@ export const mends: readonly Mend[] = [
       },
     ],
   },
+  {
+    name: 'kept-answers',
+    what: 'an erasure takes kept answers that name the person',
+    seed: 1006,
+    edits: [
+      {
+        file: 'src/records/erase.ts',
+        find: 'for (const { store, from, condition } of mentions) {',
+        replace: 'for (const { store, from, condition } of mentions.slice(1)) {',
+      },
+    ],
+  },
+  {
+    name: 'erased-rollups',
+    what: 'an erasure takes minutes, hours and days along',
+    seed: 1008,
+    edits: [{ file: 'src/records/erase.ts', find: 'for (const rollup of rollups) {', replace: 'for (const rollup of rollups.slice(3)) {' }],
+  },
 ];
