@@ -2,8 +2,8 @@
  *  an oracle. The first one that fails is cut down and printed, so that it can be played again.
  *
  *  npm run histories -- [--minutes 10] [--seed S] [--only devices,people,operators,world, or commands] [--length 30] [--count N]
- *                       [--file HISTORY.json] [--keep-going] [--no-shrink] [--out FOLDER] [--database URL]
- *  Exit code 1 when one fails.
+ *                       [--file HISTORY.json] [--keep-going] [--until PATTERN] [--no-shrink] [--out FOLDER] [--database URL]
+ *  --until: plays on after histories that fail, until a complaint, as "kind: text", matches. Exit code 1 when one fails.
  *  npm run histories -- --planted [NAME …] [--seed S] [--count 20] [--only …]   what they find: planted/run.ts. Exit code 1 when something
  *  is not found. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -32,6 +32,7 @@ const { values: options, positionals } = parseArgs({
     planted: { type: 'boolean', default: false },
     file: { type: 'string' },
     out: { type: 'string', default: '.cache/histories' },
+    until: { type: 'string' },
     'keep-going': { type: 'boolean', default: false },
     'no-shrink': { type: 'boolean', default: false },
   },
@@ -50,6 +51,7 @@ if (options.planted) {
   const bounds = ['--count', options.count ?? '20', '--minutes', String(minutes), '--only', options.only, '--length', options.length];
   process.exit((await runPlanted(positionals, options.seed, bounds)) ? 0 : 1);
 }
+const sought = options.until === undefined ? null : patternOf(options.until);
 const deadlineMs = performance.now() + minutes * 60_000;
 let stage = await Stage.start(options.database);
 const clean = await Clean.start();
@@ -63,7 +65,9 @@ try {
     if (outcome.complaints.length > 0) {
       failedCount++;
       await report(history, outcome);
-      if (!options['keep-going']) break;
+      const found = soughtIn(outcome);
+      if (found !== null) console.log(`  FOUND ${found}`);
+      if (found !== null || (sought === null && !options['keep-going'])) break;
       if (outcome.complaints.some(({ kind }) => kind === 'trouble')) {
         await stage.close(); // nothing of it shall spoil the next one
         stage = await Stage.start(options.database);
@@ -98,4 +102,21 @@ async function report(history: History, { complaints }: Outcome): Promise<void> 
   );
   console.log(readFileSync(path, 'utf8'));
   console.log(`  again: npm run histories -- --file ${path}`);
+}
+
+/** What --until waits for. */
+function soughtIn({ complaints }: Outcome): string | null {
+  for (const { kind, text } of complaints) {
+    const match = sought?.exec(`${kind}: ${text}`) ?? null;
+    if (match !== null) return match[0];
+  }
+  return null;
+}
+
+function patternOf(text: string): RegExp {
+  try {
+    return new RegExp(text);
+  } catch {
+    return mistaken(`--until: ${text} is no regular expression`);
+  }
 }

@@ -3,16 +3,16 @@
  *  place. --whole: every group of checks, not only the one that must see the fault. --fault N: only that one, counted from 1. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, normalize } from 'node:path';
 import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../faults/lib/free-port.ts';
 import { plants } from './conform/plants.ts';
 import type { Plant } from './conform/plants.ts';
 import { numberOption } from './number-option.ts';
-import { planted } from './planted/edit.ts';
+import { copyCheckout, plantIn } from './planted/checkout.ts';
+import type { Edit } from './planted/edit.ts';
 
 const root = normalize(join(import.meta.dirname, '..'));
 const work = join(root, '.cache/conform-planted');
@@ -27,7 +27,8 @@ type Found = Readonly<{ failed: readonly Check[]; total: number }>;
 const { values } = parseArgs({ options: { whole: { type: 'boolean' }, fault: { type: 'string' } } });
 const only = values.fault === undefined ? null : numberOption('fault', values.fault, { whole: true, max: plants.length });
 
-makeCopy();
+rmSync(work, { recursive: true, force: true });
+copyCheckout(copy);
 const env: Record<string, string | undefined> = {
   ...process.env,
   BIO_DATA_DIR: join(work, 'data'),
@@ -47,8 +48,7 @@ try {
 process.exitCode = missed > 0 ? 1 : 0;
 
 async function report(plant: Plant | null): Promise<void> {
-  const original = plant === null ? '' : readFileSync(join(copy, plant.file), 'utf8');
-  if (plant !== null) writeFileSync(join(copy, plant.file), withFault(plant, original));
+  const takeOut = plantIn(copy, plant === null ? [] : editsOf(plant));
   try {
     const { failed, total } = await runAgainst(plant);
     // What fails beside it may fail because the fault is clumsy, and nothing works any more.
@@ -58,12 +58,12 @@ async function report(plant: Plant | null): Promise<void> {
     for (const { group, name } of failed.slice(0, 6)) console.log(`          ${group}: ${name}`);
     if (failed.length > 6) console.log(`          and ${failed.length - 6} more`);
   } finally {
-    if (plant !== null) writeFileSync(join(copy, plant.file), original);
+    takeOut();
   }
 }
 
-function withFault({ file, edits }: Plant, original: string): string {
-  return edits.reduce((text, [find, replace]) => planted(text, { file, find, replace }), original);
+function editsOf({ file, edits }: Plant): readonly Edit[] {
+  return edits.map(([find, replace]) => ({ file, find, replace }));
 }
 
 async function runAgainst(plant: Plant | null): Promise<Found> {
@@ -122,20 +122,4 @@ async function ready(service: ChildProcess, url: string): Promise<void> {
     await sleep(200);
   }
   throw new Error('the service did not become ready');
-}
-
-function makeCopy(): void {
-  rmSync(work, { recursive: true, force: true });
-  mkdirSync(copy, { recursive: true });
-  for (const name of ['src', 'sdk', 'sql', 'proto', 'docs', 'package.json'])
-    cpSync(join(root, name), join(copy, name), { recursive: true });
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }

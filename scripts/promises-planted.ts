@@ -1,7 +1,8 @@
 /** `npm run promises-planted [-- ID … [--from N]]`: does the test that holds a promise fail when the promise is broken? Plants each fault
  *  of scripts/planted/promises.ts in a copy of the checkout (.cache), one at a time, runs the tests of the promise that the fault names,
  *  and prints a row of a table for each; before that, the same tests without a fault, which have to pass. ID: of these promises only;
- *  --from N: from the Nth fault on. Ends with 1 when a test did not notice. */
+ *  --from N: from the Nth fault on. Seen is what an assertion of these tests says: not what breaks them otherwise, or never ends. Ends with
+ *  1 when a test did not notice. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,6 +12,7 @@ import type { Tree } from './mutation/tree.ts';
 import { planted } from './planted/edit.ts';
 import { faults } from './planted/promises.ts';
 import type { Fault } from './planted/promises.ts';
+import { NO_ANSWER, seenAs } from './planted/seen.ts';
 import { mistaken, numberOption } from './number-option.ts';
 import { heldBy } from './promises.ts';
 
@@ -18,7 +20,6 @@ type Control = Readonly<{ names: string; trouble: string }>;
 
 /** Of one test file: what waits 30 s for something that never comes takes longer than a test that passes. */
 const RUN_MS_MAX = 300_000;
-const NO_ANSWER = 'it does not end, or takes the process of the tests along';
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { from: { type: 'string' } } });
 const from = numberOption('from', values.from ?? '1', { whole: true });
@@ -87,8 +88,5 @@ async function withFault(tree: Tree, edits: Fault['edits'], by: string, titles: 
   for (const [file, text] of files) tree.write(file, edits.filter((edit) => edit.file === file).reduce(planted, text));
   const outcome = await tree.run(by, RUN_MS_MAX, { names });
   for (const [file, text] of files) tree.write(file, text);
-  if (outcome === 'timeout') return NO_ANSWER;
-  if (outcome.passed) return '**NOT SEEN**';
-  const isTheirs = names !== '' || new RegExp(`(?:^|> )(?:${titles.join('|')}): `).test(outcome.why);
-  return isTheirs ? outcome.why : `**SEEN BY ANOTHER**: ${outcome.why}`;
+  return seenAs(outcome, names === '' ? titles : null);
 }

@@ -1,11 +1,12 @@
 /** `npm run fuzz -- --planted [--only NAME,…]`: can the checks of the fuzzers fail? Puts each fault of plants.ts into a copy of the
  *  checkout, runs one round of the fuzzer there, and looks for what it must say. Copies without a fault come first, and must be silent. */
 import { spawn } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { copyWithout } from '../../histories/planted/run.ts';
 import { mistaken } from '../../scripts/number-option.ts';
+import { copyCheckout, plantIn } from '../../scripts/planted/checkout.ts';
 import { plants } from './plants.ts';
 import type { Plant } from './plants.ts';
 
@@ -40,8 +41,10 @@ export async function fuzzPlanted(only: readonly string[], seed: number): Promis
 
 /** @returns the exit code, and the first line that says what it must */
 async function runWith({ by, edits, says }: Plant, seed: number): Promise<{ code: number | null; line: string }> {
-  const copy = copyWithout(edits, ['test']);
+  const copy = mkdtempSync(join(tmpdir(), 'biosignal-planted-'));
   try {
+    copyCheckout(copy);
+    plantIn(copy, edits);
     const args = [`--${by}`, '--minutes', '0', '--seed', String(seed), '--size', sizes[by], '--keep-going', '--out', join(copy, 'out')];
     const flags = ['--disable-warning=ExperimentalWarning', join(copy, 'faults/fuzz/run.ts')];
     const child = spawn(process.execPath, [...flags, ...args], { cwd: copy, stdio: ['ignore', 'pipe', 'inherit'] });

@@ -8,6 +8,8 @@ export type Mend = Readonly<{
   /** The first history that is played; of what is rare the one shortly before it. Default: FIRST_SEED. */
   seed?: number;
   edits: readonly Edit[];
+  /** Of the complaint that the mend is for, as "kind: text". */
+  says: RegExp;
 }>;
 
 export const FIRST_SEED = 1000;
@@ -21,6 +23,7 @@ export const mends: readonly Mend[] = [
       { file: 'src/storage/ownership.ts', find: 'if (rowCount === 0) this.lose();', replace: 'if (rowCount === null) this.lose();' },
       { file: 'src/server.ts', find: 'rows[0]!.epoch !== ownership.epoch', replace: 'rows[0]!.epoch < ownership.epoch' },
     ],
+    says: /(?<=^samples: verify: [^]*)FAULT .* was acknowledged but is missing/,
   },
   {
     name: 'retention-lock',
@@ -33,6 +36,7 @@ export const mends: readonly Mend[] = [
         replace: 'projectRetention: 8_031_447_120_945n',
       },
     ],
+    says: /^retention: rows from before .* are still there, .*/,
   },
   {
     name: 'silence',
@@ -44,12 +48,14 @@ export const mends: readonly Mend[] = [
         replace: 'if (this.#flushedUs !== null && this.#flushedUs >= 0) return this.#flushedUs;',
       },
     ],
+    says: /^derived: .* of \d+ beats and values of a clean run [1-9]\d* are missing/,
   },
   {
     name: 'poisonous-rows',
     what: 'a row that the database refuses is set aside, and stops no other',
     seed: 1017,
     edits: [{ file: 'src/storage/store-or-set-aside.ts', find: "      if (failure === 'bad_row') return error;\n", replace: '' }],
+    says: /^derived: .* of (\d+) beats and values of a clean run \1 are missing/,
   },
   {
     name: 'control-characters',
@@ -61,6 +67,7 @@ export const mends: readonly Mend[] = [
         replace: '  return text;',
       },
     ],
+    says: /^answers: a packet that is not legal \(control character.*\) was answered .*accepted.*/,
   },
   {
     name: 'far-numbers',
@@ -72,11 +79,13 @@ export const mends: readonly Mend[] = [
         replace: 'coalesce(p.span - p.received, 0)::integer as lost_packets',
       },
     ],
+    says: /^answers: GET \/api\/v1\/devices.*: 500 .*/,
   },
   {
     name: 'conflict',
     what: 'a packet number with other content is a conflict, not a duplicate',
     edits: [{ file: 'src/ingest/session.ts', find: "return before === contentHash ? 'same' : 'other';", replace: "return 'same';" }],
+    says: /^answers: packet \d+ of .* with other samples was answered 202 .*/,
   },
   {
     name: 'recorded-from',
@@ -93,6 +102,7 @@ export const mends: readonly Mend[] = [
         replace: 's.started_at < $6::timestamptz',
       },
     ],
+    says: /^(?:charts: .* is undefined instead of .*|observations: .*: \d+ minutes .* instead of \d+ minutes)/,
   },
   {
     name: 'kept-answers',
@@ -105,11 +115,13 @@ export const mends: readonly Mend[] = [
         replace: 'for (const { store, from, condition } of mentions.slice(1)) {',
       },
     ],
+    says: /^gone: \d+ kept answers name .*, who was erased: .*/,
   },
   {
     name: 'erased-rollups',
     what: 'an erasure takes minutes, hours and days along',
     seed: 1008,
     edits: [{ file: 'src/records/erase.ts', find: 'for (const rollup of rollups) {', replace: 'for (const rollup of rollups.slice(3)) {' }],
+    says: /^gone: feature_1[mhd]\w* has \d+ rows of recordings of .*, who was erased/,
   },
 ];

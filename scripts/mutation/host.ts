@@ -2,12 +2,12 @@
  *  so that a mutant which never ends is killed with it. The working directory is the copy of the tree that holds the mutant. */
 import { resolve } from 'node:path';
 import { createVitest } from 'vitest/node';
+import { isAssertion } from '../planted/seen.ts';
+import type { TestAnswer } from '../planted/seen.ts';
 
 /** @param names of the tests to run, as a regular expression; '' for all @param changed files whose text is another than in the run before
  *  @param hits folder for the markers of coverage.ts; '' for none */
 export type TestRequest = Readonly<{ test: string; names: string; changed: readonly string[]; hits: string }>;
-/** `why`: the first failure. */
-export type TestAnswer = Readonly<{ passed: boolean; testCount: number; why: string }>;
 
 const vitest = await createVitest('test', {
   watch: false,
@@ -33,10 +33,14 @@ async function run({ test, names, changed, hits }: TestRequest): Promise<TestAns
   const testModules = done.testModules.filter(({ moduleId }) => moduleId === resolve(test));
   const tests = testModules.flatMap((module) => [...module.children.allTests()]);
   const errors = [
-    ...tests.flatMap((one) => (one.result().errors ?? []).map(({ message }) => `${one.fullName}: ${message}`)),
-    ...testModules.flatMap((module) => module.errors().map(({ message }) => message)),
-    ...unhandledErrors.map(String),
+    ...tests.flatMap((one) =>
+      (one.result().errors ?? []).map((error) => ({ text: `${one.fullName}: ${error.message}`, isAssertion: isAssertion(error) })),
+    ),
+    ...testModules.flatMap((module) => module.errors().map(({ message }) => ({ text: message, isAssertion: false }))),
+    ...unhandledErrors.map((error) => ({ text: String(error), isAssertion: false })),
   ];
+  const first = errors.find((error) => error.isAssertion) ?? errors[0];
   const passed = errors.length === 0 && testModules.length > 0 && testModules.every((module) => module.state() !== 'failed');
-  return { passed, testCount: tests.filter((one) => one.result().state === 'passed').length, why: (errors[0] ?? '').slice(0, 300) };
+  const testCount = tests.filter((one) => one.result().state === 'passed').length;
+  return { passed, testCount, why: first?.text.slice(0, 300) ?? '', isAssertion: first?.isAssertion ?? false };
 }

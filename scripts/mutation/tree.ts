@@ -1,13 +1,13 @@
 /** A copy of the checkout in which mutants are run, and the vitest that runs them there. The checkout itself is never changed. */
-import { execFileSync, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { startEmbeddedPostgres } from '../../src/storage/database/embedded-postgres.ts';
-import type { TestAnswer, TestRequest } from './host.ts';
-
-export type Outcome = TestAnswer | 'timeout';
+import { copyCheckout } from '../planted/checkout.ts';
+import type { Outcome, TestAnswer } from '../planted/seen.ts';
+import type { TestRequest } from './host.ts';
 
 export class Tree {
   readonly folder: string;
@@ -19,15 +19,7 @@ export class Tree {
   constructor(folder: string, databaseUrl: string) {
     this.folder = folder;
     this.#databaseUrl = databaseUrl;
-    rmSync(folder, { recursive: true, force: true });
-    const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { encoding: 'utf8', maxBuffer: 1 << 26 }).split(
-      '\0',
-    );
-    for (const file of files.filter((name) => name !== '' && existsSync(name))) {
-      mkdirSync(join(folder, dirname(file)), { recursive: true });
-      copyFileSync(file, join(folder, file));
-    }
-    symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+    copyCheckout(folder);
   }
 
   write(file: string, text: string): void {

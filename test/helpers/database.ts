@@ -2,6 +2,7 @@
  *
  *  The server is an embedded PostgreSQL, started once per test run by whoever comes first and stopped when the run's main process is
  *  gone; or, with BIO_TEST_DATABASE_URL, any server on which databases may be created (TimescaleDB, another version). */
+import { AssertionError } from 'node:assert';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +58,7 @@ export function otherServers(): readonly { name: string; url: string }[] {
 /** Waits until `condition` holds, by polling; for what happens in the background. @throws after timeoutMs */
 export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<void> {
   for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(10)) if (await condition()) return;
-  throw new Error(`not within ${timeoutMs} ms: ${condition.toString()}`);
+  throw new AssertionError({ message: `not within ${timeoutMs} ms: ${condition.toString()}` });
 }
 
 /** The run's server: one per vitest main process (our parent), kept in a folder named after it. */

@@ -1,5 +1,6 @@
 /** docs/promises.md: each promise of the documents, each setting and each background job has a test that names it. The rules themselves are
  *  tried on small inputs: whatever they are to find must fail. */
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -7,6 +8,7 @@ import { promiseSources } from '../../scripts/build-docs.ts';
 import { planted } from '../../scripts/planted/edit.ts';
 import { faults } from '../../scripts/planted/promises.ts';
 import { heldBy, jobsOf, problemsOf, promisesDocument, promisesOf } from '../../scripts/promises.ts';
+import { isAssertion, seenAs } from '../../scripts/planted/seen.ts';
 import type { Sources } from '../../scripts/promises.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -41,6 +43,40 @@ describe('a fault that `npm run promises-planted` plants', () => {
       return made.length > 0 && !made.some(({ id }) => broken.has(id));
     });
     expect(without.map(([path]) => path)).toEqual([]);
+  });
+});
+
+describe('a run with a fault', () => {
+  const failed = { passed: false, testCount: 0, why: 'a > keeps it: expected 1 to be 2', isAssertion: true };
+
+  test('has seen it when an assertion of the test fails', () => {
+    expect(seenAs(failed, null)).toBe(failed.why);
+    expect(seenAs(failed, ['keeps .*', 'other'])).toBe(failed.why);
+  });
+
+  test.each<[string, Parameters<typeof seenAs>, string]>([
+    ['passes', [{ ...failed, passed: true, why: '' }, null], '**NOT SEEN**'],
+    ['does not end', ['timeout', null], '**NO ASSERTION**: it does not end'],
+    ['breaks on the way', [{ ...failed, isAssertion: false }, null], '**NO ASSERTION**: a > keeps it'],
+    ['fails in another test', [failed, ['other']], '**SEEN BY ANOTHER**: a > keeps it'],
+  ])('that %s has not', (_what, [outcome, titles], said) => {
+    expect(seenAs(outcome, titles)).toContain(said);
+  });
+
+  test('an assertion is what expect or a property says, and no test that ran out of time', () => {
+    const thrownBy = (check: () => void): Error => {
+      try {
+        check();
+      } catch (error) {
+        return error as Error;
+      }
+      throw new Error('it holds');
+    };
+    expect(isAssertion(thrownBy(() => expect(1).toBe(2)))).toBe(true);
+    expect(isAssertion(thrownBy(() => assert(false, 'no')))).toBe(true);
+    expect(isAssertion(new Error('Property failed after 3 tests'))).toBe(true);
+    expect(isAssertion(new Error('Test timed out in 30000ms.'))).toBe(false);
+    expect(isAssertion(new TypeError('x is undefined'))).toBe(false);
   });
 });
 

@@ -12,6 +12,7 @@ const run = (command: string): { code: number | null; err: string } => {
 test.each([
   ['histories/run.ts --only devices,sendd', /--only: no "sendd"; there are devices, people, operators, world, send, /],
   ['histories/run.ts --count 4x', /--count is a whole number from 1 on, not "4x"/],
+  ['histories/run.ts --until (', /--until: \( is no regular expression/],
   ['faults/fuzz/run.ts --count 10M', /--count is a whole number from 1 on, not "10M"/],
   ['faults/fuzz/run.ts --only packt', /no target of packt; there are token, packet, /],
   ['scripts/promises-planted.ts --from 9999', /--from: there are \d+ faults/],
