@@ -172,11 +172,15 @@ const getSignalQuality = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: wanted, hours, limit } = query;
+      // Materialized: consent is asked for once for each person, not once for each of their hours.
       const { rows } = await db.query(
         `with recent as (
            select s.id, s.xuser_id from stream s
            where s.organization_id = $1 and ($2::uuid is null or s.project_id = $2)
              and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= now() - make_interval(hours => $3::integer)
+         ), person as materialized (
+           select x.id, x.external_id from xuser x
+           where x.id in (select xuser_id from recent) and not 'sharing' = any(missing_consents(x.id))
          ), hourly as (
            select r.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
              sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect
@@ -188,8 +192,7 @@ const getSignalQuality = ({ db }: Deps) =>
          select x.id as xuser_id, x.external_id, h.feature,
            jsonb_agg(jsonb_build_object('start', to_json(h.bucket) #>> '{}', 'expected', h.expected, 'n', h.n, 'good', h.good, 'suspect', h.suspect)
              order by h.bucket) as hours
-         from hourly h join xuser x on x.id = h.xuser_id
-         where not 'sharing' = any(missing_consents(x.id))
+         from hourly h join person x on x.id = h.xuser_id
          group by x.id, x.external_id, h.feature
          order by sum(h.good)::double precision / nullif(sum(h.n), 0), x.external_id, h.feature limit $4`,
         [orgOf(caller), await projectIdOf(db, caller, wanted), hours, limit],

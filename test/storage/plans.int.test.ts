@@ -10,6 +10,7 @@ import { BlockWriter } from '../../src/storage/block-writer.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { refreshRollups } from '../../src/storage/maintenance.ts';
 import { organizationPool } from '../../src/storage/database/organization-pool.ts';
+import { fleetRoutes } from '../../src/records/fleet-routes.ts';
 import { openRoles, type RoleDatabases } from '../../src/storage/database/roles.ts';
 import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -87,6 +88,8 @@ type Plan = {
   'Actual Rows'?: number;
   'Rows Removed by Filter'?: number;
   'Rows Removed by Join Filter'?: number;
+  Filter?: string;
+  'Join Filter'?: string;
   Plans?: Plan[];
 };
 
@@ -221,4 +224,50 @@ test('channels are found without a look at the other streams of the organization
   walk(rows[0]!['QUERY PLAN'][0]!.Plan);
   expect(streamRows).toBeGreaterThan(0);
   expect(streamRows).toBeLessThan(10);
+});
+
+const PEOPLE = 100;
+const HOURS = 48;
+
+test('signal quality asks once for the consent of each person, not for each of their hours', async () => {
+  const { pool } = database;
+  await pool.query(`update method set cadence_hz = 1 where code = 'derived:hr_ecg_v1'`);
+  await pool.query(
+    `with person as (
+       insert into xuser (organization_id, project_id, external_id) select $1, $2, 'many-' || i from generate_series(1, ${PEOPLE}) i returning id
+     ), patch as (
+       insert into device (organization_id, project_id, external_id, xuser_id) select $1, $2, id, id from person returning id, xuser_id
+     )
+     insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, last_sample_at)
+     select $1, $2, id, xuser_id, uuid_send(gen_random_uuid()), 0, now() from patch`,
+    [tenant.orgId, tenant.projectId],
+  );
+  if (database.kind === 'postgres') await pool.query(`select ensure_partitions('feature', now() - interval '${HOURS} hours', now())`);
+  await pool.query(
+    `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
+     select hour, (extract(epoch from hour) * 1e9)::bigint, 60, s.id, m.id, -1, 0
+     from stream s join device d on d.id = s.device_id and d.external_id = d.xuser_id::text, method m,
+       generate_series(now() - interval '${HOURS - 1} hours', now(), interval '1 hour') hour
+     where m.code = 'derived:hr_ecg_v1'`,
+  );
+  await refreshRollups(database);
+  await pool.query('vacuum analyze');
+  const asked = organizationPool(roles.api, tenant.orgId);
+  let consentCount = 0;
+  const walk = (plan: Plan): void => {
+    if (`${plan.Filter} ${plan['Join Filter']}`.includes('missing_consents'))
+      consentCount += (plan['Actual Rows']! + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']!;
+    for (const inner of plan.Plans ?? []) walk(inner);
+  };
+  const query = async (text: string, values: unknown[]): Promise<unknown> => {
+    walk((await asked.query<PlanRow>(`${explain} ${text}`, values)).rows[0]!['QUERY PLAN'][0]!.Plan);
+    return await asked.query(text, values);
+  };
+  const route = fleetRoutes({ db: { query } as never }).find(({ operationId }) => operationId === 'getSignalQuality')!;
+  const caller = { kind: 'key', orgId: tenant.orgId, projectId: null, subjectId: null };
+  const { json } = await route.handler({ caller, query: { hours: 168, limit: 1000 } } as never);
+  const shown = (json as { hours: unknown[] }[]).filter(({ hours }) => hours.length === HOURS);
+  expect(shown).toHaveLength(PEOPLE);
+  expect(consentCount).toBeGreaterThanOrEqual(PEOPLE);
+  expect(consentCount).toBeLessThan(2 * PEOPLE);
 });
