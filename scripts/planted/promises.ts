@@ -290,7 +290,7 @@ export const faults: readonly Fault[] = [
     'if (caller.scopes.length === 0) {',
   ]),
   fault('worse-flag', 'the flag of a device is forgotten', 'test/records/measurements.int.test.ts', [
-    'src/storage/derived-writer.ts',
+    'src/storage/reported-rows.ts',
     'greatest(m.qmask, case',
     'greatest(0::smallint, case',
   ]),

@@ -1,7 +1,9 @@
 /** Rows that were set aside, back as what their writers take. */
 import type { ChannelConfig, ChannelNo, StreamId, SubjectId } from '../signal.ts';
 import type { BlockWriter } from './block-writer.ts';
-import type { DerivedWriter, DerivedBeat, DerivedFeature, ReportedEvent, ReportedMeasurement } from './derived-writer.ts';
+import type { DerivedBeat, DerivedFeature } from './derived-steps.ts';
+import type { DerivedWriter } from './derived-writer.ts';
+import type { ReportedEvent, ReportedMeasurement } from './reported-rows.ts';
 import { runsOf } from './sample-rows.ts';
 import type { LetterToReplay } from './set-aside.ts';
 

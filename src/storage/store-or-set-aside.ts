@@ -73,3 +73,8 @@ async function attempt<T>(batch: T, isCareful: boolean, steps: StoreSteps<T>): P
   }
   return null;
 }
+
+export function halvesOf<T>(rows: readonly T[]): readonly [readonly T[], readonly T[]] {
+  const middle = rows.length >> 1;
+  return [rows.slice(0, middle), rows.slice(middle)];
+}

@@ -7,7 +7,8 @@ import { findBiosignal, readObservations } from '../../src/query/observations.ts
 import { readSamples } from '../../src/query/samples.ts';
 import type { ChannelNo } from '../../src/signal.ts';
 import { BlockWriter } from '../../src/storage/block-writer.ts';
-import { DerivedWriter, type DerivedFeature } from '../../src/storage/derived-writer.ts';
+import type { DerivedFeature } from '../../src/storage/derived-steps.ts';
+import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { refreshRollups } from '../../src/storage/maintenance.ts';
 import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';

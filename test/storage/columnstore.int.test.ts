@@ -1,7 +1,8 @@
 // TimescaleDB's columnstore: packed chunks answer the same and take late rows.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BlockWriter } from '../../src/storage/block-writer.ts';
-import { DerivedWriter, type DerivedFeature } from '../../src/storage/derived-writer.ts';
+import type { DerivedFeature } from '../../src/storage/derived-steps.ts';
+import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { runsOf } from '../../src/storage/sample-rows.ts';
 import { StreamRegistry } from '../../src/storage/stream-registry.ts';
 import { otherServers, testDatabase, testServerUrl, type TestDatabase } from '../helpers/database.ts';

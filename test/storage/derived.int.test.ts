@@ -1,7 +1,8 @@
 // Derived rows: stored in order, replaced whole, the same when written twice; measurements once per packet.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { build, run } from '../../src/storage/database/build.ts';
-import { DerivedWriter, type DerivedBeat, type DerivedFeature } from '../../src/storage/derived-writer.ts';
+import type { DerivedBeat, DerivedFeature } from '../../src/storage/derived-steps.ts';
+import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { putAside, type Letter } from '../../src/storage/set-aside.ts';
 import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';

@@ -2,7 +2,8 @@
 // before and after a refresh, and under a refresh that runs at the same time.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DerivedWriter, type DerivedFeature } from '../../src/storage/derived-writer.ts';
+import type { DerivedFeature } from '../../src/storage/derived-steps.ts';
+import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { refreshLate } from '../../src/storage/schema/late-aggregates.ts';
 import { refreshRollups } from '../../src/storage/maintenance.ts';
 import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';

@@ -1,0 +1,129 @@
+/** Beats and features of one stream as the engine computes them, and their steps: in what order they are written, what is deleted before
+ *  them, and the halves and letters of a step that is refused. */
+import type { StreamId } from '../signal.ts';
+import { halvesOf } from './store-or-set-aside.ts';
+import type { Letter } from './set-aside.ts';
+
+export type DerivedBeat = Readonly<{
+  channelNo: number;
+  /** ns of the device clock. */
+  tNs: bigint;
+  /** NaN after a gap. */
+  ibiMs: number;
+  kind: 'normal' | 'ectopic' | 'artefact' | 'interpolated';
+  reason: string;
+  quality: 0 | 1 | 2;
+  /** e.g. `derived:r_peaks_v4`. */
+  method: string;
+}>;
+
+export type DerivedFeature = Readonly<{
+  feature: string;
+  /** -1: of the whole stream. */
+  channelNo: number;
+  /** End of its window, ns of the device clock. */
+  tNs: bigint;
+  /** NaN: could not be computed. */
+  value: number;
+  qmask: 0 | 1 | 2;
+  methodCode: string;
+}>;
+
+/** Rows of one stream; the FeatureOutput of src/dsp fits. */
+export type DerivedRows = Readonly<{
+  streamId: StreamId;
+  beats: readonly DerivedBeat[];
+  features: readonly DerivedFeature[];
+  /** Delete the stream's rows of the current methods with fromNs <= tNs < toNs first. Device clock. */
+  replaces: Readonly<{ fromNs: bigint; toNs: bigint }> | null;
+}>;
+
+/** Rows of one stream that wait to be written. */
+export type Step = Readonly<{ epochNs: bigint; rows: DerivedRows; done: () => void }>;
+
+/** Streams whose rows are further apart are written in transactions of their own, ms. */
+const APART_MS = 600_000;
+
+/** The steps in parts that begin at about the same time, the oldest first. All steps of a stream are in one part, in their order. */
+export function stepsByTime(steps: readonly Step[]): readonly (readonly Step[])[] {
+  const streams = new Map<StreamId, { beginMs: number; steps: Step[] }>();
+  for (const step of steps) {
+    const beginMs = beginOf(step);
+    const stream = streams.get(step.rows.streamId);
+    if (stream === undefined) streams.set(step.rows.streamId, { beginMs, steps: [step] });
+    else {
+      stream.steps.push(step);
+      stream.beginMs = Math.min(stream.beginMs, beginMs);
+    }
+  }
+  const parts: Step[][] = [];
+  let lastMs = -Infinity;
+  for (const { beginMs, steps: own } of [...streams.values()].sort((a, b) => a.beginMs - b.beginMs)) {
+    if (beginMs - lastMs > APART_MS) parts.push([]);
+    parts.at(-1)!.push(...own);
+    lastMs = beginMs;
+  }
+  return parts;
+}
+
+/** Time of the first row that a step writes or deletes, Unix ms. */
+function beginOf({ epochNs, rows }: Step): number {
+  const tNs = rows.replaces?.fromNs ?? rows.beats[0]?.tNs ?? rows.features[0]?.tNs ?? 0n;
+  return Number((epochNs + tNs) / 1_000_000n);
+}
+
+/** Two parts to be written one after the other; null when it is one row, or a range without rows. */
+export function halveSteps(steps: readonly Step[]): readonly [readonly Step[], readonly Step[]] | null {
+  if (steps.length > 1) return halvesOf(steps);
+  const [first, second] = steps.length === 1 ? halvesOfStep(steps[0]!) : [null, null];
+  return first === null ? null : [[first], [second]];
+}
+
+/** The range is deleted with the first half, and at last by itself: a row that is refused must not leave the old ones beside the new.
+ *  @returns nulls when it is one row, or a range without rows */
+function halvesOfStep(step: Step): readonly [Step, Step] | readonly [null, null] {
+  const { beats, features } = step.rows;
+  const rowCount = beats.length + features.length;
+  if (rowCount === 1 && step.rows.replaces !== null)
+    return [
+      { ...step, rows: { ...step.rows, beats: [], features: [] } },
+      { ...step, rows: { ...step.rows, replaces: null } },
+    ];
+  if (rowCount < 2) return [null, null];
+  const both = beats.length > 0 && features.length > 0;
+  const [firstBeats, secondBeats] = both ? [beats, []] : halvesOf(beats);
+  const [firstFeatures, secondFeatures] = both ? [[], features] : halvesOf(features);
+  return [
+    { ...step, rows: { ...step.rows, beats: firstBeats, features: firstFeatures } },
+    { ...step, rows: { ...step.rows, beats: secondBeats, features: secondFeatures, replaces: null } },
+  ];
+}
+
+/** The ranges of replacements, to be deleted although their rows are set aside: the old rows must not stay beside the new. */
+export function rangesApart(steps: readonly Step[]): readonly [readonly Step[] | null, readonly Step[]] {
+  const hasRows = ({ rows }: Step): boolean => rows.beats.length + rows.features.length > 0;
+  const ranges = steps.filter((step) => step.rows.replaces !== null);
+  if (!ranges.some(hasRows)) return [null, steps];
+  return [
+    ranges.map((step) => ({ ...step, rows: { ...step.rows, beats: [], features: [] } })),
+    steps.filter(hasRows).map((step) => ({ ...step, rows: { ...step.rows, replaces: null } })),
+  ];
+}
+
+/** The rows as dead letters, one a step. */
+export function lettersOfSteps(steps: readonly Step[], reason: Pick<Letter, 'reason' | 'sqlState'>): Letter[] {
+  return steps.map(({ epochNs, rows }): Letter => {
+    const { streamId, ...content } = rows;
+    return { ...reason, bytes: null, kind: 'derived', streamId, logPosition: null, content: { epochNs, ...content } };
+  });
+}
+
+/** Cuts before every replacement, so that rows added before it are deleted by it and rows after it are not. */
+export function cutAtReplacements(steps: readonly Step[]): Step[][] {
+  const parts: Step[][] = [];
+  for (const step of steps) {
+    if (parts.length === 0 || step.rows.replaces !== null) parts.push([step]);
+    else parts.at(-1)!.push(step);
+  }
+  return parts;
+}
