@@ -1,5 +1,5 @@
-/** Beats and features of one stream as the engine computes them, and their steps: in what order they are written, what is deleted before
- *  them, and the halves and letters of a step that is refused. */
+/** A step: beats and features of one stream that are written together. In which order steps are written, which ranges are deleted
+ *  first, and how a refused step is halved and set aside. */
 import type { StreamId } from '../signal.ts';
 import { halvesOf } from './store-or-set-aside.ts';
 import type { Letter } from './set-aside.ts';
@@ -41,10 +41,10 @@ export type DerivedRows = Readonly<{
 /** Rows of one stream that wait to be written. */
 export type Step = Readonly<{ epochNs: bigint; rows: DerivedRows; done: () => void }>;
 
-/** Streams whose rows are further apart are written in transactions of their own, ms. */
+/** Streams whose rows are further apart than this are written in separate transactions, ms. */
 const APART_MS = 600_000;
 
-/** The steps in parts that begin at about the same time, the oldest first. All steps of a stream are in one part, in their order. */
+/** Splits steps into parts that begin at about the same time, oldest first. All steps of a stream are in one part, in their order. */
 export function stepsByTime(steps: readonly Step[]): readonly (readonly Step[])[] {
   const streams = new Map<StreamId, { beginMs: number; steps: Step[] }>();
   for (const step of steps) {
@@ -72,15 +72,15 @@ function beginOf({ epochNs, rows }: Step): number {
   return Number((epochNs + tNs) / 1_000_000n);
 }
 
-/** Two parts to be written one after the other; null when it is one row, or a range without rows. */
+/** Two parts to be written one after the other; null for one row, or a range without rows. */
 export function halveSteps(steps: readonly Step[]): readonly [readonly Step[], readonly Step[]] | null {
   if (steps.length > 1) return halvesOf(steps);
   const [first, second] = steps.length === 1 ? halvesOfStep(steps[0]!) : [null, null];
   return first === null ? null : [[first], [second]];
 }
 
-/** The range is deleted with the first half, and at last by itself: a row that is refused must not leave the old ones beside the new.
- *  @returns nulls when it is one row, or a range without rows */
+/** The range is deleted with the first half, and in the end by itself: after a refused row the old rows must not remain among the new ones.
+ *  @returns nulls for one row, or a range without rows */
 function halvesOfStep(step: Step): readonly [Step, Step] | readonly [null, null] {
   const { beats, features } = step.rows;
   const rowCount = beats.length + features.length;
@@ -99,7 +99,8 @@ function halvesOfStep(step: Step): readonly [Step, Step] | readonly [null, null]
   ];
 }
 
-/** The ranges of replacements, to be deleted although their rows are set aside: the old rows must not stay beside the new. */
+/** Separates the ranges of replacements from their rows. The ranges are deleted even if the rows are set aside, so that old rows do not
+ *  remain among new ones. @returns null and all steps when there is nothing to separate */
 export function rangesApart(steps: readonly Step[]): readonly [readonly Step[] | null, readonly Step[]] {
   const hasRows = ({ rows }: Step): boolean => rows.beats.length + rows.features.length > 0;
   const ranges = steps.filter((step) => step.rows.replaces !== null);
@@ -110,7 +111,7 @@ export function rangesApart(steps: readonly Step[]): readonly [readonly Step[] |
   ];
 }
 
-/** The rows as dead letters, one a step. */
+/** One dead letter per step. */
 export function lettersOfSteps(steps: readonly Step[], reason: Pick<Letter, 'reason' | 'sqlState'>): Letter[] {
   return steps.map(({ epochNs, rows }): Letter => {
     const { streamId, ...content } = rows;
@@ -118,7 +119,7 @@ export function lettersOfSteps(steps: readonly Step[], reason: Pick<Letter, 'rea
   });
 }
 
-/** Cuts before every replacement, so that rows added before it are deleted by it and rows after it are not. */
+/** Cuts before every replacement: it deletes rows that were added before it, not those that were added after it. */
 export function cutAtReplacements(steps: readonly Step[]): Step[][] {
   const parts: Step[][] = [];
   for (const step of steps) {

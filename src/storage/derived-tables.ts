@@ -1,4 +1,4 @@
-/** The tables of beats and features: rows go by COPY, a replaced range is deleted before them, and methods that the catalog lacks are entered. */
+/** Writes beats and features to their tables: deletes the replaced range, sends new rows by COPY, adds missing methods to the catalog. */
 import type pg from 'pg';
 import { CopyBuffer, copyRows, microseconds } from './copy-binary.ts';
 import { cutAtReplacements } from './derived-steps.ts';
@@ -8,7 +8,7 @@ import { RowFault } from './database/sql-states.ts';
 import type { Partitions } from './schema/partitions.ts';
 
 export type DerivedTablesOptions = Readonly<{
-  /** Method codes whose rows a replaced range holds: those that this release computes. Rows of other versions are left alone. */
+  /** See DerivedWriterOptions. */
   currentMethods: readonly string[];
   /** Name, cadence and unit of features, for the catalog of methods. */
   cadences: Readonly<Record<string, number>>;
@@ -26,7 +26,7 @@ export type EncodedPart = Readonly<{
   featureTimes: readonly number[];
 }>;
 
-/** A beat's method is named by its code. */
+/** The name of a beat's method is part of its code. */
 const BEAT_NAME = '';
 const beatKinds = ['normal', 'ectopic', 'artefact', 'interpolated'] as const;
 const BEAT_COLUMNS = 'time, ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason';
@@ -43,7 +43,7 @@ export class DerivedTables {
     this.#options = options;
   }
 
-  /** Rows as they go to the server; methods that the catalog lacks are entered. */
+  /** Rows as they go to the server; adds missing methods to the catalog. */
   async encode(client: pg.Client, steps: readonly Step[]): Promise<readonly EncodedPart[]> {
     const missing = new Map<string, Method>();
     const encodeAll = (): EncodedPart[] => {
@@ -107,7 +107,7 @@ export class DerivedTables {
     }
   }
 
-  /** One replacement with what follows it up to the next. */
+  /** Writes one replacement and the rows that follow it, up to the next. */
   async write(client: pg.Client, { replaces, beats, features }: EncodedPart, careful: boolean): Promise<void> {
     if (replaces !== null) await this.#deleteRange(client, replaces);
     if (careful) {
@@ -121,7 +121,7 @@ export class DerivedTables {
 
   async #deleteRange(client: pg.Client, { epochNs, rows }: Step): Promise<void> {
     const { fromNs, toNs } = rows.replaces!;
-    // Of two at the same moment neither would see the other's rows, and both would stay.
+    // Of two replacements at the same moment neither would see the other's rows, and the rows of both would stay.
     await client.query(`select pg_advisory_xact_lock(${derivedLock(rows.streamId)})`);
     const range = [microseconds(epochNs + fromNs), microseconds(epochNs + toNs), epochNs + fromNs, epochNs + toNs].map(String);
     for (const table of ['beat', 'feature']) {
@@ -135,7 +135,7 @@ export class DerivedTables {
     }
   }
 
-  /** @param name BEAT_NAME: in the code  @returns 0 when it is missing, and notes it */
+  /** @param name BEAT_NAME for beats  @returns 0 when the method is missing, and notes it */
   #methodId(kind: Method['kind'], code: string, name: string, missing: Map<string, Method>): number {
     const id = this.#methodIds[kind].get(code)?.get(name);
     if (id !== undefined) return id;
@@ -158,7 +158,7 @@ export class DerivedTables {
   }
 }
 
-/** The newest row of a key wins, as if each had been written after the other. */
+/** The newest row of a key wins, as if rows had been written one after the other. */
 async function copyByTemporary(client: pg.Client, table: string, columns: string, key: string, rows: CopyBuffer): Promise<void> {
   if (rows.rowCount === 0) return;
   const temporary = `incoming_${table}`;

@@ -1,15 +1,16 @@
-/** Writes what the service derives and what devices report beside samples: beats, features, measurements, events.
+/** Queues and stores everything that is not samples: beats and features that the service derives (derived-tables.ts), measurements and
+ *  events that devices report (reported-rows.ts).
  *
- *  Outputs are written in the order in which they were added, many in one transaction. An output that replaces a range deletes and inserts
- *  in that transaction, so no reader sees the range empty. New rows go by COPY; when the table has one of them after all (23505: a replay)
- *  the batch is written again by way of temporary tables, where the newest row of a key wins. Writing twice is writing once.
+ *  Rows are written in the order in which they were added, many in one transaction. An output that replaces a range deletes and inserts in
+ *  that transaction, so no reader sees the range empty. New rows go by COPY; if the table already has one of them (23505: a replay) the
+ *  batch is written again through temporary tables, where the newest row of a key wins. Writing twice has the effect of writing once.
  *
- *  A row that the database can never hold is set aside and the others are stored; a replacement with such a row is then written in pieces,
- *  so a reader may see its range half done for a moment.
+ *  A row that the database cannot store is set aside and the others are stored. A replacement with such a row is written in pieces, so a
+ *  reader may briefly see its range half done.
  *
- *  Modes: `open` takes rows and stores them, one batch at a time; what comes meanwhile is the next batch. `closed`: everything was stored;
- *  takes nothing. `abandoned`, for good: takes rows only to forget them, and ends the batch under way without storing it; who waits for rows
- *  that were not begun waits for ever, and no checkpoint is saved any more. */
+ *  Modes: `open` takes rows and stores them one batch at a time; rows that arrive meanwhile form the next batch. `closed`: everything is
+ *  stored, and adding rows is an error. `abandoned`, for good: takes rows only to forget them, and ends the current batch without storing
+ *  it. Promises for rows of later batches never resolve, and no checkpoint is saved any more. */
 import assert from 'node:assert/strict';
 import type { Database } from './database/database.ts';
 import { halveSteps, lettersOfSteps, rangesApart, stepsByTime } from './derived-steps.ts';
@@ -35,17 +36,17 @@ import { WriterConnection } from './database/writer-connection.ts';
 type Batch = Readonly<{ steps: readonly Step[]; reported: ReportedRows }>;
 
 export type DerivedWriterOptions = Readonly<{
-  /** Method codes whose rows a replaced range holds: those that this release computes. Rows of other versions are left alone. */
+  /** Codes of the methods that this release computes: replacing a range deletes their rows and leaves those of other versions alone. */
   currentMethods: readonly string[];
   /** Name, cadence and unit of features, for the catalog of methods. */
   cadences?: Readonly<Record<string, number>>;
-  /** Rows not yet stored, bytes; above it `full` is true. Default 32 MiB. */
+  /** Limit of rows not yet stored, bytes; above it `full` is true. Default 32 MiB. */
   queueBytesMax?: number;
-  /** Rows leave this long after the first, ms. Default 200. */
+  /** A batch starts this long after its first row, ms. Default 200. */
   lingerMs?: number;
-  /** Told what is tried again: once, until something is stored. */
+  /** Called with what is being retried: once, until something is stored again. */
   onFault?: (message: string, cause: unknown) => void;
-  /** Told what was set aside. */
+  /** Called with what was set aside. */
   onSetAside?: (letters: readonly Letter[]) => void;
 }>;
 
@@ -106,7 +107,7 @@ export class DerivedWriter {
     });
   }
 
-  /** Adds what a packet reports beside samples. @param logPosition of the packet  @returns when it is stored; never rejects */
+  /** Adds the measurements and events of a packet. @param logPosition of the packet  @returns when they are stored; never rejects */
   addReported(
     measurements: readonly ReportedMeasurement[],
     events: readonly ReportedEvent[],
@@ -133,7 +134,7 @@ export class DerivedWriter {
     await this.#end('closed');
   }
 
-  /** Ends without storing: the next owner of the log has the packets and computes the rows again. */
+  /** Ends without storing: the next owner of the log has the packets and recomputes the rows. */
   async abandon(): Promise<void> {
     this.#steps = [];
     this.#measurements = [];
@@ -176,8 +177,8 @@ export class DerivedWriter {
     });
   }
 
-  /** TimescaleDB notes one range per transaction and chunk as touched, from its oldest row to its newest: an hour of last week in one
-   *  transaction with this second would have the aggregates of that week computed again, everybody's. */
+  /** TimescaleDB marks one range per transaction and chunk as changed, from its oldest row to its newest. One transaction with an hour of
+   *  last week and the current second would recompute the whole week's aggregates, for all streams. */
   async #storeByTime(batch: Batch): Promise<void> {
     const [first = [], ...others] = this.#notesRanges ? stepsByTime(batch.steps) : [batch.steps];
     await this.#store({ ...batch, steps: first });

@@ -1,4 +1,5 @@
-/** Measurements and events that devices report next to samples: their tables, and the halves and letters of a batch of them. */
+/** Measurements and events that devices report besides samples: writes them to their tables, halves a refused batch, and makes dead letters
+ *  of what cannot be stored. */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { StreamId, SubjectId } from '../signal.ts';
@@ -9,11 +10,11 @@ import { halvesOf } from './store-or-set-aside.ts';
 
 export type ReportedMeasurement = Readonly<{
   streamId: StreamId;
-  /** With `index`, what makes it the same measurement when its packet is stored again. */
+  /** With `index`, identifies the measurement when its packet is stored again. */
   seq: number;
   index: number;
   subjectId: SubjectId;
-  /** As the packet names it; the catalog grows by a code that it does not know. */
+  /** As the packet names it; an unknown code is added to the catalog. */
   code: string;
   /** Unix ns. */
   tsNs: bigint;
@@ -24,7 +25,7 @@ export type ReportedMeasurement = Readonly<{
 
 export type ReportedEvent = Readonly<{ streamId: StreamId; seq: number; index: number; code: string; tsNs: bigint; text: string }>;
 
-/** Of a packet that is in this batch of packet_log. */
+/** `logPosition`: the batch of packet_log that holds the packet. */
 export type Logged<T> = T & Readonly<{ logPosition: number | null }>;
 
 export type ReportedRows = Readonly<{
@@ -55,13 +56,13 @@ export async function ensureReportedPartitions(
   );
 }
 
-/** Writes rows in the transaction of the caller. What is stored already stays as it is. */
+/** Writes rows in the transaction of the caller. Rows that are already stored stay as they are. */
 export async function writeReported(client: pg.Client, { measurements, events }: ReportedRows): Promise<void> {
   if (measurements.length > 0) await writeMeasurements(client, measurements);
   if (events.length > 0) await writeEvents(client, events);
 }
 
-/** Two parts to be written one after the other; null when it is one row or none. */
+/** Two parts to be written one after the other; null for one row or none. */
 export function halveReported({ measurements, events }: ReportedRows): readonly [ReportedRows, ReportedRows] | null {
   if (measurements.length > 0 && events.length > 0)
     return [
@@ -77,7 +78,7 @@ export function halveReported({ measurements, events }: ReportedRows): readonly 
   ];
 }
 
-/** The rows as dead letters. */
+/** One dead letter per row. */
 export function lettersOfReported({ measurements, events }: ReportedRows, reason: Pick<Letter, 'reason' | 'sqlState'>): Letter[] {
   const row = { ...reason, bytes: null };
   return [
@@ -101,8 +102,8 @@ async function writeMeasurements(client: pg.Client, rows: readonly ReportedMeasu
     `insert into measurement
        (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, device_id, stream_id, given_value, given_unit)
      select timestamptz 'epoch' + m.us * interval '1 microsecond', m.ts_ns, m.id, x.organization_id, x.project_id, x.id, b.id, v.value, v.unit,
-       -- Acknowledged, so it is kept: what cannot be is bad, what is unlikely suspect. In a unit that does not convert a number is none of
-       -- this biosignal's, and must not be charted as one.
+       -- Acknowledged, so it is kept: impossible values are bad, unlikely ones suspect. A number in a unit that does not convert is not a
+       -- value of this biosignal and must not be charted as one.
        greatest(m.qmask, case
          when v.unit <> b.unit then case when b.unit = '' then 0 else 2 end
          when v.value not between coalesce(b.possible_min, '-infinity') and coalesce(b.possible_max, 'infinity') then 2
@@ -116,10 +117,10 @@ async function writeMeasurements(client: pg.Client, rows: readonly ReportedMeasu
      cross join lateral (
        select b.* from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id)
        order by b.project_id nulls last limit 1) b
-     -- A number whose conversion a float8 might not hold (22003) is none of a measurement: it stays as it came, bad.
+     -- A number whose conversion may overflow a float8 (22003) stays as it came, bad.
      left join unit_conversion c on c.given = m.unit and c.unit = b.unit and c.code in ('', b.code) and abs(m.value) < 1e300
      cross join lateral (
-       -- Through numeric: to 15 digits, so that 109.4 [degF] is 43 Cel and not a little more than what is plausible.
+       -- Through numeric, to 15 digits: 109.4 [degF] is 43 Cel and not slightly more, which would be implausible.
        select case when c.given is null or (c.factor = 1 and c.shift = 0) then m.value
            else (m.value * c.factor + c.shift)::numeric::float8 end as value,
          case when m.unit = '' or c.given is not null then b.unit else m.unit end as unit) v
@@ -158,7 +159,7 @@ async function writeEvents(client: pg.Client, rows: readonly ReportedEvent[]): P
   );
 }
 
-/** A uuid (version 8) that is a pure function of where the item stands in which packet. */
+/** A uuid (version 8) that is a pure function of the packet and the item's place in it. */
 function stableId(kind: string, item: Readonly<{ streamId: number; seq: number; index: number }>): string {
   const bytes = createHash('sha256').update(`${kind}:${item.streamId}:${item.seq}:${item.index}`).digest();
   bytes[6] = (bytes[6]! & 0x0f) | 0x80;
