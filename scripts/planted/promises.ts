@@ -130,6 +130,11 @@ export const faults: readonly Fault[] = [
     "return before === contentHash ? 'same' : 'other';",
     "return 'same';",
   ]),
+  fault('no-more-rights', 'a key gives scopes that it lacks, if it has one of them', 'src/tenancy/authority.test.ts', [
+    'src/tenancy/authority.ts',
+    "if (lacking.length > 0) throw new PipelineError('scope_missing', `The key lacks",
+    "if (lacking.length === given.length) throw new PipelineError('scope_missing', `The key lacks",
+  ]),
   fault('last-owner', 'the last owner may go while there is an administrator', 'test/auth/authority.int.test.ts', [
     'src/tenancy/operators.ts',
     "      and (o.owners > 0 or not w.active or w.before <> 'owner' or (w.stays and w.role = 'owner'))\n",

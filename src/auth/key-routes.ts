@@ -1,18 +1,14 @@
 /** Settings > API Keys: create, list, rotate, revoke. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { PipelineError } from '../errors.ts';
-import { build, run } from '../storage/database/build.ts';
 import { scopes } from '../caller.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } from './api-keys.ts';
-import type { Db } from '../storage/database/database.ts';
-import { checkEnd, endOfCaller } from '../tenancy/authority.ts';
+import { checkEnd, checkScopes, endOfCaller, needKeyWithin } from '../tenancy/authority.ts';
 import { adminOnly, changeKey, Overlap, overlapOf } from './key-change.ts';
 import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
-import type { Caller } from '../caller.ts';
 
 const keyMembers = {
   id: Uuid,
@@ -68,8 +64,7 @@ const createApiKeyRoute = ({ pool }: Deps) =>
     handler: async (request) => {
       const { caller, body } = request;
       const json = await changeKey(pool, request, 'api_key.created', async (client) => {
-        const missing = caller.kind === 'key' ? body.scopes.filter((scope) => !caller.scopes.includes(scope)) : [];
-        if (missing.length > 0) throw new PipelineError('scope_missing', `The key lacks ${missing.join(', ')} itself.`);
+        checkScopes(caller, body.scopes);
         const projectId =
           (body.project_id ?? null) === null ? projectOf(caller) : (await ownProject(client, caller, body.project_id ?? '')).id;
         const own = await endOfCaller(client, caller);
@@ -107,7 +102,7 @@ const rotateApiKeyRoute = ({ pool }: Deps) =>
       const { caller, params, body } = request;
       const json = await changeKey(pool, request, 'api_key.rotated', async (client) => {
         const createdBy = caller.kind === 'operator' ? caller.operatorId : null;
-        await ownKey(client, caller, params.keyId);
+        await needKeyWithin(client, caller, params.keyId);
         const own = await endOfCaller(client, caller); // before its own rotation brings it forward
         const { record, key } = await rotateApiKey(client, orgOf(caller), params.keyId, overlapOf(body), createdBy);
         checkEnd(record.expires_at === null ? null : new Date(record.expires_at), own);
@@ -131,26 +126,13 @@ const revokeApiKeyRoute = ({ pool }: Deps) =>
     handler: async (request) => {
       const { caller, params } = request;
       const json = await changeKey(pool, request, 'api_key.revoked', async (client) => {
-        await ownKey(client, caller, params.keyId);
+        await needKeyWithin(client, caller, params.keyId);
         const record = await revokeApiKey(client, orgOf(caller), params.keyId);
         return { targetId: record.id, projectId: record.project_id, json: record };
       });
       return { status: 200, json };
     },
   });
-
-/** A key cannot rotate another into scopes, or a reach, that it does not have itself. @throws PipelineError not_found, scope_missing */
-async function ownKey(db: Db, caller: Caller, id: string): Promise<void> {
-  if (caller.kind !== 'key') return;
-  const key = build.selectFrom('api_key').select(['scopes', 'project_id']).where('organization_id', '=', caller.orgId);
-  const { rows } = await run(db, key.where('id', '=', id));
-  const row = rows[0];
-  if (row === undefined || (caller.projectId !== null && row.project_id !== caller.projectId)) {
-    throw new PipelineError('not_found', 'There is no such key.');
-  }
-  const missing = row.scopes.filter((scope) => !caller.scopes.includes(scope));
-  if (missing.length > 0) throw new PipelineError('scope_missing', `The key has ${missing.join(', ')}, which yours lacks.`);
-}
 
 export const keyRoutes = (deps: Deps): readonly Route[] => [
   listApiKeysRoute(deps),

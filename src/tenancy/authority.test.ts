@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PipelineError } from '../errors.ts';
-import { checkEnd, checkRole, needWholeOrganization } from './authority.ts';
+import { checkEnd, checkRole, checkScopes, needWholeOrganization } from './authority.ts';
 
 const refusal = (act: () => void): string => {
   try {
@@ -30,6 +30,15 @@ describe('nobody gives more than they have', () => {
       'Your key ends at 2026-01-01T12:00:00.000Z and can give no more time than that: the new one would end at 2026-01-01T12:00:00.001Z.',
     );
     expect(() => checkEnd(null, noon)).toThrow('the new one would never end.');
+  });
+
+  // promise: no-more-rights
+  test('a key gives the scopes that it has, and the refusal names the others', () => {
+    const key = { kind: 'key', keyId: 'k', orgId: 'o', scopes: ['admin', 'read'], projectId: null, subjectId: null } as const;
+    expect(refusal(() => checkScopes(key, ['read']))).toBe('allowed');
+    expect(refusal(() => checkScopes(key, ['admin', 'read', 'write']))).toBe('scope_missing');
+    expect(() => checkScopes(key, ['write', 'read', 'ingest'])).toThrow('The key lacks write, ingest itself.');
+    expect(refusal(() => checkScopes({ kind: 'operator', operatorId: 'x', orgId: 'o', role: 'admin' }, ['ingest']))).toBe('allowed');
   });
 
   test('a role is given by who may give it', () => {

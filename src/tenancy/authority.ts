@@ -1,5 +1,8 @@
-/** Who may give what (scopes of keys are compared where keys are made, auth/key-routes.ts): nobody gives, or takes from others, more than they have themselves. A key has scopes and perhaps a project and an end, a
- *  member has a role; what a role amounts to in scopes makes the two comparable. An account has no end, so a key with one gives none. */
+/** Who may give what: nobody gives, or takes from others, more than they have themselves. A key has scopes and perhaps a project and an
+ *  end, a member has a role; what a role amounts to in scopes makes the two comparable. An account has no end, so a key with one gives none.
+ *
+ *  What is asked of a key: its scopes when it makes another (checkScopes) or changes one that is there (needKeyWithin), its project
+ *  (needKeyWithin, needWholeOrganization; for a project that a request names, ownProject), its end (checkEnd, needLasting), its roles. */
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../caller.ts';
 import type { Caller, Scope } from '../caller.ts';
@@ -22,6 +25,31 @@ const scopesOfRole: Readonly<Record<MemberRole, readonly Scope[] | null>> = {
 export function needWholeOrganization(caller: Caller): void {
   if (caller.kind !== 'key' || caller.projectId === null) return;
   throw new PipelineError('scope_missing', 'The key is confined to one project; this belongs to the organization.');
+}
+
+/** Scopes of these that the key of a caller has not. Operators who may make keys have them all. */
+function lackingScopes(caller: Caller, wanted: readonly Scope[]): readonly Scope[] {
+  return caller.kind === 'key' ? wanted.filter((scope) => !caller.scopes.includes(scope)) : [];
+}
+
+/** A key gives no scope that it does not have. @throws PipelineError scope_missing */
+export function checkScopes(caller: Caller, given: readonly Scope[]): void {
+  const lacking = lackingScopes(caller, given);
+  if (lacking.length > 0) throw new PipelineError('scope_missing', `The key lacks ${lacking.join(', ')} itself.`);
+}
+
+/** A key replaces or revokes no key that has scopes, or a project, beyond its own: who replaces one gets what it had.
+ *  @throws PipelineError not_found, scope_missing */
+export async function needKeyWithin(db: Db, caller: Caller, keyId: string): Promise<void> {
+  if (caller.kind !== 'key') return;
+  const key = build.selectFrom('api_key').select(['scopes', 'project_id']).where('organization_id', '=', caller.orgId);
+  const { rows } = await run(db, key.where('id', '=', keyId));
+  const row = rows[0];
+  if (row === undefined || (caller.projectId !== null && row.project_id !== caller.projectId)) {
+    throw new PipelineError('not_found', 'There is no such key.');
+  }
+  const lacking = lackingScopes(caller, row.scopes);
+  if (lacking.length > 0) throw new PipelineError('scope_missing', `The key has ${lacking.join(', ')}, which yours lacks.`);
 }
 
 /** When the key of a caller ends; null: never, or it is no key. */
