@@ -17,7 +17,7 @@ export type ApiKey = Readonly<{
   id: string;
   name: string;
   env: KeyEnv;
-  /** What is shown of it in lists: prefix and public id. */
+  /** The part shown in lists: prefix and public id. */
   hint: string;
   scopes: readonly Scope[];
   project_id: string | null;
@@ -55,7 +55,7 @@ const columns = ({ ref }: ExpressionBuilder<Tables, 'api_key'>) =>
     'rotated_from',
   ] as const;
 
-/** Makes a key. `key` is the only time its secret is seen.
+/** Creates a key. Its secret is only ever returned here, in `key`.
  *  @throws PipelineError not_found when the project is not of the organization */
 export async function createApiKey(db: Db, input: ApiKeyInput, rotatedFrom: string | null = null): Promise<NewApiKey> {
   const { key, publicId } = makeOrgKey(input.env ?? 'live');
@@ -96,8 +96,8 @@ export async function listApiKeys(db: Db, orgId: string, projectId: string | nul
   return rows;
 }
 
-/** Makes the successor of a key with the same rights, which ends when the old one would have; the old one works for `overlapSec` more.
- *  A key is replaced once: its end afterwards is that of the overlap, and says nothing about the time it was given.
+/** Creates the successor of a key, with the same rights and expiry; the old key works for `overlapSec` more. A key is replaced only once:
+ *  afterwards its expiry is the end of the overlap, and no longer the one it was given.
  *  @param db of a transaction
  *  @throws PipelineError not_found, conflict (revoked, expired or replaced already) */
 export async function rotateApiKey(db: Db, orgId: string, id: string, overlapSec: number, createdBy: string | null): Promise<NewApiKey> {
@@ -130,7 +130,7 @@ export async function rotateApiKey(db: Db, orgId: string, id: string, overlapSec
   return made;
 }
 
-/** Ends a key now. Every node hears of it through the table's trigger. Revoking twice is not an error.
+/** Revokes a key at once. The table's trigger notifies every node. Revoking twice is not an error.
  *  @throws PipelineError not_found */
 export async function revokeApiKey(db: Db, orgId: string, id: string): Promise<ApiKey> {
   const key = build.updateTable('api_key').where('organization_id', '=', orgId).where('id', '=', id);

@@ -1,9 +1,8 @@
 /** Authenticates requests. The one place where a credential becomes a Caller.
  *
- *  What was verified is remembered for CACHE_MS at most and forgotten at once when the database says
- *  that something changed (channel bio_auth). A token's signature is checked once; whether its signing key, user, project and organization
- *  still stand is asked again when the second is over. So a revocation takes effect within one second on every node, also on one whose listening
- *  connection is broken. */
+ *  A verified credential is cached for at most CACHE_MS and dropped as soon as the database reports a change (channel bio_auth). A token's
+ *  signature is checked once; whether its signing key, user, project and organization are still valid is checked again after that second.
+ *  So a revocation takes effect within one second on every node, even one whose listening connection is broken. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
@@ -23,9 +22,9 @@ import { mintUserToken, verifyUserToken } from './user-tokens.ts';
 import type { TokenClaims, TokenSubject, UserToken } from './user-tokens.ts';
 import type { Caller, OperatorRole } from '../caller.ts';
 
-/** A verified credential is believed this long without asking the database. */
+/** How long a verified credential is trusted without asking the database. */
 export const CACHE_MS = 1000;
-/** Credentials remembered; the oldest go first. */
+/** Credentials cached; the oldest are dropped first. */
 const CACHE_ENTRIES_MAX = 20_000;
 const LAST_USED_MS = 10_000;
 
@@ -45,7 +44,7 @@ export type AuthOptions = Readonly<{
   secret: Uint8Array;
   /** Origins for direct mode from the environment; those of each project are in the database. */
   allowedOrigins: readonly string[];
-  /** Sessions are carried by the cookie of HTTPS. Default: false. */
+  /** Sessions use the cookie for HTTPS. Default: false. */
   secureCookies?: boolean;
   /** A session without a request for this long is over. Default: SESSION_IDLE_SEC. */
   sessionIdleSec?: number;
@@ -56,16 +55,16 @@ export class Auth {
   readonly #pool: Pool;
   readonly #options: AuthOptions;
   readonly #sessionCookie: string;
-  /** By the credential itself, in this process's memory only: a digest of it was 7 % of a request. */
+  /** Keyed by the credential itself, in this process's memory only: a digest of it cost 7 % of a request. */
   readonly #cache = new Map<string, Entry>();
   readonly #pending = new Map<string, { caller: Promise<Caller>; again: boolean }>();
   readonly #subjects = new Map<string, { value: Promise<{ projectId: string; subjectId: string | null }>; untilMs: number }>();
   readonly #origins = new Map<string, { allowed: boolean; untilMs: number }>();
-  /** SDK keys that requests carried; `id` is null when there is no such key. */
+  /** SDK keys seen in requests; `id` is null when there is no such key. */
   readonly #sdkKeys = new Map<string, SdkKeyFound & { untilMs: number }>();
-  /** By id of an organization key, SDK key or operator: nothing is written when it expires, so nothing notifies. */
+  /** By id of an organization key, SDK key or operator. Nothing is written when one expires, so no notification comes. */
   readonly #keyExpiryMs = new Map<string, number>();
-  /** By organization key: performance.now() of its last use that is not written yet. */
+  /** By organization key: performance.now() of its last use, not yet written. */
   readonly #used = new Map<string, number>();
   readonly #publicUse = new PublicKeyUse();
   readonly #listeners = new Set<(change: AuthChange) => void>();
@@ -95,7 +94,7 @@ export class Auth {
     await this.#stopListening?.();
   }
 
-  /** Hears of every change that can take a right away. */
+  /** Calls the listener with every change that can take away a right. */
   onChange(listener: (change: AuthChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -123,13 +122,13 @@ export class Auth {
     });
   };
 
-  /** Was the credential of this request verified here before, or is there none? It may have lost its right since. */
+  /** Was the credential of this request verified here before, or is there none? It may have been revoked since. */
   readonly isVerified = (request: AuthRequest): boolean => {
     const secret = request.bearer ?? this.#sessionOf(request);
     return secret === null || this.#verified(request.bearer ?? `session ${secret}`);
   };
 
-  /** Also while it is verified again: its entry is gone meanwhile. */
+  /** True also while it is being verified again, when it has no entry. */
   #verified(id: string): boolean {
     return this.#cache.has(id) || this.#pending.get(id)?.again === true;
   }
@@ -180,7 +179,7 @@ export class Auth {
     return caller.kind === 'key' && ended(caller.keyId);
   }
 
-  /** The SDK key that a token is minted for; null when '' is named.
+  /** Finds the SDK key that a token is minted for; null for ''.
    *  @throws PipelineError validation_failed: not a key of the project that works */
   async sdkKeyOf(projectId: string, sdkKey: string): Promise<string | null> {
     if (sdkKey === '') return null;
@@ -197,12 +196,12 @@ export class Auth {
     return id;
   }
 
-  /** A public key was used; written with the next flushLastUsed(). */
+  /** Notes the use of a public key; written by the next flushLastUsed(). */
   notePublicKey(key: string): void {
     this.#publicUse.note(key);
   }
 
-  /** @param caller who asks for it: a key that ends mints no token that outlives it  @throws PipelineError credential_invalid */
+  /** @param caller who asks for it: a key's tokens never outlive the key  @throws PipelineError credential_invalid */
   async mint(subject: TokenSubject, caller?: Caller): Promise<UserToken> {
     const endsMs = caller?.kind === 'key' ? this.#keyExpiryMs.get(caller.keyId) : undefined;
     return await mintUserToken(this.signingKeys, this.#options.issuer, subject, endsMs);
@@ -233,7 +232,7 @@ export class Auth {
     return rows.length > 0;
   };
 
-  /** Writes when the keys that were used since the last time were used: one statement for all of them, not one per request. */
+  /** Writes when keys were last used: one statement for all keys used since the last flush, not one per request. */
   async flushLastUsed(): Promise<void> {
     await this.#publicUse.flush(this.#pool);
     if (this.#used.size === 0) return;
@@ -268,7 +267,7 @@ export class Auth {
       : secret.includes('.')
         ? await this.#token(secret, entry)
         : { caller: await this.#key(secret), claims: null };
-    // A change that arrived meanwhile may be about this credential: use the answer once, do not remember it.
+    // A change that arrived meanwhile may concern this credential: use the answer once, do not cache it.
     if (generation === this.#generation) {
       if (this.#cache.size >= CACHE_ENTRIES_MAX) {
         const oldest = this.#cache.keys().next().value;
@@ -288,7 +287,7 @@ export class Auth {
     const { rows } = await keyByPublicId(this.#pool, { publicId: parsed.publicId });
     const row = rows[0];
     const given = hashKey(text);
-    // Compared also when there is no such key, so that the time tells nothing about which public ids exist.
+    // Compared even when there is no such key, so that timing does not reveal which public ids exist.
     const same = timingSafeEqual(given, row?.secret_hash ?? createHash('sha256').digest());
     if (row === undefined || !same) throw new PipelineError('credential_invalid', 'The key is unknown.');
     if (!row.active) throw new PipelineError('credential_invalid', 'The key is revoked or has expired.');
@@ -311,7 +310,7 @@ export class Auth {
     return { caller: { kind: 'user', orgId, projectId, subjectId, jti, kid, expiresAtMs, sdkKeyIds: [sdkKeyId] }, claims };
   }
 
-  /** None of these SDK keys has ended. */
+  /** Are these SDK keys all still valid? */
   async #sdkKeysStand(ids: readonly string[]): Promise<boolean> {
     if (ids.length === 0) return true;
     const { rows } = await sdkKeysById(this.#pool, { ids });
@@ -324,7 +323,7 @@ export class Auth {
     else this.#keyExpiryMs.set(id, expiresMs);
   }
 
-  /** User, project and organization belong together and none of them was taken away. */
+  /** Do user, project and organization belong together, and are all still active? */
   async #userStands(who: Readonly<{ orgId: string; projectId: string; subjectId: string }>): Promise<boolean> {
     const { orgId, projectId, subjectId } = who;
     return (await standingUser(this.#pool, { orgId, projectId, subjectId })).rowCount > 0;
@@ -335,7 +334,7 @@ export class Auth {
     const { rows } = await sessionSeen(this.#pool, { tokenHash: hashKey(token), idleSec });
     const row = rows[0];
     if (row === undefined) throw new PipelineError('credential_invalid', 'The session has ended; sign in again.');
-    // Of several sessions the last to end: that is what a socket of the operator lives by.
+    // Of several sessions the one that ends last: an operator's socket stays open as long as that.
     this.#expires(row.operator_id, Math.max(row.expires_ms, this.#keyExpiryMs.get(row.operator_id) ?? 0));
     return { kind: 'operator', operatorId: row.operator_id, orgId: row.organization_id, role: operatorRoleOf(row.role) };
   }
@@ -347,8 +346,8 @@ export class Auth {
     return /^[0-9A-Za-z_-]{20,100}$/.test(value) ? value : null;
   }
 
-  /** A page may say by which SDK key it was embedded. The key grants nothing; one that was revoked or has expired takes the page's right.
-   *  One that is not of the project is refused: a page that names it could never be ended by it. */
+  /** Checks the SDK key that a page says it was embedded with. The key grants nothing; once revoked or expired, it ends the page's access.
+   *  A key of another project is refused, because it could never end that access. */
   #withSdkKey(caller: UserCaller, request: AuthRequest): Caller | Promise<Caller> {
     const sdkKey = request.header('sdk-key');
     if (sdkKey === '') return caller;
@@ -394,7 +393,7 @@ export class Auth {
 
   async #directSubject(caller: KeyCaller, projectKey: string, header: string): Promise<{ projectId: string; subjectId: string | null }> {
     const { externalId, exact } = readExternalId(header);
-    // `strpos` first: it is cheap, and false of nearly everybody.
+    // `strpos` first: it is cheap, and false for nearly every user.
     const others = sql<boolean>`exists (select from xuser o
       where o.project_id = p.id and strpos(o.external_id, ${externalId}) > 0 and o.external_id <> ${externalId}
         and regexp_replace(o.external_id collate "C", '^[^!-~]+|[^!-~]+$', '', 'g') = ${externalId})`;
@@ -421,7 +420,7 @@ export class Auth {
     return { projectId: row.id, subjectId: row.subject_id };
   }
 
-  /** null: the listening connection was lost and is back; meanwhile anything may have changed. */
+  /** null: the listening connection was lost and restored; anything may have changed in between. */
   readonly #notified = (payload: string | null): void => {
     if (payload === null) {
       this.#changed({ table: '', id: '' });
@@ -437,7 +436,8 @@ export class Auth {
     for (const listener of this.#listeners) listener(change);
   }
 
-  /** Everything is asked again at its next use; a verified signature stays verified, because its key and what it says are asked again too. */
+  /** Makes every credential be checked again at its next use. Verified signatures stay, because their keys and claims are checked again
+   *  too. */
   #forget(): void {
     this.#generation += 1;
     this.#subjects.clear();
@@ -466,7 +466,7 @@ function withSdkKey(caller: UserCaller, { id, projectId, ended }: SdkKeyFound): 
   return { ...caller, sdkKeyIds: [...(caller.sdkKeyIds ?? []), id] };
 }
 
-/** Roles of the database by what they may do through the API. */
+/** Maps roles of the database to what they may do through the API. */
 export function operatorRoleOf(role: string): OperatorRole {
   if (role === 'owner' || role === 'admin') return 'admin';
   return role === 'clinician' ? 'editor' : 'viewer';

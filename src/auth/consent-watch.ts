@@ -1,5 +1,5 @@
-/** Lets a change of consent, or the end of a user, reach what is open on this node: feeds and recordings of the person end; after a change
- *  of consent they come again and are asked anew. */
+/** Applies a change of consent, or the end of a user, to what is open on this node: feeds and recordings of the person end; after a change
+ *  of consent, clients reconnect and are checked anew. */
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import type { HttpServer } from '../http/server.ts';
@@ -11,7 +11,7 @@ export type ConsentWatchOptions = Readonly<{
   auth: Auth;
   pool: Pool;
   http: Pick<HttpServer, 'closeSockets'>;
-  /** Whose feeds and recordings are open on this node. */
+  /** People with open feeds or recordings on this node. */
   openSubjects: () => readonly SubjectId[];
   /** Ends feeds and recordings of one person. */
   endSubject: (subjectId: SubjectId, code: 'not_found' | 'unavailable') => Promise<void>;
@@ -29,7 +29,7 @@ export function watchConsent(options: ConsentWatchOptions): () => void {
     const orgId = rows[0]?.organization_id;
     if (orgId === undefined) return;
     await endProject(projectId);
-    // Which person a socket shows is not known here, so all of the organization's come again; people's own stay.
+    // Which person a socket shows is not known here, so all sockets of the organization reconnect; people's own stay open.
     http.closeSockets((caller) => (caller.kind === 'key' || caller.kind === 'operator') && caller.orgId === orgId, 'shutting_down');
   };
   const endDisabled = async (subjectId: string): Promise<void> => {
@@ -37,7 +37,7 @@ export function watchConsent(options: ConsentWatchOptions): () => void {
     const { rows } = await run(pool, person);
     if (rows.length === 0) await endSubject(subjectId as SubjectId, 'not_found');
   };
-  /** What changed while nothing could be heard: all who are open are asked about. */
+  /** Catches up on changes missed while disconnected: checks everyone with something open. */
   const endMissed = async (): Promise<void> => {
     // SQL: kysely has no unnest.
     const { rows } = await pool.query<{ id: SubjectId; gone: boolean }>(

@@ -5,7 +5,7 @@ export function cookieName(name: 'bio_session' | 'bio_device', secure: boolean):
   return secure ? `__Host-${name}` : name;
 }
 
-/** The value of a cookie in a Cookie header; '' when it is not there. */
+/** The value of a cookie in a Cookie header; '' when it is absent. */
 export function readCookie(header: string, name: string): string {
   for (const part of header.split(';')) {
     const at = part.indexOf('=');

@@ -1,9 +1,9 @@
-/** The questions of auth.ts that every credential asks once a second: each is built once. */
+/** The queries of auth.ts that run once a second for every credential; each is built once. */
 import { sql } from 'kysely';
 import { build, builtOnce, epochMs, now } from '../storage/database/build.ts';
 import type { Values } from '../storage/database/build.ts';
 
-/** Of a row of api_key or sdk_key. */
+/** Condition on a row of api_key or sdk_key: it still works. */
 export const works = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
 
 export const keyByPublicId = builtOnce(({ publicId }: Values<{ publicId: string }>) =>
@@ -30,7 +30,7 @@ export const sdkKeyByName = builtOnce(({ sdkKey }: Values<{ sdkKey: string }>) =
     .where('sdk_key', '=', sdkKey),
 );
 
-/** The user, when user, project and organization belong together and none of them was taken away. */
+/** The user, when user, project and organization belong together and all are still active. */
 export const standingUser = builtOnce(({ subjectId, projectId, orgId }: Values<{ subjectId: string; projectId: string; orgId: string }>) =>
   build
     .selectFrom('xuser as x')
@@ -43,7 +43,7 @@ export const standingUser = builtOnce(({ subjectId, projectId, orgId }: Values<{
     .where('p.archived_at', 'is', null),
 );
 
-/** Notes that a session was used, and says whose it is; none when it has ended, or was idle for too long. */
+/** Notes that a session was used, and returns whose it is; no row when it has ended or was idle for too long. */
 export const sessionSeen = builtOnce(({ tokenHash, idleSec }: Values<{ tokenHash: Buffer; idleSec: number }>) =>
   build
     .updateTable('operator_session as s')

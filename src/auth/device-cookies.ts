@@ -1,6 +1,6 @@
-/** Cookies of browsers from which somebody has signed in before. Such a browser has an allowance of tries of its own for that account, so
- *  that guesses from elsewhere keep nobody out of an account (OWASP: "Slow Down Online Guessing Attacks with Device Cookies"). The cookie gives
- *  no access: whoever steals one may guess as slowly as anybody. */
+/** Cookies of browsers that have signed in to an account before. Such a browser has its own allowance of tries for that account, so that
+ *  guesses from elsewhere lock no one out (OWASP: "Slow Down Online Guessing Attacks with Device Cookies"). The cookie gives no access: a
+ *  thief may guess only as slowly as anyone else. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export const DEVICE_SEC = 180 * 86_400;
@@ -15,14 +15,14 @@ export class DeviceCookies {
     this.#secret = secret;
   }
 
-  /** @param email of the account that was signed in to */
+  /** @param email of the account signed in to */
   issue(email: string): string {
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
     const issuedSec = Math.floor(Date.now() / 1000);
     return `${issuedSec}.${nonce}.${this.#mac(email, issuedSec, nonce).toString('base64url')}`;
   }
 
-  /** @returns what tells this browser from others; null when the cookie is not of this account, too old or not ours */
+  /** @returns an id that tells this browser from others; null when the cookie is for another account, too old or not ours */
   open(email: string, cookie: string): string | null {
     const [issued = '', nonce = '', mac = ''] = cookie.split('.');
     if (!/^\d{1,12}$/.test(issued) || Number(issued) < Date.now() / 1000 - DEVICE_SEC) return null;

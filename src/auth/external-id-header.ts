@@ -1,12 +1,13 @@
-/** The header `xuser-id` of direct mode, which says for whom a key stands.
+/** The header `xuser-id` of direct mode, which names the person that a key acts for.
  *
- *  An external id may be any text, a header may not: HTTP takes spaces from its ends, and uWebSockets.js everything but visible ASCII, so that what was
- *  sent as `Zoë` arrives as `Zo`, who may be somebody else. Written as UTF-8''Zo%C3%AB (as RFC 8187 writes text in headers) an id arrives as it is. */
+ *  An external id may be any text, a header may not: HTTP strips spaces at both ends, and uWebSockets.js everything but visible ASCII, so
+ *  `Zoë` arrives as `Zo`, who may be another person. Written as UTF-8''Zo%C3%AB (RFC 8187's form for text in headers) an id arrives
+ *  unchanged. */
 import { PipelineError } from '../errors.ts';
 
 const ENCODED = "utf-8''";
 
-/** What a header says. `exact`: it cannot have been another id before it was sent. */
+/** The id in a header. `exact`: transport cannot have changed it. */
 export type NamedUser = Readonly<{ externalId: string; exact: boolean }>;
 
 /** @throws PipelineError bad_request */

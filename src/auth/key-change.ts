@@ -1,4 +1,4 @@
-/** What the routes of organization keys and of public keys have in common: who may change keys, the overlap of a rotation, the audit line. */
+/** Shared by the routes of organization keys and of public keys: who may change keys, the overlap of a rotation, the audit entry. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
@@ -30,8 +30,8 @@ export type KeyChange = Readonly<{
   json: unknown;
 }>;
 
-/** Changes a key and writes the line of the audit log that says so: both, or nothing.
- *  @param action `api_key.rotated`: what changed, and how  @returns the json of `work` */
+/** Changes a key and records it in the audit log: both, or neither.
+ *  @param action what changed and how, e.g. `api_key.rotated`  @returns the json of `work` */
 export async function changeKey(
   pool: Pool,
   request: RequestContext,

@@ -103,7 +103,7 @@ const rotateApiKeyRoute = ({ pool }: Deps) =>
       const json = await changeKey(pool, request, 'api_key.rotated', async (client) => {
         const createdBy = caller.kind === 'operator' ? caller.operatorId : null;
         await needKeyWithin(client, caller, params.keyId);
-        const own = await endOfCaller(client, caller); // before its own rotation brings it forward
+        const own = await endOfCaller(client, caller); // read before its own rotation shortens it
         const { record, key } = await rotateApiKey(client, orgOf(caller), params.keyId, overlapOf(body), createdBy);
         checkEnd(record.expires_at === null ? null : new Date(record.expires_at), own);
         return { targetId: record.id, projectId: record.project_id, detail: { from: record.rotated_from }, json: { ...record, key } };

@@ -4,7 +4,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Before sealed text, so that keys of older releases (PEM as it is) are told apart. */
+/** Prefix of sealed text; keys of older releases (plain PEM) do not have it. */
 const MARK = 'sealed.v1.';
 
 export class KeySealer {

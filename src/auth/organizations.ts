@@ -1,4 +1,4 @@
-/** Makes organizations and projects with their keys: for `npm start`, the CLI and tests. */
+/** Creates organizations and projects with their keys, for `npm start`, the CLI and tests. */
 import type { Pool, PoolClient } from 'pg';
 import { scopes } from '../caller.ts';
 import type { Scope } from '../caller.ts';
@@ -14,11 +14,11 @@ export type NewOrganization = NewProject & Readonly<{ orgId: string; apiKey: New
 export type OrganizationOptions = Readonly<{
   projectName?: string;
   scopes?: readonly Scope[];
-  /** In the same transaction. */
+  /** Called in the same transaction. */
   onMade?: (client: PoolClient, made: NewOrganization) => Promise<void>;
 }>;
 
-/** Makes an organization with one project and one organization key (all scopes unless said otherwise). */
+/** Creates an organization with one project and one organization key (all scopes by default). */
 export async function createOrganization(pool: Pool, name: string, options: OrganizationOptions = {}): Promise<NewOrganization> {
   return await transaction(pool, async (client) => {
     const { rows } = await run(client, build.insertInto('organization').values({ name }).returning('id'));

@@ -1,19 +1,19 @@
-/** When SDK keys and project keys were last used, written in batches: a request costs an entry of a set. */
+/** Notes when SDK keys and project keys were last used, and writes it in batches: a request costs one entry in a map. */
 import type { Db } from '../storage/database/database.ts';
 
-/** Keys remembered between two writes; what comes above it is noted with its next use. */
+/** Keys noted between two writes; any more are noted at their next use. */
 const NOTED_MAX = 10_000;
 
 export class PublicKeyUse {
   /** By key: performance.now() of its last use. */
   readonly #noted = new Map<string, number>();
 
-  /** @param key of a request that was answered; one that does not exist is not written */
+  /** @param key from an answered request; a key that does not exist is not written */
   note(key: string): void {
     if (this.#noted.size < NOTED_MAX || this.#noted.has(key)) this.#noted.set(key, performance.now());
   }
 
-  /** Writes what was noted since the last time, in one statement. */
+  /** Writes everything noted since the last flush, in one statement. */
   async flush(db: Db): Promise<void> {
     if (this.#noted.size === 0) return;
     const noted = [...this.#noted];

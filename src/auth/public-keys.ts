@@ -1,4 +1,4 @@
-/** Public identifiers of projects: one project key (with the one before it, for an overlap) and any number of SDK keys. */
+/** Public identifiers of projects: one project key (with its predecessor, during an overlap) and any number of SDK keys. */
 import { sql } from 'kysely';
 import type { ExpressionBuilder } from 'kysely';
 import { PipelineError } from '../errors.ts';
@@ -15,7 +15,7 @@ export type SdkKey = Readonly<{
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
-  /** Late by a few seconds. */
+  /** Lags by a few seconds. */
   last_used_at: string | null;
   rotated_from: string | null;
 }>;
@@ -48,7 +48,8 @@ export async function createSdkKey(db: Db, projectId: string, name: string, unti
   return made;
 }
 
-/** Makes the successor of a key; the old one works for `overlapSec` more. One statement: two that race make two successors, none is lost.
+/** Creates the successor of a key; the old one works for `overlapSec` more. One statement: two racing calls make two successors, and
+ *  neither is lost.
  *  @param until when the successor ends; null: it does not  @throws PipelineError not_found, conflict (revoked or expired already) */
 export async function rotateSdkKey(db: Db, projectId: string, id: string, overlapSec: number, until: Date | null = null): Promise<SdkKey> {
   const old = build
@@ -76,7 +77,7 @@ export async function rotateSdkKey(db: Db, projectId: string, id: string, overla
   throw new PipelineError('conflict', 'The key is revoked or expired; create a new one.');
 }
 
-/** Ends a key now. Every node hears of it through the table's trigger. Revoking twice is not an error. @throws PipelineError not_found */
+/** Revokes a key at once. The table's trigger notifies every node. Revoking twice is not an error.  @throws PipelineError not_found */
 export async function revokeSdkKey(db: Db, projectId: string, id: string): Promise<SdkKey> {
   const key = build.updateTable('sdk_key').where('project_id', '=', projectId).where('id', '=', id);
   const { rows } = await run(db, key.set(({ fn }) => ({ revoked_at: fn.coalesce('revoked_at', now) })).returning(sdkColumns));
@@ -85,8 +86,8 @@ export async function revokeSdkKey(db: Db, projectId: string, id: string): Promi
   return record;
 }
 
-/** Gives a project a new key; the one it had works for `overlapSec` more.
- *  @throws PipelineError conflict while the one before that still works: two keys at most */
+/** Gives a project a new key; the old one works for `overlapSec` more.
+ *  @throws PipelineError conflict while an earlier one still works: two keys at most */
 export async function rotateProjectKey(db: Db, projectId: string, overlapSec: number): Promise<unknown> {
   const { rows } = await run(
     db,
@@ -105,7 +106,7 @@ export async function rotateProjectKey(db: Db, projectId: string, overlapSec: nu
   return rows[0];
 }
 
-/** Ends the overlap now. Not an error when there is none. */
+/** Ends the overlap at once. Not an error when there is none. */
 export async function revokePreviousProjectKey(db: Db, projectId: string): Promise<unknown> {
   const noKey = { previous_project_key: null, previous_key_expires_at: null };
   const { rows } = await run(db, build.updateTable('project').set(noKey).where('id', '=', projectId).returning(projectColumns));

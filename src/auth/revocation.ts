@@ -5,15 +5,15 @@ import type { Auth, AuthChange } from './auth.ts';
 
 const EXPIRY_CHECK_MS = 500;
 
-/** Connects what the database says to the open sockets: a change re-checks the callers it may concern, and a key that reached its expiry
- *  closes its sockets. @returns how to stop */
+/** Connects database notifications to open sockets: a change re-checks the callers it may concern, and an expired key closes its sockets.
+ *  @returns how to stop */
 export function connectRevocation(auth: Auth, http: Pick<HttpServer, 'callers' | 'closeSockets'>): () => void {
   const recheck = async (caller: Caller): Promise<void> => {
     if (!(await auth.isValid(caller))) http.closeSockets((other) => other === caller, 'credential_invalid');
   };
   const stop = auth.onChange((change) => {
     for (const caller of http.callers()) {
-      // A database that is away answers nothing: the reconnect notifies again.
+      // While the database is unavailable there is no answer; the reconnect notifies again.
       if (concerns(change, caller)) recheck(caller).catch(() => undefined);
     }
   });

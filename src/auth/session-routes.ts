@@ -1,4 +1,4 @@
-/** Signing in to the dashboard, and out of it. */
+/** Routes to sign in to the dashboard and out again. */
 import { randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { Type } from 'typebox';
@@ -17,25 +17,25 @@ import { listMembers, SESSION_SEC, signIn, signOut } from '../tenancy/operators.
 import { orgOf } from '../tenancy/ownership.ts';
 import type { ReadAudit } from '../tenancy/read-audit.ts';
 
-/** Tries of one address (of IPv6 its /64), and of one browser that has been signed in before: ten at once, then one in five seconds. Each costs
- *  0.3 s of CPU, and guesses must be slow. */
+/** Tries per address (an IPv6 /64 counts as one), and per browser that has signed in before: ten at once, then one every five seconds. Each
+ *  costs 0.3 s of CPU, and guessing must be slow. */
 const TRIES_PER_SEC = 0.2;
 const TRY_BURST_SEC = 50;
-/** Tries of an account from browsers that are not known: twenty at once, then one a second. Above what one address may, so that it takes
- *  several to use it up. */
+/** Tries per account from unknown browsers: twenty at once, then one a second. More than one address is allowed, so that it takes several
+ *  addresses to use it up. */
 const ACCOUNT_TRIES_PER_SEC = 1;
 const ACCOUNT_BURST_SEC = 20;
 
 export type SessionDeps = Readonly<{
   db: Db;
-  /** Cookies travel over HTTPS only. */
+  /** Cookies are sent over HTTPS only. */
   secureCookies: boolean;
-  /** Signs the cookies of known browsers: the same on every node. Default: one that ends with the process. */
+  /** Signs the cookies of known browsers; the same on every node. Default: a random one, for the life of the process. */
   deviceSecret?: Uint8Array | undefined;
   signInRefused?: ReadAudit['signInRefused'] | undefined;
 }>;
 
-/** Lets a try to sign in through, or not yet. @param device a browser that is known to the account, or null
+/** Admits an attempt to sign in.  @param device a browser known to the account, or null
  *  @throws PipelineError rate_limited */
 type AdmitTry = (email: string, address: string, device: string | null) => void;
 
@@ -135,14 +135,14 @@ const getSession = ({ db }: SessionDeps) =>
     },
   });
 
-/** Another page must not sign its visitor in as somebody else. A program that is no browser says nothing of pages.
+/** Stops another site from signing its visitor in as a different person. Programs other than browsers send neither header, and pass.
  *  @throws PipelineError origin_forbidden */
 function refuseOtherPages({ header }: RequestContext): void {
   const said = header('origin') !== '' || header('sec-fetch-site') !== '';
   if (said && !isOwnPage(header)) throw new PipelineError('origin_forbidden', 'Sign in from the service itself.');
 }
 
-/** What one subscriber has of addresses: an IPv4 address, of IPv6 the first 64 bits. */
+/** The network of one subscriber: an IPv4 address, or the first 64 bits of an IPv6 address. */
 function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::');

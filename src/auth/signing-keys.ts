@@ -1,14 +1,14 @@
-/** Keys that sign user tokens: RS256 with 3072-bit RSA, held in the database, so that every node signs and verifies with the same ones.
+/** Keys that sign user tokens: RS256 with 3072-bit RSA, kept in the database, so that every node signs and verifies with the same ones.
  *
- *  A key is `published` from its creation (in the JWKS, verifies), `signing` from not_before to retire_at, `retired` until expires_at (still
- *  verifies what it signed), then gone. Rotation publishes the new key PUBLISH_SEC before it signs, so that no verifier with a cached JWKS
- *  meets an unknown kid.
+ *  A key is `published` from its creation (in the JWKS, verifies), `signing` from not_before to retire_at, `retired` until expires_at
+ *  (still verifies what it signed), then deleted. Rotation publishes the new key PUBLISH_SEC before it signs, so that no verifier with a
+ *  cached JWKS meets an unknown kid.
  *
- *  A key that was withdrawn (withdrawSigningKey) ends at once, and with it every token that it signed; another one is made when the next token
- *  is to be signed. What is held here is at most RELOAD_MS old, on a node without a listening connection too.
+ *  A withdrawn key (withdrawSigningKey) ends at once, with every token that it signed; a new one is made when the next token needs signing.
+ *  The cache here is at most RELOAD_MS old, even on a node without a listening connection.
  *
- *  Private keys are sealed in the table. Those of an older release, stored as they were, are sealed at the next start. One that does not open
- *  (the secret was changed) verifies what it signed and signs no more: a new one is made. */
+ *  Private keys are sealed in the table. Those that an older release stored unsealed are sealed at the next start. A key that cannot be
+ *  opened (the secret was changed) verifies what it signed but signs no more; a new one is made. */
 import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -23,11 +23,11 @@ import type { Tables } from '../storage/database/tables.ts';
 import { KeySealer } from './key-sealer.ts';
 
 const MODULUS_BITS = 3072;
-/** JWKS may be cached this long, so a key is published this long before it signs. */
+/** How long JWKS may be cached, and so how long a key is published before it signs. */
 export const PUBLISH_SEC = 300;
-/** A retired key verifies for the life of the last token it signed, and a minute of clock difference. */
+/** How long a retired key verifies: the life of the last token it signed, and a minute of clock difference. */
 const RETIRED_SEC = 3600 + 60;
-/** What is held is believed this long, ms; random kids must not become queries either. */
+/** How long the cache is trusted, ms. Also keeps random kids from causing queries. */
 export const RELOAD_MS = 1000;
 
 type Row = Readonly<{
@@ -38,7 +38,7 @@ type Row = Readonly<{
   retire_at_ms: number | null;
   expires_at_ms: number | null;
 }>;
-/** privateKey is null when it does not open. */
+/** privateKey is null when it cannot be opened. */
 type Held = Readonly<{ row: Row; privateKey: KeyObject | null; publicKey: KeyObject }>;
 
 const makePair = promisify(generateKeyPair);
@@ -47,9 +47,9 @@ export class SigningKeys {
   readonly #pool: Pool;
   readonly #sealer: KeySealer;
   #held = new Map<string, Held>();
-  /** When the query began whose answer is held. */
+  /** Start of the query whose answer is cached. */
   #loadedMs = -Infinity;
-  /** Something changed: what was read before it is no longer believed. */
+  /** Time of the last change: anything read before is stale. */
   #changedMs = -Infinity;
   #loading: Promise<void> | null = null;
 
@@ -71,7 +71,7 @@ export class SigningKeys {
       await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.signingKey)})`);
       await this.#load(client); // a racing node may have made it
       if (this.#signer(Date.now()) === null) {
-        // What does not open signs no more: it is retired as rotation does.
+        // Keys that cannot be opened must not sign: retire them as rotation does.
         await retireAll(client, 0);
         await this.#insert(client, 0);
       }
@@ -118,7 +118,7 @@ export class SigningKeys {
     return { keys: live.map(({ row }) => ({ ...row.public_jwk, kid: row.kid, alg: 'RS256', use: 'sig' })) };
   }
 
-  /** Reads the table. Concurrent calls share one query. */
+  /** Reads the table again. Concurrent calls share one query. */
   reload(): Promise<void> {
     this.#loading ??= this.#load().finally(() => {
       this.#loading = null;
@@ -126,7 +126,7 @@ export class SigningKeys {
     return this.#loading;
   }
 
-  /** The table changed: it is read again before a key is used. */
+  /** Notes that the table changed, so that it is read again before a key is used. */
   invalidate(): void {
     this.#changedMs = performance.now();
   }
@@ -136,10 +136,10 @@ export class SigningKeys {
     const oldestMs = Math.max(this.#changedMs, nowMs - RELOAD_MS);
     if (this.#loadedMs > oldestMs) return;
     await this.reload();
-    if (this.#loadedMs <= this.#changedMs) await this.reload(); // the query that was shared began before the change
+    if (this.#loadedMs <= this.#changedMs) await this.reload(); // the shared query began before the change
   }
 
-  /** Seals what an older release stored as it was. */
+  /** Seals keys that an older release stored unsealed. */
   async #sealPlain(): Promise<void> {
     for (const { row } of this.#held.values()) {
       if (this.#sealer.isSealed(row.private_pem)) continue;
@@ -212,7 +212,7 @@ export class SigningKeys {
 
 export type SigningKeyRow = Readonly<{ kid: string; state: string; created_at: string; ends_at: string | null }>;
 
-/** Those that sign, or will, sign no more after so many seconds, and verify as long as what they signed lives. */
+/** Retires the keys that sign, or will, after a delay; they verify for as long as the tokens they signed. */
 async function retireAll(db: Db, delaySec: number): Promise<void> {
   const ends = { retire_at: inSec(delaySec), expires_at: inSec(delaySec + RETIRED_SEC) };
   await run(db, build.updateTable('signing_key').set(ends).where('retire_at', 'is', null));
@@ -233,8 +233,8 @@ export async function listSigningKeys(db: Db): Promise<readonly SigningKeyRow[]>
   return rows;
 }
 
-/** Ends a key that somebody else may know, and every token that it signed: every node refuses them within a second and closes their sockets.
- *  Applications then ask for new tokens, which a new key signs. @returns null when there is no such key */
+/** Ends a key that may have leaked, with every token that it signed: every node refuses them within a second and closes their sockets.
+ *  Applications then ask for new tokens, signed by a new key.  @returns null when there is no such key */
 export async function withdrawSigningKey(db: Db, kid: string): Promise<SigningKeyRow | null> {
   const ends = { retire_at: sql<Date>`least(retire_at, now())`, expires_at: sql<Date>`least(expires_at, now())` };
   const { rows } = await run(db, build.updateTable('signing_key').set(ends).where('kid', '=', kid).returning(keyColumns));

@@ -1,4 +1,4 @@
-/** POST /api/v1/sdk/token and the key set that verifies what it mints. */
+/** POST /api/v1/sdk/token and the key set that verifies its tokens. */
 import { Type } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import { defineRoute } from '../http/route.ts';

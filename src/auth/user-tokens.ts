@@ -1,4 +1,4 @@
-/** User tokens: minted and verified. RS256 only; one hour, or until the key that asked for it ends; one user. */
+/** Mints and verifies user tokens. RS256 only; one user; valid for one hour, or until the key that asked for it expires. */
 import { randomUUID } from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
 import type { JWTHeaderParameters } from 'jose';
@@ -7,7 +7,7 @@ import type { SigningKeys } from './signing-keys.ts';
 
 export const TOKEN_SEC = 3600;
 const AUDIENCE = 'biosignal';
-/** Clocks of two nodes may differ by this much. */
+/** Allowed clock difference between two nodes. */
 const CLOCK_SEC = 5;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -15,7 +15,7 @@ export type TokenClaims = Readonly<{
   subjectId: string;
   orgId: string;
   projectId: string;
-  /** SDK key that the token was minted for: the token ends with it. */
+  /** SDK key that the token was minted for; the token ends with it. */
   sdkKeyId: string | null;
   jti: string;
   /** Key that signed it. */
@@ -27,7 +27,8 @@ export type TokenSubject = Readonly<{ subjectId: string; orgId: string; projectI
 
 export type UserToken = Readonly<{ token: string; lifetimeSec: number }>;
 
-/** @param endsMs when the key that asks for it ends: the token ends no later  @throws PipelineError credential_invalid: within the second */
+/** @param endsMs expiry of the key that asks for it: the token ends no later  @throws PipelineError credential_invalid: within the
+ *  second */
 export async function mintUserToken(keys: SigningKeys, issuer: string, subject: TokenSubject, endsMs = Infinity): Promise<UserToken> {
   const { kid, key } = await keys.signer();
   const now = Math.floor(Date.now() / 1000);
@@ -46,9 +47,9 @@ export async function mintUserToken(keys: SigningKeys, issuer: string, subject: 
   return { token, lifetimeSec };
 }
 
-/** Verifies signature and claims (RFC 8725). What jose lets pass and we do not: a header without kid or with further members, an audience
- *  list, a token issued in the future, and one that lives longer than we ever grant.
- *  Whether user, project and organization still exist is the caller's question.
+/** Verifies signature and claims (RFC 8725). Stricter than jose, we also refuse: a header without kid or with further members, an audience
+ *  list, a token issued in the future, and a lifetime longer than we ever grant. Whether user, project and organization still exist is for
+ *  the caller to check.
  *  @throws PipelineError credential_invalid, token_expired */
 export async function verifyUserToken(keys: SigningKeys, issuer: string, token: string): Promise<TokenClaims> {
   try {

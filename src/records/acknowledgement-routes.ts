@@ -1,4 +1,4 @@
-/** POST /api/v1/episodes/{id}/acknowledgement: somebody has seen it. */
+/** POST /api/v1/episodes/{id}/acknowledgement: a person has seen it. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';

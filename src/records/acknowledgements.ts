@@ -1,16 +1,16 @@
-/** Acknowledgements: who has seen an episode, when, and what they noted. The newest that has not ended counts; the others are its history. */
+/** Acknowledgements: who has seen an episode, when, and what they noted. The newest one still in effect counts; the others are history. */
 import { build, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Caller } from '../caller.ts';
 import { callerKey } from '../http/request.ts';
 
-/** As the API shows it. */
+/** An acknowledgement as the API shows it. */
 export type Acknowledgement = Readonly<{
   at: string;
   by: string;
   by_name: string | null;
   note: string;
-  /** null: it counts. */
+  /** null: still in effect. */
   ended_at: string | null;
 }>;
 
@@ -38,7 +38,7 @@ export async function listAcknowledgements(db: Db, episodeId: string): Promise<r
   return rows;
 }
 
-/** Adds one, which replaces the one before. Call it on an episode that is locked. */
+/** Adds an acknowledgement, which replaces the previous one. The caller holds the lock of the episode. */
 export async function acknowledge(db: Db, caller: Caller, episodeId: string, note: string): Promise<void> {
   await endAcknowledgement(db, episodeId);
   const name = await nameOf(db, caller);
@@ -47,7 +47,7 @@ export async function acknowledge(db: Db, caller: Caller, episodeId: string, not
   await run(db, build.updateTable('episode').set({ updated_at: now }).where('id', '=', episodeId));
 }
 
-/** What was acknowledged is to be looked at again. */
+/** Ends the acknowledgement in effect, so that the episode asks to be looked at again. */
 export async function endAcknowledgement(db: Db, episodeId: string): Promise<void> {
   const counting = build.updateTable('episode_acknowledgement').where('episode_id', '=', episodeId).where('ended_at', 'is', null);
   await run(db, counting.set({ ended_at: now }));
@@ -62,6 +62,6 @@ async function nameOf(db: Db, caller: Caller): Promise<string> {
   const account = build.selectFrom('operator_account').select(['display_name', 'email']).where('id', '=', caller.operatorId);
   const { rows } = await run(db, account);
   const { display_name: name = '', email = '' } = rows[0] ?? {};
-  // Without a name, who it was is readable by the first part of their address.
+  // Without a name, the first part of the email address says who it was.
   return name !== '' ? name : (email.split('@', 1)[0] ?? '');
 }

@@ -1,4 +1,4 @@
-/** GET /api/v1/adherence: of each schedule of a person, what was done, skipped and missed, and what is due. */
+/** GET /api/v1/adherence: for each schedule of a person, what was done, skipped and missed, and what is due. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { ownSubject } from '../tenancy/ownership.ts';
@@ -52,7 +52,7 @@ const getAdherence = ({ db }: Deps) =>
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
       const [since, until] = rangeOf(query);
       await makeOccurrences(db, subject);
-      // SQL: counts with filters of a lateral query.
+      // SQL: filtered counts over a lateral query.
       const { rows } = await db.query(
         `select s.id as schedule_id, s.title, s.questionnaire, to_json(s.ended_at) #>> '{}' as ended_at,
            n.done, n.skipped, n.missed, n.due, n.done::float8 / nullif(n.done + n.skipped + n.missed, 0) as adherence

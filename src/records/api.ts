@@ -19,7 +19,7 @@ import { webhookCareRoutes } from './webhook-care-routes.ts';
 import { WebhookNetworks } from './webhook-networks.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
-/** @param deps owner: for what no caller's organization may do by itself: erasing, and the secret of journals. Default: db */
+/** @param deps owner: pool for what an organization's own role may not do: erasing, and reading the secret of journals. Default: db */
 export function recordsApi(
   deps: Readonly<{
     db: Pool;
@@ -27,7 +27,7 @@ export function recordsApi(
     cursors: Cursors;
     flowingStreams?: () => readonly number[];
     endSubject?: EraseDeps['endSubject'];
-    /** Default: journals are sealed with a secret that the database holds. */
+    /** Default: journals are sealed with a secret stored in the database. */
     journal?: JournalSeals;
     /** Which addresses webhooks may call; default: the public internet. */
     networks?: WebhookNetworks;

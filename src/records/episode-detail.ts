@@ -81,7 +81,7 @@ export async function ownEpisode(db: Db, caller: Caller, id: string): Promise<Ep
   return episode;
 }
 
-/** The same with what belongs to it. @throws PipelineError not_found, consent_missing */
+/** The same, with its artifacts and acknowledgements.  @throws PipelineError not_found, consent_missing */
 export async function ownEpisodeDetail(db: Db, caller: Caller, id: string): Promise<EpisodeDetail> {
   const episode = await ownEpisode(db, caller, id);
   const artifacts = await listArtifacts(db, id);

@@ -288,12 +288,12 @@ const getArtifact = ({ db }: Deps) =>
     },
   });
 
-/** For the audit log: what was decided, without texts. */
+/** The state of an episode for the audit log, without free text. */
 function stateOf({ status, severity, ended_at }: EpisodeChange): object {
   return { ...(status && { status }), ...(severity && { severity }), ...(ended_at !== undefined && { ended_at }) };
 }
 
-/** An episode is what was seen, not what is planned. */
+/** Refuses times in the future: an episode is something observed, not planned. */
 function checkPast(pointer: string, time: string | null): void {
   if (time === null || !isAhead(time)) return;
   const detail = 'lies in the future';

@@ -3,7 +3,7 @@ import { findStretches } from './episode-rules.ts';
 import type { EpisodeRule } from './episode-rules.ts';
 
 const rule: EpisodeRule = { name: 'fast', title: '', feature: 'hr', above: 120, sustainSec: 60, releaseSec: 30, severity: 'low' };
-/** One value a second; 0 stands for a value that is not good and therefore absent. */
+/** One value a second; 0 means a value that is not good and therefore absent. */
 const series = (values: readonly number[]): [number[], number[]] => {
   const kept = values.map((value, i) => ({ time: i * 1000, value })).filter(({ value }) => value !== 0);
   return [kept.map(({ time }) => time), kept.map(({ value }) => value)];

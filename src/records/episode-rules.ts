@@ -1,9 +1,9 @@
 /** Episodes by rule: stretches in which a feature stayed beyond a bound, found in the stored values of flowing streams.
  *
- *  A rule is `quiet` until its bound was passed for `sustainSec`; then an episode is open, and ends at the last value
- *  beyond the bound once the feature was back, or silent, for `releaseSec`. Bad values neither start nor prolong one, nor do suspect ones
- *  unless the rule says so.
- *  Deterministic from the stored values: looking again at the same values opens nothing twice (one episode per rule, stream and start). */
+ *  A rule is `quiet` until its bound has been passed for `sustainSec`; then an episode opens. It ends at the last value beyond the bound,
+ *  once the feature has been back, or silent, for `releaseSec`. Bad values neither start nor prolong an episode, nor do suspect ones unless
+ *  the rule says so. A pure function of the stored values: checking the same values again opens nothing twice (one episode per rule, stream
+ *  and start). */
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { emitEvent } from '../tenancy/events.ts';
@@ -21,14 +21,14 @@ export type EpisodeRule = Readonly<{
   below?: number;
   /** Worst flag of a value that counts; default 0. */
   qualityMax?: 0 | 1;
-  /** With qualityMax 1: a feature of which GOOD_SHARE_MIN of the last minute's values must be good, so that noise does not count. */
+  /** With qualityMax 1: a feature that must have a share of GOOD_SHARE_MIN good values in the last minute, so that noise does not count. */
   trusted?: string;
   sustainSec: number;
   releaseSec: number;
   severity: 'low' | 'medium' | 'high';
 }>;
 
-/** Not a diagnosis: bounds of an adult at rest, for somebody to look at. */
+/** Not a diagnosis: bounds for an adult at rest, to draw a person's attention. */
 export const defaultRules: readonly EpisodeRule[] = [
   {
     name: 'tachycardia',
@@ -65,7 +65,8 @@ export const defaultRules: readonly EpisodeRule[] = [
 
 export type Stretch = Readonly<{ startMs: number; endMs: number; over: boolean; extreme: number }>;
 
-/** Stretches of a series that satisfy a rule. @param values ascending in time, good ones only  @param nowMs newest time that was looked at */
+/** Finds the stretches of a series that satisfy a rule.  @param values ascending in time, good ones only  @param nowMs newest time
+ *  examined */
 export function findStretches(rule: EpisodeRule, timesMs: readonly number[], values: readonly number[], nowMs: number): readonly Stretch[] {
   const beyond = (value: number): boolean =>
     (rule.above !== undefined && value > rule.above) || (rule.below !== undefined && value < rule.below);
@@ -105,12 +106,12 @@ export type RuleOptions = Readonly<{
 /** Share of the trusted feature's values within a minute that must be good. */
 const GOOD_SHARE_MIN = 0.8;
 const PERIOD_MS = 15_000;
-/** How long a look waits for that of another node, s; one takes less than a second. */
+/** How long a round waits for another node's round, s; a round takes less than a second. */
 const TURN_WAIT_SEC = 10;
-/** Looked back each time: longer than any rule's sustain and release, and late packets of a minute. */
+/** Range examined in each round, s: longer than any rule's sustain and release, plus a minute for late packets. */
 const LOOK_BACK_SEC = 900;
 
-/** Looks at the streams that had packets in the last minutes, every PERIOD_MS, on one node at a time. @returns how to stop */
+/** Applies the rules to streams with recent packets every PERIOD_MS, on one node at a time.  @returns how to stop */
 export function startEpisodeRules(options: RuleOptions): () => Promise<void> {
   let running: Promise<void> = Promise.resolve();
   const onError = options.onError ?? (() => undefined);
@@ -127,7 +128,8 @@ export function startEpisodeRules(options: RuleOptions): () => Promise<void> {
 
 type Candidate = Readonly<{ id: number; uuid: string; organization_id: string; project_id: string; xuser_id: string }>;
 
-/** One look, after that of another node. @throws the database's 55P03 when that one does not end: rules that stopped must be noticed */
+/** Runs one round, after any round of another node.  @throws the database's 55P03 when that one does not end, because stalled rules must be
+ *  noticed */
 export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Promise<void> {
   await transaction(pool, async (client) => {
     await client.query(`set local lock_timeout = '${TURN_WAIT_SEC}s'`);
@@ -137,10 +139,10 @@ export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Pro
   });
 }
 
-/** Streams that the rule may say something about: those with an open episode of it, and those with a value beyond its bound lately. One
- *  query for the fleet: two for every stream and rule were 12 % of the main thread with 500 devices. */
+/** Streams that the rule may concern: those with an open episode of it, and those with a recent value beyond its bound. One query for the
+ *  fleet: two per stream and rule took 12 % of the main thread with 500 devices. */
 async function concerned(db: Db, rule: EpisodeRule): Promise<readonly Candidate[]> {
-  // SQL, as in applyRule: a question to the feature values, which begins with their newest time.
+  // SQL, as in applyRule: a query of feature values that begins with their newest time.
   const { rows } = await db.query<Candidate>(
     `with method_of as (select id from method where kind = 'feature' and name = $1 order by id desc limit 1)
      select s.id, s.uuid, s.organization_id, s.project_id, s.xuser_id from stream s
@@ -169,7 +171,7 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
       .orderBy('started_at', 'desc')
       .limit(1),
   );
-  // Times of the values, not of the wall clock: a replay of an old recording has episodes too.
+  // Times of the values, not of the wall clock, so that replaying an old recording makes episodes too.
   const { rows } = await db.query<{ newest: number | null; t: number[] | null; v: number[] | null }>(
     `with method_of as (select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
      trusted_of as (select id from method where kind = 'feature' and name = $6 order by id desc limit 1),
@@ -201,7 +203,7 @@ async function record(db: Db, stream: Candidate, rule: EpisodeRule, createdBy: s
   const start = new Date(stretch.startMs).toISOString();
   const end = new Date(stretch.endMs).toISOString();
   const summary = { feature: rule.feature, extreme: stretch.extreme, duration_sec: (stretch.endMs - stretch.startMs) / 1000 };
-  // The same stretch: one that overlaps what is known, since the look back may begin inside it.
+  // A known episode that overlaps is the same stretch, because the examined range may begin inside it.
   const known = await run(
     db,
     build

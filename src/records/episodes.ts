@@ -70,7 +70,7 @@ export type EpisodeFilter = Readonly<{
   kind: string | null;
   status: string | null;
   acknowledged: boolean | null;
-  /** Start time and id of the last episode of the page before. */
+  /** Start time and id of the last episode of the previous page. */
   before: readonly [string, string] | null;
   limit: number;
 }>;
@@ -133,7 +133,7 @@ export async function findEpisode(
   return (await run(db, episode)).rows[0] ?? null;
 }
 
-/** Makes others who change the episode wait until this transaction is over. */
+/** Makes other changes to the episode wait until this transaction ends. */
 export async function lockEpisode(db: Db, id: string): Promise<void> {
   await run(db, build.selectFrom('episode').select('id').where('id', '=', id).forNoKeyUpdate());
 }
@@ -193,7 +193,7 @@ export type EpisodeChange = Readonly<{
   summary?: object;
 }>;
 
-/** What an episode is after a change: an end closes an open one, closing ends it now, opening it again takes its end away.
+/** State of an episode after a change: an end closes it, closing ends it now, reopening removes its end.
  *  @throws PipelineError validation_failed: open with an end, or closed without one */
 function stateAfter(
   episode: Pick<Episode, 'status' | 'started_at' | 'ended_at'>,
@@ -213,7 +213,7 @@ function stateAfter(
   return { status, ended_at: change.ended_at === undefined ? episode.ended_at : given };
 }
 
-/** What a new episode is: closed when it has an end, open when nothing is said. */
+/** State of a new episode: closed when it has an end, open by default. */
 export function stateAtStart(
   input: Readonly<{ status?: EpisodeStatus; started_at: string; ended_at?: string | null }>,
 ): Pick<Episode, 'status' | 'ended_at'> {
@@ -228,7 +228,7 @@ function badEnd(detail: string): PipelineError {
   return new PipelineError('validation_failed', `/ended_at: ${detail}`, { errors: [{ pointer: '/ended_at', code: 'status', detail }] });
 }
 
-/** Changes what is given. Call it on a row that is locked; one that is opened again is to be acknowledged again. */
+/** Changes the given members. The caller holds the row's lock. A reopened episode has to be acknowledged again. */
 export async function updateEpisode(db: Db, episode: Episode, change: EpisodeChange): Promise<void> {
   const { status, ended_at: endedAt } = stateAfter(episode, change);
   const { title, severity, summary } = change;
@@ -276,7 +276,7 @@ export async function insertArtifact(db: Db, input: ArtifactInput): Promise<stri
   return rows[0]?.id ?? '';
 }
 
-/** Bytes of an artifact that has some. */
+/** Bytes of an artifact, if it has any. */
 export async function findArtifactData(
   db: Db,
   episodeId: string,
@@ -288,11 +288,12 @@ export async function findArtifactData(
   return row === undefined ? null : { mediaType: row.media_type, data: row.data, content: row.content };
 }
 
-/** Length of the strip that goes with a new episode. */
+/** Length of the strip added to a new episode. */
 export const STRIP_SEC = 10;
 
-/** Adds the strip of an episode's beginning: which samples, not the samples. They are drawn when it is looked at, late ones included.
- *  @param strip start and end of the episode, RFC 3339; without an end, or with one at once, the whole STRIP_SEC */
+/** Adds a strip of an episode's beginning: a reference to samples, not the samples themselves. It is drawn when viewed, late samples
+ *  included.
+ *  @param strip start and end of the episode, RFC 3339; without an end, or with one equal to the start, the whole STRIP_SEC */
 export async function insertStrip(
   db: Db,
   strip: Readonly<{ episodeId: string; streamId: number; start: string; end: string | null; by: string }>,

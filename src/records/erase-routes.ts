@@ -1,4 +1,4 @@
-/** POST /api/v1/xusers/{xuserId}/erase: everything of one user, with a receipt. */
+/** POST /api/v1/xusers/{xuserId}/erase: erases everything of one user, with a receipt. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { ownSubject } from '../tenancy/ownership.ts';
@@ -11,7 +11,7 @@ import type { SubjectId } from '../signal.ts';
 
 export type EraseDeps = Readonly<{
   db: Pool;
-  /** Ends feeds and recordings of a user, and stores what is on its way. */
+  /** Ends feeds and recordings of a user, and stores data still in memory. */
   endSubject?: ((subjectId: SubjectId) => Promise<void>) | undefined;
 }>;
 

@@ -1,9 +1,11 @@
-/** Erases one user: every row of every store, rollups included, with a receipt that says what went and that nothing is left.
+/** Erases one user: every row in every store, rollups included, with a receipt that lists what was erased and confirms that nothing is
+ *  left.
  *
- *  The user is disabled first, in a transaction of its own: tokens stop, and open feeds and recordings end. Then everything goes in one
- *  transaction together with the receipt's entry in the audit log: there is no erasure without a receipt, and no receipt without one.
+ *  The user is disabled first, in a transaction of its own: tokens stop working, and open feeds and recordings end. Then everything is
+ *  deleted in one transaction with the receipt's entry in the audit log, so there is never an erasure without a receipt, or a receipt
+ *  without an erasure.
  *
- *  SQL is where the table was found in the catalog, and where one condition is that of a deletion and of the count after it. */
+ *  Plain SQL where the table comes from the catalog, and where a deletion and the count after it share a condition. */
 import type { Pool, PoolClient } from 'pg';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { audit } from '../tenancy/audit.ts';
@@ -23,14 +25,15 @@ export type EraseReceipt = Readonly<{
   stores: readonly StoreReceipt[];
   /** Devices of the user that stay, because they recorded other users too. */
   devices_shared: number;
-  /** Raw packets are logged in batches of many devices; the log drops whole partitions. */
+  /** When the last raw packets are gone: they are logged in batches of many devices, and the log drops whole partitions. */
   packet_log_until: string;
 }>;
 
 export type EraseOptions = Readonly<{
-  /** Who does it, for the audit log; null: nobody who is known. */
+  /** The actor, for the audit log; null: unknown. */
   actor: Actor | null;
-  /** Ends feeds and recordings of the user in this process, and stores what is on its way. Other nodes hear of the disabled user. */
+  /** Ends feeds and recordings of the user in this process, and stores data still in memory. Other nodes are notified that the user is
+   *  disabled. */
   endSubject?: (subjectId: SubjectId) => Promise<void>;
 }>;
 
@@ -48,7 +51,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   const waitAsBefore = waitLong(client); // years of samples
   try {
     await client.query('begin');
-    await client.query('set local statement_timeout = 0'); // years of samples take longer than a request may
+    await client.query('set local statement_timeout = 0'); // deleting years of samples takes longer than a request may
     const { stores, devicesShared } = await eraseRows(client, orgId, subjectId);
     const now = Date.now();
     const receipt: EraseReceipt = {
@@ -89,7 +92,7 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
   const { rows: kinds } = await run(client, build.selectFrom('database_kind').select('kind'));
   const continuous = kinds[0]?.kind === 'timescale';
   if (continuous) await client.query('set local timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
-  // A refresh that began before would bring back what it saw; it keeps this lock from its list to its last commit.
+  // A refresh already under way would bring back rows that it has read; it holds this lock from listing its work to its last commit.
   else await client.query('select pg_advisory_xact_lock($1, $2)', [...pairLocks.refresh]);
   const streams = await run(client, build.selectFrom('stream').select(['id', 'uuid']).where('xuser_id', '=', subjectId));
   const streamIds = streams.rows.map((row) => row.id);
@@ -118,7 +121,7 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
     const table: PersonalTable = { name: rollup, key: 'stream_id', of: 'stream', type: 'integer', cascades: false };
     stores.push({ store: rollup, deleted, count: () => countRows(client, table, person) });
   }
-  // Kept answers of POSTs and told events may name the user.
+  // Stored answers of POSTs and queued events may name the user.
   for (const { store, from, condition } of mentions) {
     const values = [orgId, subjectId];
     const { rowCount } = await client.query(`delete from ${from} where ${condition}`, values);
@@ -128,13 +131,13 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
     stores.push({ store, deleted: rowCount ?? 0, count });
   }
   stores.push({ store: 'set_aside of the log', deleted: await eraseUnread(client, orgId, person), count: async () => 0 });
-  const user = await run(client, build.deleteFrom('xuser').where('id', '=', subjectId)); // and all that hangs on it
+  const user = await run(client, build.deleteFrom('xuser').where('id', '=', subjectId)); // and everything that references it
   stores.push({
     store: 'xuser',
     deleted: user.rowCount,
     count: () => countRows(client, { name: 'xuser', key: 'id', of: 'xuser', type: 'uuid', cascades: true }, person),
   });
-  // Its number says whose it was. One that recorded others too stays theirs.
+  // A device's number identifies its owner. A device that recorded others too stays theirs.
   const unused = `id = any($1::uuid[]) and xuser_id is null and not exists (select 1 from stream where device_id = device.id)`;
   const device = await client.query(`delete from device where ${unused}`, [deviceIds]);
   const deleted = device.rowCount ?? 0;
@@ -152,7 +155,7 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
   return { stores: [...receipt.values()], devicesShared: deviceIds.length - deleted };
 }
 
-/** $1 the organization, $2 the user. */
+/** $1: the organization, $2: the user. */
 const mentions = [
   {
     store: 'idempotency',
@@ -167,11 +170,11 @@ const mentions = [
   },
 ] as const;
 
-/** A name shorter than this is found in almost any bytes, unless its length stands before it, as in a packet. */
+/** A shorter name occurs in almost any bytes, unless preceded by its length, as in a packet. */
 const NAME_BYTES_MIN = 8;
 
-/** Damaged pieces of the packet log have no owner: those that may hold packets of the user go. They name the stream in the head of an entry,
- *  the device and the user in text, of which some may be damaged; a piece too many is no loss. @returns how many */
+/** Erases damaged pieces of the packet log, which have no owner, if they may hold packets of the user. A piece names the stream in the head
+ *  of an entry, and the device and user in text, parts of which may be damaged; erasing one too many does no harm.  @returns how many */
 async function eraseUnread(client: PoolClient, orgId: string, { subjectId, streamIds }: Person): Promise<number> {
   const { rows } = await client.query<{ name: string }>(
     `select external_id as name from xuser where id = $1
@@ -194,7 +197,7 @@ async function eraseUnread(client: PoolClient, orgId: string, { subjectId, strea
   );
   let deleted = 0;
   for (const { id } of letters.rows) {
-    // One at a time: a piece is as large as a batch of the log.
+    // One at a time, because a piece is as large as a batch of the log.
     const read = await run(client, build.selectFrom('set_aside').select('bytes').where('id', '=', id));
     const bytes = read.rows[0]?.bytes ?? null;
     if (bytes === null || !(mayHoldEntriesOf(bytes, ids) || names.some((name) => bytes.includes(name)))) continue;
@@ -209,13 +212,13 @@ type PersonalTable = Readonly<{
   key: string;
   of: 'xuser' | 'stream' | 'episode';
   type: 'integer' | 'uuid';
-  /** Its rows go with the user by foreign keys; otherwise they are deleted one table after the other. */
+  /** Its rows are deleted with the user by foreign keys; otherwise they are deleted table by table. */
   cascades: boolean;
 }>;
 
-/** Tables whose rows say whose they are, found in the catalog, so that a table added later is not forgotten: by a foreign key that deletes
- *  with the user, or by the name of a column. The audit log keeps its ids, the packet log goes with its partitions, rollups have names of
- *  their own. */
+/** Tables whose rows name their owner, found in the catalog so that a table added later is not forgotten: by a foreign key that cascades
+ *  from the user, or by the name of a column. The audit log keeps its ids, the packet log goes with its partitions, rollups are listed by
+ *  name. */
 async function personalTables(client: PoolClient): Promise<readonly PersonalTable[]> {
   const { rows } = await client.query<PersonalTable>(
     `select c.relname as name, a.attname as key, format_type(a.atttypid, null) as type, k.oid is not null as cascades,
@@ -253,8 +256,8 @@ async function countRows(client: PoolClient, table: PersonalTable, person: Perso
   return rows[0]?.n ?? 0;
 }
 
-/** Deletes what is kept of a rollup. A refresh would do it too, but recompute everybody's rows of those days, and would not reach aggregates
- *  that outlived their features. @returns rows that were shown of the user */
+/** Deletes the user's rows of a rollup. A refresh would do it too, but would recompute every user's rows of those days, and would miss
+ *  aggregates that outlived their features.  @returns number of the user's rows */
 async function eraseRollup(client: PoolClient, rollup: string, continuous: boolean, streamIds: readonly number[]): Promise<number> {
   let table = `${rollup}_kept`;
   if (continuous) {

@@ -14,7 +14,7 @@ import type { Caller } from '../caller.ts';
 /** A device whose newest packet is older is silent; the same bound as is_flowing of a stream. */
 const FLOWING_SEC = 10;
 const BATTERY_CODE = 'battery';
-/** Older battery reports say nothing about now. */
+/** Age at which a battery report no longer describes the present. */
 const BATTERY_DAYS = 7;
 
 const DeviceSchema = exactly({
@@ -107,7 +107,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: wanted, limit } = query;
-      // SQL, as the question after it: one look at every device, of which each part is a lateral query.
+      // SQL, like the next query: one row per device, each part from a lateral query.
       const { rows } = await db.query(
         `select d.id, d.external_id as device_id, d.name, coalesce(nullif(s.firmware, ''), d.firmware) as firmware, coalesce(s.project_id, d.project_id) as project_id,
            x.id as xuser_id, x.external_id, s.uuid as stream_id,

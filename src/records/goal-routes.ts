@@ -1,4 +1,4 @@
-/** Goals: so much of one biosignal a day or a week, and how far a person is. */
+/** Goals: an amount of one biosignal per day or week, and a person's progress towards it. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
@@ -30,7 +30,7 @@ const GoalSchema = exactly({
   value: nullable(Type.Number({ description: 'Of the period so far, from values that are not bad; null: there is none.' })),
 });
 
-/** The sum of steps as of a walk is of what devices and people reported (measurement) or of derived values by the minute (feature_1m). */
+/** Progress is computed from reported measurements (measurement) or from derived values by the minute (feature_1m). */
 const progressSql = `
   select g.id, g.biosignal_id, b.name, b.unit, g.title, g.target, g.agg, g.period, to_json(p.start) #>> '{}' as period_start, v.value
   from goal g join biosignal b on b.id = g.biosignal_id
@@ -53,7 +53,7 @@ const progressSql = `
 type Deps = Readonly<{ db: Pool }>;
 
 async function progressOf(db: Db, subject: Subject): Promise<{ id: string }[]> {
-  // SQL: days and weeks of a time zone.
+  // SQL: days and weeks in a time zone.
   return (await db.query<{ id: string }>(progressSql, [subject.id, subject.timeZone])).rows;
 }
 

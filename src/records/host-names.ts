@@ -1,17 +1,17 @@
-/** Finds the addresses of a host without the operating system's resolver, which takes a thread of the process for as long as a name server is
- *  silent: four such names, and every file, hash and name of the service waits. The order is the usual one: the machine's own names, the
- *  file of hosts, name servers. Names of other sources (mDNS, search domains) are not found. */
+/** Finds the addresses of a host without the operating system's resolver, which blocks a thread of the process for as long as a name server
+ *  is silent: with four such names, every file access, hash and look-up of the service waits. The order is the usual one: the machine's own
+ *  names, the hosts file, name servers. Names from other sources (mDNS, search domains) are not found. */
 import { promises as dns } from 'node:dns';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { isLoopbackHost } from '../config.ts';
 
-/** Of one question to one name server, ms, and how often it is asked. */
+/** Timeout of one query to one name server, ms, and number of tries. */
 const ANSWER_MS = 700;
 const TRIES = 2;
-/** Of a host, all questions, ms. */
+/** Timeout per host over all queries, ms. */
 const HOST_MS = 3000;
-/** What the file of hosts said is kept so long, ms. */
+/** How long the hosts file is cached, ms. */
 const HOSTS_KEPT_MS = 10_000;
 const HOSTS_FILE = '/etc/hosts';
 
@@ -29,12 +29,12 @@ export class HostNames {
     this.#hostsFile = hostsFile;
   }
 
-  /** @returns within HOST_MS; IPv4 first. @throws Error when there is none, or nobody answers */
+  /** @returns within HOST_MS; IPv4 first.  @throws Error when there is none, or no server answers */
   async resolve(host: string): Promise<readonly Address[]> {
     const name = host.toLowerCase().replace(/\.$/, '');
     const known = (await this.#hostsNow()).get(name);
     if (known !== undefined) return known;
-    // RFC 6761: no name server is asked.
+    // RFC 6761: loopback names never go to a name server.
     if (isLoopbackHost(name)) return [addressOf('127.0.0.1'), addressOf('::1')];
     return await this.#ask(name);
   }
@@ -63,7 +63,7 @@ function addressOf(address: string): Address {
   return { address, family: isIP(address) === 6 ? 6 : 4 };
 }
 
-/** hosts(5): an address and its names a line, `#` begins a comment. */
+/** hosts(5): one address with its names per line, `#` begins a comment. */
 function readHosts(text: string): ReadonlyMap<string, readonly Address[]> {
   const hosts = new Map<string, Address[]>();
   for (const line of text.split('\n')) {

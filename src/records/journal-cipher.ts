@@ -1,5 +1,5 @@
-/** Seals journal texts: AES-256-GCM, a key for each user derived from the service's secret (HKDF, RFC 5869), the entry's owner and id as
- *  associated data, so that a row copied to another user or entry does not open. */
+/** Seals journal texts: AES-256-GCM with one key per user, derived from the service's secret (HKDF, RFC 5869). The entry's owner and id are
+ *  associated data, so a row copied to another user or entry does not open. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 const NONCE_BYTES = 12;
@@ -20,7 +20,7 @@ export class JournalCipher {
     return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** @throws Error when the bytes were changed or belong to somebody or something else */
+  /** @throws Error when the bytes were changed, or belong to another user or entry */
   open(sealed: Uint8Array, subjectId: string, entryId: string): string {
     const decipher = createDecipheriv('aes-256-gcm', this.#key(subjectId), sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
     decipher.setAAD(Buffer.from(`${subjectId}\n${entryId}`));

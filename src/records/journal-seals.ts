@@ -1,16 +1,16 @@
-/** Seals and opens journals with the secrets of this service: BIO_SECRET seals, so that a copy of the database alone opens none; the value
- *  before it and the secret that the database holds (from before BIO_SECRET was set, or where there is none) open what they sealed. */
+/** Seals and opens journals with the secrets of this service: BIO_SECRET seals, so that a copy of the database alone opens none. The
+ *  previous value, and the secret stored in the database (used where BIO_SECRET is not or was not set), open what they sealed. */
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import { serviceSecret } from '../storage/service-secret.ts';
 import { JournalCipher } from './journal-cipher.ts';
 
 export type JournalSecrets = Readonly<{
-  /** BIO_SECRET, at least 32 bytes; null: the secret that the database holds seals. */
+  /** BIO_SECRET, at least 32 bytes; null: the secret stored in the database seals. */
   secret?: Uint8Array | null;
-  /** BIO_SECRET_PREVIOUS: opens what is not sealed anew yet. */
+  /** BIO_SECRET_PREVIOUS: opens entries not yet resealed. */
   previous?: Uint8Array | null;
-  /** Why nothing is sealed at the moment; '' or absent: it is. */
+  /** The reason why sealing is refused at the moment; '' or absent: it is not. */
   refused?: () => string;
 }>;
 
@@ -19,13 +19,13 @@ export class JournalSeals {
   readonly #secrets: JournalSecrets;
   #ciphers: Promise<readonly [JournalCipher, ...JournalCipher[]]> | null = null;
 
-  /** @param owner may read the secret that the database holds */
+  /** @param owner pool that may read the secret stored in the database */
   constructor(owner: Pool, secrets: JournalSecrets = {}) {
     this.#owner = owner;
     this.#secrets = secrets;
   }
 
-  /** @throws PipelineError unavailable when what would be sealed could not be opened after the secret is set right */
+  /** @throws PipelineError unavailable when the entry could not be opened once the secret is corrected */
   async seal(text: string, subjectId: string, entryId: string): Promise<Buffer> {
     const refused = this.#secrets.refused?.() ?? '';
     if (refused !== '') throw new PipelineError('unavailable', `Journal entries are not taken at the moment: ${refused}`);
@@ -45,7 +45,7 @@ export class JournalSeals {
     return null;
   }
 
-  /** Sealed anew with the newest secret. @returns null when it is already, or when none of the secrets opens it: then `opened` is false */
+  /** Reseals with the newest secret.  @returns null when already sealed with it, or when no secret opens it: then `opened` is false */
   async renew(sealed: Uint8Array, subjectId: string, entryId: string): Promise<Readonly<{ opened: boolean; sealed: Buffer | null }>> {
     const [newest] = await this.#all();
     try {
@@ -57,7 +57,7 @@ export class JournalSeals {
     }
   }
 
-  /** The one that seals first. */
+  /** All ciphers, the sealing one first. */
   #all(): Promise<readonly [JournalCipher, ...JournalCipher[]]> {
     this.#ciphers ??= serviceSecret({ pool: this.#owner }, 'journal').then((own) => {
       const { secret = null, previous = null } = this.#secrets;

@@ -1,6 +1,6 @@
-/** Occurrences of tasks that recur. They follow from their schedule, whether anybody looks or not: made a day ahead, on the person's clocks,
- *  each once; one that was not done for a day is missed. A changed time zone moves what is still to come, and doubles nothing: an occurrence
- *  is known by its place on the person's clocks (slot). */
+/** Occurrences of recurring tasks. They follow from the schedule, whether or not the list is read: made once each, a day ahead, in the
+ *  person's local time; one not done for a day is missed. A changed time zone moves future occurrences and duplicates none, because an
+ *  occurrence is identified by its local time (slot). */
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { build, inSec, run } from '../storage/database/build.ts';
@@ -8,25 +8,25 @@ import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import type { Subject } from '../tenancy/ownership.ts';
 
-/** An occurrence that is not done is missed after this, h. */
+/** Time after which an occurrence that is not done is missed, h. */
 export const MISSED_AFTER_HOURS = 24;
-/** How often occurrences of everybody are made, ms. */
+/** Interval at which occurrences of all people are made, ms. */
 const PERIOD_MS = 60_000;
-/** Schedules of one statement, and days of each: a service that was off for months makes up for them week by week. */
+/** Schedules per statement, and days of each: a service that was off for months catches up week by week. */
 const SCHEDULES_MAX = 500;
 const DAYS_MAX = 7;
 
-/** A schedule s of a person x in a project p. */
+/** Time zone of a schedule s of a person x in a project p. */
 const zone = 'coalesce(x.time_zone, p.time_zone)';
 
-/** Makes what is due to be made, in statements of a bounded size. @param subjectId null: of everybody */
+/** Makes all outstanding occurrences, in statements of bounded size.  @param subjectId null: all people */
 async function makeAll(db: Db, subjectId: string | null): Promise<void> {
   while ((await make(db, subjectId)) > 0);
 }
 
-/** @returns how many schedules had something to make; perhaps not all of it was made */
+/** @returns how many schedules had occurrences to make; some may remain */
 async function make(db: Db, subjectId: string | null): Promise<number> {
-  // SQL: days and times of a calendar, which PostgreSQL lists; kysely has no generate_series, no unnest and no `at time zone`.
+  // SQL: PostgreSQL lists the days and times; kysely has no generate_series, no unnest and no `at time zone`.
   const { rowCount } = await db.query(
     `with behind as (
        select s.*, ${zone} as zone, first.day as first, least((now() at time zone ${zone})::date + 1, first.day + ${DAYS_MAX - 1}) as until
@@ -55,13 +55,14 @@ async function make(db: Db, subjectId: string | null): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** Makes the occurrences of one person up to tomorrow, on their clocks as they are now. */
+/** Makes the occurrences of one person up to tomorrow, in their present time zone. */
 export async function makeOccurrences(db: Db, { id }: Pick<Subject, 'id'>): Promise<void> {
   await makeAll(db, id);
   await followZones(db, id);
 }
 
-/** What would lie in the past on the new clocks stays where it was: nobody has missed what never came. */
+/** Moves future occurrences to a changed time zone. One that would then lie in the past stays where it was, so that it is not counted as
+ *  missed. */
 async function followZones(db: Db, subjectId: string | null): Promise<void> {
   // SQL: `at time zone`, three times.
   await db.query(
@@ -73,7 +74,7 @@ async function followZones(db: Db, subjectId: string | null): Promise<void> {
   );
 }
 
-/** Makes the occurrences of everybody, and records the missed ones. */
+/** Makes the occurrences of all people, and records the missed ones. */
 export async function keepOccurrences(pool: Pool): Promise<void> {
   await makeAll(pool, null);
   await followZones(pool, null);
@@ -88,7 +89,7 @@ export async function keepOccurrences(pool: Pool): Promise<void> {
   );
 }
 
-/** Does so now and every PERIOD_MS; several nodes may. @returns how to stop */
+/** Runs keepOccurrences now and every PERIOD_MS; several nodes may.  @returns how to stop */
 export function startOccurrences(options: Readonly<{ pool: Pool; onError: (error: unknown) => void }>): () => Promise<void> {
   let running: Promise<void> = Promise.resolve();
   const look = (): void => void (running = running.then(() => keepOccurrences(options.pool)).catch(options.onError));
@@ -101,16 +102,16 @@ export function startOccurrences(options: Readonly<{ pool: Pool; onError: (error
   };
 }
 
-/** Being early counts this many times as much as being late: the evening's answer belongs to this morning, not to tomorrow. */
+/** Weight of being early against being late: an answer in the evening belongs to this morning, not to tomorrow. */
 const EARLY_WEIGHT = 3;
 
-/** The answer of a questionnaire belongs to the occurrence of each schedule that is nearest in time, within a day of it, and completes the nearest
- *  of these that waits. A second answer to the same one does not complete tomorrow's. */
+/** Completes an occurrence by an answer to its questionnaire. The answer belongs to the nearest occurrence of each schedule within a day,
+ *  and completes the nearest of these that is open. A second answer to the same one does not complete tomorrow's. */
 export async function completeByResponse(
   db: Db,
   answer: Readonly<{ subjectId: string; questionnaire: string; responseId: string; authored: string }>,
 ): Promise<void> {
-  // SQL: kysely's distinct on within arithmetic of times reads worse than this.
+  // SQL: `distinct on` with time arithmetic reads worse in kysely.
   await db.query(
     `with near as (
        select distinct on (schedule_id) id, due, status, far from (
@@ -127,7 +128,7 @@ export async function completeByResponse(
   );
 }
 
-/** @throws PipelineError validation_failed: an occurrence of a questionnaire is done by answering it */
+/** @throws PipelineError validation_failed: an occurrence of a questionnaire is completed by answering it */
 export function refuseDoneByHand(questionnaire: string): never {
   const detail = `is done by answering the questionnaire ${questionnaire}`;
   throw new PipelineError('validation_failed', `/status: ${detail}`, { errors: [{ pointer: '/status', code: 'questionnaire', detail }] });

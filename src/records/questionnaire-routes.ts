@@ -1,4 +1,4 @@
-/** Questionnaires of a project: read what is asked, write versions with their scoring rules, try rules out. */
+/** Questionnaires of a project: list those in use, publish versions with their scoring rules, try rules out. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { audit } from '../tenancy/audit.ts';
@@ -52,7 +52,7 @@ const VersionSchema = exactly({
   scoring: ScoringSchema,
 });
 
-/** The project whose questionnaires a caller means. */
+/** Finds the project whose questionnaires a caller means. */
 export async function askedProject(db: Pool, caller: Caller, wanted: string | undefined): Promise<string | null> {
   if (wanted !== undefined) return (await ownProject(db, caller, wanted)).id;
   return projectOf(caller);
@@ -240,7 +240,7 @@ const tryQuestionnaire = ({ db }: Deps) =>
     },
   });
 
-/** Scores with the code of no biosignal would be observations nowhere. */
+/** Finds scores whose code is no biosignal: they would not appear among observations. */
 async function unknownCodes(db: Pool, projectId: string, { scores }: Scoring): Promise<readonly Fault[]> {
   const codes = scores.map(({ code }) => code ?? '');
   if (codes.length === 0) return [];
@@ -257,12 +257,12 @@ async function unknownCodes(db: Pool, projectId: string, { scores }: Scoring): P
   );
 }
 
-/** @param asked the version that is asked now; null: none */
+/** @param asked the version in use; null: none */
 function tagOf(asked: QuestionnaireVersion | null): string | null {
   return asked === null ? null : `"${asked.version}"`;
 }
 
-/** @throws PipelineError validation_failed that names every fault; does nothing when there is none */
+/** @throws PipelineError validation_failed naming every fault; does nothing when there is none */
 export function refuse(faults: readonly Fault[]): void {
   if (faults.length === 0) return;
   throw invalid(faults);

@@ -1,4 +1,4 @@
-/** Questionnaires as a project has them: its own versions first, then those that ship. */
+/** Questionnaires available to a project: its own versions first, then the built-in ones. */
 import { sql } from 'kysely';
 import type { InferResult } from 'kysely';
 import { build, isoTime, now, run } from '../storage/database/build.ts';
@@ -12,7 +12,7 @@ export type QuestionnaireVersion = Readonly<{
   version: number;
   text: QuestionnaireText;
   scoring: Scoring;
-  /** It ships with the service: no project wrote it. */
+  /** Ships with the service. */
   builtIn: boolean;
   createdBy: string;
   createdAt: string | null;
@@ -30,7 +30,7 @@ const stored = build
   ]);
 type Row = InferResult<typeof stored>[number];
 
-/** Every version of a project, retired ones included, and those that ship; by code, the newest first. */
+/** Every version of a project, retired ones included, and the built-in ones; by code, newest first. */
 export async function listVersions(db: Db, projectId: string | null): Promise<readonly QuestionnaireVersion[]> {
   const versions = stored.where('q.project_id', '=', projectId);
   const { rows } = await run(db, versions.orderBy('q.code').orderBy('q.version', 'desc').limit(2000));
@@ -44,7 +44,7 @@ export async function listVersions(db: Db, projectId: string | null): Promise<re
   return [...rows.map(versionOf), ...shipped].toSorted((a, b) => (a.code === b.code ? b.version - a.version : a.code < b.code ? -1 : 1));
 }
 
-/** What a project asks now: of each code the newest version that is not retired. */
+/** Questionnaires in use: for each code the newest version that is not retired. */
 export async function listAsked(db: Db, projectId: string | null): Promise<readonly QuestionnaireVersion[]> {
   const asked = new Map<string, QuestionnaireVersion>();
   for (const item of await listVersions(db, projectId)) {
@@ -53,7 +53,7 @@ export async function listAsked(db: Db, projectId: string | null): Promise<reado
   return [...asked.values()];
 }
 
-/** @param version one version, retired or not; null: the one that is asked now */
+/** @param version one version, retired or not; null: the one in use */
 export async function findQuestionnaire(
   db: Db,
   projectId: string | null,
@@ -74,13 +74,13 @@ export async function findQuestionnaire(
   return shipped === undefined ? null : { ...shipped, builtIn: true, createdBy: '', createdAt: null, retiredAt: null };
 }
 
-/** Adds a version and retires the ones before it. @returns its number */
+/** Adds a version and retires earlier ones.  @returns its number */
 export async function publishQuestionnaire(
   db: Db,
   input: Readonly<{ orgId: string; projectId: string; code: string; text: QuestionnaireText; scoring: Scoring; createdBy: string }>,
 ): Promise<number> {
   const shipped = shippedQuestionnaires.find((item) => item.code === input.code)?.version ?? 0;
-  // The caller holds the lock of the project: two writers at once would meet at the unique key.
+  // The caller holds the lock of the project; otherwise two writers would collide on the unique key.
   const { orgId, projectId, code, text, scoring, createdBy } = input;
   const next = build
     .selectFrom('questionnaire')
@@ -108,7 +108,7 @@ export async function publishQuestionnaire(
   return version;
 }
 
-/** Asks a project's own questionnaire no longer. */
+/** Retires a project's own questionnaire. */
 export async function retireQuestionnaire(db: Db, projectId: string, code: string): Promise<void> {
   await run(db, notRetired(projectId, code).set({ retired_at: now }));
 }

@@ -1,5 +1,5 @@
-/** The subset of FHIR R4 Questionnaire that this service keeps, asks and checks: choice, boolean, integer, decimal, date, string, text,
- *  display and group, enableWhen, limits, points of answers (docs/questionnaires.md). Whatever else a resource holds is refused, so that
+/** The subset of FHIR R4 Questionnaire that this service stores, asks and checks: choice, boolean, integer, decimal, date, string, text,
+ *  display and group, enableWhen, limits, points of answers (docs/questionnaires.md). Anything else in a resource is refused, so that
  *  nothing is silently left out when it is asked. */
 import { Type } from 'typebox';
 import type { TUnsafe } from 'typebox';
@@ -27,7 +27,7 @@ export type QuestionnaireItem = Readonly<{
   extension?: readonly Extension[];
   item?: readonly QuestionnaireItem[];
 }>;
-/** What a project writes; id, version and status are the service's. */
+/** The part that a project writes; id, version and status are set by the service. */
 export type QuestionnaireText = Readonly<{ title: string; description?: string; item: readonly QuestionnaireItem[] }>;
 export type Questionnaire = QuestionnaireText &
   Readonly<{ resourceType: 'Questionnaire'; id: string; version: string; status: 'active' | 'retired' }>;
@@ -75,7 +75,7 @@ const itemMembers = {
   ),
   extension: Type.Optional(Type.Array(ExtensionSchema, { maxItems: 8 })),
 };
-/** Items nest, DEPTH_MAX deep. */
+/** Schema of items, nested up to DEPTH_MAX deep. */
 function itemSchema(depth: number): TUnsafe<QuestionnaireItem> {
   if (depth === 0) return Type.Unsafe(exactly(itemMembers));
   return Type.Unsafe(exactly({ ...itemMembers, item: Type.Optional(Type.Array(itemSchema(depth - 1), { maxItems: ITEMS_MAX })) }));
@@ -91,7 +91,7 @@ const answerMembers = {
     Type.Array(ExtensionSchema, { maxItems: 4, description: 'Ignored: the service knows the points of its options.' }),
   ),
 };
-/** Answers nest as the questions do: below a group, or below the answer that they belong to. */
+/** Schema of answers, nested like the questions: below a group, or below the answer that they belong to. */
 function responseItemSchema(depth: number): TUnsafe<ResponseItem> {
   const members = { linkId: Type.String({ minLength: 1, maxLength: 64 }), text: Text(1000) };
   if (depth === 0)
@@ -108,7 +108,7 @@ export const QuestionnaireTextSchema = exactly({
   item: Type.Array(itemSchema(DEPTH_MAX), { minItems: 1, maxItems: ITEMS_MAX }),
 });
 
-/** Every item in order, groups and what they hold included. */
+/** Every item in order, groups and their contents included. */
 export function flatItems(items: readonly QuestionnaireItem[]): QuestionnaireItem[] {
   return items.flatMap((item) => [item, ...flatItems(item.item ?? [])]);
 }
@@ -119,7 +119,7 @@ export function pointsOfOption(option: AnswerOption): number | null {
   return extension?.valueDecimal ?? extension?.valueInteger ?? null;
 }
 
-/** What a schema cannot say. */
+/** Checks what a schema cannot express. */
 export function checkQuestionnaire(text: QuestionnaireText): readonly Fault[] {
   const faults: Fault[] = [];
   const seen = new Map<string, QuestionnaireItem>();
@@ -145,7 +145,7 @@ export function checkQuestionnaire(text: QuestionnaireText): readonly Fault[] {
   return faults;
 }
 
-/** Answers of a response by linkId, wherever they nest. `at` says where each was. */
+/** Answers of a response by linkId, at any depth. `at` is where each was. */
 export function answersOf(items: readonly ResponseItem[]): readonly Readonly<{ linkId: string; answers: readonly Answer[]; at: string }>[] {
   const found: { linkId: string; answers: readonly Answer[]; at: string }[] = [];
   const visit = (list: readonly ResponseItem[], pointer: string): void => {
@@ -160,7 +160,7 @@ export function answersOf(items: readonly ResponseItem[]): readonly Readonly<{ l
   return found;
 }
 
-/** Holds answers against the questions. @param complete required questions must be answered */
+/** Checks answers against the questions.  @param complete required questions must be answered */
 export function checkAnswers(
   questions: readonly QuestionnaireItem[],
   items: readonly ResponseItem[],
@@ -168,7 +168,7 @@ export function checkAnswers(
 ): Readonly<{ given: Given; faults: readonly Fault[] }> {
   const faults: Fault[] = [];
   const given = new Map<string, readonly Answer[]>();
-  /** Answered, rightly or wrongly. */
+  /** Questions with an answer, valid or not. */
   const named = new Set<string>();
   const byLink = new Map(flatItems(questions).map((item) => [item.linkId, item]));
   for (const { linkId, answers, at } of answersOf(items)) {

@@ -1,4 +1,4 @@
-/** Scores against the published bands; every answer that does not fit is named. */
+/** Checks scores against the published bands, and that every answer that does not fit is named. */
 import { describe, expect, it } from 'vitest';
 import { checkQuestionnaire } from './questionnaire.ts';
 import type { QuestionnaireItem, ResponseItem } from './questionnaire.ts';

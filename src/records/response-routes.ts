@@ -50,7 +50,7 @@ const responseColumns = ({ ref }: ExpressionBuilder<Tables, 'questionnaire_respo
 
 type Deps = Readonly<{ db: Pool }>;
 
-/** An answer given without a connection may be to a version that was replaced meanwhile: that one scores it. */
+/** Finds the version that was answered. An answer given offline may be to a version replaced since, which still scores it. */
 async function asked(db: Db, subject: Subject, code: string, version: string | undefined): Promise<QuestionnaireVersion> {
   const found = await findQuestionnaire(db, subject.projectId, code, version === undefined ? null : Number(version));
   if (found !== null) return found;

@@ -1,5 +1,5 @@
-/** Keeps a response with everything that follows from it, in the transaction of its caller: its scores as observations, the row that it
- *  amends, the draft that it ends, the episode and the event of each safety rule that holds. All of it, or nothing. */
+/** Stores a response with everything that follows from it, in the caller's transaction: its scores as observations, the row that it amends,
+ *  the draft that it ends, the episode and the event of each safety rule that applies. All or nothing. */
 import { sql } from 'kysely';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { build, now, run } from '../storage/database/build.ts';
@@ -19,7 +19,7 @@ export type KeptResponse = Readonly<{
   item: readonly ResponseItem[];
   authored: string;
   verdict: Verdict;
-  /** The response that it corrects, with the safety rules that held by it; null: it is a first one. */
+  /** The response that it corrects, with the safety rules that applied to that; null: it corrects none. */
   amends: Readonly<{ id: string; safety: readonly string[] }> | null;
   reason: string;
 }>;
@@ -72,9 +72,9 @@ async function insertResponse(db: Db, subject: Subject, response: KeptResponse):
 
 type OpenEpisode = Readonly<{ id: string; rule: string }>;
 
-/** An episode for each rule that holds and did not hold before the correction. What a correction takes back stays open, because closing it
- *  is for whoever looks at it: the episode says what corrected it, and webhooks are told. When the rule holds again while that episode is
- *  still open, it is the same one. */
+/** Opens an episode for each rule that applies and did not before the correction. When a correction takes the reason away, the episode
+ *  stays open, because closing it is up to the person who reviews it: the episode names the correction, and webhooks are notified. When the
+ *  rule applies again while that episode is open, it is reused. */
 async function applySafety(db: Db, subject: Subject, response: KeptResponse, id: string): Promise<void> {
   const { verdict, amends } = response;
   const held = new Set(amends?.safety ?? []);
@@ -90,9 +90,9 @@ async function applySafety(db: Db, subject: Subject, response: KeptResponse, id:
   }
 }
 
-/** Safety episodes of a response and of those that it amends, that nobody has closed. */
+/** Open safety episodes of a response and of those that it amends. */
 async function openEpisodes(db: Db, subject: Subject, response: KeptResponse, amendedId: string): Promise<readonly OpenEpisode[]> {
-  // SQL: the summary is JSON, which kysely's types do not reach.
+  // SQL: the summary is JSON, which kysely does not type.
   const { rows } = await db.query<OpenEpisode>(
     `with recursive chain as (
        select id, amends from questionnaire_response where id = $1
@@ -126,7 +126,7 @@ async function raise(db: Db, subject: Subject, { questionnaire, authored }: Kept
   await emitEvent(db, subject, 'episode.created', { episode_id: episodeId, subject_id: subject.id, kind: 'safety', severity: 'high' });
 }
 
-/** @param correctedBy the response by which the rule holds no longer; null: it holds again */
+/** @param correctedBy the response after which the rule no longer applies; null: it applies again */
 async function noteCorrection(db: Db, subject: Subject, episodeId: string, correctedBy: string | null): Promise<void> {
   const correction = JSON.stringify(correctedBy === null ? {} : { corrected_by: correctedBy });
   const summary = sql<string>`(summary - 'corrected_by') || ${correction}::jsonb`;

@@ -1,8 +1,8 @@
 /** The language of scoring rules, e.g. `sum(all) * 4` or `if({pain} >= 2 and {days} > 7, 1, 0)`; docs/questionnaires.md describes it.
  *
- *  Numbers only; nothing of the service can be reached from it. An answer that was not given is missing: arithmetic and comparisons with it
- *  are missing, a missing condition does not hold, and sum, mean, min, max and count leave it out. A text is bounded (TEXT_MAX characters,
- *  NODES_MAX parts, DEPTH_MAX deep) and is evaluated in one walk without loops, so no rule can hold the service up. */
+ *  Numbers only, without access to the service. An answer not given is missing: arithmetic and comparisons with it are missing, a missing
+ *  condition counts as false, and sum, mean, min, max and count skip it. An expression is bounded (TEXT_MAX characters, NODES_MAX parts,
+ *  DEPTH_MAX deep) and evaluated in one pass without loops, so no rule can stall the service. */
 
 const TEXT_MAX = 2000;
 const NODES_MAX = 400;
@@ -27,7 +27,7 @@ type Node =
 
 const levels = [['or'], ['and'], ['=', '!=', '<=', '>=', '<', '>'], ['+', '-'], ['*', '/']] as const;
 type Operator = (typeof levels)[number][number];
-/** Name to the least and most arguments. */
+/** Least and most arguments, by name. */
 const functions = {
   sum: [1, 200],
   mean: [1, 200],
@@ -43,9 +43,9 @@ const functions = {
 type FunctionName = keyof typeof functions;
 
 export type Expression = Readonly<{
-  /** Questions that it names. */
+  /** Questions named in the expression. */
   linkIds: ReadonlySet<string>;
-  /** @returns a finite number, or null when it cannot be said */
+  /** @returns a finite number, or null when the result is missing */
   evaluate: (answers: Answered) => number | null;
 }>;
 
@@ -192,7 +192,7 @@ function tokensOf(text: string): readonly Token[] {
   return tokens;
 }
 
-/** One value, or for `all` any number of them. */
+/** One value, or any number of them for `all`. */
 function valuesOf(node: Node, answers: Answered): readonly Value[] {
   return node.kind === 'all' ? answers.all : [valueOf(node, answers)];
 }

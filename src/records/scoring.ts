@@ -1,4 +1,4 @@
-/** Scores of answers by the rules of a questionnaire. The service computes them, never the page. */
+/** Scores answers by the rules of a questionnaire. Only the service computes scores, never the page. */
 import { Type } from 'typebox';
 import { exactly } from '../http/schemas.ts';
 import type { Given } from '../../sdk/questionnaire.ts';
@@ -10,9 +10,9 @@ import type { Answered, Expression } from './score-expression.ts';
 export type ScoreRule = Readonly<{
   name: string;
   expression: string;
-  /** Code of the biosignal of the catalog or the project under which the score is an observation; absent: it is none. */
+  /** Code of the biosignal (of the catalog or the project) under which the score becomes an observation; absent: it does not. */
   code?: string;
-  /** From which score on which words stand; ascending. */
+  /** Label of the scores from each value on; ascending. */
   bands?: readonly Readonly<{ from: number; text: string }>[];
 }>;
 export type SafetyRule = Readonly<{ title: string; expression: string }>;
@@ -21,9 +21,9 @@ export type Scoring = Readonly<{ scores: readonly ScoreRule[]; safety: readonly 
 export type Score = Readonly<{ name: string; value: number; text: string }>;
 export type Verdict = Readonly<{
   scores: readonly Score[];
-  /** Scores that are observations too. */
+  /** Scores that also become observations. */
   observations: readonly Readonly<{ code: string; value: number }>[];
-  /** Titles of the safety rules that hold. */
+  /** Titles of the safety rules that apply. */
   safety: readonly string[];
 }>;
 
@@ -41,7 +41,7 @@ export const ScoringSchema = exactly({
   safety: Type.Array(exactly({ title: Type.String({ minLength: 1, maxLength: 200 }), expression: ExpressionText }), { maxItems: 20 }),
 });
 
-/** Says what is wrong with rules: expressions that cannot be read, questions that are not there, bands out of order. */
+/** Finds faults in rules: unreadable expressions, unknown questions, bands out of order. */
 export function checkScoring(scoring: Scoring, questions: readonly QuestionnaireItem[]): readonly Fault[] {
   const known = new Set(flatItems(questions).map((item) => item.linkId));
   const faults: Fault[] = [];
@@ -66,7 +66,7 @@ export function checkScoring(scoring: Scoring, questions: readonly Questionnaire
 }
 
 /** Checks answers against the questions and scores them.
- *  @returns faults, at least one, when they do not fit; then nothing may be stored */
+ *  @returns at least one fault when they do not fit; then nothing may be stored */
 export function scoreResponse(
   questionnaire: Readonly<{ text: Pick<QuestionnaireText, 'item'>; scoring: Scoring }>,
   items: readonly ResponseItem[],

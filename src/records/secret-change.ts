@@ -1,9 +1,8 @@
-/** What has become of BIO_SECRET since the database was used before, and how what it seals (journals, the keys that sign user tokens) is
- *  sealed anew under another value.
+/** Detects a changed BIO_SECRET, and reseals under the new value what it protects: journals, and the keys that sign user tokens.
  *
- *  `same`: the value of before, or none and none before, or the first. `rotating`: another one, and BIO_SECRET_PREVIOUS is the one of before:
- *  what was sealed is sealed anew, and opens meanwhile. `lost`: another one, or none any more, and the one of before is not known here:
- *  journals that it sealed do not open, and none are taken, so that nothing more is sealed with what may be a mistake. */
+ *  `same`: unchanged, still unset, or set for the first time. `rotating`: changed, and BIO_SECRET_PREVIOUS is the old value: everything is
+ *  resealed, and can be opened meanwhile. `lost`: changed or removed, and the old value is unknown here: journals sealed with it do not
+ *  open, and no new ones are accepted, so that nothing is sealed with a value that may be a mistake. */
 import type { Pool, PoolClient } from 'pg';
 import { KeySealer } from '../auth/key-sealer.ts';
 import type { Config } from '../config.ts';
@@ -16,21 +15,21 @@ import { JournalSeals } from './journal-seals.ts';
 type Secrets = Pick<Config, 'secret' | 'secretPrevious'>;
 export type SecretState = Readonly<{ state: 'same' | 'rotating' | 'lost'; sentence: string }>;
 
-/** Journal entries that are sealed anew at once. */
+/** Journal entries resealed per transaction. */
 const BATCH = 500;
 
 const advice =
   "Set BIO_SECRET to the old value, or set BIO_SECRET_PREVIOUS to it as well. If it is lost for good: 'biosignal secret adopt'.";
 
-/** Compares the settings with what the database was used with. Changes nothing: whoever only looks may have another BIO_SECRET than the
- *  service (see noteFirst). */
+/** Compares the settings with the secret that the database was used with. Changes nothing, because a command that only reads may run with
+ *  another BIO_SECRET than the service (see noteFirst). */
 export async function inspectSecret(database: Pick<Database, 'pool'>, { secret, secretPrevious }: Secrets): Promise<SecretState> {
   const noted = await notedSecret(database);
   if (noted === null) {
     if (secret === '') return { state: 'same', sentence: 'BIO_SECRET is not set: a secret stored in the database is used.' };
-    // Of a release that noted nothing: the newest entry says whether it is the same.
+    // An older release noted nothing: the newest entry tells whether the secret is the same.
     if (!(await opensNewest(database.pool, { secret, secretPrevious }))) return lost('BIO_SECRET does not open the newest journal entry.');
-    // What else was sealed, and with which of the two, is not known.
+    // Which other entries were sealed, and with which of the two, is unknown.
     if (secretPrevious !== '' && secretPrevious !== secret) return rotating;
     return { state: 'same', sentence: 'No BIO_SECRET is on record for this database yet; the service records it when it starts.' };
   }
@@ -40,7 +39,7 @@ export async function inspectSecret(database: Pick<Database, 'pool'>, { secret, 
   return lost('BIO_SECRET is not the value that this database was last used with.');
 }
 
-/** Notes the secret that the service starts with, when none was. */
+/** Notes the secret that the service starts with, if none is noted. */
 export async function noteFirst(database: Pick<Database, 'pool'>, { secret }: Secrets): Promise<void> {
   if (secret !== '' && (await notedSecret(database)) === null) await noteSecret(database.pool, secret);
 }
@@ -66,10 +65,10 @@ async function opensNewest(pool: Pool, secrets: Secrets): Promise<boolean> {
 }
 
 const sealedEntries = build.selectFrom('journal_entry').select(['id', 'xuser_id', 'sealed']);
-/** unopened: entries that neither value opens; they stay as they are. */
+/** unopened: entries that neither value opens; left unchanged. */
 export type Resealed = Readonly<{ keys: number; entries: number; unopened: number }>;
 
-/** Seals the keys that sign user tokens anew. Before they are read, or tokens would be signed by a new key. @returns how many */
+/** Reseals the keys that sign user tokens. Must run before they are read, or a new key would sign tokens.  @returns how many */
 export async function resealKeys(database: Pick<Database, 'pool'>, { secret, secretPrevious }: Secrets): Promise<number> {
   const to = new KeySealer(Buffer.from(secret));
   const from = [await serviceSecret(database, 'signing keys'), ...(secretPrevious === '' ? [] : [Buffer.from(secretPrevious)])].map(
@@ -89,13 +88,14 @@ export async function resealKeys(database: Pick<Database, 'pool'>, { secret, sec
 }
 
 type ResealOptions = Readonly<{
-  /** Asked between batches; false ends it, and then nothing is noted. */
+  /** Called between batches; false stops the work, and nothing is noted. */
   goesOn?: () => boolean;
-  /** In the transaction that notes the secret. */
+  /** Called in the transaction that notes the secret. */
   onNoted?: (client: PoolClient, done: Resealed) => Promise<void>;
 }>;
 
-/** Seals everything anew with BIO_SECRET and notes it as the secret from now on. What was done stays done when it is ended and begun again. */
+/** Reseals everything with BIO_SECRET and notes it as the present secret. When stopped, it can be resumed without redoing finished
+ *  batches. */
 export async function reseal(
   database: Pick<Database, 'pool'>,
   secrets: Secrets,

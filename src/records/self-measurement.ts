@@ -1,18 +1,18 @@
-/** Writes what a person reported as a measurement too, so that it appears among the observations. */
+/** Stores self-reported values as measurements too, so that they appear among the observations. */
 import { sql } from 'kysely';
 import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Subject } from '../tenancy/ownership.ts';
 
 export type SelfMeasurement = Readonly<{
-  /** Id of the record that it comes from: written twice, it is stored once. */
+  /** Id of its source record: written twice, it is stored once. */
   id: string;
   /** Code of the biosignal in the catalog: `mood`, `phq9`, `gad7`. */
   code: string;
   value: number;
   time: string;
   methodCode: string;
-  /** The code is of the product (a questionnaire that ships): a biosignal of the project with the same code does not take it. */
+  /** The code belongs to the product (a built-in questionnaire): a project's biosignal with the same code is not used. */
   ofProduct: boolean;
 }>;
 

@@ -1,4 +1,4 @@
-/** What people enter themselves: mood and journal. */
+/** Routes for mood and journal, which people enter themselves. */
 import { sql } from 'kysely';
 import type { ExpressionBuilder, RawBuilder } from 'kysely';
 import { build, isoTime, run } from '../storage/database/build.ts';
@@ -22,7 +22,7 @@ export const ownRead: Access = { userToken: 'own', direct: true, operator: 'view
 export const ownWrite: Access = { userToken: 'own', direct: true };
 /** Journals are for their author: a key reads one only where it could mint the author's token as well. */
 const journalRead: Access = { userToken: 'own', direct: 'write' };
-/** Operators say whom they mean; everybody else is confined to one user. */
+/** Operators name the person; other callers are confined to one user. */
 export const SubjectQuery = Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'For operators: whose records.' }));
 
 const listQuery = {

@@ -1,4 +1,4 @@
-/** The questionnaires that ship. Points are the numbers printed beside the answers. Sources: PHQ-9 Kroenke 2001
+/** The built-in questionnaires. Points are the numbers printed next to the answers. Sources: PHQ-9 Kroenke 2001
  *  (doi:10.1046/j.1525-1497.2001.016009606.x), GAD-7 Spitzer 2006 (doi:10.1001/archinte.166.10.1092), WHO-5 Topp 2015
  *  (doi:10.1159/000376585). */
 import { MAX_VALUE, MIN_VALUE, ORDINAL_VALUE } from '../../sdk/questionnaire.ts';

@@ -16,11 +16,11 @@ import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
 
 const statuses = ['due', 'done', 'skipped'] as const;
 const TASKS_MAX = 200;
-/** A list for people: what is closed disappears after this. */
+/** Time after which closed tasks disappear from a person's list. */
 const CLOSED_SHOWN_DAYS = 2;
-/** An occurrence of a task that recurs and was not done is not asked for ever. */
+/** Time after which a missed occurrence of a recurring task is no longer shown. */
 const RECURRING_SHOWN_HOURS = 24;
-/** Nor is it shown long before its time. */
+/** How long before its time an occurrence is shown. */
 const AHEAD_HOURS = 24;
 
 const TaskSchema = exactly({
@@ -142,7 +142,7 @@ const setTaskStatus = ({ db }: Deps) =>
         const asked = await run(client, task.select('questionnaire'));
         const questionnaire = asked.rows[0]?.questionnaire ?? null;
         if (questionnaire !== null && input.status === 'done') refuseDoneByHand(questionnaire);
-        // That it was missed is no mark of the person: one that arrives later counts.
+        // "Missed" is not set by the person, so a mark that arrives later still counts.
         const time = sql<Date>`${input.time ?? new Date().toISOString()}::timestamptz`;
         await run(
           client,

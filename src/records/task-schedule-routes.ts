@@ -1,4 +1,4 @@
-/** Tasks that recur: every n days or weeks, at times of day on the person's own clocks. */
+/** Tasks that recur: every n days or weeks, at times of day in the person's time zone. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
@@ -37,11 +37,11 @@ const ScheduleSchema = exactly({
   questionnaire: nullable(Type.String({ description: 'Its answers complete the occurrences.' })),
   ended_at: nullable(Timestamp),
 });
-// SQL, as what returns it: days and times of a calendar as texts.
+// SQL, as in the statements that return it: dates and times as text.
 const columns = `id, xuser_id as subject_id, title, description, every, every_n, weekdays, array(select to_char(t, 'HH24:MI') from unnest(times) t) as times,
   to_char(starts_on, 'YYYY-MM-DD') as starts_on, to_char(ends_on, 'YYYY-MM-DD') as ends_on, questionnaire, to_json(ended_at) #>> '{}' as ended_at`;
 
-/** The day on somebody's clocks, YYYY-MM-DD. */
+/** Today's date in a time zone, YYYY-MM-DD. */
 function todayIn(timeZone: string): string {
   return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(new Date());
 }
@@ -162,7 +162,7 @@ const endTaskSchedule = ({ db }: Deps) =>
         .where('ended_at', 'is', null);
       const { rows } = isUuid(id) ? await run(db, schedule) : { rows: [] };
       if (rows[0] === undefined) throw new PipelineError('not_found', 'There is no such schedule.');
-      await makeOccurrences(db, { id: rows[0].xuser_id as SubjectId }); // what was missed up to now stays on record
+      await makeOccurrences(db, { id: rows[0].xuser_id as SubjectId }); // so that anything missed up to now stays on record
       const later = build.deleteFrom('task').where('status', '=', 'due').where('due', '>', now);
       const { rows: ended } = await run(
         db,

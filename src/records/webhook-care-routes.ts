@@ -1,4 +1,4 @@
-/** What is done to a webhook that exists: test it, change its secret, call it again after it was given up. */
+/** Routes that act on an existing webhook: test it, change its secret, resume it after it was given up. */
 import { sql } from 'kysely';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
@@ -19,7 +19,7 @@ import type { Outcome } from './webhook-request.ts';
 import { admin, columns, ownWebhook, SecretSchema, WebhookSchema } from './webhook-routes.ts';
 import { previousSecret } from './webhooks.ts';
 
-/** Tests of one organization: ten at once, then one every six seconds. They are sent at once, past the bounds of deliveries. */
+/** Tests of one organization: ten at once, then one every six seconds. They are sent immediately, outside the limits of deliveries. */
 const TESTS_PER_SEC = 1 / 6;
 const TESTS_BURST_SEC = 60;
 
@@ -129,7 +129,7 @@ const resumeWebhook = ({ db }: Deps) =>
 
 type Ping = Outcome & Readonly<{ messageId: string; durationMs: number }>;
 
-/** No connection to the database is held while the receiver thinks. */
+/** Sends a test without holding a database connection while the receiver answers. */
 async function ping(db: Pool, networks: WebhookNetworks, webhookId: string, signal: AbortSignal): Promise<Ping> {
   const previous = sql<Buffer | null>`${sql.raw(previousSecret)}`.as('previous');
   const { rows } = await run(db, build.selectFrom('webhook as w').select(['w.url', 'w.secret', previous]).where('w.id', '=', webhookId));

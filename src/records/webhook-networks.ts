@@ -1,13 +1,13 @@
-/** Which addresses a webhook may call. Everybody who may register one must not thereby reach what stands beside the service: only the public
- *  internet, over HTTPS; and the networks that the operator of the service names (BIO_WEBHOOK_NETWORKS), there also over plain HTTP.
- *  Asked twice: when an address is registered, to say so at once, and of the address that a connection is opened to, which is what counts. */
+/** Decides which addresses a webhook may call. The right to register one must not give access to the service's own network, so only the
+ *  public internet is allowed, over HTTPS; and the networks that the operator lists (BIO_WEBHOOK_NETWORKS), also over plain HTTP. Checked
+ *  twice: at registration, for an early answer, and on the address that a connection is opened to, which is what counts. */
 import { BlockList, isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { HostNames } from './host-names.ts';
 import type { Address } from './host-names.ts';
 
-/** Addresses that are not of the public internet. IPv4 in IPv6 form (::ffff:10.0.0.1) is checked against the IPv4 rules by BlockList itself. */
+/** Addresses outside the public internet. IPv4 in IPv6 form (::ffff:10.0.0.1) is checked against the IPv4 rules by BlockList itself. */
 const notPublic = new BlockList();
 for (const [net, prefix] of [
   ['0.0.0.0', 8],
@@ -54,7 +54,7 @@ export class WebhookNetworks {
   readonly #inside = new BlockList();
   readonly #names: HostNames;
 
-  /** @param inside networks as CIDR that may be called although they are not public */
+  /** @param inside networks in CIDR form that may be called although they are not public */
   constructor(inside: readonly string[] = [], names = new HostNames()) {
     this.#names = names;
     for (const network of inside) {
@@ -63,15 +63,15 @@ export class WebhookNetworks {
     }
   }
 
-  /** Why an address that somebody registers would never be called; null: it would, as far as is known now. */
+  /** The reason why an address would never be called; null: it would, as far as is known now. */
   async refusal(text: string): Promise<string | null> {
     if (!URL.canParse(text)) return 'is not an address';
     const url = new URL(text);
-    // It is listed, logged and shown to every administrator.
+    // The address is listed, logged and shown to every administrator.
     if (url.username !== '' || url.password !== '') return 'holds a name or a password: what proves a delivery is its signature';
     const host = hostOf(url);
     const found = isIP(host) === 0 ? await this.#names.resolve(host).catch(() => []) : [{ address: host }];
-    // A name without addresses at the moment may get them; one that is called over HTTP must have one inside already.
+    // A name without addresses now may get some later; one called over HTTP must already have one inside.
     if (found.length === 0) return url.protocol === 'https:' ? null : notHttps;
     return firstRefusal(found.map(({ address }) => this.#refusalOf(address, url.protocol === 'https:')));
   }

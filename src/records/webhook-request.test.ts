@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { sendMessage } from './webhook-request.ts';
 import { WebhookNetworks } from './webhook-networks.ts';
 
-/** What a signal remembers: who listens, and the signals that depend on it, which the runtime tells nobody of. */
+/** Number of listeners of a signal, and of signals that depend on it, which the runtime does not expose. */
 function heldBy(signal: AbortSignal): number {
   const key = Object.getOwnPropertySymbols(signal).find(({ description }) => description === 'kDependantSignals');
   const dependent = key === undefined ? undefined : (signal as unknown as Record<symbol, Set<unknown> | undefined>)[key];

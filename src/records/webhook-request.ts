@@ -1,5 +1,5 @@
-/** One signed request to a receiver, by Standard Webhooks 1.0.0: v1,base64(HMAC-SHA-256(secret, id.timestamp.body)), and while a secret is
- *  being changed one signature for each of the two, with a space between them. */
+/** One signed request to a receiver, as in Standard Webhooks 1.0.0: v1,base64(HMAC-SHA-256(secret, id.timestamp.body)); while a secret is
+ *  being changed, one signature for each of the two, separated by a space. */
 import { createHmac } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -11,7 +11,7 @@ export const TIMEOUT_MS = 10_000;
 export type Message = Readonly<{
   id: string;
   url: string;
-  /** The newest first; null: there is none before. */
+  /** Newest first; null: no previous secret. */
   secrets: readonly (Uint8Array | null)[];
   body: string;
 }>;
@@ -22,7 +22,7 @@ export function signatureOf(secret: Uint8Array, id: string, timestampSec: number
   return `v1,${createHmac('sha256', secret).update(`${id}.${timestampSec}.${body}`).digest('base64')}`;
 }
 
-/** One attempt; what goes wrong is an outcome, too. Redirects are not followed: they are a way around the address check. */
+/** Makes one attempt; failures are outcomes too. Redirects are not followed, because they could bypass the address check. */
 export async function sendMessage(message: Message, networks: WebhookNetworks, cut: AbortSignal): Promise<Outcome> {
   return await post(message, networks, cut).catch((error: unknown) => ({
     status: null,
@@ -39,8 +39,8 @@ function post({ id, url: address, secrets, body }: Message, networks: WebhookNet
   return new Promise((resolve, reject) => {
     const request = (secure ? httpsRequest : httpRequest)(url, {
       method: 'POST',
-      agent: false, // a connection for each: an idle one of before might lead elsewhere by now
-      // Checked at the connection itself: a name that resolves differently the second time gains nothing.
+      agent: false, // a new connection each time: an idle one may go to an address that is no longer allowed
+      // Checked when connecting, so that a name that resolves differently the second time gains nothing.
       lookup: networks.lookupFor(secure),
       signal: AbortSignal.timeout(TIMEOUT_MS),
       headers: {
@@ -51,14 +51,14 @@ function post({ id, url: address, secrets, body }: Message, networks: WebhookNet
         'webhook-signature': secrets.flatMap((secret) => (secret === null ? [] : signatureOf(secret, id, timestampSec, body))).join(' '),
       },
     });
-    // Not AbortSignal.any: a signal that lives as long as the service would keep a little of each request.
+    // Not AbortSignal.any: a signal that lives as long as the service would leak a little per request.
     const end = (): void => void request.destroy(cut.reason as Error);
     if (cut.aborted) end();
     else cut.addEventListener('abort', end);
     request.on('close', () => cut.removeEventListener('abort', end));
     request.on('error', reject);
     request.on('response', (response) => {
-      response.destroy(); // what it says does not matter
+      response.destroy(); // its body does not matter
       const status = response.statusCode ?? 0;
       resolve({ status, error: status >= 200 && status < 300 ? null : `HTTP ${status}` });
     });

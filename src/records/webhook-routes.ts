@@ -1,4 +1,4 @@
-/** Webhooks: register, list, remove; look at deliveries and replay them. What is done to one that exists: webhook-care-routes.ts. */
+/** Webhooks: register, list, remove; look at deliveries and replay them. Tests, secrets and resuming: webhook-care-routes.ts. */
 import { sql } from 'kysely';
 import type { ExpressionBuilder } from 'kysely';
 import { randomBytes } from 'node:crypto';
@@ -79,7 +79,7 @@ function webhooksOf(caller: Caller) {
   return project === null ? webhooks : webhooks.where('project_id', '=', project);
 }
 
-/** @throws PipelineError not_found: it is of others, or removed */
+/** @throws PipelineError not_found: not the caller's, or removed */
 export async function ownWebhook(db: Db, caller: Caller, id: string): Promise<string> {
   const { rows } = await run(db, webhooksOf(caller).where('id', '=', id).select('id'));
   const row = rows[0];

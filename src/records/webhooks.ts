@@ -1,9 +1,9 @@
-/** Webhooks: what happened, told to an address of the integrator, signed and retried.
- *  A delivery is `pending` from the change that caused it until its address answered 2xx (`delivered`) or the last attempt failed, the
- *  address answered 410 or the webhook was removed (`failed`); a replay makes it pending again.
+/** Webhooks: sends events to an integrator's address, signed and with retries. A delivery is `pending` from the change that caused it until
+ *  the address answers 2xx (`delivered`), or the last attempt fails, the address answers 410 or the webhook is removed (`failed`); a replay
+ *  makes it pending again.
  *
- *  An address that answers slowly, or not at all, holds up its own deliveries and no others: each has a few connections of its own, and one
- *  as long as it is slow. */
+ *  An address that answers slowly, or not at all, delays only its own deliveries: each has a few connections of its own, and only one while
+ *  it is slow. */
 import type { Pool } from 'pg';
 import { build, inSec, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
@@ -14,17 +14,17 @@ import type { Outcome } from './webhook-request.ts';
 /** Waits before attempts 2, 3 …, seconds: about a day and a half in all. */
 export const retrySec = [5, 60, 600, 3600, 4 * 3600, 10 * 3600, 20 * 3600] as const;
 const POLL_MS = 1000;
-/** An orderly stop waits this long for requests under way; those that it cuts are sent again by the next start, ms. */
+/** How long an orderly stop waits for requests under way, ms; those that it cuts off are sent again after the next start. */
 const STOP_TIMEOUT_MS = 3000;
-/** Requests at once, of one node: in all, to the webhooks of one organization, to one webhook, and to one that is slow. */
+/** Concurrent requests of one node: in all, per organization, per webhook, and per slow webhook. */
 const IN_FLIGHT_MAX = 256;
 const ORGANIZATION_IN_FLIGHT_MAX = 32;
 const WEBHOOK_IN_FLIGHT_MAX = 4;
 const SLOW_IN_FLIGHT_MAX = 1;
-/** A webhook whose newest answer took longer is slow, ms. */
+/** Answer time above which a webhook counts as slow, ms. */
 const SLOW_MS = 2000;
 const GONE = 410;
-/** How often secrets whose overlap is over are forgotten, ms. */
+/** Interval at which secrets are deleted once their overlap is over, ms. */
 const FORGET_MS = 5000;
 
 export type DelivererOptions = Readonly<{
@@ -32,7 +32,7 @@ export type DelivererOptions = Readonly<{
   /** Which addresses may be called. Default: the public internet over HTTPS. */
   networks?: WebhookNetworks;
   pollMs?: number;
-  /** Hears of a look at the database, or a note of what was delivered, that failed. It is done again later. */
+  /** Called when polling the database, or noting an outcome, failed. Both are retried. */
   onError?: (error: unknown) => void;
 }>;
 
@@ -61,7 +61,7 @@ type Due = Readonly<{
   attempts: number;
 }>;
 
-/** It looks when the clock says so and when a request has ended after a look that left something waiting; one look at a time. */
+/** Polls on a timer, and when a request has ended after a poll that left deliveries waiting; one poll at a time. */
 class Deliverer {
   readonly #options: DelivererOptions;
   readonly #networks: WebhookNetworks;
@@ -82,7 +82,7 @@ class Deliverer {
   look(): void {
     if (this.#stopped || this.#looking !== null) return;
     this.#looking = this.#take()
-      .catch((error: unknown) => this.#options.onError?.(error)) // the database is away: the next look asks again
+      .catch((error: unknown) => this.#options.onError?.(error)) // the database is unavailable: the next poll tries again
       .finally(() => (this.#looking = null));
   }
 
@@ -98,7 +98,7 @@ class Deliverer {
     const free = IN_FLIGHT_MAX - this.#sending.size;
     if (free <= 0) return;
     const taken = await takeDue(this.#options.pool, free, this.#room());
-    // Full hands: there may be more, which the end of one of these requests makes room for.
+    // Something was taken, so more may be waiting: poll again as soon as one of these requests ends.
     this.#more = taken.length > 0;
     for (const due of taken) {
       this.#count(due, 1);
@@ -113,7 +113,7 @@ class Deliverer {
     }
   }
 
-  /** What may be added for those that have less than the usual room. */
+  /** Free places of those that have fewer than usual. */
   #room(): ReadonlyMap<string, number> {
     const room = new Map([...this.#busy].map(([key, busy]) => [key, limitOf(key) - busy]));
     for (const id of this.#slow) room.set(id, SLOW_IN_FLIGHT_MAX - (this.#busy.get(id) ?? 0));
@@ -144,19 +144,19 @@ function limitOf(key: string): number {
   return key.startsWith(ORGANIZATION) ? ORGANIZATION_IN_FLIGHT_MAX : WEBHOOK_IN_FLIGHT_MAX;
 }
 
-/** A secret that signs no more is not kept. */
+/** Deletes previous secrets that no longer sign. */
 async function forgetSecrets(pool: Pool): Promise<void> {
   const noSecret = { previous_secret: null, previous_secret_expires_at: null };
   await run(pool, build.updateTable('webhook').set(noSecret).where('previous_secret_expires_at', '<=', now));
 }
 
-/** Of a webhook w: the secret that signs beside the present one until its overlap is over. */
+/** SQL for a webhook w: the previous secret, which also signs until its overlap is over. */
 export const previousSecret = 'case when w.previous_secret_expires_at > now() then w.previous_secret end';
 
-/** Takes due deliveries, the oldest of each webhook before the second of any, and pushes their next attempt beyond the timeout, so that no
- *  other node takes them. @param room by webhook, and by organization: how many it may get, when that is less than usual */
+/** Takes due deliveries, the oldest of each webhook before the second of any, and moves their next attempt past the timeout, so that no
+ *  other node takes them.  @param room by webhook and by organization: how many each may get, where fewer than usual */
 async function takeDue(pool: Pool, countMax: number, room: ReadonlyMap<string, number>): Promise<readonly Due[]> {
-  // SQL: windows over windows, and what each webhook may get as a table; one statement, so that no other node takes the same.
+  // SQL: nested window functions, and the room per webhook as a table; one statement, so that no other node takes the same ones.
   const { rows } = await pool.query<Due>(
     `with room as (select * from unnest($2::text[], $3::integer[]) as r (key, free)),
      first as (
@@ -186,11 +186,11 @@ async function takeDue(pool: Pool, countMax: number, room: ReadonlyMap<string, n
   return rows;
 }
 
-/** SQL: of somebody who has not agreed to sharing where the project asks for it, an event says whom and what it is about, and nothing else. */
+/** SQL: reduces an event to its ids while the person has not given the consent to sharing that the project requires. */
 const withIdsOnly = `jsonb_set(d.payload, '{data}', (
   select jsonb_object_agg(name, value) from jsonb_each(d.payload -> 'data') as member (name, value) where name like '%\\_id'))`;
 
-/** A delivery that was ended while it was under way stays ended, unless it arrived. */
+/** Stores an outcome. A delivery that was ended while under way stays ended, unless it arrived. */
 async function noteOutcome(pool: Pool, due: Due, { status, error }: Outcome): Promise<void> {
   const done = status !== null && status >= 200 && status < 300;
   const waitSec = status === GONE ? undefined : retrySec[due.attempts - 1];
@@ -206,7 +206,7 @@ async function noteOutcome(pool: Pool, due: Due, { status, error }: Outcome): Pr
   if (status === GONE) await endWebhook(pool, due.webhookId);
 }
 
-/** The address wants no more: what is still due ends too. */
+/** Ends a webhook whose address wants no more, with everything still due. */
 async function endWebhook(pool: Pool, webhookId: string): Promise<void> {
   const reason = 'the address answered 410 Gone';
   const webhook = build.updateTable('webhook').set({ gone_at: now, gone_reason: reason });
@@ -214,7 +214,7 @@ async function endWebhook(pool: Pool, webhookId: string): Promise<void> {
   await endDeliveries(pool, webhookId, reason);
 }
 
-/** Ends what is due to a webhook. */
+/** Ends the pending deliveries of a webhook. */
 export async function endDeliveries(db: Db, webhookId: string, reason: string): Promise<void> {
   const due = build.updateTable('webhook_delivery').where('webhook_id', '=', webhookId).where('status', '=', 'pending');
   await run(db, due.set({ status: 'failed', last_error: reason }));

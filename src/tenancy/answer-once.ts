@@ -1,5 +1,5 @@
-/** Work of a POST that is done exactly once for each Idempotency-Key, whatever fails in between: the answer that a retry will get is kept in
- *  the transaction that does the work. So there is no moment at which a crash or a lost connection leaves the work done and the answer unknown. */
+/** Does the work of a POST exactly once per Idempotency-Key, whatever fails in between: the answer for a retry is stored in the transaction
+ *  that does the work, so no crash or lost connection leaves the work done and the answer unknown. */
 import type { Pool, PoolClient } from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { Reply, RequestContext } from '../http/route.ts';
@@ -7,9 +7,9 @@ import { transaction } from '../storage/database/transaction.ts';
 import { AGAIN, keepReply } from './idempotency.ts';
 
 export type AnsweredOnce = Readonly<{
-  /** Of the route that answers. */
+  /** Id of the route that answers. */
   operationId: string;
-  /** Whom the answer is about: it is erased with them. Absent: the answer itself names them, or it is about nobody. */
+  /** The person whom the answer is about; it is erased with them. Absent: the answer names the person itself, or is about nobody. */
   subjectId?: string;
 }>;
 

@@ -1,4 +1,4 @@
-/** What of the audit log waits in memory, for how long and how much of it, on a clock of the test's own. */
+/** Bounds of the audit entries that wait in memory, in time and in number, on a fake clock. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Db } from '../storage/database/database.ts';
 import { AuditBatch } from './audit-batch.ts';

@@ -1,21 +1,21 @@
-/** Entries of the audit log that are too many to be written one by one: reads, sign-ins that failed, tokens that were minted.
+/** Batches the audit entries that are too many to write one by one: reads, failed sign-ins, minted tokens.
  *
  *  An event is written within FLUSH_MS. Its repeats are counted, and become one entry with a count at the end of the window, so a page that
- *  asks every few seconds is not a hundred entries. A killed process loses at most the events of FLUSH_MS, and counts of repeats.
+ *  polls every few seconds does not make a hundred entries. A killed process loses at most the events of FLUSH_MS, and counts of repeats.
  *
- *  What the database refuses for now is kept and tried again with the next flush, up to ROWS_MAX; times are distances to now, so a late entry
- *  still says when. */
+ *  Rows that the database cannot take for now are tried again with the next flush, up to ROWS_MAX. Times are stored relative to now, so an
+ *  entry written late still has the right time. */
 import { failureOf } from '../storage/database/sql-states.ts';
 import type { Db } from '../storage/database/database.ts';
 
 const FLUSH_MS = 10_000;
-/** Events that are counted at once; above it windows without repeats are forgotten, which only makes entries more frequent. */
+/** Events counted at the same time; above it, windows without repeats are dropped, which only makes entries more frequent. */
 const TALLIES_MAX = 20_000;
-/** Rows that wait while the database is away, about 10 MB; above it the oldest are lost, and reported. */
+/** Rows that wait while the database is unavailable, about 10 MB; above it the oldest are lost, and the loss is reported. */
 const ROWS_MAX = 20_000;
 const ROWS_PER_INSERT = 1000;
 
-/** What happened, without when. */
+/** An event without its time. */
 export type BatchEntry = Readonly<{
   orgId: string | null;
   actorKind: string;
@@ -26,13 +26,13 @@ export type BatchEntry = Readonly<{
   subjectId: string | null;
   projectId: string | null;
   ip: string | null;
-  /** Of the first, where several are one entry. */
+  /** Id of the first request, where several make one entry. */
   requestId: string;
   detail: Readonly<Record<string, string | number>>;
 }>;
 
 type Tally = { entry: BatchEntry; readonly windowMs: number; count: number; firstMs: number; lastMs: number; dueMs: number };
-/** `sinceMs`: first of several, null when there is one. Times of performance.now(). */
+/** `sinceMs`: the first of several events, null for a single one. Times of performance.now(). */
 type Row = Readonly<{ entry: BatchEntry; detail: object; atMs: number; sinceMs: number | null }>;
 
 export class AuditBatch {
@@ -51,7 +51,8 @@ export class AuditBatch {
     this.#timer.unref();
   }
 
-  /** Counts an event. @param key the same for repeats  @param entryOf called for the first of an entry  @param windowMs repeats within it are one entry */
+  /** Counts an event.  @param key the same for repeats  @param entryOf called for the first event of an entry  @param windowMs repeats
+   *  within this time are one entry */
   count(key: string, entryOf: () => BatchEntry, windowMs: number): void {
     const nowMs = performance.now();
     const tally = this.#tallies.get(key);
@@ -68,12 +69,12 @@ export class AuditBatch {
     this.#tallies.set(key, { entry: entryOf(), windowMs, count: 1, firstMs: nowMs, lastMs: nowMs, dueMs: 0 });
   }
 
-  /** Adds an entry that has no repeats. @param atMs when it happened, of performance.now() */
+  /** Adds an entry that has no repeats.  @param atMs time of the event, from performance.now() */
   add(entry: BatchEntry, atMs: number): void {
     this.#keep([{ entry, detail: entry.detail, atMs, sinceMs: null }]);
   }
 
-  /** Writes what is due, after an earlier flush is done. Rejects when the database refuses; then nothing is lost yet. */
+  /** Writes what is due, once an earlier flush has finished. Rejects when the database fails; nothing is lost then. */
   flush(): Promise<void> {
     this.#take(performance.now());
     return this.#write();
@@ -108,7 +109,7 @@ export class AuditBatch {
     this.#onError(new Error(`${lost} entries of the audit log are lost: the database takes none`));
   }
 
-  /** Makes room: windows in which nothing was repeated go; when all have something to write, that becomes rows first. */
+  /** Makes room: drops windows without repeats. When every window has something to write, writes those into rows first. */
   #forget(): void {
     for (const [key, { count }] of this.#tallies) if (count === 0) this.#tallies.delete(key);
     if (this.#tallies.size < TALLIES_MAX) return;
@@ -123,7 +124,7 @@ export class AuditBatch {
   }
 
   async #writeRows(): Promise<void> {
-    // One order of organizations for all nodes: each row takes the lock of its organization's chain.
+    // All nodes take organizations in the same order, because each row locks its organization's chain.
     const rows = this.#rows.toSorted((a, b) => ((a.entry.orgId ?? '') < (b.entry.orgId ?? '') ? -1 : 1));
     this.#rows = [];
     for (let from = 0; from < rows.length; from += ROWS_PER_INSERT) {
@@ -140,7 +141,7 @@ export class AuditBatch {
     }
   }
 
-  /** A row that the database will never take must not hold up the others. */
+  /** Writes rows singly, so that one the database will never take does not hold up the others. */
   async #oneByOne(rows: readonly Row[]): Promise<void> {
     for (const [i, row] of rows.entries()) {
       try {
@@ -187,7 +188,7 @@ function rowOf({ entry, count, firstMs, lastMs }: Tally): Row {
   return { entry, detail: { ...entry.detail, count }, atMs: lastMs, sinceMs: count === 1 ? null : firstMs };
 }
 
-/** One of the rows is at fault, not the connection or the server. */
+/** Is one of the rows at fault, rather than the connection or the server? */
 function isRefusal(error: unknown): boolean {
   const failure = failureOf(error);
   return failure === 'bad_row' || failure === 'duplicate';

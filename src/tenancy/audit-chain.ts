@@ -1,18 +1,18 @@
-/** The hash chain of an organization's audit log. Whole means: no entry was changed, moved or taken out of the middle. Entries that were taken
- *  off its end leave a whole chain: only a head that was kept elsewhere tells. */
+/** The hash chain of an organization's audit log. "Whole" means that no entry was changed, moved, or removed from the middle. Entries
+ *  removed from the end leave a whole chain; only a head kept elsewhere shows that. */
 import { sql } from 'kysely';
 import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 
 export type AuditChain = Readonly<{
   entries: number;
-  /** Hash of the newest entry, hexadecimal; null: there is none. */
+  /** Hash of the newest entry, hexadecimal; null: the chain is empty. */
   head: string | null;
-  /** chain_seq of the first entry that is not as it was written; null: none. */
+  /** chain_seq of the first entry that differs from what was written; null: none. */
   broken_at: number | null;
 }>;
 
-/** @param orgId null: the chain of what concerns no single organization */
+/** @param orgId null: the chain of entries that concern no single organization */
 export async function auditChain(db: Db, orgId: string | null): Promise<AuditChain> {
   const { rows } = await run(
     db,
@@ -29,7 +29,7 @@ export async function auditChain(db: Db, orgId: string | null): Promise<AuditCha
   return rows[0] ?? { entries: 0, head: null, broken_at: null };
 }
 
-/** Is a head that was kept still the hash of an entry, of whichever chain? @param head hexadecimal */
+/** Is a head kept elsewhere still the hash of an entry, in any chain?  @param head hexadecimal */
 export async function findHead(db: Db, head: string): Promise<boolean> {
   const entry = build
     .selectFrom('audit_log')

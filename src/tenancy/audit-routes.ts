@@ -56,13 +56,13 @@ const filters = {
 };
 type Filters = Readonly<Static<TObject<typeof filters>>>;
 type Row = Readonly<Record<(typeof columns)[number], unknown>> & Readonly<{ id: number; time: string }>;
-/** The last entry of a page: entries are written late, so times, not ids, are their order. */
+/** The last entry of a page. Ordered by time, not id, because entries may be written late. */
 type Position = Readonly<Pick<Row, 'time' | 'id'>>;
 
 export type AuditDeps = Readonly<{
   db: Db;
   cursors: Cursors;
-  /** Writes the reads up to now, so that the log shows them. */
+  /** Writes pending reads, so that the log shows them. */
   flushReads?: (() => Promise<void>) | undefined;
 }>;
 
@@ -116,7 +116,7 @@ const listAuditLog = ({ db, cursors, flushReads }: AuditDeps) =>
     handler: async (request) => {
       const { caller, query } = request;
       const { limit, cursor: _, format, ...given } = query;
-      await flushReads?.().catch(() => undefined); // they are kept for the next time
+      await flushReads?.().catch(() => undefined); // they wait for the next flush
       const wanted = await conditionsOf(db, caller, given);
       if (format === 'csv') return await exportCsv(db, request, wanted, given);
       const scope = `audit by time ${orgOf(caller)} ${projectOf(caller) ?? ''} ${JSON.stringify(given)}`;
@@ -129,7 +129,7 @@ const listAuditLog = ({ db, cursors, flushReads }: AuditDeps) =>
     },
   });
 
-/** What the rows must be, with the values of the statement. */
+/** Conditions on the rows, with the parameters of the statement. */
 type Conditions = Readonly<{ where: readonly string[]; values: readonly unknown[]; subjects: readonly string[] | null }>;
 
 /** @throws PipelineError not_found: the person is not one of this organization (or of the key's project) */
@@ -148,7 +148,7 @@ async function conditionsOf(db: Db, caller: Caller, given: Filters): Promise<Con
   if (given.action !== undefined) add('action = ?', given.action);
   if (given.since !== undefined) add('audit_log.time >= ?::timestamptz', given.since);
   if (given.until !== undefined) add('audit_log.time < ?::timestamptz', given.until);
-  // In words, not as a value: the condition of the index audit_log_acts_idx.
+  // A literal, not a parameter: it must match the condition of the index audit_log_acts_idx.
   const reads = readActions.map((action) => `'${action}'`).join(', ');
   if (given.kind !== undefined) where.push(`action ${given.kind === 'acts' ? 'not in' : 'in'} (${reads})`);
   return { where, values, subjects };
@@ -167,7 +167,7 @@ async function subjectsNamed(db: Db, caller: Caller, wanted: string): Promise<re
 async function readEntries(db: Db, { where, values }: Conditions, before: Position | null, limit: number): Promise<readonly Row[]> {
   const at = values.length;
   const more = before === null ? '' : ` and (audit_log.time, audit_log.id) < ($${at + 2}::timestamptz, $${at + 3}::int8)`;
-  // SQL: what is asked for is a list of conditions in words, and the CSV of a whole log reads page by page.
+  // SQL: the conditions are a list of text, and the CSV of a whole log is read page by page.
   const { rows } = await db.query<Row>(
     `select id::float8 as id, to_json(time) #>> '{}' as time, actor_kind, actor_id, action, target_kind, target_id, subject_id, project_id,
        detail, host(ip) as ip, request_id, chain_seq::float8 as chain_seq, encode(hash, 'hex') as hash
@@ -177,7 +177,7 @@ async function readEntries(db: Db, { where, values }: Conditions, before: Positi
   return rows;
 }
 
-/** The export is itself an act: who took which part of the log away. */
+/** Exports the log as CSV. The export is itself recorded: who took which part of the log. */
 async function exportCsv(db: Db, request: RequestContext, wanted: Conditions, given: Filters): Promise<Reply<200>> {
   const { subjects } = wanted; // not as they were named: external ids must not outlive an erasure
   const detail = subjects === null ? given : { ...given, subject_id: subjects };
@@ -202,7 +202,7 @@ async function* csvOf(db: Db, wanted: Conditions): AsyncIterable<Uint8Array> {
   }
 }
 
-/** RFC 4180; a text that a spreadsheet would take for a formula gets an apostrophe before it. */
+/** A cell as in RFC 4180; text that a spreadsheet would read as a formula gets an apostrophe in front. */
 function csvCell(value: unknown): string {
   if (value === null) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);

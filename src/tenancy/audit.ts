@@ -15,16 +15,16 @@ export type AuditEntry = Readonly<{
   targetKind: string;
   targetId: string;
   detail?: object;
-  /** The person whose data it is about. Default: whom the request turned out to be about. */
+  /** The person whose data it is about. Default: the person that the request turned out to be about. */
   subjectId?: string;
   /** Default: the project that the request turned out to be about, or that the caller is confined to. */
   projectId?: string | null;
 }>;
 
-/** The account of the machine that runs a command; `orgId` null: what is done concerns the whole installation. */
+/** The operating-system account that runs a command; `orgId` null: the command concerns the whole installation. */
 export type CommandLine = Readonly<{ kind: 'cli'; orgId: string | null; account: string }>;
 
-/** Who asks, as a handler knows it. */
+/** The actor, as a handler knows it. */
 export type Actor = Readonly<{ caller: Caller | CommandLine; remoteAddress: string; requestId: string }>;
 
 type Entry = Required<Omit<Insertable<Tables['audit_log']>, 'id' | 'time' | 'chain_seq' | 'prev_hash' | 'hash'>>;
@@ -83,7 +83,7 @@ export function actorId(caller: Caller | CommandLine): string {
   }
 }
 
-/** An address as PostgreSQL takes it, or null: a trusted proxy may have forwarded anything. */
+/** An address that PostgreSQL accepts, or null: a trusted proxy may have forwarded anything. */
 export function inetOf(address: string): string | null {
   return isIP(address) !== 0 && !address.includes('%') ? address : null;
 }

@@ -1,8 +1,9 @@
-/** Who may give what: nobody gives, or takes from others, more than they have themselves. A key has scopes and perhaps a project and an
- *  end, a member has a role; what a role amounts to in scopes makes the two comparable. An account has no end, so a key with one gives none.
+/** Limits on granting rights: no caller gives, or takes from others, more than it has itself. A key has scopes, perhaps a project and an
+ *  expiry; a member has a role. Each role is worth a set of scopes, which makes the two comparable. An account never expires, so a key that
+ *  does cannot give one.
  *
- *  What is asked of a key: its scopes when it makes another (checkScopes) or changes one that is there (needKeyWithin), its project
- *  (needKeyWithin, needWholeOrganization; for a project that a request names, ownProject), its end (checkEnd, needLasting), its roles. */
+ *  Checks on a key: its scopes when it makes another (checkScopes) or changes an existing one (needKeyWithin), its project (needKeyWithin,
+ *  needWholeOrganization; for a project that a request names, ownProject), its expiry (checkEnd, needLasting), its roles. */
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../caller.ts';
 import type { Caller, Scope } from '../caller.ts';
@@ -11,7 +12,8 @@ import type { Db } from '../storage/database/database.ts';
 import { memberRoles } from './operators.ts';
 import type { MemberRole } from './operators.ts';
 
-/** Scopes that a key needs to give a role. An administrator makes keys of every scope, so has them all. null: no key gives it. */
+/** Scopes that a key needs to give a role. An administrator can make keys of every scope, so that role needs all of them. null: no key can
+ *  give it. */
 const scopesOfRole: Readonly<Record<MemberRole, readonly Scope[] | null>> = {
   owner: null,
   admin: scopes,
@@ -20,25 +22,25 @@ const scopesOfRole: Readonly<Record<MemberRole, readonly Scope[] | null>> = {
   viewer: ['admin', 'read'],
 };
 
-/** Refuses a key of one project what belongs to the organization as a whole: members, profiles, the chain of the log.
+/** Refuses project keys access to what belongs to the whole organization: members, profiles, the audit chain.
  *  @throws PipelineError scope_missing */
 export function needWholeOrganization(caller: Caller): void {
   if (caller.kind !== 'key' || caller.projectId === null) return;
   throw new PipelineError('scope_missing', 'The key is confined to one project; this belongs to the organization.');
 }
 
-/** Scopes of these that the key of a caller has not. Operators who may make keys have them all. */
+/** The scopes among these that the caller's key lacks. Operators who may make keys have them all. */
 function lackingScopes(caller: Caller, wanted: readonly Scope[]): readonly Scope[] {
   return caller.kind === 'key' ? wanted.filter((scope) => !caller.scopes.includes(scope)) : [];
 }
 
-/** A key gives no scope that it does not have. @throws PipelineError scope_missing */
+/** Refuses to let a key grant a scope that it does not have.  @throws PipelineError scope_missing */
 export function checkScopes(caller: Caller, given: readonly Scope[]): void {
   const lacking = lackingScopes(caller, given);
   if (lacking.length > 0) throw new PipelineError('scope_missing', `The key lacks ${lacking.join(', ')} itself.`);
 }
 
-/** A key replaces or revokes no key that has scopes, or a project, beyond its own: who replaces one gets what it had.
+/** Refuses to let a key replace or revoke one with scopes, or a project, beyond its own: replacing a key would give the caller its rights.
  *  @throws PipelineError not_found, scope_missing */
 export async function needKeyWithin(db: Db, caller: Caller, keyId: string): Promise<void> {
   if (caller.kind !== 'key') return;
@@ -52,14 +54,14 @@ export async function needKeyWithin(db: Db, caller: Caller, keyId: string): Prom
   if (lacking.length > 0) throw new PipelineError('scope_missing', `The key has ${lacking.join(', ')}, which yours lacks.`);
 }
 
-/** When the key of a caller ends; null: never, or it is no key. */
+/** Expiry of the caller's key; null: it has none, or the caller has no key. */
 export async function endOfCaller(db: Db, caller: Caller): Promise<Date | null> {
   if (caller.kind !== 'key') return null;
   const { rows } = await run(db, build.selectFrom('api_key').select('expires_at').where('id', '=', caller.keyId));
   return rows[0]?.expires_at ?? null;
 }
 
-/** A key gives no more time than it has. @param until when what it gives would end; null: never  @throws PipelineError scope_missing */
+/** Refuses to let a key grant more time than it has.  @param until end of the grant; null: never  @throws PipelineError scope_missing */
 export function checkEnd(until: Date | null, own: Date | null): void {
   if (own === null || (until !== null && until <= own)) return;
   const would = until === null ? 'would never end' : `would end at ${until.toISOString()}`;
@@ -69,7 +71,7 @@ export function checkEnd(until: Date | null, own: Date | null): void {
   );
 }
 
-/** Refuses a key that ends what would stay when it has ended, and nobody would end for it.
+/** Refuses a key with an expiry what would outlive it, with nothing to end it.
  *  @param what e.g. A webhook  @throws PipelineError scope_missing */
 export async function needLasting(db: Db, caller: Caller, what: string): Promise<void> {
   const own = await endOfCaller(db, caller);
@@ -80,10 +82,10 @@ export async function needLasting(db: Db, caller: Caller, what: string): Promise
   );
 }
 
-/** Roles that a key may take from accounts with `admin` alone. */
+/** Roles that a key with only `admin` may take from accounts. */
 const belowAdministrators: readonly MemberRole[] = ['clinician', 'analyst', 'viewer'];
 
-/** Roles that a caller may give, and whose accounts it may change: none above its own. */
+/** Roles that a caller may give, and whose accounts it may change: none higher than its own. */
 export async function rolesWithin(db: Db, caller: Caller): Promise<readonly MemberRole[]> {
   if (caller.kind === 'key') {
     if (caller.projectId !== null || (await endOfCaller(db, caller)) !== null) return [];
@@ -96,7 +98,7 @@ export async function rolesWithin(db: Db, caller: Caller): Promise<readonly Memb
   return rows[0]?.role === 'admin' ? memberRoles.filter((role) => role !== 'owner') : [];
 }
 
-/** Roles whose accounts a caller may disable: those that it may give, and with every key of scope `admin` the ones that administer nothing. */
+/** Roles whose accounts a caller may disable: those that it may give; and for any key with scope `admin`, those that administer nothing. */
 export async function rolesToDisable(db: Db, caller: Caller): Promise<readonly MemberRole[]> {
   const within = await rolesWithin(db, caller);
   return caller.kind === 'key' && caller.projectId === null ? [...new Set([...within, ...belowAdministrators])] : within;

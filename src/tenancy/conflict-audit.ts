@@ -1,15 +1,16 @@
-/** Enters into the audit log that packets were refused because others have their numbers: a device that reuses numbers, or two with one id. */
+/** Records in the audit log that packets were refused because their sequence numbers were taken: a device reuses numbers, or two share an
+ *  id. */
 import type { Pool } from 'pg';
 import { build, run } from '../storage/database/build.ts';
 import type { Actor } from './audit.ts';
 import { actorId, inetOf } from './audit.ts';
 import type { AuditBatch } from './audit-batch.ts';
 
-/** Conflicts of a stream within this time are one entry with a count, ms. */
+/** Window in which conflicts of one stream become one entry with a count, ms. */
 const WINDOW_MS = 60_000;
-/** Streams whose uuid is remembered. */
+/** Streams whose uuid is cached. */
 const STREAMS_MAX = 10_000;
-/** Conflicts that wait for the database to name their stream; more are not counted. */
+/** Conflicts waiting for the database to name their stream; any more are not counted. */
 const WAITING_MAX = 10_000;
 
 type Stream = Readonly<{ uuid: string; subject_id: string; project_id: string }>;
@@ -18,7 +19,7 @@ export type RefusedPacket = Actor & Readonly<{ streamId: number; deviceId: strin
 
 export type ConflictAudit = Readonly<{
   note: (refused: RefusedPacket) => void;
-  /** Ends when what was noted is with the batch. */
+  /** Resolves when everything noted has been handed to the batch. */
   stop: () => Promise<void>;
 }>;
 
@@ -27,7 +28,7 @@ export function conflictAudit(pool: Pool, batch: Pick<AuditBatch, 'count'>, onEr
   let waitingCount = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One after the other: a fleet that starts to conflict takes one connection. */
+  /** One at a time, so that a whole fleet in conflict takes one connection. */
   const find = (streamId: number): Promise<Stream | null> => {
     const before = last.catch(() => undefined);
     const found = before.then(async () => {
@@ -71,7 +72,7 @@ export function conflictAudit(pool: Pool, batch: Pick<AuditBatch, 'count'>, onEr
     },
     stop: async () => {
       await last.catch(() => undefined);
-      await new Promise(setImmediate); // what waited for it is counted
+      await new Promise(setImmediate); // lets those that waited for it be counted
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Consent of a person, and what a project asks for. */
+/** Routes for a person's consents, and for what a project requires. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { callerKey } from '../http/request.ts';
@@ -81,7 +81,7 @@ const recordConsentRoute = ({ db }: Deps) =>
           action: granted ? 'consent.granted' : 'consent.withdrawn',
           targetKind: 'xuser',
           targetId: subject.id,
-          detail: { purpose, consent: consentId }, // what it says goes with the person; this stays
+          detail: { purpose, consent: consentId }, // the text is erased with the person; this stays
         });
         return { status: 201, json: await consentsOf(client, subject.id) };
       });

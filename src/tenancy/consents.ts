@@ -1,10 +1,10 @@
-/** Consent: what a person agreed to, one row per change of mind, and what is refused without it where the project requires it.
+/** Consent: what a person agreed to, one row per change, and what is refused without it where the project requires it.
  *
- *  `recording`: new data of the person is taken: packets, measurements, what the person enters. `sharing`: others than the person (keys,
- *  operators) read it. The person always sees their own data, and may always be erased. The newest row of a purpose counts.
+ *  `recording`: new data of the person is accepted: packets, measurements, entries. `sharing`: others (keys, operators) may read it. The
+ *  person always sees their own data, and may always be erased. The newest row of a purpose counts.
  *
- *  The person is who holds their user token, nobody else. A key in direct mode enters things for a person, but what it reads an organization
- *  reads: neither its headers nor an Origin, which any program can send, say who sits before the page. */
+ *  Only the holder of the user token counts as the person. A key in direct mode may enter data for a person, but its reads are the
+ *  organization's: neither its headers nor an Origin, which any program can send, prove who is in front of the page. */
 import { sql } from 'kysely';
 import { PipelineError } from '../errors.ts';
 import type { Caller } from '../caller.ts';
@@ -52,7 +52,7 @@ export async function missingConsents(db: Db, subjectId: string): Promise<readon
   return rows[0]?.missing ?? [];
 }
 
-/** May each of these people be recorded? Asked by devices that open streams: many at once when a fleet connects. */
+/** May each of these people be recorded? Asked when devices open streams, so in bulk when a fleet connects. */
 export async function mayBeRecorded(db: Db, subjectIds: readonly string[]): Promise<readonly boolean[]> {
   // SQL: kysely has no unnest with ordinality.
   const { rows } = await db.query<{ missing: ConsentPurpose[] }>(
@@ -71,7 +71,7 @@ export type ConsentInput = Readonly<{
   by: string;
 }>;
 
-/** Adds a record. Open feeds and recordings of the person are asked again: every node hears of it. @returns its number */
+/** Adds a record. Every node is notified and checks the person's open feeds and recordings again.  @returns its number */
 export async function recordConsent(db: Db, input: ConsentInput): Promise<number> {
   const { orgId, subjectId, purpose, granted, document, by } = input;
   const record = { organization_id: orgId, xuser_id: subjectId, purpose, granted, document, recorded_by: by };

@@ -1,5 +1,5 @@
-/** Events for webhooks, queued in the transaction of the change that they tell; src/records/webhooks.ts delivers them.
- *  Their data name what they are about: subject_id, episode_id, artifact_id; xuser_id for the user record itself. */
+/** Events for webhooks, queued in the transaction of the change that they report; src/records/webhooks.ts delivers them. Their data name
+ *  their subjects: subject_id, episode_id, artifact_id; xuser_id for the user record itself. */
 import { sql } from 'kysely';
 import { Type } from 'typebox';
 import type { Static, TSchema } from 'typebox';
@@ -10,7 +10,7 @@ import type { Db } from '../storage/database/database.ts';
 const Kind = Type.String({ description: "The episode's or artifact's kind." });
 const ofEpisode = { episode_id: Uuid, subject_id: Uuid, kind: Kind };
 
-/** The data of each event: ids to ask the API for, no texts of people. */
+/** The data of each event: ids to look up through the API, never text that people wrote. */
 const eventData = {
   'episode.created': exactly({ ...ofEpisode, severity: oneOf(['none', 'low', 'medium', 'high']) }),
   'episode.updated': exactly(ofEpisode),
@@ -32,7 +32,7 @@ const summaries: Readonly<Record<WebhookEvent | 'ping', string>> = {
   ping: 'A test of the webhook, sent only when somebody asks for it',
 };
 
-/** Payload of each message that a webhook gets, for the description of the API. */
+/** Payload of each webhook message, for the API description. */
 export const webhookMessages: Readonly<Record<string, Readonly<{ summary: string; schema: TSchema }>>> = Object.fromEntries(
   Object.entries({ ...eventData, ping: exactly({ webhook_id: Uuid }) }).map(([type, { properties }]) => [
     type,
@@ -43,7 +43,7 @@ export const webhookMessages: Readonly<Record<string, Readonly<{ summary: string
   ]),
 );
 
-/** Ids are always there; the rest is left out while a person has not agreed to sharing where the project asks for it. */
+/** Ids are always present; the rest is omitted while the project requires consent to sharing and the person has not given it. */
 function sentData(properties: Readonly<Record<string, TSchema>>): TSchema {
   const members = Object.entries(properties).map(([name, schema]) => [name, name.endsWith('_id') ? schema : Type.Optional(schema)]);
   return exactly(Object.fromEntries(members) as Record<string, TSchema>, {
@@ -51,8 +51,8 @@ function sentData(properties: Readonly<Record<string, TSchema>>): TSchema {
   });
 }
 
-/** Queues an event for every webhook that wants it. Call it in the transaction of the change, or an error between the two loses it.
- *  The lock makes a removal of the webhook wait, so that it also ends what is queued just now. */
+/** Queues an event for every webhook subscribed to it. Call it in the transaction of the change; otherwise an error between the two loses
+ *  the event. The lock makes removal of the webhook wait, so that the removal also ends what is queued here. */
 export async function emitEvent<E extends WebhookEvent>(
   db: Db,
   scope: Readonly<{ orgId: string; projectId: string }>,

@@ -1,5 +1,5 @@
-/** Idempotency-Key: the first answer of a POST is kept for 24 hours and given again to the same caller (in direct mode: for the
- *  same project and person), route and key. */
+/** Idempotency-Key: the first answer of a POST is kept for 24 hours and repeated for the same caller (in direct mode: for the same project
+ *  and person), route and key. */
 import { createHash } from 'node:crypto';
 import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely';
 import { PipelineError } from '../errors.ts';
@@ -14,14 +14,14 @@ import type { Tables } from '../storage/database/tables.ts';
 import type { Caller } from '../caller.ts';
 
 const KEPT_SEC = 24 * 3600;
-/** A first request that never finished (a crash) blocks its key this long. */
+/** How long a first request that never finished (a crash) blocks its key. */
 const UNFINISHED_SEC = 60;
 
-/** Of two with one key the slower one is told to come again, and not that its work can never be done: a client that queues what people write
- *  would give it up. */
+/** Of two requests with one key, the slower is told to retry, not that it failed for good: a client that queues what people write would
+ *  drop it. */
 export const AGAIN = { retryAfterSec: 1 } as const;
 
-/** Keeps answers in the table `idempotency`. Only successes are kept: a refused request may be repeated when its cause is gone. */
+/** Keeps answers in the table `idempotency`. Only successes are kept: a refused request may be sent again once its cause is gone. */
 export function idempotencyStore(db: Db): Idempotency {
   return async ({ caller, route, key, fingerprint }, work) => {
     if (caller.kind === 'anonymous') return await work();
@@ -42,7 +42,7 @@ export function idempotencyStore(db: Db): Idempotency {
 
 type Keyed = Readonly<{ caller: Exclude<Caller, { kind: 'anonymous' }>; route: string; key: string }>;
 
-/** The columns that name a key: it is one organization's, route's and caller's. */
+/** The columns that identify a key: organization, route and caller. */
 type Claim = Pick<Selectable<Tables['idempotency']>, 'organization_id' | 'operation' | 'idempotency_key'>;
 
 function claimOf({ caller, route, key }: Keyed): Claim {
@@ -95,8 +95,8 @@ function identityOf(caller: Keyed['caller']): string {
   return `${callerKey(caller)}/${caller.projectId ?? ''}/${caller.subjectId ?? ''}`;
 }
 
-/** Keeps the answer of a claimed key. In the transaction of the work it is kept with it or not at all (answer-once.ts).
- *  @param subjectId whom it is about  @returns false when it has an answer already, or is claimed no longer */
+/** Stores the answer of a claimed key. Within the transaction of the work, both are stored or neither (answer-once.ts).
+ *  @param subjectId the person it is about  @returns false when the key already has an answer, or is no longer claimed */
 export async function keepReply(db: Db, keyed: Keyed, reply: Reply, subjectId: string | null = null): Promise<boolean> {
   const body = reply.json === undefined ? (reply.text ?? '') : writeJson(reply.json);
   const { rowCount } = await answerClaim(db, {
@@ -109,7 +109,7 @@ export async function keepReply(db: Db, keyed: Keyed, reply: Reply, subjectId: s
   return rowCount === 1;
 }
 
-/** Takes the key, or answers what is known of it. @throws PipelineError idempotency_mismatch, busy (still being answered) */
+/** Claims the key, or returns its stored answer.  @throws PipelineError idempotency_mismatch, busy (still being answered) */
 async function claim(db: Db, claimed: Claim, bodyHash: Buffer): Promise<Reply | null> {
   if ((await insertClaim(db, { ...claimed, body_hash: bodyHash })).rowCount === 1) return null;
   const { rows } = await findClaim(db, claimed);

@@ -101,7 +101,7 @@ const updateMemberRoute = ({ db }: Deps) =>
       const gives = change.role !== undefined || change.disabled === false;
       const json = await transaction(db, async (client) => {
         const { etag } = await lockMember(client, orgId, id);
-        // Once everybody is locked: the caller's own role may be what another changes.
+        // Read after all accounts are locked: another request may be changing the caller's own role.
         const within = gives ? await rolesWithin(client, request.caller) : await rolesToDisable(client, request.caller);
         if (change.role !== undefined) checkRole(change.role, within);
         checkIfMatch(request, etag);

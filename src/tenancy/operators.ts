@@ -17,7 +17,7 @@ const R = 8;
 const P = 1;
 const HASH_BYTES = 32;
 export const SESSION_SEC = 12 * 3600;
-/** A session that asks for nothing this long is over, unless BIO_SESSION_IDLE_MIN says otherwise. */
+/** Idle time after which a session ends, unless BIO_SESSION_IDLE_MIN says otherwise. */
 export const SESSION_IDLE_SEC = 1800;
 export const PASSWORD_MIN = 12;
 
@@ -31,7 +31,7 @@ export type Member = Readonly<{
   created_at: string;
   last_login_at: string | null;
   disabled: boolean;
-  /** Of role and state: what updateMember changes. */
+  /** Covers role and state, which updateMember changes. */
   etag: string;
 }>;
 
@@ -49,7 +49,7 @@ const columns = (account: ExpressionBuilder<Tables, 'operator_account'>) =>
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt as never);
 
-/** `scrypt$N$r$p$salt$hash`: a stored hash says how it was made, so that the cost can rise later. */
+/** `scrypt$N$r$p$salt$hash`: a stored hash carries its parameters, so that the cost can rise later. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const hash = await derive(password.normalize('NFKC'), salt, HASH_BYTES, { N, r: R, p: P, maxmem: 256 * N * R });
@@ -95,8 +95,8 @@ export async function listMembers(db: Db, orgId: string): Promise<readonly Membe
   return rows;
 }
 
-/** The member, whom nobody else changes until this transaction is over. Locks every account of the organization, in the order of updateMember:
- *  two transactions that locked one account each would wait for one another there. @throws PipelineError not_found */
+/** Returns the member, locked against changes until this transaction ends. Locks every account of the organization, in the order of
+ *  updateMember: two transactions that each locked one account would deadlock there.  @throws PipelineError not_found */
 export async function lockMember(db: Db, orgId: string, id: string): Promise<Member> {
   const accounts = build.selectFrom('operator_account').select(columns).where('organization_id', '=', orgId);
   const { rows } = await run(db, accounts.orderBy('id').forUpdate());
@@ -105,8 +105,8 @@ export async function lockMember(db: Db, orgId: string, id: string): Promise<Mem
   return member;
 }
 
-/** Changes a role or disables an account, whose sessions end with it. An organization keeps one owner or admin, and one that has an owner
- *  keeps an owner. All accounts are locked meanwhile: of two changes that race, the second sees the first.
+/** Changes a role or disables an account, whose sessions end with it. An organization always keeps an owner or admin, and one that has an
+ *  owner keeps an owner. All accounts are locked meanwhile, so of two racing changes the second sees the first.
  *  @param within roles whose accounts may be changed; the new role is the caller's to check
  *  @throws PipelineError not_found, conflict; scope_missing when the account has another role */
 export async function updateMember(
@@ -117,7 +117,7 @@ export async function updateMember(
   within: readonly MemberRole[] = memberRoles,
 ): Promise<Member> {
   const { role: toRole = null, disabled = null } = change;
-  // SQL within: one decision of four steps, which kysely's words would scatter.
+  // SQL inside: one decision in four steps, which kysely's builder would scatter.
   const changed = sql<Selectable<Tables['operator_account']>>`(
     with accounts as materialized (
       select id, role, disabled_at from operator_account where organization_id = ${orgId} order by id for update
@@ -169,17 +169,17 @@ export async function setPassword(db: Db, orgId: string, id: string, password: s
   if (rows.length === 0) throw new PipelineError('not_found', 'There is no such member.');
 }
 
-// Compared when there is no such account, so that the time does not tell which addresses exist.
+// Compared when there is no such account, so that timing does not reveal which addresses exist.
 let decoy: Promise<string> | null = null;
 
 export type SignInFrom = Readonly<{
   ip: string;
   userAgent: string;
-  /** Called when the sign-in fails, with the account that was meant; null: there is none of that address. */
+  /** Called when a sign-in fails, with the account of that address; null: there is none. */
   refused?: (account: Readonly<{ operatorId: string; orgId: string }> | null) => void;
 }>;
 
-/** Signs in. @returns the session's token, which only the cookie carries. @throws PipelineError credential_invalid */
+/** Signs in.  @returns the session's token, which is sent in the cookie only.  @throws PipelineError credential_invalid */
 export async function signIn(
   db: Db,
   email: string,

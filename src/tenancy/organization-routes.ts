@@ -1,4 +1,4 @@
-/** The second line of defence for REST: a handler's database shows the caller's organization and nothing else. */
+/** The second line of defence for REST: a handler's database connection sees only the caller's organization. */
 import type { Pool } from 'pg';
 import type { Route } from '../http/route.ts';
 import type { Database } from '../storage/database/database.ts';
@@ -6,10 +6,10 @@ import { organizationPool } from '../storage/database/organization-pool.ts';
 
 type Handler = Route['handler'];
 
-/** Organizations whose handlers are kept; making them again costs a millisecond. */
+/** Organizations whose handlers are cached; making them again takes a millisecond. */
 const ORGANIZATIONS_MAX = 256;
 
-/** @param build makes the routes on a database; called once per organization that calls, its routes see that organization alone
+/** @param build makes the routes for a database; called once per organization, and its routes see only that organization
  *  @param owner for callers without a credential (public routes)  @param api acts as the api role */
 export function routesByOrganization(build: (db: Pool) => readonly Route[], owner: Pool, api: Database): readonly Route[] {
   const kept = new Map<string, ReadonlyMap<string, Handler>>();

@@ -1,5 +1,5 @@
-/** Whose record is it? Every reader of one person's data asks here first. Somebody else's record and one that does not exist get the same
- *  answer (404), so that ids cannot be probed. */
+/** Decides whose a record is; every reader of one person's data asks here first. A record of another person and one that does not exist get
+ *  the same answer (404), so that ids cannot be probed. */
 import { sql } from 'kysely';
 import { PipelineError } from '../errors.ts';
 import type { Caller } from '../caller.ts';
@@ -39,11 +39,11 @@ export function ownSubjectOf(caller: Caller): string | null {
   return caller.kind === 'user' || caller.kind === 'key' ? caller.subjectId : null;
 }
 
-/** Finds the user that a request is about. A user token (and direct mode) implies its own user and refuses any other.
+/** Finds the user that a request is about. A user token, or direct mode, implies its own user and refuses any other.
  *  @param requested uuid or external id of the user; '' when the request names nobody. An external id is unique within a project: a caller
- *  that reaches several projects in which it exists must narrow itself (header project-key) or use the uuid.
- *  @param purpose what is done with the person's data, and so what the person must have consented to where the project requires it;
- *  `none` for what does not touch it (the user record itself, erasure, the person's own export)
+ *  that reaches several projects with that id must choose one (header project-key) or use the uuid.
+ *  @param purpose the use of the person's data, which needs their consent where the project requires it; `none` for what does not touch the
+ *  data (the user record itself, erasure, the person's own export)
  *  @throws PipelineError not_found, validation_failed (nobody named, or several), consent_missing */
 export async function ownSubject(
   db: Db,
@@ -54,7 +54,7 @@ export async function ownSubject(
   const own = ownSubjectOf(caller);
   const wanted = requested === '' ? own : requested;
   if (wanted === null) throw badSubject('required', 'is required with an organization key');
-  // SQL here and in ownStream: on the way of every read, prepared by its text; building it anew costs more than sending it.
+  // SQL here and in ownStream: every read runs them, as prepared statements; building them each time costs more than sending them.
   const { rows } = await db.query<{
     id: SubjectId;
     external_id: string;
@@ -77,7 +77,7 @@ export async function ownSubject(
   );
   const row = rows[0];
   if (row === undefined) throw new PipelineError('not_found', 'There is no such user.');
-  // Many applications have uuids for external ids; where one equals the service's own id of somebody, the latter is meant.
+  // Many applications use uuids as external ids; where one equals the service's own id of another person, the service's id wins.
   if (rows.length > 1 && row.id !== wanted.toLowerCase()) {
     throw badSubject('ambiguous', 'names users of several projects; send the header project-key, or the uuid');
   }
@@ -127,7 +127,7 @@ export async function ownStream(db: Db, caller: Caller, streamId: string): Promi
   throw new PipelineError('not_found', 'There is no such stream.');
 }
 
-/** Makes others who change something of the project wait until this transaction is over. */
+/** Makes other changes to the project wait until this transaction ends. */
 export async function lockProject(db: Db, projectId: string): Promise<void> {
   await run(db, build.selectFrom('project').select('id').where('id', '=', projectId).forNoKeyUpdate());
 }
@@ -144,7 +144,7 @@ const projectsOf = ({ orgId, own }: ProjectAsked) =>
 const projectById = builtOnce((asked: ProjectAsked) => projectsOf(asked).where('id', '=', asked.project));
 const projectByKey = builtOnce((asked: ProjectAsked) => projectsOf(asked).where(isProjectKey(asked.project)));
 
-/** Finds a project by uuid or by its public key, also by the one before it during the overlap. @throws PipelineError not_found */
+/** Finds a project by uuid or by its public key; during an overlap, also by the previous key.  @throws PipelineError not_found */
 export async function ownProject(db: Db, caller: Caller, project: string): Promise<OwnedProject> {
   const find = uuid.test(project) ? projectById : projectByKey;
   const { rows } = await find(db, { project, orgId: orgOf(caller), own: projectOf(caller) });

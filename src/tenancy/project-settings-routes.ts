@@ -1,4 +1,4 @@
-/** Settings of a project: how long its rows are kept, and which consent it asks of its people. */
+/** Settings of a project: how long its rows are kept, and which consents it requires. */
 import { build, run } from '../storage/database/build.ts';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

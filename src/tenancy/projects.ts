@@ -1,4 +1,4 @@
-/** Projects as they are made, stored and shown. */
+/** Creates, reads and shows projects. */
 import { sql } from 'kysely';
 import type { Expression, ExpressionBuilder, RawBuilder } from 'kysely';
 import { Type } from 'typebox';
@@ -42,7 +42,7 @@ export const projectColumns = ({ ref }: ExpressionBuilder<Tables, 'project'>) =>
   ] as const;
 };
 
-/** Projects of an organization, or the one of them that is named, oldest first. */
+/** Projects of an organization, or only the named one, oldest first. */
 export async function projectsOf(db: Db, orgId: string, projectId: string | null): Promise<readonly object[]> {
   const { rows } = await run(
     db,
@@ -59,7 +59,7 @@ export async function projectsOf(db: Db, orgId: string, projectId: string | null
   return rows;
 }
 
-/** Is this the public key of the project, or the one before it while that still works? */
+/** Is this the public key of the project, or its previous key while that still works? */
 export function isProjectKey(key: string | RawBuilder<string>): RawBuilder<boolean> {
   return sql`(project_key = ${key} or previous_project_key = ${key} and previous_key_expires_at > now())`;
 }

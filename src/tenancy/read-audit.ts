@@ -1,4 +1,4 @@
-/** Who looked at, or changed, whose records, and how often: told by the answers of REST and by the viewers of live feeds. */
+/** Records who read or changed whose data, and how often, from REST answers and from viewers of live feeds. */
 import type { RequestContext } from '../http/route.ts';
 import type { Exchange } from '../http/server.ts';
 import type { Db } from '../storage/database/database.ts';
@@ -9,23 +9,23 @@ import { projectOf } from './ownership.ts';
 import { scopeOf } from './request-scope.ts';
 import type { Caller } from '../caller.ts';
 
-/** Repeats of a read within it are one entry. */
+/** Window in which repeats of a read are one entry. */
 const READ_WINDOW_MS = 300_000;
-/** Failures within it are one entry, per account and address. */
+/** Window in which failures are one entry, per account and address. */
 const SIGN_IN_WINDOW_MS = 60_000;
-/** A viewer who comes back within it goes on with the same viewing: reconnects, a reloaded page, a second tab. */
+/** A viewer who returns within this time continues the same viewing: a reconnect, a reloaded page, a second tab. */
 const LIVE_GAP_MS = 30_000;
 
 /** Tags of routes that are about people. */
 const personal = new Set(['Users', 'Streams', 'Observations', 'Episodes', 'Self-reports', 'Fleet']);
 /** Reads that are POSTs. */
 const readingPosts = new Set(['queryChart']);
-/** Of these, reads that say nothing of anybody. */
+/** Reads among these that reveal nothing about a person. */
 const impersonal = new Set(['getFleetCounts']);
 /** Changes whose handlers write an entry of their own. */
 const ownEntries = new Set(['recordConsent', 'eraseUser', 'exportUser']);
 
-/** Actions that only look; the rest of the log are acts. As in the index of sql/000016-audit.sql. */
+/** Actions that only read; everything else in the log is an act. Same list as the index in sql/000016-audit.sql. */
 export const readActions = ['personal_data.read', 'personal_data.listed', 'live.started', 'live.ended'] as const;
 
 type From = Pick<RequestContext, 'remoteAddress' | 'requestId'>;
@@ -37,11 +37,11 @@ export type ReadAudit = Readonly<{
   batch: AuditBatch;
   /** Give it to startHttp's `observe`. */
   observe: (exchange: Exchange) => void;
-  /** Somebody watches a person live. @returns to be called when they stop */
+  /** Notes that a caller watches a person live.  @returns to be called when they stop */
   watch: (caller: Known, subjectId: string, from: From) => () => void;
-  /** A sign-in failed. @param account null: there is none of that address */
+  /** Notes a failed sign-in.  @param account null: none has that address */
   signInRefused: (account: Readonly<{ operatorId: string; orgId: string }> | null, from: From) => void;
-  /** Writes what happened up to now. */
+  /** Writes everything noted so far. */
   flush: () => Promise<void>;
   stop: () => Promise<void>;
 }>;
@@ -69,7 +69,7 @@ export function startReadAudit(db: Db, onError: (error: unknown) => void = () =>
       const minted = operationId === 'createUserToken';
       if (!minted && (!personal.has(route.tag) || impersonal.has(operationId) || ownEntries.has(operationId))) return;
       const reads = route.method === 'GET' || readingPosts.has(operationId);
-      // What people enter themselves says so in its own record; an answer given again changed nothing.
+      // Entries that people make are themselves the record of it; a repeated answer changed nothing.
       if (!reads && !minted && (caller.kind === 'user' || reply.headers?.['idempotency-replayed'] !== undefined)) return;
       const { subjectId, projectId } = scopeOf(caller);
       const key = `${caller.kind} ${actorId(caller)} ${operationId} ${path} ${subjectId ?? ''} ${remoteAddress}`;

@@ -35,7 +35,7 @@ export const XuserSchema = exactly({
 
 const TimeZone = Type.String({ minLength: 1, maxLength: 64 });
 
-/** Orders of the list: the key of a page is its last row's value here, and its id. Users without a name come after those with one. */
+/** Sort orders of the list: a page's cursor is the last row's value here, and its id. Users without a name come last. */
 const orders = {
   newest: { key: sql`xuser.created_at`, after: (key: unknown) => sql`${key}::timestamptz`, direction: 'desc' },
   external_id: { key: sql`lower(external_id) collate "C"`, after: (key: unknown) => sql`${key}::text`, direction: 'asc' },
@@ -209,7 +209,7 @@ function tagOf({ updated_at: updatedAt }: Xuser): string {
   return `"${updatedAt}"`;
 }
 
-/** The project named by a key, or the only one there is for this caller. */
+/** Finds the project named by a key, or the only one that this caller reaches. */
 export async function projectFor(db: Db, caller: Caller, projectKey: string | undefined): Promise<OwnedProject> {
   if (projectKey !== undefined) return await ownProject(db, caller, projectKey);
   const confined = projectOf(caller);

@@ -1,4 +1,4 @@
-/** How requests name a person: the calling application's own id, within a project. */
+/** Schemas by which requests name a person: the calling application's own id, within a project. */
 import { Type } from 'typebox';
 
 export const ExternalId = Type.String({

@@ -30,8 +30,8 @@ export const xuserColumns = ({ ref }: ExpressionBuilder<Tables, 'xuser'>) =>
     isSet(ref('disabled_at')).as('disabled'),
   ] as const;
 
-/** Finds or makes the user of an external id.
- *  `on conflict do nothing` waits for a racing insert and then returns no row; the select that follows sees the winner's. */
+/** Finds or creates the user with an external id. `on conflict do nothing` waits for a racing insert and then returns no row; the select
+ *  that follows sees the winner's. */
 export async function resolveXuser(
   db: Db,
   orgId: string,
@@ -68,12 +68,12 @@ export async function readXuser(db: Db, id: string): Promise<Xuser> {
 
 export type XuserChange = Readonly<{
   displayName?: string | undefined;
-  /** null: that of the project. */
+  /** null: the project's. */
   timeZone?: string | null | undefined;
   disabled?: boolean | undefined;
 }>;
 
-/** Changes what is given. @returns the record as it is now, and whether it is another than before */
+/** Changes what is given.  @returns the record as it is now, and whether it changed */
 export async function changeXuser(db: Db, id: string, change: XuserChange): Promise<Readonly<{ changed: boolean; xuser: Xuser }>> {
   const { displayName, timeZone, disabled } = change;
   const wanted = {
