@@ -1,4 +1,4 @@
-/** Types of callers: the words that every room uses for identity. */
+/** Types of callers, shared by every room. */
 
 /** Scopes of an organization key. */
 export const scopes = ['read', 'write', 'ingest', 'admin'] as const;
@@ -16,10 +16,10 @@ export type Caller =
       projectId: string;
       subjectId: string;
       jti: string;
-      /** Signing key of the token: the user's right ends when it is withdrawn. */
+      /** Signing key of the token; the user's access ends when it is withdrawn. */
       kid?: string;
       expiresAtMs: number;
-      /** SDK keys with which the user's right ends: the one that the token was minted for, the one that the page carries. */
+      /** SDK keys whose end also ends the user's access: the one that the token was minted for, and the one that the page sends. */
       sdkKeyIds?: readonly string[];
     }>
   | Readonly<{ kind: 'operator'; operatorId: string; orgId: string; role: OperatorRole }>;

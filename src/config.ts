@@ -105,7 +105,7 @@ export const settings = {
   secretPrevious: setting(
     'BIO_SECRET_PREVIOUS',
     '',
-    longText, // moving away from a weak value must be possible
+    longText, // it must be possible to move away from a weak value
     'The previous value of BIO_SECRET: what it encrypted can still be read, and is re-encrypted while the service runs.',
   ),
   sessionIdleMin: setting(

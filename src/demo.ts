@@ -1,5 +1,5 @@
-/** The demo of `npm start`: an organization, a user, a simulated device that streams without end, and a session for the live page.
- *  The page's address carries a secret of this run in its fragment; without it the demo endpoint answers 401 like any other. */
+/** The demo of `npm start`: an organization, a user, a simulated device that streams endlessly, and a session for the live page. The page's
+ *  address carries this run's secret in its fragment; without it the demo endpoint answers 401 like any other. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Auth } from './auth/auth.ts';
@@ -21,7 +21,7 @@ const RETRY_MS = 500;
 const BATTERY_EVERY = 600; // packets
 
 export type Demo = Readonly<{
-  /** Secret of this run; the live page sends it as a bearer. */
+  /** Secret of this run; the live page sends it as a bearer token. */
   secret: string;
   routes: readonly Route[];
   /** Starts the device. @param baseUrl http://127.0.0.1:port  @returns how to stop it */
@@ -63,7 +63,7 @@ export async function prepareDemo(database: Database, auth: Auth, project: DemoP
   return { secret, routes: [route], startDevice: (baseUrl) => startDevice(baseUrl, database, project, subject.subjectId, logger) };
 }
 
-/** An SDK key of the project that works; a new one when all were revoked or are about to end: the page that asks must not break. */
+/** Finds a working SDK key of the project, or makes one when all were revoked or are about to end, so that the page keeps working. */
 async function workingSdkKey(db: Db, projectId: string): Promise<string> {
   const key = (await listSdkKeys(db, projectId)).find((item) => item.revoked_at === null && item.expires_at === null);
   return (key ?? (await createSdkKey(db, projectId, 'demo'))).sdk_key;
@@ -108,7 +108,7 @@ async function startDevice(
         const tOffsetNs = Number(gridTimeNs(run.k0, channel.rateNanoHz) - span.t0DeviceNs);
         return { channel, tOffsetNs, samples: run.samples, qmask: run.qmask };
       }),
-      // Once a minute; a day and a half from full to empty, then a new one.
+      // Once a minute; from full to empty in a day and a half, then full again.
       measurements:
         seq % BATTERY_EVERY === 0
           ? [{ code: 'battery', tOffsetNs: 0, value: 100 - ((seq / BATTERY_EVERY / 20) % 100), unit: '%', quality: 0 }]

@@ -69,7 +69,7 @@ export type ErrorCode = keyof typeof table;
 
 export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = table;
 
-/** A request that fails. Turned into a status or a close code in one place, from the table. */
+/** A request that fails. One place turns it into a status or a close code, from the table. */
 export class PipelineError extends Error {
   override readonly name = 'PipelineError';
   readonly code: ErrorCode;
@@ -96,6 +96,6 @@ export function rejected(code: ErrorCode, detail: string): Rejected {
 }
 
 export function isRejected(value: object): value is Rejected {
-  // not `in`: asked of objects of many shapes, once a packet and more, it costs ten times a plain read
+  // not `in`: on objects of many shapes, at least once per packet, it costs ten times a plain read
   return (value as { rejected?: unknown }).rejected === true;
 }

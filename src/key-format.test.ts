@@ -20,7 +20,7 @@ describe('keys', () => {
     expect(parseKey(key.slice(0, -1))).toEqual({ kind: 'malformed' });
     expect(parseKey(`${key} `)).toEqual({ kind: 'malformed' });
   });
-  /** Six base62 digits of the CRC-32: what keys that were given out years ago end with. */
+  /** Six base62 digits of the CRC-32, as at the end of keys issued years ago. */
   const sealed = (text: string): string => {
     const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
     const places = [5, 4, 3, 2, 1, 0].map((place) => digits[Math.floor(crc32(text) / 62 ** place) % 62]);
@@ -45,7 +45,7 @@ describe('keys', () => {
   it('are never the same twice', () => {
     const keys = Array.from({ length: 1000 }, () => makeOrgKey('live').key);
     expect(new Set(keys).size).toBe(1000);
-    // Of 62 digits, at each of the 33 places of the secret: 196 bits. That five are not there in 1,000 keys does not happen.
+    // All 62 digits, at each of the 33 places of the secret: 196 bits. That five are missing in 1,000 keys does not happen.
     for (let place = 21; place < 54; place++) expect(new Set(keys.map((key) => key[place])).size, `place ${place}`).toBeGreaterThan(57);
   });
 });

@@ -30,8 +30,7 @@ export function makePublicKey(prefix: 'proj' | 'sdk'): string {
   return sealed(`${prefix}_${randomDigits(SECRET_DIGITS)}`);
 }
 
-/** Says what a text with a key's prefix is; null when it has none of the prefixes (then it may be a token). Checks form and checksum
- *  only. */
+/** Parses a text with a key's prefix; null when it has no such prefix (it may be a token). Checks form and checksum only. */
 export function parseKey(text: string): ParsedKey | null {
   if (!/^(org|proj|sdk)_/.test(text)) return null;
   const match = /^(?:org_(live|test)_([0-9A-Za-z]{12})[0-9A-Za-z]{39}|(proj|sdk)_[0-9A-Za-z]{39})$/.exec(text);
@@ -57,7 +56,7 @@ function sealed(text: string): string {
   return text + checksum;
 }
 
-/** What is stored of a secret key: its SHA-256, 32 bytes. */
+/** Hashes a secret key for storage: SHA-256, 32 bytes. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }

@@ -1,4 +1,4 @@
-/** Names, units and buckets of everything that is measured. Counters are bumped per packet or batch, never per sample. */
+/** Names, units and buckets of all metrics. Counters are incremented per packet or batch, never per sample. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -18,11 +18,11 @@ export class Tally {
   }
 }
 
-/** A counter that is bumped per packet or frame, through tallies that it takes over when it is read. */
+/** A counter incremented per packet or frame through tallies, which it adds up when read. */
 class TalliedCounter extends Counter {
   readonly #tallies: (readonly [labels: Readonly<Record<string, string>>, tally: Tally])[] = [];
 
-  /** For one place that counts; keep it. */
+  /** Makes a tally for one place that counts; keep it. */
   tally(labels: Readonly<Record<string, string>>): Tally {
     const tally = new Tally();
     this.#tallies.push([labels, tally]);
@@ -53,7 +53,7 @@ export function createMetrics() {
   for (const queue of ['packet_log', 'blocks', 'dsp', 'rows']) queueBytes.set({ queue }, 0);
   return {
     registry,
-    // The usual names, so that ready dashboards find them.
+    // The usual names, so that ready-made dashboards find them.
     residentBytes: new Gauge({
       name: 'process_resident_memory_bytes',
       help: 'Resident memory, bytes.',
@@ -173,7 +173,7 @@ export function createMetrics() {
   };
 }
 
-/** Codes of a packet that is refused, as errors.ts has them; a code that is not among them is counted, too. */
+/** Codes of refused packets, as in errors.ts; any other code is counted too. */
 const packetCodes = [
   'packet_malformed',
   'packet_too_large',
@@ -188,7 +188,7 @@ const packetCodes = [
   'rate_limited',
 ];
 
-/** A series that begins at its first event hides that event from rate() and increase(): the known ones are there from the start. */
+/** A series that begins at its first event hides that event from rate() and increase(): known ones exist from the start. */
 function fromZero<T extends string>(counter: Counter<T>, label: T, values: readonly string[]): Counter<T> {
   for (const value of values) counter.inc({ [label]: value } as Record<T, string>, 0);
   return counter;
@@ -197,7 +197,7 @@ function fromZero<T extends string>(counter: Counter<T>, label: T, values: reado
 type Sample = Readonly<{ metricName?: string; labels: Readonly<Record<string, string | number>>; value: number }>;
 type Exposed<T extends string> = Promise<Readonly<{ name: string; help: string; type: T; values: readonly Sample[]; aggregator: 'sum' }>>;
 
-/** A counter that is bumped for each request: two map lookups. prom-client sorts and joins the labels each time, 1.2 us a request with its
+/** A counter incremented per request with two map look-ups. prom-client sorts and joins the labels each time: 1.2 us per request, with its
  *  histogram. */
 class RequestCounter {
   readonly name: string;
@@ -213,7 +213,7 @@ class RequestCounter {
 
   inc({ operation, status }: Readonly<{ operation: string; status: number }>): void {
     let counts = this.#counts.get(operation);
-    // With the status that alerts ask for: see fromZero.
+    // Starts with the status that alerts watch: see fromZero.
     if (counts === undefined) this.#counts.set(operation, (counts = new Map([[500, 0]])));
     counts.set(status, (counts.get(status) ?? 0) + 1);
   }
@@ -237,7 +237,7 @@ class RequestTimes {
   readonly type = 'histogram';
   readonly aggregator = 'sum';
   readonly #bounds: readonly number[];
-  /** By operation: counts per bucket (the last is beyond every bound), and the sum. */
+  /** By operation: counts per bucket (the last is above every bound), and the sum. */
   readonly #times = new Map<string, { counts: Float64Array; sum: number }>();
 
   constructor(name: string, help: string, bounds: readonly number[]) {

@@ -1,4 +1,4 @@
-/** Composition root: configuration, database, modules, listen. Everything that is started says how to stop it; it is stopped in reverse
+/** Composition root: configuration, database, modules, listen. Everything started returns how to stop it; parts are stopped in reverse
  *  order, within a deadline. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -71,7 +71,7 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 
 /** How long /readyz waits for the database to answer, ms. */
 const READY_TIMEOUT_MS = 2000;
-/** What a part may take beyond the deadline of the stop, ms: to close what is open. */
+/** Extra time for a part to close what is open after the stop deadline, ms. */
 const STOP_MOMENT_MS = 300;
 
 export type ServiceOptions = Readonly<{
@@ -81,7 +81,7 @@ export type ServiceOptions = Readonly<{
   webDir?: string;
   /** Called with progress messages when a step is slow. */
   onProgress?: (message: string) => void;
-  /** Aborted: the start is given up, and what it had begun is stopped. */
+  /** Abort it to give up the start; everything already started is stopped. */
   signal?: AbortSignal;
 }>;
 
@@ -93,18 +93,18 @@ export type Service = Readonly<{
   auth: Auth;
   metrics: Metrics;
   pipeline: RunningPipeline;
-  /** The first key of a new installation: known now and never again. */
+  /** The first key of a new installation; never shown again. */
   firstKey: string | null;
   /** Fragment of the live page's address in a demo. */
   demoSecret: string | null;
-  /** Stops in reverse order: sockets drain, what was accepted becomes durable, the database last. Idempotent. */
+  /** Stops in reverse order: sockets drain, accepted data becomes durable, the database closes last. Idempotent. */
   stop: () => Promise<void>;
-  /** Resolves with a reason when a part without which nothing works has gone by itself. */
+  /** Resolves with a reason when an essential part has ended by itself. */
   failed: Promise<string>;
 }>;
 
-/** Starts everything; where another instance owns the packet log, waits for it, and answers 503 meanwhile.
- *  @throws PipelineError or Error with a sentence that says what to change; nothing that was begun keeps running */
+/** Starts everything; while another instance owns the packet log, waits and answers 503.
+ *  @throws PipelineError or Error with a sentence that says what to change; nothing keeps running */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, signal } = options;
   const logger: Logger = options.logger ?? createLogger(config.logLevel);
@@ -115,7 +115,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (signal.aborted) give();
     else signal.addEventListener('abort', give, { once: true });
   });
-  givenUp.catch(() => undefined); // once it has started nobody waits for it
+  givenUp.catch(() => undefined); // after the start no one awaits it
   try {
     return await Promise.race([startParts(options, logger, stops), givenUp]);
   } finally {
@@ -216,7 +216,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
         conflicts.note({ caller, remoteAddress, requestId, streamId, deviceId, bootId, seq }),
       watched: (caller, subjectId, from) => (caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, from)),
     });
-    stops.push((leftMs) => pipeline.stop(0.8 * leftMs)); // the rest is for what is below it
+    stops.push((leftMs) => pipeline.stop(0.8 * leftMs)); // the rest is for the parts below it
 
     const refused = logRefusedCredentials(logger);
     stops.push(async () => refused.stop());
@@ -328,13 +328,13 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
 
 type Sealing = Readonly<{ journal: JournalSeals; parts: () => readonly Part[]; stop: () => Promise<void> }>;
 
-/** For /readyz. Signals are served with a wrong secret, so it does not count for readiness. */
+/** Parts for /readyz. Signals are served even with a wrong secret, so it does not count for readiness. */
 function secretParts({ state, sentence }: SecretState): readonly Part[] {
   return state === 'same' ? [] : [{ name: 'secret', ok: state === 'rotating', detail: sentence, needed: false }];
 }
 
-/** Looks whether BIO_SECRET is the one of before, and begins to seal anew what the one of before sealed. A lost one does not keep the
- *  service from serving signals: it is said in the log, at /readyz and by doctor, and journals wait. */
+/** Checks whether BIO_SECRET has changed, and starts to reseal what the old value sealed. A lost secret does not stop the service from
+ *  serving signals: the log, /readyz and doctor report it, and journals wait. */
 async function startSealing(database: Database, config: Config, logger: Logger): Promise<Sealing> {
   const { state: found, sentence } = await inspectSecret(database, config);
   let state = found;
@@ -344,7 +344,7 @@ async function startSealing(database: Database, config: Config, logger: Logger):
   let stopped = false;
   let working: Promise<void> = Promise.resolve();
   if (state === 'rotating') {
-    const first = await resealKeys(database, config); // before they are read
+    const first = await resealKeys(database, config); // must precede reading them
     working = reseal(database, config, { goesOn: () => !stopped }).then(
       (done) => {
         if (done === null) return;
@@ -407,11 +407,11 @@ async function firstStart(
   return { firstKey, demo };
 }
 
-/** Files that a service without devices has open (measured: 32, and 5 a worker), and a few sockets. */
+/** Open files of a service without devices (measured: 32, and 5 per worker), and a few sockets. */
 const OPEN_FILES = 40;
 const OPEN_FILES_PER_WORKER = 6;
 
-/** Says so before a worker thread fails for want of one, which ends the process with a stack. */
+/** Refuses to start with too few file descriptors; otherwise a worker thread would fail and end the process with a stack trace. */
 function refuseFewFiles({ dspWorkers, dbConnectionsMax }: Config): void {
   const limit = openFilesMax();
   const needed = OPEN_FILES + OPEN_FILES_PER_WORKER * dspWorkers + dbConnectionsMax;
@@ -422,7 +422,7 @@ function refuseFewFiles({ dspWorkers, dbConnectionsMax }: Config): void {
   );
 }
 
-/** Says so before anything is started. */
+/** Refuses a port in use before anything is started. */
 async function refuseTakenPort(host: string, port: number): Promise<void> {
   if (port === 0) return;
   const probe = createServer();
@@ -435,7 +435,7 @@ async function refuseTakenPort(host: string, port: number): Promise<void> {
   });
 }
 
-/** The user that a viewer names; null when there is none or the caller may not see it. */
+/** Finds the user that a viewer names; null when there is none or the caller may not see it. */
 async function findSubject(api: Database, caller: Caller, subject: string): Promise<SubjectId | null> {
   if (caller.kind === 'anonymous') return null;
   try {
@@ -453,12 +453,12 @@ async function readiness(
   { jobs }: MaintenanceState,
 ): Promise<readonly Part[]> {
   const part = await databasePart(database, ownership);
-  // Packets are taken while a job fails, so it is said and does not count. Why it fails may name rows: that is for the log.
+  // Packets are accepted while a job fails, so it is reported but does not count. The reason may name rows, so only the log has it.
   const failing = jobs.map(({ job }) => `; a job fails: ${job}`).join('');
   return [{ ...part, detail: part.detail + failing }, ...pipeline.parts()];
 }
 
-/** Asks whose the packet log is: an instance that was stopped for a while says so with its first answer. */
+/** Checks who owns the packet log, so that an instance paused for a while reports a loss with its first answer. */
 async function databasePart(database: Database, ownership: Ownership | null): Promise<Part> {
   const silence = sleep(READY_TIMEOUT_MS, `no answer within ${READY_TIMEOUT_MS} ms`, { ref: false });
   const asked = database.pool.query<{ epoch: bigint }>('select epoch from packet_log_checkpoint').then(
@@ -472,15 +472,16 @@ async function databasePart(database: Database, ownership: Ownership | null): Pr
   return { name: 'database', ok: answered === '', detail: answered === '' ? serverWords[database.kind] : answered };
 }
 
-/** What an instance that waits says of its secret. It would journal nothing after a takeover, and that is not the time to find out. */
+/** Checks the secret of a waiting instance. With a wrong one it would accept no journals after a takeover, which is too late to find
+ *  out. */
 async function waitingSecret(database: Database, config: Config): Promise<readonly Part[]> {
   const silence = sleep(READY_TIMEOUT_MS, [], { ref: false });
-  const asked = inspectSecret(database, config).then(secretParts, () => []); // a database that is away is a part of its own
+  const asked = inspectSecret(database, config).then(secretParts, () => []); // an unavailable database is reported as a part of its own
   return await Promise.race([asked, silence]);
 }
 
-/** Claims the packet log. While another instance has it, the port is listened on; one that cannot is given up.
- *  @returns also what listens there: to be stopped when the service itself can */
+/** Claims the packet log. While another instance owns it, a standby listens on the port; if it cannot, the start fails.  @returns also the
+ *  standby, to be stopped when the service itself can listen */
 async function takeLog(
   database: Database,
   ingest: Database,
@@ -513,7 +514,7 @@ async function takeLog(
           for (const { ok, detail } of parts) if (!ok) logger.error({}, `secret: ${detail}`);
         });
         standby.http = listen();
-        standby.http.catch((error: unknown) => deaf.abort(error)); // now, not when it is needed
+        standby.http.catch((error: unknown) => deaf.abort(error)); // fail now, not when it is needed
       },
       onFault: (message, err) => {
         metrics.errors.inc({ where: 'ownership' });
@@ -537,7 +538,7 @@ async function takeLog(
   return { ownership, standby: http ?? null };
 }
 
-/** A project may be named by its key in a path. */
+/** Notes the use of a project key that a path names. */
 function notePathKey(auth: Auth, path: string): void {
   const at = path.indexOf('/proj_');
   if (at >= 0) auth.notePublicKey(path.slice(at + 1).split('/', 1)[0] ?? '');
@@ -552,8 +553,8 @@ function webMounts(webDir: string | undefined): readonly StaticMount[] {
   ];
 }
 
-/** How to stop what was started, newest first. Each part gets the time that is left of the deadline and a moment; one that does not end is
- *  left behind, for a database that is away must not keep the process. */
+/** Stops what was started, newest first. Each part gets the rest of the deadline and a moment more; one that does not end is abandoned, so
+ *  that an unavailable database cannot keep the process alive. */
 class Stops {
   readonly #logger: Logger;
   readonly #timeoutMs: number;
@@ -569,8 +570,7 @@ class Stops {
     return this.#stopping !== null;
   }
 
-  /** @param stop is given the time that it may take, ms. Called at once when everything is being stopped already: its start came too
-   *  late */
+  /** @param stop receives the time it may take, ms. Called at once when the stop has already begun */
   push(stop: (leftMs: number) => Promise<void>): void {
     if (this.#stopping === null) this.#stops.push(stop);
     else void this.#one(stop, STOP_MOMENT_MS);

@@ -1,6 +1,5 @@
-/** The words that every unit shares: ids, time, channels, runs of samples. Types and small pure functions only.
- *  Times are bigint nanoseconds and end in Ns (a number is wrong after 104 days); within a block they are an index and a rate, both
- *  number. */
+/** Vocabulary shared by every unit: ids, time, channels, runs of samples. Types and small pure functions only. Times are bigint nanoseconds
+ *  and end in Ns (a number is wrong after 104 days); within a block they are an index and a rate, both number. */
 
 export type Brand<T, Name extends string> = T & { readonly __brand: Name };
 
@@ -22,7 +21,7 @@ export const GOOD = 0 satisfies QualityFlag;
 export const SUSPECT = 1 satisfies QualityFlag;
 export const BAD = 2 satisfies QualityFlag;
 
-/** What a device says about one channel. physical = (digital - baseline) / gain. */
+/** A device's description of one channel. physical = (digital - baseline) / gain. */
 export type ChannelConfig = Readonly<{
   /** e.g. `ecg.ii`, `ppg.ir`, `ppg.red`, `acc.x`, `eda`, `temp.skin`; lower case, at most 32 characters. */
   code: string;
@@ -39,7 +38,7 @@ export type ChannelConfig = Readonly<{
   lead: string;
 }>;
 
-/** SpO2 = offset - slope * R, in percent, R being the ratio of ratios of red and infrared light: from the profile of the device. */
+/** SpO2 = offset - slope * R, in percent, where R is the ratio of ratios of red and infrared light. From the device profile. */
 export type Spo2Calibration = Readonly<{ offset: number; slope: number }>;
 
 /** Digital samples as the device sent them. Float32Array for the few devices that send physical floats (gain 1, baseline 0). */
@@ -60,7 +59,7 @@ export type SampleRun = Readonly<{
 export const timeSources = ['stated', 'device', 'age', 'arrival'] as const;
 export type TimeSource = (typeof timeSources)[number];
 
-/** How a device's clock runs against ours. For information only: sample times do not depend on it. */
+/** A device's clock compared with ours. For information only: sample times do not depend on it. */
 export type ClockFit = Readonly<{
   /** Unix ns minus device ns at device time `atDeviceNs`, of the fastest path seen: a sample's true time is at most this late. */
   offsetNs: bigint;
@@ -76,15 +75,15 @@ export type ClockFit = Readonly<{
 const RECORDABLE_FROM_NS = -2_208_988_800_000_000_000n; // 1900-01-01
 const RECORDABLE_TO_NS = 7_258_118_400_000_000_000n; // 2200-01-01
 
-/** Is it a time at which something can have been recorded: 1900 to 2199? Archives shift dates that far to hide whose they are. */
+/** Can something have been recorded at this time: 1900 to 2199? Archives shift dates that far to anonymise them. */
 export function isRecordable(unixNs: bigint): boolean {
   return unixNs >= RECORDABLE_FROM_NS && unixNs < RECORDABLE_TO_NS;
 }
 
 const GRID = 1_000_000_000_000_000_000n; // ns per s * nano-hertz per hertz
 
-/** Index of the sample nearest to a device time: round(t * rate / 1e18).
- *  A pure function of time and rate, so that one sample has one index however its packets were cut.
+/** Index of the sample nearest to a device time: round(t * rate / 1e18). A pure function of time and rate, so that a sample has one index
+ *  however packets were cut.
  *  @param deviceNs device clock, ns, >= 0  @returns index < 2^53 (exact to 285,000 years at 1 kHz) */
 export function gridIndex(deviceNs: bigint, rateNanoHz: number): number {
   return Number((deviceNs * BigInt(rateNanoHz) + GRID / 2n) / GRID);

@@ -1,12 +1,12 @@
-/** Which characters text may hold, wherever it comes in: packets, JSON, query parameters, the command line.
+/** Decides which characters text may contain, wherever it enters: packets, JSON, query parameters, the command line.
  *
- *  PostgreSQL cannot store U+0000. A lone surrogate becomes U+FFFD when it is written as UTF-8, so that two different ids become one. The
- *  other control characters are never meant, and move the cursor of a terminal that prints them. */
+ *  PostgreSQL cannot store U+0000. A lone surrogate becomes U+FFFD when it is written as UTF-8, so that two different ids become one. Other
+ *  control characters are never intended, and move the cursor of a terminal that prints them. */
 
-/** `name`: ids, names, codes, units: one line. `text`: what people write: tab, line feed and carriage return are part of it. */
+/** `name`: ids, names, codes, units: one line. `text`: what people write, with tab, line feed and carriage return. */
 export type TextKind = 'name' | 'text';
 
-/** The first character that such text must not hold, e.g. `U+0000`; null when it has none. */
+/** The first character not allowed in such text, e.g. `U+0000`; null when there is none. */
 export function refusedCharacter(text: string, kind: TextKind): string | null {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
@@ -24,7 +24,7 @@ function nameOf(unit: number): string {
   return `U+${unit.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** The text with a space for what a name must not hold: for labels written elsewhere. */
+/** Replaces characters not allowed in a name by spaces, for labels written elsewhere. */
 export function withoutRefused(text: string): string {
   return text
     .toWellFormed()
@@ -32,7 +32,7 @@ export function withoutRefused(text: string): string {
     .trim();
 }
 
-/** Cleans text, and cuts it after a whole character so that it has at most so many bytes of UTF-8. */
+/** Cleans text, and cuts it after a whole character to at most `bytesMax` bytes of UTF-8. */
 export function fitText(text: string, kind: TextKind, bytesMax: number): string {
   const clean = refusedCharacter(text, kind) === null ? text : withoutRefused(text);
   let bytes = 0;

@@ -1,4 +1,4 @@
-/** The promises of a live feed over many random arrivals: no frame twice, none out of order, no sample twice, none invented. */
+/** Checks the promises of a live feed over many random arrivals: no frame twice, none out of order, no sample twice, none invented. */
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../bench/lib/packets.ts';
 import type { LiveFrame } from '../proto/frame-codec.ts';
@@ -20,7 +20,7 @@ function stream(id: number, epochMs: number, channels: ChannelConfig[]): LiveStr
   return { streamId: id as StreamId, epochNs: BigInt(epochMs) * 1_000_000n, channels };
 }
 
-/** Samples of device time [fromMs, toMs): the value is the grid index, so that every sample is known again. */
+/** Samples of device time [fromMs, toMs): the value is the grid index, so that every sample can be recognised. */
 function runs(s: LiveStream, fromMs: number, toMs: number, skip: readonly number[] = []): SampleRun[] {
   return s.channels.flatMap((config, channelNo) => {
     const k0 = gridCeil(BigInt(Math.round(fromMs * 1e6)), config.rateNanoHz);

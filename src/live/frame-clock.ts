@@ -1,20 +1,20 @@
 /** Cuts the samples of one subject's devices into windows of 100 ms on the corrected device clock.
  *
- *  A window is the next frame's. It leaves when every channel that is waited for covers it, or at the deadline with what there is; a window
- *  in which no channel has a sample is left out. Windows only move forward: no frame twice, none out of order, none invented.
- *  Samples that come after their window has left are queued as late pieces of the next frame, each sample at most once.
+ *  A window is the next frame's. It is sent when every channel that is waited for covers it, or at the deadline with the samples it has; a
+ *  window in which no channel has a sample is left out. Windows only move forward: no frame twice, none out of order, none invented.
+ *  Samples that arrive after their window was sent are queued as late pieces of the next frame, each sample at most once.
  *
  *  A channel is
- *  - waited for: new, or it covered a window in time. After MISSES_MAX windows that left without it, it is
- *  - not waited for: its samples still go into windows when they are there in time, otherwise they are late pieces.
- *  - gone: nothing came for its packet length plus GONE_MS. It is in no frame until samples come again; those older than the current window
- *    are late pieces.
+ *  - waited for: new, or it covered a window in time. After MISSES_MAX windows were sent without it, it is
+ *  - not waited for: its samples still go into windows when they arrive in time, otherwise they are late pieces.
+ *  - gone: nothing arrived for its packet length plus GONE_MS. It is in no frame until samples arrive again; those older than the current
+ *  window are late pieces.
  *
- *  A device that catches up on what it recorded while it was away is not live: samples older than FRESH_MS are left out, unless the stream
- *  keeps that distance, which is then its clock's error.
+ *  A device that catches up on what it recorded while offline is not live: samples older than FRESH_MS are left out, unless the stream
+ *  keeps that distance, which is then an error of its clock.
  *
- *  A stream whose time leaps by more than LEAP_MS against our clock is kept out until LEAP_PACKETS packets agree on the new time:
- *  one packet with a wild time must not carry all windows away with it. */
+ *  A stream whose time leaps by more than LEAP_MS against our clock is kept out until LEAP_PACKETS packets agree on the new time: one
+ *  packet with a wild time must not move all windows. */
 import type { ChannelConfig, SampleRun, StreamId } from '../signal.ts';
 import { gridCeil } from '../signal.ts';
 
@@ -32,7 +32,7 @@ const STEADY_MS = 5000;
 const STEADY_FOR_MS = 10_000;
 /** Age beyond which late samples are history, ms. */
 const LATE_MS_MAX = 60_000;
-/** Of one channel in one frame: 12.8 s of packets of 100 ms that came at once. */
+/** Late pieces of one channel in one frame: 12.8 s of 100 ms packets that arrive together. */
 const LATE_PIECES_MAX = 128;
 const GAPS_MAX = 64;
 /** Runs of one channel waiting for their window. */
@@ -40,7 +40,7 @@ const RUNS_MAX = 256;
 /** The first window starts this much before its first sample, so that rounding of grid times never splits a packet. */
 const PHASE_SLACK_NS = 1000;
 
-/** What the clock needs of a stream; ingest's Session has it. */
+/** The part of a stream that the clock needs; ingest's Session has it. */
 export type LiveStream = Readonly<{
   streamId: StreamId;
   /** Unix ns of device time 0. */
@@ -50,7 +50,7 @@ export type LiveStream = Readonly<{
 
 type PendingRun = Readonly<{ run: SampleRun; end: number; receivedMs: number }>;
 
-/** Samples [from, to) of a channel that came too late. */
+/** Samples [from, to) of a channel that arrived too late. */
 export type LatePiece = Readonly<{ run: SampleRun; from: number; to: number }>;
 
 /** One channel of one stream as the current window sees it. */
@@ -66,13 +66,13 @@ export class ClockChannel {
   readonly runs: PendingRun[] = [];
   /** Late samples for the next frame. */
   readonly late: LatePiece[] = [];
-  /** [from, to) pairs of samples that left as missing. */
+  /** [from, to) pairs of samples that were sent as missing. */
   readonly gaps: number[] = [];
   misses = 0;
   active = false;
-  /** Length of its packets, the longest of late. */
+  /** Length of its packets: the longest recent one. */
   spanMs = 0;
-  /** When samples that do not fill their window have waited long enough for the next packet. */
+  /** Time at which samples that do not fill their window have waited long enough for the next packet. */
   staleAtMs = 0;
   goneAtMs = 0;
   lastMs = 0;
@@ -86,7 +86,7 @@ export class ClockChannel {
     this.kFirst = kFirst;
   }
 
-  /** End of what is there without a gap, from the window's start. */
+  /** End of the samples present without a gap, from the window's start. */
   covered(): number {
     let at = Math.max(this.kFrom, this.kFirst);
     for (const pending of this.runs) {
@@ -97,7 +97,7 @@ export class ClockChannel {
   }
 }
 
-/** One stream: where its device time 0 lies among the windows, and whether its time can be believed. */
+/** One stream: where its device time 0 lies among the windows, and whether its time can be trusted. */
 export class StreamClock {
   readonly streamId: StreamId;
   /** Short and stable within the feed. */
@@ -111,7 +111,7 @@ export class StreamClock {
   leadMs = Number.NaN;
   leapLeadMs = 0;
   leapCount = 0;
-  /** Where an old stream's lead has stayed, and since when. */
+  /** Steady lead of an old stream, and since when. */
   anchorLeadMs = Number.NaN;
   anchorAtMs = 0;
 
@@ -133,7 +133,7 @@ export class FrameClock {
   /** Number of the current window, -1 before the first sample. Start: phaseNs + window * 100 ms. */
   window = -1;
   phaseNs = 0;
-  /** When advance() has to be called again although nothing is pushed, ms of the monotonic clock. */
+  /** When advance() must be called again even if nothing is pushed, ms of the monotonic clock. */
   dueMs = Infinity;
   /** When the newest data of the window that is being emitted was received. */
   receivedMs = 0;
@@ -194,7 +194,7 @@ export class FrameClock {
     else list.splice(at, 0, pending);
   }
 
-  /** Takes a channel into the windows. What it has from before the current one was never sent. */
+  /** Adds a channel to the windows. Its samples from before the current window were never sent. */
   #activate(channel: ClockChannel, k0: number): void {
     const { stream, config } = channel;
     if (this.channels.length === 0) this.#begin(stream, config, k0);
@@ -208,14 +208,14 @@ export class FrameClock {
     this.#choosePrimaries();
   }
 
-  /** Starts or restarts the windows at a sample. Never before a window that has left. */
+  /** Starts or restarts the windows at a sample, never before a window already sent. */
   #begin(clock: StreamClock, config: ChannelConfig, k0: number): void {
     const deviceNs = (BigInt(k0) * 1_000_000_000_000_000_000n) / BigInt(config.rateNanoHz);
     const startNs = clock.epochNs + deviceNs - BigInt(PHASE_SLACK_NS);
     const window = Number(startNs / BigInt(WINDOW_NS));
     const phaseNs = Number(startNs % BigInt(WINDOW_NS));
     if (window < this.window) return;
-    // Same number as the window to come, but an earlier phase, would overlap the one that has left.
+    // The same number as the next window, with an earlier phase, would overlap the window already sent.
     this.window = window === this.window && phaseNs < this.phaseNs ? window + 1 : window;
     this.phaseNs = phaseNs;
   }
@@ -244,7 +244,7 @@ export class FrameClock {
       if (channel.late.length >= LATE_PIECES_MAX) return;
       channel.late.push({ run, from, to: end });
       this.lateSampleCount += end - from;
-      // What is sent now is missing no more.
+      // Samples sent now are no longer missing.
       if (from === gaps[i] && end === gaps[i + 1]) {
         gaps.splice(i, 2);
         i -= 2;
@@ -265,7 +265,7 @@ export class FrameClock {
       }
       let complete = true;
       let passedMs = Infinity; // when the first channel passed the window's end
-      let staleMs = Infinity; // when samples that do not fill their window leave all the same
+      let staleMs = Infinity; // when samples that do not fill their window are sent anyway
       let next = Infinity; // device-time order of the first waiting sample, as a window number
       for (let i = 0; i < channels.length; i++) {
         const channel = channels[i]!;
@@ -281,17 +281,17 @@ export class FrameClock {
         if (covers && passedMs === Infinity) passedMs = channel.lastMs; // a slow channel whose next sample lies beyond
         if (runs.length > 0) {
           if (channel.staleAtMs < staleMs) staleMs = channel.staleAtMs;
-          const k = Math.max(runs[0]!.run.k0, channel.kFrom); // a long run may have begun in windows that have left
+          const k = Math.max(runs[0]!.run.k0, channel.kFrom); // a long run may have begun in windows already sent
           if (k < channel.kTo) next = this.window;
           else if (next > this.window) next = Math.min(next, this.#windowOf(channel, k));
         }
       }
       if (next === Infinity) {
         this.dueMs = this.#nextGoneMs();
-        return; // no sample waits
+        return; // no sample is waiting
       }
       if (next > this.window) {
-        // Nothing in this window: leave it out once nothing can be expected in it any more.
+        // Nothing in this window: leave it out once no more samples can be expected in it.
         const dueMs = passedMs === Infinity ? staleMs : passedMs + this.#deadlineMs;
         if (!complete && nowMs < dueMs) {
           this.dueMs = dueMs;
@@ -312,7 +312,7 @@ export class FrameClock {
     }
   }
 
-  /** Notes what left as missing, and makes `window` the current one. */
+  /** Notes the samples sent as missing, and makes `window` the current one. */
   #moveTo(window: number, emitted: boolean): void {
     for (const channel of this.channels) {
       const covered = channel.covered();
@@ -360,7 +360,7 @@ export class FrameClock {
     if (any) this.#choosePrimaries();
   }
 
-  /** Streams that were silent for longer than late samples are taken. */
+  /** Drops streams silent for longer than late samples are accepted. */
   #forgetStreams(nowMs: number): void {
     for (const [streamId, clock] of this.#streams) {
       if (nowMs - clock.lastMs > LATE_MS_MAX && clock.channels.every((channel) => channel?.active !== true)) this.#streams.delete(streamId);
@@ -373,7 +373,7 @@ export class FrameClock {
     return at;
   }
 
-  /** The oldest active channel of a kind is its primary one. */
+  /** Makes the oldest active channel of each kind its primary one. */
   #choosePrimaries(): void {
     const seen = new Set<string>();
     for (const channel of this.channels) {

@@ -1,13 +1,13 @@
-/** The last frames of one feed, encoded, for viewers that come back. In chunks that are filled one after the other and freed whole: growing
- *  copies nothing, and a hundred feeds whose viewers came together do not move a hundred megabytes in one turn of the loop. */
+/** The last frames of one feed, encoded, for viewers that reconnect. Kept in chunks that are filled in order and freed whole: growing
+ *  copies nothing, and a hundred feeds whose viewers arrive together do not move a hundred megabytes in one turn of the loop. */
 
 export type RingFrame = Readonly<{ seq: number; bytes: Uint8Array }>;
 
-/** A chunk holds so many frames of the size that needed it, within these bounds, bytes. */
+/** Frames per chunk, by the size of the frame that needed it, within these bounds, bytes. */
 const CHUNK_FRAMES = 16;
 const CHUNK_BYTES_MIN = 4096;
 const CHUNK_BYTES_MAX = 65_536;
-/** ... and no more than this share of the ring: freeing one costs so much of the history at most. */
+/** A chunk is at most this fraction (1/n) of the ring, which bounds the history lost by freeing one. */
 const CHUNK_SHARE = 8;
 
 type Chunk = { readonly buf: Uint8Array; used: number; frameCount: number };
@@ -16,7 +16,7 @@ type Held = Readonly<{ seq: number; chunk: Chunk; start: number; length: number;
 export class FrameRing {
   /** Oldest first; the last one is being filled. */
   readonly #chunks: Chunk[] = [];
-  /** Freed last, for the next one. */
+  /** The last chunk freed, for reuse. */
   #spare: Chunk | null = null;
   #bytesHeld = 0;
   /** Oldest first from #head on. */
@@ -27,7 +27,7 @@ export class FrameRing {
     return this.#frames.length - this.#head;
   }
 
-  /** Of chunks, filled or not. */
+  /** Bytes of all chunks, filled or not. */
   get bytesHeld(): number {
     return this.#bytesHeld;
   }
@@ -37,7 +37,7 @@ export class FrameRing {
     return this.#frames[this.#head]?.seq ?? Infinity;
   }
 
-  /** @param bytes copied  @param bytesMax bound of the ring  @param ageMsMax older frames go */
+  /** @param bytes copied  @param bytesMax bound of the ring  @param ageMsMax older frames are dropped */
   push(seq: number, bytes: Uint8Array, nowMs: number, bytesMax: number, ageMsMax: number): void {
     while (this.count > 0 && nowMs - this.#frames[this.#head]!.atMs > ageMsMax) this.#dropOldest();
     if (this.#bytesHeld > bytesMax) this.#makeRoom(0, bytesMax); // more feeds share the memory now
@@ -88,7 +88,7 @@ export class FrameRing {
     return chunk;
   }
 
-  /** Frees the oldest chunks, and their frames, until so many bytes more fit. */
+  /** Frees the oldest chunks, with their frames, until `bytes` more fit. */
   #makeRoom(bytes: number, bytesMax: number): void {
     this.#freeSpare();
     while (this.#chunks.length > 0 && this.#bytesHeld + bytes > bytesMax) {
@@ -109,7 +109,7 @@ export class FrameRing {
     }
   }
 
-  /** The oldest chunk holds nothing any more. */
+  /** Frees the oldest chunk, which is empty. */
   #freeChunk(): void {
     const chunk = this.#chunks.shift()!;
     this.#freeSpare();

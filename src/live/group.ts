@@ -1,12 +1,12 @@
-/** The viewers of one subject who look at the same channels: they share each frame's bytes, the ring and the topic.
- *  Few viewers are sent to one by one, many through a uWS topic; either way the bytes are encoded once. */
+/** Viewers of one subject with the same selection of channels: they share each frame's bytes, the ring and the topic. A few viewers are
+ *  sent to one by one, many through a uWS topic; either way the bytes are encoded once. */
 import type { ChannelKind } from '../signal.ts';
 import { FrameRing } from './frame-ring.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Viewers up to which each is sent to directly, which shows at once whose socket is full. */
+/** Up to this many viewers, each is sent to directly, which shows at once whose socket is full. */
 const DIRECT_MAX = 8;
-/** A topic says nothing about full sockets: its viewers are looked at this often, and whenever this share of their bound was published. */
+/** A topic does not report full sockets: its viewers are checked this often, and whenever this share of their bound was published. */
 const CHECK_MS = 1000;
 const CHECK_SHARE = 8;
 

@@ -1,6 +1,6 @@
-/** Live frames: samples and features in from the pipeline, encoded frames out to every viewer of the subject.
- *  A feed exists while its subject is watched and for a minute after, so that a viewer who lost the connection can be replayed to;
- *  the samples of everybody else cost one look-up. */
+/** Live frames: samples and features in from the pipeline, encoded frames out to every viewer of the subject. A feed exists while its
+ *  subject is watched and for a minute after, so that a viewer who lost the connection gets a replay; samples of all other subjects cost
+ *  one look-up. */
 import type { Config } from '../config.ts';
 import { Tally } from '../metrics.ts';
 import type { Metrics } from '../metrics.ts';
@@ -15,7 +15,7 @@ import { encodeWindow } from './window-encoder.ts';
 
 /** Time within which a viewer can reconnect and miss nothing, ms. */
 const RING_MS = 60_000;
-/** All rings together, bytes: 60 s of 180 subjects with four channels of 250 Hz. Above it each feed gets its share. */
+/** All rings together, bytes: 60 s of 180 subjects with four channels at 250 Hz. Above it each feed gets an equal share. */
 const RINGS_BYTES_MAX = 64 * 1024 * 1024;
 const RING_BYTES_MIN = 4096;
 const FEATURES_MAX = 64;
@@ -41,11 +41,11 @@ export class Hub {
   readonly #publish: (topic: string, bytes: Uint8Array) => void;
   readonly #metrics: Metrics | null;
   readonly #feeds = new Map<SubjectId, Feed>();
-  /** Viewers that are behind or being replayed to, with their group. */
+  /** Viewers that are behind or replaying, with their group. */
   readonly #lagging = new Map<Outbox, Group>();
   #sweepAtMs = 0;
   #laggingAtMs = 0;
-  /** Wall clock minus monotonic clock, of the last check. */
+  /** Wall clock minus monotonic clock, at the last check. */
   #unixLeadMs = Date.now() - performance.now();
   #groupCount = 0;
   #frameCount = 0;
@@ -68,17 +68,17 @@ export class Hub {
     return this.#feeds.size;
   }
 
-  /** Who is being watched. */
+  /** Subjects being watched. */
   subjects(): Iterable<SubjectId> {
     return this.#feeds.keys();
   }
 
-  /** Is anybody watching? Lets the pipeline spare work for nobody. */
+  /** Is anyone watching? Lets the pipeline skip work that no viewer needs. */
   watched(subjectId: SubjectId): boolean {
     return this.#feeds.has(subjectId);
   }
 
-  /** Samples that were just received. `runs` are kept until their window has left: they must not be overwritten. */
+  /** Takes samples just received. `runs` are kept until their window is sent, and must not be overwritten. */
   push(stream: SubjectStream, runs: readonly SampleRun[]): void {
     const feed = this.#feeds.get(stream.subjectId);
     if (feed === undefined) return;
@@ -88,7 +88,7 @@ export class Hub {
     this.#advance(feed, nowMs);
   }
 
-  /** Values that became known; they travel with the next frame. */
+  /** Takes new values; they are sent with the next frame. */
   features(subjectId: SubjectId, rows: readonly LiveFeature[]): void {
     const feed = this.#feeds.get(subjectId);
     if (feed === undefined) return;
@@ -96,7 +96,7 @@ export class Hub {
     if (feed.features.length > FEATURES_MAX) feed.features.splice(0, feed.features.length - FEATURES_MAX);
   }
 
-  /** Emits overdue frames, looks after slow viewers, forgets what nobody watches. Call every 10 ms. */
+  /** Emits overdue frames, handles slow viewers, drops feeds that no one watches. Call every 10 ms. */
   tick(nowMs: number): void {
     for (const feed of this.#feeds.values()) if (feed.clock !== null && feed.clock.dueMs <= nowMs) this.#advance(feed, nowMs);
     if (nowMs >= this.#laggingAtMs) {
@@ -164,20 +164,20 @@ export class Hub {
     this.#lagging.delete(viewer);
   }
 
-  /** How many frames after `seq` are held; null when the next one no longer is. */
+  /** Number of stored frames after `seq`; null when the next one is no longer stored. */
   replayable(group: Group, seq: number): number | null {
     const held = group.ring.count === 0 ? group.lastSeq > 0 && seq >= group.lastSeq : seq >= group.ring.oldestSeq - 1;
     return held ? group.ring.countAfter(seq) : null;
   }
 
-  /** Sends the held frames after `seq` again, then goes on with new ones. */
+  /** Sends the stored frames after `seq` again, then continues with new ones. */
   replay(viewer: Outbox, group: Group, seq: number): void {
     group.pauses(viewer);
     if (viewer.replay(group, seq, performance.now()) >= 0) group.flows(viewer);
     else this.#lagging.set(viewer, group);
   }
 
-  /** The viewer's socket takes bytes again. */
+  /** Resumes a viewer whose socket takes bytes again. */
   resume(viewer: Outbox, group: Group, nowMs: number): void {
     if (!this.#lagging.has(viewer)) return;
     const dropped = viewer.resume(group, nowMs);
@@ -191,8 +191,8 @@ export class Hub {
     }
   }
 
-  /** Ends every view of a subject that was erased or disabled, and forgets its frames. Each viewer is told what a new connection would be
-   *  answered: with a key that there is no such subject, with the subject's own token that the token is worth nothing any more. */
+  /** Ends every view of a subject that was erased or disabled, and drops its frames. Each viewer gets the code that a new connection would
+   *  get: with a key, no such subject; with the subject's own token, an invalid credential. */
   closeSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): void {
     const feed = this.#feeds.get(subjectId);
     if (feed === undefined) return;
@@ -227,7 +227,7 @@ export class Hub {
   }
 }
 
-/** `ecg.ii,ppg`: a channel is in when its code or its kind is named. */
+/** `ecg.ii,ppg`: a channel is selected by its code or its kind. */
 function selects(selection: string): Selects | null {
   if (selection === '') return null;
   const names = new Set(selection.split(','));

@@ -1,8 +1,8 @@
 /** WebSocket /ws?subject=: live frames of one subject as binary messages, JSON text in band.
  *
  *  From the client: {"type":"auth","token"}, {"type":"subscribe","channels"?,"max_rate_hz"?}, {"type":"replay","after"},
- *  {"type":"ping","id"?}. From the service: ready, auth, subscribed, replay {status: ok | too_old}, pong, error. docs/wire-format.md has
- *  them all. */
+ *  {"type":"ping","id"?}. From the service: ready, auth, subscribed, replay {status: ok | too_old}, pong, error. docs/wire-format.md
+ *  describes them all. */
 import { Type } from 'typebox';
 import type { Static, TObject } from 'typebox';
 import { PipelineError } from '../errors.ts';
@@ -60,7 +60,7 @@ export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
     protocol: 'bio.v1',
     messageBytesMax: TEXT_BYTES_MAX,
     socketsMax: options.socketsMax,
-    // uWS drops silently above this, its close frame too; the outbox stops long before, after one frame more.
+    // uWS silently drops everything above this, even its close frame; the outbox stops long before that, after one more frame.
     backpressureBytesMax: 4 * options.viewerQueueBytesMax + FRAME_BYTES_MAX,
     open: (request, peer) => new Viewer(options, request, peer),
   });
@@ -82,7 +82,7 @@ class Viewer implements SocketHandlers {
 
   constructor(options: LiveSocketOptions, request: ViewRequest, peer: PeerSocket) {
     this.#options = options;
-    this.#caller = { ...request.caller }; // its own object: whom it sees is noted by it (src/tenancy/request-scope.ts)
+    this.#caller = { ...request.caller }; // its own object: request-scope.ts notes by it which person it sees
     this.#from = { remoteAddress: request.remoteAddress, requestId: request.requestId };
     this.#outbox = new Outbox(peer, options.viewerQueueBytesMax, request.caller.kind === 'user');
     const { subject, channels, after } = request.query;
@@ -110,7 +110,7 @@ class Viewer implements SocketHandlers {
     if (after !== undefined) this.#replay(after);
   }
 
-  /** The view is noted under the credential that it lives by. */
+  /** Notes the view under the credential that keeps it open. */
   #watch(subjectId: SubjectId): void {
     this.#unwatch?.();
     this.#unwatch = this.#options.watched?.(this.#caller, subjectId, this.#from) ?? null;
@@ -193,7 +193,7 @@ class Viewer implements SocketHandlers {
   #replay(after: number): void {
     if (this.#group === null) return;
     const oldest = this.#group.ring.oldestSeq;
-    // Told before the frames come: the count is of frames held now.
+    // Sent before the frames: the count is of frames stored now.
     const held = this.#options.hub.replayable(this.#group, after);
     if (held === null) {
       this.#tell({ type: 'replay', status: 'too_old', code: 'replay_too_old', oldest_seq: Number.isFinite(oldest) ? oldest : null });
@@ -227,7 +227,7 @@ class Viewer implements SocketHandlers {
   }
 }
 
-/** Sorted and without repeats, so that viewers of the same channels share their frames. @throws PipelineError validation_failed */
+/** Sorts and removes repeats, so that viewers of the same channels share their frames.  @throws PipelineError validation_failed */
 function selectionOf(names: readonly string[]): string {
   const wanted = [...new Set(names.map((name) => name.trim()).filter((name) => name !== ''))].sort();
   if (wanted.length > SELECTION_MAX) throw new PipelineError('validation_failed', `more than ${SELECTION_MAX} channels`);

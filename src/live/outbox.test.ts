@@ -1,4 +1,4 @@
-/** Groups and outboxes with sockets whose buffers the test fills and drains. */
+/** Tests groups and outboxes with sockets whose buffers the test fills and drains. */
 import { describe, expect, it } from 'vitest';
 import type { PeerSocket } from '../http/route.ts';
 import { decodeFrame, encodeFrame } from '../proto/frame-codec.ts';

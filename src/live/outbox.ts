@@ -1,13 +1,14 @@
-/** Frames for one viewer, and which are left out when its connection is slow.
+/** Sends frames to one viewer, and decides which to leave out when its connection is slow.
  *
  *  Modes of a viewer
- *  - flowing: every frame of its group goes to it, from the group's topic or one by one.
- *  - replaying: it is sent frames of the ring, oldest first, as fast as its connection takes them; new frames wait in the ring.
- *    When it has caught up it is flowing.
- *  - behind: more than `enterBytes` were unsent. It is sent nothing; the ring holds the latest frame. When fewer than a quarter are unsent
- *    it gets that frame, with the number of frames left out and its age, and is flowing again. Behind for too long: closed as slow.
- *  - sampled: it asked for fewer frames than there are; it gets the newest one when its interval has passed and it is not behind.
- *  Bytes are bounded by what uWebSockets.js holds for the socket: nothing is queued here. */
+ *  - flowing: it gets every frame of its group, from the group's topic or one by one.
+ *  - replaying: it gets frames from the ring, oldest first, as fast as its connection takes them; new frames wait in the ring. Once caught
+ *  up, it is flowing.
+ *  - behind: more than `enterBytes` were unsent. It gets nothing; the ring has the latest frame. When less than a quarter of that is
+ *  unsent, it gets the latest frame, with the number of frames left out and its age, and is flowing again. Behind for too long: closed as
+ *  slow.
+ *  - sampled: it asked for a lower rate; it gets the newest frame when its interval has passed and it is not behind. Bytes are bounded by
+ *  what uWebSockets.js holds for the socket: nothing is queued here. */
 import type { PeerSocket } from '../http/route.ts';
 import type { FrameSuffix } from '../proto/frame-codec.ts';
 import { writeSuffix } from '../proto/frame-codec.ts';
@@ -18,7 +19,7 @@ export type OutboxMode = 'flowing' | 'replaying' | 'behind' | 'sampled';
 
 const withSuffix = new WireWriter(64 * 1024);
 
-/** A frame's shared bytes with the fields of one viewer behind them. */
+/** Appends the fields of one viewer to a frame's shared bytes. */
 function personal(bytes: Uint8Array, suffix: FrameSuffix): Uint8Array {
   withSuffix.reset();
   withSuffix.raw(bytes);
@@ -32,12 +33,12 @@ export class Outbox {
   readonly isOwn: boolean;
   readonly #enterBytes: number;
   mode: OutboxMode = 'flowing';
-  /** Last frame sent one by one; while replaying, where the next one is looked for. */
+  /** Last frame sent one by one; while replaying, the position in the ring. */
   lastSeq = 0;
-  /** Frames that the group had emitted when this viewer was last sent everything. */
+  /** Number of frames that the group had emitted when this viewer was last up to date. */
   #seenCount = 0;
   behindSinceMs = 0;
-  /** Subscribed to its group's topic; the group's to change. */
+  /** Subscribed to its group's topic; only the group changes it. */
   inTopic = false;
   #intervalMs = 0;
   #sentAtMs = -Infinity;
@@ -55,7 +56,7 @@ export class Outbox {
     this.mode = intervalMs > 0 ? 'sampled' : 'flowing';
   }
 
-  /** Is more unsent than a viewer may have? */
+  /** Is more unsent than allowed? */
   isFull(): boolean {
     return this.peer.bufferedBytes() > this.#enterBytes;
   }
@@ -67,7 +68,7 @@ export class Outbox {
     this.#seenCount = group.emittedCount;
   }
 
-  /** Sends a frame that was just emitted. @returns 'sent', or what became of it */
+  /** Sends a frame that was just emitted.  @returns 'sent', or why not */
   offer(group: Group, bytes: Uint8Array, nowMs: number): 'sent' | 'skipped' | 'behind' {
     if (this.mode === 'sampled') {
       if (nowMs - this.#sentAtMs < this.#intervalMs - WINDOW_SLACK_MS) return 'skipped';
@@ -92,7 +93,8 @@ export class Outbox {
     return 'behind';
   }
 
-  /** The connection takes bytes again, or time has passed. @returns frames left out when the viewer is flowing again, -1 when it is not */
+  /** Continues when the connection takes bytes again, or after some time.  @returns frames left out if the viewer is flowing again, else
+   *  -1 */
   resume(group: Group, nowMs: number): number {
     if (this.mode === 'replaying') return this.#continueReplay(group, nowMs);
     if (this.mode !== 'behind' || this.peer.bufferedBytes() > this.#enterBytes / 4) return -1;
@@ -126,18 +128,18 @@ export class Outbox {
       }
       if (this.peer.sendBinary(personal(frame.bytes, { droppedFrames: 0, lagMs: 0, replayed: true })) === 'dropped') return -1;
       this.lastSeq = frame.seq;
-      this.behindSinceMs = nowMs; // it moves: not slow
+      this.behindSinceMs = nowMs; // it makes progress, so it is not slow
       unsent = this.peer.bufferedBytes();
     }
     return -1;
   }
 
-  /** Time since when it has been too slow, ms; 0 when it is not. */
+  /** How long it has been too slow, ms; 0 when it is not. */
   slowMs(nowMs: number): number {
     if (this.mode === 'behind' || this.mode === 'replaying') return nowMs - this.behindSinceMs;
     return this.mode === 'sampled' && this.behindSinceMs > 0 ? nowMs - this.behindSinceMs : 0;
   }
 }
 
-/** Frames leave at uneven times: half a window's earliness still counts as the interval's frame. */
+/** Frames leave at uneven times: one up to half a window early still counts as the interval's frame. */
 const WINDOW_SLACK_MS = 50;

@@ -14,7 +14,7 @@ let flags = new Uint8Array(4096);
 /** Tags of the named arrays. */
 const arrayTag: Partial<Record<ChannelKind, number>> = { ecg: 0x2a, ppg: 0x32, eda: 0x3a, temp: 0x42 };
 
-/** Encodes the window. @param selects which channels go in; null = all  @returns the writer's memory: valid until the next call */
+/** Encodes the window.  @param selects channels to include; null = all  @returns the writer's memory, valid until the next call */
 export function encodeWindow(
   clock: FrameClock,
   subject: string,
@@ -43,7 +43,7 @@ function writeChannel(w: WireWriter, clock: FrameClock, channel: ClockChannel): 
   const n = Math.max(0, channel.kTo - from);
   const filled = n === 0 ? 0 : fill(channel, from, channel.kTo);
   const has = filled !== EMPTY && n > 0;
-  // A primary channel's samples travel in the array of its kind; its entry says what they are.
+  // A primary channel's samples go into the array of its kind; its entry describes them.
   if (has && channel.primary) w.floats(arrayTag[channel.config.kind]!, floats.subarray(0, n));
   const at = w.open(0x4a);
   w.raw((channel.head ??= headOf(channel)));
@@ -57,7 +57,7 @@ function writeChannel(w: WireWriter, clock: FrameClock, channel: ClockChannel): 
   for (const piece of channel.late) writeLate(w, clock, channel, piece.run, piece.from, piece.to);
 }
 
-/** The usual case: the window lies within one run of good whole numbers, and begins with its first sample. @returns whether it was that */
+/** The usual case: the window lies within one run of good whole numbers, and begins with its first sample.  @returns whether it applied */
 function writeWhole(w: WireWriter, clock: FrameClock, channel: ClockChannel, from: number): boolean {
   const pending = channel.runs[0];
   const to = channel.kTo;
@@ -65,7 +65,7 @@ function writeWhole(w: WireWriter, clock: FrameClock, channel: ClockChannel, fro
   const { run, end } = pending;
   if (run.k0 > from || end < to || run.qmask !== null || !(run.samples instanceof Int32Array)) return false;
   const next = channel.runs[1];
-  if (next !== undefined && next.run.k0 < to) return false; // sent twice, with other values perhaps: the later one counts
+  if (next !== undefined && next.run.k0 < to) return false; // sent twice, perhaps with other values: the later one counts
   const { config } = channel;
   const head = (channel.head ??= headOf(channel));
   const offset = offsetNs(clock, channel, from);
@@ -84,7 +84,7 @@ function varintBytes(value: number): number {
   return bytes;
 }
 
-/** Late samples: a further entry of the channel, never primary, with a negative offset. */
+/** Writes late samples: another entry of the channel, never primary, with a negative offset. */
 function writeLate(w: WireWriter, clock: FrameClock, channel: ClockChannel, run: SampleRun, from: number, to: number): void {
   const n = to - from;
   grow(n);
@@ -103,7 +103,7 @@ function headOf(channel: ClockChannel): Uint8Array {
   return headWriter.take();
 }
 
-/** Time of sample k after the window's start, ns. Whole seconds are taken off first: k / rate alone loses nanoseconds after weeks. */
+/** Time of sample k after the window's start, ns. Whole seconds are subtracted first: k / rate alone loses nanoseconds after weeks. */
 function offsetNs(clock: FrameClock, channel: ClockChannel, k: number): number {
   const { stream, config } = channel;
   const startNs = (clock.window - stream.epochWindow) * 1e8 + (clock.phaseNs - stream.epochRestNs);
@@ -116,7 +116,7 @@ const EMPTY = 0;
 const GOOD = 1;
 const FLAGGED = 2;
 
-/** Physical values and flags of [from, to) into the scratch arrays; missing samples are NaN and bad. */
+/** Fills the scratch arrays with physical values and flags of [from, to); missing samples are NaN and bad. */
 function fill(channel: ClockChannel, from: number, to: number): typeof EMPTY | typeof GOOD | typeof FLAGGED {
   const runs = channel.runs;
   if (runs.length === 0 || runs[0]!.run.k0 >= to) return EMPTY;

@@ -24,17 +24,17 @@ export type QueryApiDeps = BootstrapDeps &
   Readonly<{
     db: Pool;
     cursors: Cursors;
-    /** Internal numbers of the streams that this process received packets of in the last 10 s. */
+    /** Internal numbers of the streams from which this process received packets in the last 10 s. */
     flowingStreams?: () => readonly number[];
     config: Pick<Config, 'chartRowsMax'>;
-    /** Who may read signals next; the same for every organization. */
+    /** Turns for reads of signals; shared by all organizations. */
     turns: Turns;
-    /** The same of exports. */
+    /** Turns for exports. */
     exports: Turns;
-    /** Acknowledged samples of this process that are not rows yet; absent: samples are there a second and a half later. */
+    /** Acknowledged samples of this process not yet stored as rows; absent: samples can be read a second and a half later. */
     recentSamples?: RecentSamples;
     methods?: readonly MethodDescription[];
-    /** For exports that a person asks for. */
+    /** Opens journals in exports that a person requests. */
     openJournal?: OpenJournal;
   }>;
 

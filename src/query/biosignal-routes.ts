@@ -1,4 +1,4 @@
-/** The catalog of a project, with what flows at this moment; and the versioned methods behind derived values. */
+/** The catalog of a project, with what is flowing now; and the versioned methods behind derived values. */
 import { sql } from 'kysely';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -30,11 +30,11 @@ export const BiosignalSchema = exactly({
   is_flowing: Type.Boolean({ description: 'True within 10 s of its first data, false 10 s after its last.' }),
 });
 
-/** A stream whose newest packet is older than this does not flow. */
+/** Age of the newest packet above which a stream is no longer flowing. */
 export const FLOWING_SEC = 10;
 
-/** What a derived feature is computed from, by the feature's name: kinds or codes of channels that one stream must have all together, or
- *  one of several such sets. */
+/** Sources of each derived feature, by its name: kinds or codes of channels that one stream must have together, or one of several such
+ *  sets. */
 const featureSources: readonly (readonly [RegExp, readonly (readonly string[])[]])[] = [
   [/^resp_rate_ecg$/, [['ecg']]],
   [/^resp_rate_ppg$/, [['ppg']]],
@@ -64,9 +64,10 @@ type CatalogRow = Readonly<{
 
 export type BiosignalDeps = Readonly<{
   db: Pool;
-  /** Internal numbers of the streams that this process received packets of within FLOWING_SEC; the database adds those of other nodes. */
+  /** Internal numbers of the streams from which this process received packets within FLOWING_SEC; the database adds those of other
+   *  nodes. */
   flowingStreams?: () => readonly number[];
-  /** What is known of the methods of this release, and of older ones whose values may be stored. */
+  /** Descriptions of the methods of this release, and of older ones whose values may be stored. */
   methods?: readonly MethodDescription[];
 }>;
 
@@ -81,7 +82,7 @@ const MethodParameterSchema = exactly({
 export type MethodDescription = Readonly<{
   code: string;
   kind: 'feature' | 'beat';
-  /** Feature name, or for beats the name of their detector. */
+  /** Feature name; for beats, the name of the detector. */
   feature: string;
   version: number;
   /** Does this release compute it? */
@@ -168,13 +169,13 @@ function everyMethod(known: readonly MethodDescription[], stored: readonly Store
 
 type StoredMethod = Readonly<{ code: string; kind: 'feature' | 'beat'; name: string; unit: string; cadence_hz: number | null }>;
 
-/** Streams of a project, or of one user of it, that flow at this moment, with kinds and codes of their channels. */
+/** Streams of a project, or of one of its users, that are flowing now, with kinds and codes of their channels. */
 async function flowingIn(
   { db, flowingStreams }: BiosignalDeps,
   { orgId, id: projectId }: OwnedProject,
   subjectId: string | null,
 ): Promise<{ id: number; channels: string[] }[]> {
-  // SQL here and in listBiosignals: arrays of what flows, and the newest measurements by their time.
+  // SQL here and in listBiosignals: arrays of flowing channels, and the newest measurements by time.
   const { rows } = await db.query<{ id: number; channels: string[] }>(
     `select s.id, coalesce(array_agg(c.kind) || array_agg(c.code), '{}') as channels
        from stream s left join stream_channel c on c.stream_id = s.id

@@ -213,7 +213,7 @@ const setDeviceProfile = ({ db }: BootstrapDeps) =>
       const { profile_id: profileId } = request.body;
       const orgId = orgOf(request.caller);
       const json = await transaction(db, async (client) => {
-        // SQL: kysely has no alias of the table that is inserted into, which the condition of the conflict needs.
+        // SQL: the conflict condition needs an alias of the table inserted into, which kysely does not have.
         const { rows } = await client.query<{ id: string }>(
           `insert into device as d (organization_id, project_id, external_id, profile_id)
          select $1, $2::uuid, $3, $4::uuid

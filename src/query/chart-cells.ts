@@ -1,15 +1,15 @@
-/** What the values of a bucket come to: its aggregates as columns of SQL, and the number and flag that are shown of them. */
+/** Aggregates of a bucket as columns of SQL, and the number and flag shown for it. */
 import type { QualityFlag } from '../signal.ts';
 import type { ChartAggregate } from './chart.ts';
 
-/** Values by their flag: 0, 1, or whatever it is. */
+/** Values by their flag: 0, 1, or any. */
 type Class = 'good' | 'suspect' | 'every';
 
-/** Only the aggregates that the question needs are there: all of them for 1,440 minutes take three times as long. Of `detail` are the extremes
- *  and sums of each class. */
+/** Holds only the aggregates that the query needs: all of them, for 1,440 minutes, take three times as long. With `detail`, also the
+ *  extremes and sums of each class. */
 export type BucketRow = {
   ms: number;
-  /** Values that should be there, that are, and how many of them are good and suspect. */
+  /** Values expected, values present, and how many of those are good and suspect. */
   n: number;
   value_n: number;
   good_n: number;
@@ -19,13 +19,13 @@ export type BucketRow = {
 export type Cell = Readonly<{
   value: number | null;
   flag: QualityFlag;
-  /** What it is made of; with `detail`. */
+  /** The aggregates behind it; with `detail`. */
   row?: BucketRow;
 }>;
 /** Cells of one column by the start of their bucket, Unix ms. */
 export type Column = Map<number, Cell>;
 
-/** Sums of a bucket as columns of SQL. @param relation of raw values, or of a rollup @param detail also what chart-detail.ts needs */
+/** Aggregates of a bucket as columns of SQL.  @param relation raw values, or a rollup  @param detail also what chart-detail.ts needs */
 export function bucketSums(relation: 'raw' | 'rollup', aggregate: ChartAggregate, qualityMax: QualityFlag, detail: boolean): string {
   const of = relation === 'raw' ? rawAggregate : rollupAggregate;
   const columns = [relation === 'raw' ? rawCounts : rollupCounts];
@@ -38,7 +38,7 @@ export function bucketSums(relation: 'raw' | 'rollup', aggregate: ChartAggregate
 
 const classes: readonly Class[] = ['good', 'suspect', 'every'];
 
-/** Sums of exact numbers are expensive: only those that cellOf looks at. */
+/** Summing `numeric` is expensive: only the classes that cellOf uses. */
 function classesOf(aggregate: ChartAggregate, qualityMax: QualityFlag): readonly Class[] {
   return aggregate === 'sum' && qualityMax === 2 ? ['every'] : classes.slice(0, qualityMax + 1);
 }
@@ -49,8 +49,8 @@ const rollupCounts =
 
 const first = (column: string, by: string, where: string): string => `(array_agg(${column} order by ${by}) filter (where ${where}))[1]`;
 
-/** A sum of exact numbers as float8: one beyond its range is an error of the database otherwise. Of nothing it is null, which least and greatest
- *  would pass over. */
+/** Converts a `numeric` sum to float8; a sum out of range would otherwise be a database error. An empty sum is null, which `least` and
+ *  `greatest` would ignore. */
 const finite = (sum: string): string =>
   `case when ${sum} is not null then least(greatest(${sum}, -${Number.MAX_VALUE}), ${Number.MAX_VALUE})::float8 end`;
 
@@ -79,7 +79,7 @@ function rawAggregate(aggregate: ChartAggregate, which: Class): string {
   }
 }
 
-/** The same from rows of a rollup, which has no first and last of suspect values alone. */
+/** The same from rows of a rollup, which has no first and last among suspect values only. */
 function rollupAggregate(aggregate: ChartAggregate, which: Class): string {
   const column = (name: string): string => (which === 'every' ? name : `${which}_${name}`);
   switch (aggregate) {
@@ -106,14 +106,14 @@ function never(value: never): never {
   throw new TypeError(String(value));
 }
 
-/** The flag of a bucket: 0 when at least half of what should be there is good, 1 when at least half is good or suspect, else 2. */
+/** The flag of a bucket: 0 when at least half of the expected values are good, 1 when at least half are good or suspect, else 2. */
 export function flagOf({ n, good_n: good, suspect_n: suspect }: Pick<BucketRow, 'n' | 'good_n' | 'suspect_n'>): QualityFlag {
   return good * 2 >= n ? 0 : (good + suspect) * 2 >= n ? 1 : 2;
 }
 
-/** The number of a bucket and its flag. A good bucket's number is made of its good values alone, a suspect one's of its good and suspect ones, a
- *  bad one's of all: whatever qualityMax asks for, a bucket has one number, and qualityMax says whether it is shown. Sums and counts are of the
- *  values that qualityMax admits: what was walked in a suspect minute counts at every zoom or at none. */
+/** The number of a bucket and its flag. A good bucket's number comes from its good values only, a suspect one's from its good and suspect
+ *  values, a bad one's from all: a bucket has one number, and qualityMax only decides whether it is shown. Sums and counts cover the values
+ *  that qualityMax admits, so that steps walked in a suspect minute count at every zoom or at none. */
 export function cellOf(row: Omit<BucketRow, 'ms'>, aggregate: ChartAggregate, qualityMax: QualityFlag): Cell {
   const flag = flagOf(row);
   const admitted = qualityMax === 0 ? row.good_n : qualityMax === 1 ? row.good_n + row.suspect_n : row.value_n;
@@ -126,7 +126,7 @@ export function cellOf(row: Omit<BucketRow, 'ms'>, aggregate: ChartAggregate, qu
   return { value: aggregate === 'mean' && value !== null ? value / (flag === 0 ? row.good_n : row.good_n + row.suspect_n) : value, flag };
 }
 
-/** One number from that of the good values and that of the suspect ones. */
+/** Combines the number of the good values with that of the suspect ones. */
 function join(aggregate: Exclude<ChartAggregate, 'count'>, good: number | null, suspect: number | null): number | null {
   if (good === null || suspect === null) return good ?? suspect;
   switch (aggregate) {
@@ -145,7 +145,7 @@ function join(aggregate: Exclude<ChartAggregate, 'count'>, good: number | null, 
   }
 }
 
-/** Least and greatest of the values that a bucket's number is made of; of its good ones, if it has any, where the number is not shown. */
+/** Least and greatest of the values behind a bucket's number; where the number is not shown, of its good values, if any. */
 export function extremesOf(row: BucketRow, qualityMax: QualityFlag): readonly [min: number | null, max: number | null] {
   const flag = flagOf(row);
   if (flag === 1 && qualityMax > 0)

@@ -1,28 +1,27 @@
-/** What a chart's numbers rest on: how many values a bucket has, how many of them are good, and its extremes; and the same of the whole range,
- *  from its values and not from the numbers of its buckets, so that it says the same at every resolution. */
+/** Detail behind a chart's numbers: how many values a bucket has, how many of them are good, and its extremes; and the same for the whole
+ *  range, computed from values rather than bucket numbers, so that it is the same at every resolution. */
 import type { QualityFlag } from '../signal.ts';
 import { extremesOf, type BucketRow, type Column } from './chart-cells.ts';
 
-/** Least, greatest and mean are of the good values of a range; where it has none, of its suspect ones, and then of all, as far as qualityMax
- *  admits them. */
+/** Min, max and mean cover the good values of a range; if there are none, the suspect ones; then all, as far as qualityMax admits them. */
 export type Totals = Readonly<{
   n: number;
   goodN: number;
-  /** How many values the method gives in the range, up to now; null: nobody knows. */
+  /** How many values the method yields in the range, up to now; null: unknown. */
   expectedN: number | null;
-  /** Flag of the values that min, max and mean are of; null: there are none. */
+  /** Flag of the values behind min, max and mean; null: there are none. */
   flag: QualityFlag | null;
   min: number | null;
   max: number | null;
   mean: number | null;
-  /** The first and the last good one; null: there is none, whatever the flag. */
+  /** First and last good value; null: there is none. */
   first: number | null;
   last: number | null;
-  /** Of all values that qualityMax admits. */
+  /** Over all values that qualityMax admits. */
   sum: number | null;
 }>;
 
-/** Rows parallel to those of the chart; null: nothing there. */
+/** Rows parallel to those of the chart; null: no values. */
 export type ChartDetail = {
   n: (number | null)[][];
   goodN: (number | null)[][];
@@ -33,12 +32,12 @@ export type ChartDetail = {
   totals: Totals[];
 };
 
-/** How many values are due between two times, Unix ms: those of the future are not. */
+/** How many values are due between two times, Unix ms; future ones are not. */
 export function expectedIn(cadenceHz: number | null, fromMs: number, toMs: number, nowMs: number): number | null {
   return cadenceHz === null ? null : Math.round((Math.max(0, Math.min(toMs, nowMs) - fromMs) / 1000) * cadenceHz);
 }
 
-/** Totals of a column but for its first and last value, which rollups know by the bucket alone. */
+/** Totals of a column except its first and last value, which rollups only know per bucket. */
 export function totalsOf(column: Column, qualityMax: QualityFlag, expectedN: number | null): Omit<Totals, 'first' | 'last'> {
   const rows = [...column.values()].flatMap(({ row }) => (row === undefined ? [] : [row]));
   const count = (of: (row: BucketRow) => number): number => rows.reduce((sum, row) => sum + of(row), 0);

@@ -1,11 +1,11 @@
-/** Buckets of a minute straight from the rollup of minutes: one row of arrays, nothing to add up. */
+/** Reads one-minute buckets straight from the minute rollup: one row of arrays, nothing to add up. */
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { cellOf, type Column } from './chart-cells.ts';
 import type { ChartAggregate, ChartQuery } from './chart.ts';
 import { timestampAt } from './time-bounds.ts';
 
-/** A number that JSON cannot say (NaN) is a string. */
+/** A number that JSON cannot express (NaN) is a string. */
 type Numbers = readonly (number | string | null)[] | null;
 type Packed = {
   minutes: readonly number[] | null;
@@ -23,8 +23,8 @@ const at = (numbers: Numbers, i: number): number | null => {
   return typeof value === 'string' ? Number(value) : value;
 };
 
-/** @returns with how many rows a minute has. More than 1 (several channels, or two streams at once): the column is wrong there, as they must be added
- *  exactly, which the database does. */
+/** @returns the column, and how many rows a minute has. With more than 1 (several channels, or two streams at once) the column is wrong,
+ *  because rows must be added exactly, which the database does. */
 export async function minuteColumn(
   db: Db,
   query: ChartQuery,

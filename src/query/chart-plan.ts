@@ -1,4 +1,4 @@
-/** What a chart will read before it is read: its streams, methods and channels, its resolution, and about how many rows that is. */
+/** Plans what a chart will read: its streams, methods and channels, its resolution, and roughly how many rows. */
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import { rowSecOf } from '../storage/sample-rows.ts';
@@ -19,11 +19,11 @@ export type WaveChannel = Readonly<{
 export type ChartPlan = Readonly<{
   resolution: Resolution;
   sources: ChartSources;
-  /** Relation that answers for features. */
+  /** Relation that features are read from. */
   relation: 'feature' | 'feature_1m' | 'feature_1h' | 'feature_1d';
   /** Channels of the series that are waveforms, by the index of the series. */
   waves: ReadonlyMap<number, readonly WaveChannel[]>;
-  /** Rows of the database that it reads, about. */
+  /** Approximate number of database rows that it reads. */
   rowCount: number;
 }>;
 
@@ -31,10 +31,10 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** Longest range whose samples are decoded for buckets below a second, ms. */
 const DECODE_MS_MAX = HOUR_MS;
-/** A row counts for the bucket that it begins in. Buckets of fewer rows than this are made of samples, where these are at most so many. */
+/** A row counts towards the bucket that it begins in. Buckets of fewer rows than this are built from samples, up to this many samples. */
 const ROWS_OF_BUCKET_MIN = 16;
 const DECODE_SAMPLES_MAX = 1_000_000;
-/** Samples that cost as much to decode as a row costs to add up: 50 ns each beside 10 us. */
+/** Samples that cost as much to decode as one row costs to add up: 50 ns each against 10 us. */
 const SAMPLES_OF_ROW = 200;
 
 /** Plans a chart at the finest resolution that is within its points and within `rowsMax` rows.
@@ -78,7 +78,7 @@ function rowsOf(
   return rows;
 }
 
-/** Rows of a second are fine enough for buckets of a second; most are longer. */
+/** Should the buckets be built from samples? Rows of a second are fine enough for buckets of a second, but most rows are longer. */
 export function fromSamples(query: ChartQuery, channel: WaveChannel, stepMs: number): boolean {
   const rowMs = 1000 * rowSecOf(Number(channel.rate_nhz));
   if (stepMs < rowMs) return true;
@@ -86,8 +86,8 @@ export function fromSamples(query: ChartQuery, channel: WaveChannel, stepMs: num
   return rowMs > 1000 && stepMs < ROWS_OF_BUCKET_MIN * rowMs && sampleCount <= DECODE_SAMPLES_MAX;
 }
 
-/** Which relation answers: the coarsest whose buckets lie wholly in ours. A zone that is off whole hours needs the minutes; days are kept
- *  by UTC, so they answer only where the zone is at UTC over the whole range. */
+/** Chooses the coarsest relation whose buckets lie wholly within ours. A zone not on whole hours needs minutes; days are stored by UTC, so
+ *  they serve only where the zone equals UTC over the whole range. */
 async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): Promise<ChartPlan['relation']> {
   const step = lengthMs(resolution);
   if (step < MINUTE_MS) return 'feature';
@@ -104,13 +104,13 @@ async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): P
   return rows[0].utc ? 'feature_1d' : 'feature_1h';
 }
 
-/** The primary channel of a kind: the first that each stream has. */
+/** The primary channel of a kind: the first in each stream. */
 async function waveChannels(
   db: Db,
   series: Extract<ChartSeries, { kind: 'waveform' }>,
   streamIds: readonly number[],
 ): Promise<readonly WaveChannel[]> {
-  // SQL: on the way of every chart of a waveform, which bench/queries.bench.ts measures.
+  // SQL: every chart of a waveform runs it, and bench/queries.bench.ts measures that.
   const { rows } = await db.query<WaveChannel>(
     `with named as (
        select c.*, first_value(c.code) over (partition by c.stream_id order by c.channel_no) as primary_code

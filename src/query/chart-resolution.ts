@@ -1,4 +1,4 @@
-/** Which buckets a chart has: as fine as the range and the number of points allow. */
+/** Chooses the buckets of a chart: as fine as the range and the number of points allow. */
 
 /** A step in ms; or calendar units of the caller's time zone, whose days may have 23 or 25 hours. */
 export type Resolution =
@@ -12,7 +12,7 @@ const day = 24 * hour;
 
 const fixed = (name: string, stepMs: number): Resolution => ({ name, kind: 'fixed', stepMs });
 
-/** Ascending. Below a second only waveforms have them. */
+/** Ascending. Steps below a second are for waveforms only. */
 export const resolutions: readonly Resolution[] = [
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500].map((ms) => fixed(`${ms}ms`, ms)),
   ...[1, 2, 5, 10, 15, 30].map((s) => fixed(`${s}s`, s * second)),
@@ -23,14 +23,14 @@ export const resolutions: readonly Resolution[] = [
   { name: '1mo', kind: 'calendar', unit: 'month', approximateMs: 28 * day },
 ];
 
-/** Those of at least `stepMinMs` with at most maxPoints buckets in the range, the finest first; the coarsest when none has so few.
- *  @param asked name of a resolution, the finest to take */
+/** Resolutions of at least `stepMinMs` with at most maxPoints buckets in the range, finest first; the coarsest when none qualifies.
+ *  @param asked name of the finest resolution to use */
 export function fittingResolutions(rangeMs: number, maxPoints: number, stepMinMs: number, asked: string | null): readonly Resolution[] {
   const wanted = resolutions.find((resolution) => resolution.name === asked);
   const leastMs = Math.max(stepMinMs, wanted === undefined ? 0 : lengthMs(wanted));
   const fitting = resolutions.filter((resolution) => {
     const step = lengthMs(resolution);
-    // One bucket more than the range is long, because the range need not begin at a bucket's start.
+    // One bucket more, because the range need not begin at a bucket's start.
     return step >= leastMs && Math.ceil(rangeMs / step) + 1 <= maxPoints;
   });
   return fitting.length > 0 ? fitting : resolutions.slice(-1);

@@ -1,4 +1,4 @@
-/** POST /api/v1/charts/query: several series on one time axis, with a flag beside every value. */
+/** POST /api/v1/charts/query: several series on one time axis, with a flag for every value. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
@@ -28,9 +28,9 @@ import type { Turns } from './turns.ts';
 
 const RANGE_DAYS_MAX = 3660;
 const POINTS_MAX = 10_000;
-/** A chart that reads more rows than this, about 0.2 s of the database, has to wait for a place for large ones. */
+/** A chart that reads more rows than this, about 0.2 s of database time, must wait for a place among large reads. */
 const LARGE_ROWS = 20_000;
-/** Rows of the answer that are written at a time. */
+/** Rows of the answer written per turn of the event loop. */
 const SLICE_ROWS = 1000;
 const resolutionNames = resolutions.map((resolution) => resolution.name);
 
@@ -139,7 +139,7 @@ const ChartSchema = exactly({
 
 type Body = Static<typeof ChartBody>;
 type SeriesInput = Body['series'][number];
-/** What a column is called, beside the series that it comes from. */
+/** Name and unit of a column, besides the series that it comes from. */
 type Named = Readonly<{ name: string; unit: string; biosignalId: number | null; feature: string | null; series: ChartSeries }>;
 
 type ChartDeps = Readonly<{
@@ -281,7 +281,7 @@ function durationMs(text: string): number {
   return ((number(weeks) * 7 + number(days)) * 86_400 + number(hours) * 3600 + number(minutes) * 60 + number(seconds)) * 1000;
 }
 
-/** The zone as it was given: ICU would answer with an older name (Asia/Calcutta) that not every PostgreSQL knows. */
+/** Returns the zone as given: ICU would answer with an older name (Asia/Calcutta) that not every PostgreSQL knows. */
 function zoneOf(zone: string): string {
   if (!isTimeZone(zone)) throw wrong('/tz', 'is not an IANA time zone');
   return zone;

@@ -1,4 +1,4 @@
-/** Where the values of a chart are: the user's streams that overlap its range, and the methods of its features with values there. */
+/** Finds the sources of a chart: the user's streams that overlap its range, and the methods with values of its features there. */
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import type { ChartQuery, ChartSeries } from './chart.ts';
@@ -7,13 +7,13 @@ import { timestampAfter, timestampAt } from './time-bounds.ts';
 type Method = Readonly<{ id: number; name: string; code: string; cadenceHz: number | null }>;
 export type ChartSources = Readonly<{
   streamIds: number[];
-  /** Seconds of the range that each stream may have samples in. */
+  /** Seconds of the range in which each stream may have samples. */
   secondsOf: ReadonlyMap<number, number>;
   methods: readonly Method[];
 }>;
 
-/** One statement for all series. `offset 0`: one probe per method; through the views of schema api the planner would otherwise make a join that
- *  reads every row of the range. */
+/** One statement for all series. `offset 0` forces one probe per method; through the views of schema api the planner would otherwise choose
+ *  a join that reads every row of the range. */
 export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSources> {
   const names = query.series.flatMap((series) => (series.kind === 'feature' ? [series.feature] : []));
   const { rows } = await db.query<{ ids: number[] | null; seconds: number[] | null; methods: Method[] | null }>(
@@ -38,7 +38,7 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
   return { streamIds, secondsOf: new Map(streamIds.map((id, i) => [id, seconds?.[i] ?? 0])), methods: methods ?? [] };
 }
 
-/** The newest version with values in the range, or the one that is asked for; null: neither has any. */
+/** The newest version with values in the range, or the requested one; null: no values. */
 export function methodOf(series: Extract<ChartSeries, { kind: 'feature' }>, methods: readonly Method[]): Method | null {
   return methods.find(({ name, code }) => name === series.feature && (series.methodCode === null || series.methodCode === code)) ?? null;
 }

@@ -28,7 +28,7 @@ export type ChartSeries =
 
 export type ChartQuery = Readonly<{
   orgId: string;
-  /** A user that the caller may read. */
+  /** A user whom the caller may read. */
   subjectId: string;
   series: readonly ChartSeries[];
   /** Unix ns: [from, to). */
@@ -40,36 +40,36 @@ export type ChartQuery = Readonly<{
   maxPoints: number;
   /** IANA name; days, weeks and months are the caller's. */
   timeZone: string;
-  /** Values with a worse flag do not count. */
+  /** Values with a worse flag are ignored. */
   qualityMax: QualityFlag;
   /** `null`: every bucket of the range has a row; `none`: only those with a value; `previous`: gaps repeat the value before. */
   fill: 'null' | 'none' | 'previous';
-  /** Also what the numbers rest on. */
+  /** Also return the detail behind the numbers. */
   detail?: boolean;
-  /** Acknowledged samples that are not rows yet; absent: rows alone. */
+  /** Acknowledged samples not yet stored as rows; absent: rows only. */
   recent?: RecentSamples;
 }>;
 
 export type Chart = Readonly<{
   resolution: string;
-  /** Index of the series that each column belongs to, and what of it. */
+  /** Index of the series of each column, and its aggregate. */
   columns: readonly Readonly<{ series: number; what: ChartAggregate }>[];
   /** Start of each bucket, Unix ms, ascending. */
   tsMs: number[];
-  /** Row per bucket, column as above; null: no value that may be shown. */
+  /** Row per bucket, column as above; null: no value to show. */
   values: (number | null)[][];
-  /** Parallel to values. null: nothing there at all; a null value with a flag: there is something, but too bad to show. */
+  /** Parallel to values. null: nothing recorded; a null value with a flag: something recorded, but too bad to show. */
   qmask: (QualityFlag | null)[][];
   /** With `detail`. */
   detail?: ChartDetail;
 }>;
 
 const MINUTE_MS = 60_000;
-/** Samples decoded, and buckets put into rows, before others have the event loop. */
+/** Samples decoded, and buckets turned into rows, before yielding the event loop. */
 const DECODE_SLICE_SAMPLES = 250_000;
 const SLICE_CELLS = 10_000;
 
-/** Reads a chart as it was planned. @param signal aborted when nobody waits for it any more */
+/** Reads a chart as planned.  @param signal aborted when the caller no longer waits */
 export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, signal?: AbortSignal): Promise<Chart> {
   const { resolution, sources, relation, waves } = plan ?? (await planChart(db, query));
   const columns: ReadColumn[] = [];
@@ -99,7 +99,7 @@ type ReadColumn = Readonly<{
   series: number;
   what: ChartAggregate;
   cells: Column;
-  /** How often the method gives a value. */
+  /** How often the method yields a value. */
   cadenceHz: number | null;
   /** First and last good value of the range; with `detail`. */
   ends: Pick<Totals, 'first' | 'last'> | null;
@@ -163,7 +163,7 @@ function dueIn(
       : expectedIn(cadenceHz, Math.max(bucketMs, fromMs), Math.min(endOf.get(bucketMs) ?? toMs, toMs), nowMs);
 }
 
-/** The first and the last good value of the range: of the first and the last bucket that has any. */
+/** The first and last good value of the range, from the first and last bucket that has any. */
 async function endsOf(
   query: ChartQuery,
   cells: Column,
@@ -183,7 +183,7 @@ async function endsOf(
 // ---------------------------------------------------------------------------------------------------------------- buckets
 
 /** Start of the bucket of a time column, Unix ms, as SQL. Fixed steps count from 2001-01-01 UTC, calendar units from the caller's midnight.
- *  The text is the same for all steps and zones, which are $3: prepared() plans it once. */
+ *  Steps and zones are parameter $3, so the text is always the same and prepared() plans it once. */
 function bucketOf(resolution: Resolution, column: string): string {
   const start =
     resolution.kind === 'calendar'
@@ -192,7 +192,7 @@ function bucketOf(resolution: Resolution, column: string): string {
   return `round(date_part('epoch', ${start}) * 1000)`;
 }
 
-/** $1, $2 and $3 of such a statement. */
+/** Parameters $1, $2 and $3 of such a statement. */
 function bucketBounds(query: ChartQuery, resolution: Resolution): string[] {
   const { fromNs, toNs, timeZone } = query;
   return [timestampAt(fromNs), timestampAt(toNs + 999n), resolution.kind === 'calendar' ? timeZone : `${resolution.stepMs} milliseconds`];
@@ -238,7 +238,7 @@ function wholeUnits({ fromNs, toNs }: ChartQuery, unit: bigint): [from: bigint, 
   return [first, end > first ? end : first];
 }
 
-/** Hours of a range that begins and ends within one: whole hours ($6 to $7) as they are kept, and the minutes before and after them. */
+/** Rows of a range that begins and ends within an hour: the stored whole hours ($6 to $7), and the minutes before and after them. */
 const hoursAndMinutes = `(
   select * from feature_1m where bucket >= $1::timestamptz and bucket < least($2::timestamptz, $6::timestamptz)
   union all select * from feature_1h where bucket >= $6::timestamptz and bucket < $7::timestamptz
@@ -252,7 +252,7 @@ const daysAndHours = `(
   union all select * from feature_1h where bucket >= $9::timestamptz and bucket < $7::timestamptz
   union all select * from feature_1m where bucket >= $7::timestamptz and bucket < $2::timestamptz) days`;
 
-/** Methods of single channels, as they were met: their minutes have a row of each channel, which the database adds up. */
+/** Methods seen to work on single channels: their minutes have one row per channel, which the database adds up. */
 const severalInMinute = new Set<number>();
 const METHODS_MAX = 1000;
 
@@ -266,14 +266,14 @@ async function featureColumn(
   methodId: number | null,
 ): Promise<Column> {
   if (methodId === null) return new Map();
-  // Rollups have whole minutes: that in which the range begins counts, as that in which it ends.
+  // Rollups have whole minutes: the minute in which the range begins counts, as does the one in which it ends.
   const query = relation === 'feature' ? asked : { ...asked, fromNs: floorNs(asked.fromNs, NS_PER_MINUTE) };
-  // Minutes as columns have the good and the suspect values, or all of them.
+  // Minute columns hold the good and suspect values separately, or all together.
   if (lengthMs(resolution) === MINUTE_MS && query.qualityMax < 2 && query.detail !== true && !severalInMinute.has(methodId)) {
     const { column, rowsOfMinute } = await minuteColumn(db, query, aggregate, streamIds, methodId);
     if (rowsOfMinute === 1) return column;
     if (severalInMinute.size >= METHODS_MAX) severalInMinute.clear();
-    if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not for a minute in which a device began anew
+    if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not just one minute in which a device restarted
   }
   const time = relation === 'feature' ? 'time' : 'bucket';
   const relations = { feature: 'feature', feature_1m: 'feature_1m', feature_1h: hoursAndMinutes, feature_1d: daysAndHours } as const;
@@ -368,7 +368,7 @@ function widen(
     value_n: before.value_n + counts.value_n,
     good_n: before.good_n + counts.good_n,
     suspect_n: before.suspect_n + counts.suspect_n,
-    // Samples are not told apart by their flags here: they are those of the number, whatever it is made of.
+    // Samples are not separated by flag here, so every class has the number's own samples.
     good_min: joined,
     suspect_min: joined,
     every_min: joined,
@@ -381,7 +381,7 @@ function widen(
 
 type WaveBucket = Counts & { ms: number; min: number | null; max: number | null };
 
-/** From the statistics of the rows: reads no samples. */
+/** Builds buckets from the statistics of rows, without reading samples. */
 async function storedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, resolution: Resolution): Promise<WaveBucket[]> {
   const { rows } = await db.query<{ ms: number; min: number | null; max: number | null; n: number; suspect_n: number; bad_n: number }>(
     prepared(
@@ -398,7 +398,7 @@ async function storedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, re
 
 type SampleBuckets = Map<number, { min: number; max: number; n: number; suspect: number; bad: number }>;
 
-/** @param seconds of the range that the stream has, about: what has few samples is read at once */
+/** @param seconds of the range that the stream covers, roughly: a short stretch is read in one query */
 async function decodedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, stepMs: number, seconds: number): Promise<WaveBucket[]> {
   const found: SampleBuckets = new Map();
   const sliceSec = Math.max(1, Math.floor(DECODE_SLICE_SAMPLES / (Number(channel.rate_nhz) / 1e9)));

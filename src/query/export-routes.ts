@@ -1,4 +1,4 @@
-/** GET /api/v1/xusers/{xuserId}/export: everything of one user, as lines of JSON. */
+/** GET /api/v1/xusers/{xuserId}/export: exports everything of one user, as lines of JSON. */
 import { build, run } from '../storage/database/build.ts';
 import { Type } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
@@ -14,11 +14,11 @@ import type { Turns } from './turns.ts';
 
 const NDJSON = 'application/x-ndjson';
 const ROWS = 2000;
-/** Channel seconds decoded at once. */
+/** Channel seconds decoded per batch. */
 const SAMPLE_ROWS = 600;
 const FOREVER_NS = 253_402_300_799_000_000_000n;
 
-/** Rows by table, as the database holds them. Secrets and internal numbers of others are not among them. */
+/** Rows by table, as stored. Secrets, and internal numbers of others, are left out. */
 export const exportedTables: readonly Readonly<{ table: string; sql: string }>[] = [
   { table: 'xuser', sql: 'select to_jsonb(x) as row from xuser x where x.id = $1' },
   {
@@ -49,7 +49,7 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
   { table: 'goal', sql: 'select to_jsonb(g) as row from goal g where g.xuser_id = $1' },
   { table: 'task', sql: 'select to_jsonb(t) as row from task t where t.xuser_id = $1' },
   { table: 'consent', sql: 'select to_jsonb(c) as row from consent c where c.xuser_id = $1' },
-  // Its text is opened for its author alone (linesOf).
+  // Its text is opened only for its author (linesOf).
   { table: 'journal_entry', sql: `select to_jsonb(j) as row from journal_entry j where j.xuser_id = $1` },
   {
     table: 'device',
@@ -68,7 +68,7 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
   },
 ];
 
-/** Opens a journal entry; null when the secret that sealed it is not there. */
+/** Opens a journal entry; null when the secret that sealed it is not available. */
 export type OpenJournal = (sealed: Uint8Array, subjectId: string, entryId: string) => Promise<string | null>;
 
 type Deps = Readonly<{ pool: Pool; exports: Turns; openJournal?: OpenJournal }>;
@@ -92,7 +92,7 @@ const exportUser = ({ pool, exports, openJournal }: Deps) =>
       const end = exports.take(callerKey(request.caller), orgOf(request.caller));
       const opener = request.caller.kind === 'user' ? (openJournal ?? null) : null;
       const lines = linesOf(pool, subject.id, opener, end);
-      const first = await lines.next(); // a generator that has begun gives its place back, however it ends
+      const first = await lines.next(); // a started generator gives its place back, however it ends
       await audit(pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id }).catch(async (error: unknown) => {
         await lines.return();
         throw error;
@@ -125,8 +125,8 @@ function begun(first: IteratorResult<Uint8Array, void>, rest: Lines): AsyncItera
   };
 }
 
-/** One consistent snapshot, read through cursors: the size of a user does not matter here.
- *  @param openJournal null: whoever asks does not read journals  @param ended called when nothing is read any more */
+/** Writes one consistent snapshot, read through cursors, so that the amount of data does not matter.
+ *  @param openJournal null: the caller may not read journals  @param ended called when reading has ended */
 async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal | null, ended: () => void): Lines {
   const opened = async (line: string): Promise<string> => {
     const { sealed, ...row } = (JSON.parse(line) as { row: JournalRow }).row;
@@ -171,7 +171,7 @@ async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal 
     clean = true;
     yield Buffer.from('{"table":"end"}\n');
   } finally {
-    // A peer that went away leaves the transaction open: the connection goes with it.
+    // A peer that went away leaves the transaction open, so its connection is destroyed.
     client?.release(!clean);
     ended();
   }

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { ObservationRow } from './observations.ts';
 
-/** Code system of what LOINC has no code for. */
+/** Code system for values that have no LOINC code. */
 export const BIO_SYSTEM = 'urn:biosignal:code';
 const LOINC = 'http://loinc.org';
 const UCUM = 'http://unitsofmeasure.org';
@@ -25,12 +25,12 @@ const categories = new Map([
   ...['55423-8', '93832-4'].map((code) => [code, 'activity'] as const),
 ]);
 
-/** The category that the value belongs to. */
+/** The category of the value. */
 function categoryOf(row: ObservationRow): string {
   return categories.get(row.loinc_code) ?? (row.signal_type === 'score' ? 'survey' : 'procedure');
 }
 
-/** One Observation. The flag travels as a component, so that no reader takes a suspect number for a good one. */
+/** Writes one Observation. The flag is a component, so that no reader takes a suspect number for a good one. */
 export function fhirObservation(row: ObservationRow, subjectId: string): object {
   const own = { system: BIO_SYSTEM, code: row.abbreviation, display: row.name };
   const components: object[] = [{ code: concept('quality-flag', 'Quality: 0 good, 1 suspect, 2 bad'), valueInteger: row.qmask }];
@@ -57,7 +57,7 @@ function concept(code: string, display: string): object {
   return { coding: [{ system: BIO_SYSTEM, code, display }], text: display };
 }
 
-/** A searchset Bundle. @param self and next are addresses; next is null on the last page */
+/** Writes a searchset Bundle.  @param self and next are addresses; next is null on the last page */
 export function fhirBundle(rows: readonly ObservationRow[], subjectId: string, base: string, self: string, next: string | null): object {
   const entry = rows.map((row) => ({
     fullUrl: `${base}/fhir/Observation/${row.id}`,

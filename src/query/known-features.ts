@@ -1,10 +1,10 @@
-/** Which features there are: what this release computes, and what is stored. */
+/** Checks feature names against those that this release computes and those that are stored. */
 import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 
-/** @throws PipelineError not_found that names those that do not exist: an empty answer would look like a recording without values */
+/** @throws PipelineError not_found naming the unknown ones: an empty answer would look like a recording without values */
 export async function needFeatures(db: Db, methods: readonly MethodDescription[], names: readonly string[]): Promise<void> {
   const computed = new Set(methods.flatMap(({ kind, feature }) => (kind === 'feature' ? [feature] : [])));
   const others = names.filter((name) => !computed.has(name));

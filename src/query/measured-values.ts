@@ -1,5 +1,6 @@
-/** What may be stored as a measurement: in the unit of its biosignal, or one that converts to it; not of the future; and of a size that can be.
- *  What is possible but implausible is taken with the flag suspect. Ranges and conversions are the catalog's (sql/000004-catalog.sql). */
+/** Checks measurements before they are stored: in the unit of the biosignal, or one that converts to it; not in the future; and physically
+ *  possible. A possible but implausible value is stored with the flag suspect. Ranges and conversions come from the catalog
+ *  (sql/000004-catalog.sql). */
 import { sql } from 'kysely';
 import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
@@ -20,7 +21,7 @@ export type MeasurementInput = Readonly<{
   quality?: number;
   method_code?: string;
 }>;
-/** In the biosignal's unit. given: as it was sent, where the unit was another one. */
+/** A value in the biosignal's unit. given: the value as sent, if in another unit. */
 export type MeasuredValue = MeasurementInput &
   Readonly<{ unit: string; quality: number; implausible: boolean; given: Readonly<{ value: number; unit: string }> | null }>;
 
@@ -32,7 +33,7 @@ type Rules = Readonly<{
   conversions: ReadonlyMap<string, readonly [factor: number, shift: number]>;
 }>;
 
-/** @param biosignals of all ids that the inputs name  @throws PipelineError validation_failed: nothing is stored then */
+/** @param biosignals one for every id in the inputs  @throws PipelineError validation_failed: nothing may be stored */
 export async function measuredValues(
   db: Db,
   inputs: readonly MeasurementInput[],
@@ -94,7 +95,7 @@ async function rulesOf(db: Db, biosignalId: number, unit: string): Promise<Rules
       )
       .select(['b.possible_min', 'b.possible_max', 'b.plausible_min', 'b.plausible_max', 'c.given', 'c.factor', 'c.shift'])
       .where('b.id', '=', biosignalId)
-      .orderBy(sql`octet_length(c.given), c.given collate "C", octet_length(c.code)`), // a conversion of this biosignal after the general one
+      .orderBy(sql`octet_length(c.given), c.given collate "C", octet_length(c.code)`), // a biosignal's own conversion after the general one
   );
   const { possible_min = null, possible_max = null, plausible_min = null, plausible_max = null } = rows[0] ?? {};
   const conversions = rows.flatMap(({ given, factor, shift }) =>

@@ -1,4 +1,4 @@
-/** GET /api/v1/observations, as JSON and as FHIR; POST /api/v1/measurements, for what does not come in packets. */
+/** GET /api/v1/observations, as JSON and as FHIR; POST /api/v1/measurements, for values that do not come in packets. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
@@ -69,7 +69,7 @@ const StoredSchema = exactly({
 export type ObservationDeps = Readonly<{
   db: Db;
   cursors: Cursors;
-  /** Address in FHIR links. Empty: relative to the service root. */
+  /** Base address of FHIR links. Empty: relative to the service root. */
   publicUrl?: string;
 }>;
 
@@ -192,7 +192,7 @@ const createMeasurements = ({ db }: ObservationDeps) =>
     },
   });
 
-/** Those that are measured, by their id: the others are computed. @throws PipelineError not_found */
+/** Measured biosignals by id; computed ones are refused.  @throws PipelineError not_found */
 async function measurableBiosignals(
   db: Db,
   projectId: string,
@@ -209,7 +209,7 @@ async function measurableBiosignals(
   return biosignals;
 }
 
-/** Only plain PostgreSQL has partitions that must be made before rows go in; there the function exists. */
+/** Creates the partitions that plain PostgreSQL needs before rows are inserted; the function exists only there. */
 async function ensurePartitions(db: Db, measurements: readonly MeasurementInput[]): Promise<void> {
   // SQL: functions of the schema.
   const { rows } = await db.query<{ needed: boolean }>(`select to_regclass('partition_rule') is not null as needed`);
@@ -231,7 +231,7 @@ function measurementId(subjectId: string, item: MeasurementInput): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }
 
-/** The members of the interface, and what the value rests on. */
+/** The members of the interface, and the detail behind the value. */
 type ObservationBody = Observation & Pick<ObservationRow, 'qmask' | 'n' | 'good_n' | 'expected_n' | 'min' | 'max'>;
 
 function observationOf(row: ObservationRow): ObservationBody {

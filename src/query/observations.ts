@@ -1,4 +1,4 @@
-/** Observations of one biosignal of one user: what was reported, or the minutes of a derived feature. */
+/** Reads observations of one biosignal of one user: reported values, or the minutes of a derived feature. */
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 
@@ -9,9 +9,9 @@ export type BiosignalRow = Readonly<{
   unit: string;
   loinc_code: string;
   signal_type: string;
-  /** Derived: the feature whose values these are. */
+  /** Derived: the feature that its values come from. */
   feature: string | null;
-  /** Waveform: kind of its channels. */
+  /** Waveform: the kind of its channels. */
   channel_kind: string | null;
 }>;
 
@@ -22,7 +22,7 @@ export type Observation = Readonly<{
   loinc_code: string;
   value: number;
   unit: string;
-  /** RFC 3339 in UTC with microseconds; of a minute: its start. */
+  /** RFC 3339 in UTC with microseconds; for a minute, its start. */
   effective_time: string;
   /** device_id of the packets; empty where no device was involved. */
   device_id: string;
@@ -35,11 +35,11 @@ export type ObservationRow = Observation &
     abbreviation: string;
     signal_type: string;
     qmask: number;
-    /** Of a minute: how many values should be there, are, and are good; least and greatest of those that its value is made of. */
+    /** For a minute: how many values are expected, present, and good; least and greatest of those behind its value. */
     n: number | null;
     value_n: number | null;
     good_n: number | null;
-    /** How many values the method gives in a minute. */
+    /** How many values the method yields per minute. */
     expected_n: number | null;
     min: number | null;
     max: number | null;
@@ -54,18 +54,18 @@ export type ObservationFilter = Readonly<{
   until: string | null;
   /** device_id of the packets; null: any. */
   deviceId: string | null;
-  /** null: of a derived feature the newest version that has values there. */
+  /** null: for a derived feature, the newest version with values there. */
   methodCode: string | null;
-  /** Worst flag of what is returned. It does not change a value: that of a good minute is of its good values, of a suspect one of its good and
-   *  suspect ones, of a bad one of all. */
+  /** Worst flag returned. It does not change a value: a good minute's value comes from its good values, a suspect one's from its good and
+   *  suspect values, a bad one's from all. */
   qualityMax: number;
   order: 'asc' | 'desc';
-  /** effective_time and id of the last observation of the page before. */
+  /** effective_time and id of the last observation of the previous page. */
   after: readonly [time: string, id: string] | null;
   limit: number;
 }>;
 
-/** null when the project has no such biosignal. */
+/** Finds a biosignal; null when the project has none with that id. */
 export async function findBiosignal(db: Db, projectId: string, id: number): Promise<BiosignalRow | null> {
   const { rows } = await db.query<BiosignalRow>(
     prepared(
@@ -78,7 +78,7 @@ export async function findBiosignal(db: Db, projectId: string, id: number): Prom
   return rows[0] ?? null;
 }
 
-/** In the order asked for; observations of one time by id. A page after (time, id) neither skips nor repeats one. */
+/** Reads a page in the requested order; at equal times, by id. A page after (time, id) neither skips nor repeats one. */
 export async function readObservations(db: Db, filter: ObservationFilter): Promise<readonly ObservationRow[]> {
   const { biosignal } = filter;
   if (biosignal.channel_kind !== null) return []; // a waveform has samples
@@ -120,15 +120,15 @@ async function reported(db: Db, filter: ObservationFilter): Promise<Row[]> {
   return rows;
 }
 
-/** How many values of a minute are not worse than quality_max. */
+/** SQL: how many values of a minute are not worse than quality_max, by quality_max. */
 const usable = ['r.good_n', '(r.good_n + r.suspect_n)', 'r.value_n'] as const;
 
-/** What adds up: a minute of it is a sum, as the mean of its pieces says nothing. */
+/** Is it a unit of counts? A minute of counts is a sum, because the mean of its pieces means nothing. */
 export function isCounted(unit: string): boolean {
   return unit === '{steps}';
 }
 
-/** Extremes of the values that a minute's flag (f.flag) stands for, and their mean. */
+/** Extremes and mean of the values behind a minute's flag (f.flag). */
 const minuteExtremes = `
   case f.flag when 0 then r.good_min when 1 then least(r.good_min, r.suspect_min) else r.min end as min,
   case f.flag when 0 then r.good_max when 1 then greatest(r.good_max, r.suspect_max) else r.max end as max`;
@@ -136,7 +136,7 @@ const minuteMean = `
   (case f.flag when 0 then r.good_sum / r.good_n
      when 1 then (coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0)) / (r.good_n + r.suspect_n)
      else r.sum / r.value_n end)::float8 as value`;
-/** What was walked in a suspect second of a good minute was walked. */
+/** Sum of a minute. Steps walked in a suspect second of a good minute count. */
 const minuteSum = `
   (case f.flag when 2 then r.sum else coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0) end)::float8 as value`;
 
@@ -153,7 +153,7 @@ type Minute = {
   max: number;
 };
 
-/** Minutes in which at least half of the values are usable; their mean. An id says which minute of which stream, method and channel. */
+/** Reads minutes in which at least half of the values are usable, with their mean. An id encodes minute, stream, method and channel. */
 async function derived(db: Db, filter: ObservationFilter, feature: string): Promise<Row[]> {
   const source = await sourceOf(db, filter, feature);
   if (source === null) return [];
@@ -210,13 +210,13 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
 const MINUTE_MS = 60_000;
 const WINDOW_GROWTH = 8;
 
-/** The range of a page in pieces [from, to), in its order: what is asked for is mostly in the first, and a page of 100 minutes does not sort
- *  a year of them. The last piece reaches to the end of the range. Sizes are guesses: they decide how much is looked at, not what is found. */
+/** Cuts the range of a page into pieces [from, to), in its order: the page is mostly in the first piece, and 100 minutes need not sort a
+ *  year of them. The last piece reaches to the end of the range. Sizes are guesses: they decide how much is read, not what is found. */
 function* windows(filter: ObservationFilter, source: Source): Generator<[from: string, to: string]> {
   const [since, until] = [filter.since ?? '-infinity', filter.until ?? 'infinity'];
   const after = filter.after === null ? NaN : Date.parse(filter.after[0]);
   const forward = filter.order === 'asc';
-  // Where something may be, ms; of a later page, where the one before ended.
+  // Start of the search, ms; on a later page, where the previous one ended.
   const low = Math.max(source.oldestMs, forward ? after || -Infinity : -Infinity, Date.parse(filter.since ?? '') || -Infinity);
   const high = Math.min(source.newestMs, forward ? Infinity : after + MINUTE_MS || Infinity, Date.parse(filter.until ?? '') || Infinity);
   let step = 2 * filter.limit * MINUTE_MS;
@@ -232,7 +232,7 @@ function* windows(filter: ObservationFilter, source: Source): Generator<[from: s
 
 type Source = Readonly<{
   streams: readonly Readonly<{ id: number; uuid: string; device: string }>[];
-  /** When the first of what they recorded was taken, and the last, ms, to a day. */
+  /** Times of their first and last recorded values, ms, to a day. */
   oldestMs: number;
   newestMs: number;
   methodId: number;
@@ -240,7 +240,7 @@ type Source = Readonly<{
   cadenceHz: number | null;
 }>;
 
-/** The user's streams that overlap the range, and the method that answers: the newest version that has values there. */
+/** Finds the user's streams that overlap the range, and the method to read: the newest version with values there. */
 async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Promise<Source | null> {
   const { rows } = await db.query<{
     ids: number[] | null;

@@ -18,10 +18,10 @@ import type { RecentSamples, SampleSegment } from './samples.ts';
 import { jsonInSlices } from './slices.ts';
 import type { Turns } from './turns.ts';
 
-/** Rows of one answer, of 1 to 8 s of a channel each, and samples: 16 minutes of 4 channels of 250 Hz. */
+/** Rows per answer, each 1 to 8 s of a channel, and samples: 16 minutes of 4 channels at 250 Hz. */
 const ROWS_MAX = 2400;
 const SAMPLES_MAX = 1_000_000;
-/** Samples that are written at a time. */
+/** Samples written per turn of the event loop. */
 const SLICE_SAMPLES = 20_000;
 const CSV = 'text/csv';
 const PROTOBUF = 'application/x-protobuf';
@@ -108,16 +108,16 @@ const getSamples = ({ db, cursors, turns, recentSamples }: Deps) =>
     },
   });
 
-/** Nanoseconds of an RFC 3339 time, with all the digits of its fraction that count. */
+/** Nanoseconds of an RFC 3339 time, to all nine digits of its fraction. */
 export function nanosOf(time: string): bigint {
   const fraction = /\.(\d+)/.exec(time)?.[1] ?? '';
   const whole = BigInt(Math.floor(Date.parse(time.replace(/\.\d+/, '')) / 1000)) * 1_000_000_000n;
   return whole + BigInt(fraction.padEnd(9, '0').slice(0, 9));
 }
 
-/** Sample i in physical units, or as the device sent it; null: not a number. */
+/** Sample i in physical units, or as the device sent it; null for NaN. */
 function valueOf({ samples, gain, baseline }: SampleSegment, i: number, raw: boolean): number | null {
-  // Divided, not multiplied by 1 / gain: the same digits as everybody who follows the formula.
+  // Divided, not multiplied by 1 / gain: the same digits as any reader who applies the formula.
   const value = raw ? samples[i]! : (samples[i]! - baseline) / gain;
   return Number.isFinite(value) ? value : null;
 }

@@ -1,4 +1,4 @@
-/** Samples as an Apache Arrow IPC stream: one record batch per stretch. Loaded when somebody asks for it. */
+/** Samples as an Apache Arrow IPC stream: one record batch per stretch. Loaded on first use. */
 import {
   Dictionary,
   Field,
@@ -17,8 +17,9 @@ import {
 import { gridTimeNs } from '../signal.ts';
 import type { SampleSegment } from './samples.ts';
 
-/** @param raw digital values as the device sent them instead of physical ones
- *  @returns a stream of ts_ns (timestamp, ns, UTC), channel (dictionary of utf8), value (float64; NaN is missing), quality (uint8: 0, 1, 2) */
+/** @param raw digital values as the device sent them, instead of physical ones
+ *  @returns a stream of ts_ns (timestamp, ns, UTC), channel (dictionary of utf8), value (float64; NaN is missing), quality (uint8: 0, 1,
+ *  2) */
 export function encodeArrow(segments: readonly SampleSegment[], raw: boolean): Uint8Array {
   const channels = [...new Set(segments.map((segment) => segment.code))];
   const names = vectorFromArray(channels, new Utf8());

@@ -8,7 +8,7 @@ import { prepared } from '../storage/database/prepared.ts';
 import { timestampAt } from './time-bounds.ts';
 
 export type SampleQuery = Readonly<{
-  /** Internal number of a stream that the caller may read. */
+  /** Internal number of a stream; the caller may read it. */
   streamId: number;
   /** Channel codes; null: all. */
   channels: readonly string[] | null;
@@ -16,15 +16,15 @@ export type SampleQuery = Readonly<{
   fromNs: bigint;
   /** Unix ns, exclusive. */
   toNs: bigint;
-  /** Rows of all channels together that are read, 1 to 8 seconds each (rowSecOf); the rest is the next page. */
+  /** Most rows to read over all channels, 1 to 8 seconds each (rowSecOf); the rest goes to the next page. */
   rowsMax: number;
-  /** Samples of all channels together, about: a channel gets a row at least. Absent: as many as the rows have. */
+  /** Approximate most samples over all channels; each channel gets at least one row. Absent: as many as the rows have. */
   samplesMax?: number;
-  /** Acknowledged samples that are not rows yet; absent: rows alone. */
+  /** Acknowledged samples not yet stored as rows; absent: rows only. */
   recent?: RecentSamples;
 }>;
 
-/** Runs of a channel that this process has taken and not yet stored, in [fromNs, toNs) of the device clock or near it. */
+/** Runs of a channel that this process has accepted and not yet stored, in or near [fromNs, toNs) of the device clock. */
 export type RecentSamples = (streamId: number, channelNo: number, fromNs: bigint, toNs: bigint) => readonly BlockRun[];
 
 /** Consecutive samples of one channel configuration. physical = (digital - baseline) / gain. */
@@ -59,7 +59,7 @@ type ChannelRow = {
   epoch_ns: bigint;
 };
 
-/** Segments by channel and time, as long as gaps allow. @returns with the start of the next page, or null */
+/** Reads segments by channel and time, as long as gaps allow.  @returns also the start of the next page, or null */
 export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<{ segments: SampleSegment[]; nextFromNs: bigint | null }>> {
   const channels = await db.query<ChannelRow>(
     prepared(
@@ -76,12 +76,12 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
     1,
     Math.floor(Math.min(query.rowsMax / channels.rows.length, (query.samplesMax ?? Infinity) / samplesOfRows)),
   );
-  // Before the rows: what is stored in between is then there twice and merged, not missed.
+  // Read before the rows: samples stored in between are then found twice and merged, not missed.
   const recent = new Map(
     channels.rows.map(({ channel_no: no }) => [no, query.recent?.(query.streamId, no, query.fromNs - epochNs, query.toNs - epochNs) ?? []]),
   );
-  // A row that begins before the range may reach into it. Its bound as a constant, too: that one excludes partitions.
-  // A row of the answer has the blocks of one channel, end to end, in the order of the subquery; in base64, because a bytea comes as hex.
+  // A row that begins before the range may reach into it. That bound is also given as a constant, which excludes partitions. A row of the
+  // answer has the blocks of one channel, end to end, in the order of the subquery; in base64, because a bytea comes as hex.
   const { rows } = await db.query<ChannelBlocks>(
     prepared(
       `select c.channel_no, b.*
@@ -159,7 +159,7 @@ function runsOfBlocks(blocks: ChannelBlocks | undefined, rateNanoHz: number): Bl
   return blocks.lengths.flatMap((length) => runsOf(codecs.subarray(at, (at += length)), room));
 }
 
-/** Where the first channel that has more ends. Rows that begin before the range are not counted, or a page might not move on. */
+/** Where the first channel with more rows ends. Rows that begin before the range do not count, or a page might not advance. */
 function nextPage(rows: readonly ChannelBlocks[], perChannel: number, fromUs: number): bigint | null {
   let next: number | null = null;
   for (const { us } of rows) {

@@ -1,4 +1,4 @@
-/** Features and beats of a stream, as columns. */
+/** Routes for features and beats of a stream, as columns. */
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { ownStream } from '../tenancy/ownership.ts';
@@ -28,7 +28,7 @@ import { breathe } from './slices.ts';
 import type { Turns } from './turns.ts';
 
 const PROTOBUF = 'application/x-protobuf';
-/** Pages of more values per series wait for a place for large reads. */
+/** Pages with more values per series than this wait for a place among large reads. */
 const LARGE_LIMIT = 10_000;
 
 const FeatureSeriesSchema = Type.Object(
@@ -190,7 +190,7 @@ const getBeats = ({ db, cursors, turns }: SeriesDeps) =>
     },
   });
 
-/** Where the next page starts: after no series' last value, so that none is left out. */
+/** Start of the next page: the earliest of all series, so that none loses values. */
 function earliest(series: readonly Readonly<{ next: string | null }>[]): string | null {
   const ends = series.flatMap(({ next }) => (next === null ? [] : [next]));
   return ends.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0] ?? null;
@@ -201,7 +201,7 @@ function timesIn(unit: 'ns' | 'ms', tsNs: string): string {
   return unit === 'ns' ? `"ts_ns":[${tsNs}]` : `"ts_ms":[${milliseconds(tsNs)}]`;
 }
 
-/** Digits of nanoseconds as milliseconds with their fraction, without going through a float that cannot hold them. */
+/** Converts digits of nanoseconds to milliseconds with a fraction, without a float, which cannot hold them. */
 function milliseconds(tsNs: string): string {
   return tsNs === ''
     ? ''

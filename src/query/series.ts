@@ -1,5 +1,6 @@
-/** Columns of long series: 100,000 values need no 100,000 objects here. Features come as arrays in the database's binary form (in base64, because a bytea comes as hex), beats as JSON
- *  text. Aggregates take their input in the order of the sorted subquery; an ORDER BY of their own would sort once per column. */
+/** Reads long series as columns, so that 100,000 values need no 100,000 objects. Features come as arrays in PostgreSQL's binary format (in
+ *  base64, because a bytea would come as hex), beats as JSON text. Aggregates take their input in the order of the sorted subquery; an
+ *  ORDER BY in each would sort once per column. */
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 
@@ -11,7 +12,7 @@ export type SeriesFilter = Readonly<{
   since: string | null;
   until: string | null;
   qualityMax: number;
-  /** Values per second at most: of each interval of 1/cadence the best flagged and latest value is taken. null: all of them. */
+  /** Most values per second: each interval of 1/cadence gives its best flagged, then latest, value. null: all values. */
   cadenceHz: number | null;
   /** Values per series. */
   limit: number;
@@ -27,7 +28,7 @@ export type FeatureSeries = Readonly<{
   tsNs: BigInt64Array;
   values: Float64Array;
   qmask: Uint8Array;
-  /** Where to go on when there may be more: a microsecond after the last value. */
+  /** Start of the next page when there may be more: a microsecond after the last value. */
   next: string | null;
 }>;
 
@@ -35,7 +36,7 @@ const inSource = `from feature f
   where f.stream_id = $1 and f.method_id = s.id and f.channel_no = s.channel_no
     and f.time >= $4::timestamptz and f.time < $5::timestamptz
     and f.qmask <= $6 and f.value is not null and f.value < 'infinity' and f.value > '-infinity'`;
-/** Straight from the key, in its order. */
+/** Reads straight from the primary key, in its order. */
 const everyValue = `select f.time, f.ts_ns, f.value, f.qmask ${inSource} and $7::float8 is null order by f.time limit $8`;
 /** The best flagged, then latest value of each interval. */
 const oneEach = `select * from (
@@ -43,8 +44,8 @@ const oneEach = `select * from (
     order by floor(extract(epoch from f.time) * $7::float8), f.qmask, f.time desc
   ) d order by d.time limit $8`;
 
-/** Features of a stream, one series per name: by the newest method that has values, unless a method is named; of the whole stream, or of
- *  its first channel. Values that could not be computed are left out: what remains is parallel. */
+/** Reads features of a stream, one series per name: from the newest method with values, unless one is named; for the whole stream, or its
+ *  first channel. Values that could not be computed are left out; the columns stay parallel. */
 export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<readonly FeatureSeries[]> {
   const chosen = filter.cadenceHz === null ? everyValue : oneEach;
   const { rows } = await db.query<{
@@ -107,7 +108,7 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
 /** Header of array_send for one dimension without nulls: dimensions, null flag, type, length, lower bound. */
 const ARRAY_HEADER_BYTES = 20;
 
-/** Reads what array_send wrote, in base64: each element has its length before it, all in network order. */
+/** Reads the output of array_send in base64: each element is preceded by its length, in network byte order. */
 function columnOf<T extends BigInt64Array | Float64Array | Uint8Array>(
   base64: string | null,
   out: T,
@@ -140,13 +141,13 @@ export type BeatSeries = Readonly<{
   tsNs: string;
   intervalMs: string;
   kinds: string;
-  /** JSON: may the interval to the beat before be used? As variability uses it. */
+  /** JSON: may the interval to the previous beat be used, as variability uses it? */
   accepted: string;
   qmask: string;
   next: string | null;
 }>;
 
-/** Beats of a stream, one series per channel and method. */
+/** Reads beats of a stream, one series per channel and method. */
 export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readonly BeatSeries[]> {
   const { rows } = await db.query<{
     code: string;

@@ -1,11 +1,11 @@
-/** Long work of the main thread in slices, so that sockets and frames do not wait for the whole of it. */
+/** Cuts long work on the main thread into slices, so that sockets and frames do not wait for all of it. */
 
-/** Lets everything else that is due run. */
+/** Yields to everything else that is due. */
 export function breathe(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Writes the JSON of an array, so many elements at a time. */
+/** Writes the JSON of an array, `sliceLength` elements at a time. */
 export async function jsonInSlices(length: number, sliceLength: number, element: (index: number) => unknown): Promise<string> {
   const slices: string[] = [];
   for (let from = 0; from < length; from += sliceLength) {

@@ -1,4 +1,4 @@
-/** Recordings: which there are, of whom, with which channels and which clock. */
+/** Routes for streams (recordings): owner, channels and clock of each. */
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { ownStream, ownSubject } from '../tenancy/ownership.ts';
@@ -70,9 +70,9 @@ export const StreamSchema = exactly({
   channels: Type.Array(ChannelSchema),
 });
 
-/** What lists are sorted by; an index has it. A stream whose first packet came a moment ago may not have its own time yet. */
+/** Sort key of lists, which has an index. A stream whose first packet has just arrived may not have its own time yet. */
 const sortedBy = 'coalesce(s.recorded_from, s.started_at)';
-// SQL, as what selects it: channels and clock as JSON, and an order by one of two times.
+// SQL, like the statements that use it: channels and clock as JSON, and an order by one of two times.
 const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device_id, encode(s.boot_id, 'hex') as boot_id, s.firmware, s.epoch_ns,
   to_json(s.recorded_from) #>> '{}' as recorded_from,
   s.time_source, to_json(s.started_at) #>> '{}' as started_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,

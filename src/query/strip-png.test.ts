@@ -1,4 +1,4 @@
-/** A strip as PNG, read back by a reader of its own (ISO/IEC 15948, 8-bit palette, no filter). */
+/** Checks a strip as PNG with an independent reader (ISO/IEC 15948, 8-bit palette, no filter). */
 import { crc32, inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { stripPng } from './strip-png.ts';

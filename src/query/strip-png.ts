@@ -85,7 +85,7 @@ class Bitmap {
       let y = Math.round(line[first ? i + 1 : i - 1]!);
       const toX = Math.round(line[i]!);
       const toY = Math.round(line[i + 1]!);
-      if (!Number.isFinite(x + y + toX + toY)) throw new RangeError('a line without end'); // walking there would take for ever
+      if (!Number.isFinite(x + y + toX + toY)) throw new RangeError('a line without end'); // drawing it would never end
       const dx = Math.abs(toX - x);
       const dy = -Math.abs(toY - y);
       let error = dx + dy;

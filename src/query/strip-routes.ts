@@ -1,4 +1,4 @@
-/** GET /api/v1/streams/{streamId}/strip: some seconds of a waveform as a picture, or as data to look at elsewhere. */
+/** GET /api/v1/streams/{streamId}/strip: some seconds of a waveform as a picture, or as data for other programs. */
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { ownStream } from '../tenancy/ownership.ts';
@@ -83,10 +83,11 @@ const getStrip = ({ db, turns, recentSamples }: Deps) =>
   });
 
 type Header = Pick<StripOf, 'person' | 'timeZone' | 'channel' | 'beats' | 'method'>;
-/** Of data, which have no header. */
+/** For data formats, which have no header. */
 const NO_HEADER: Header = { person: '', timeZone: 'UTC', channel: '', beats: [], method: '' };
 
-/** What a picture says beside its trace. Beats are of the channel itself, else of another of its kind: leads of one heart. */
+/** Reads the text and beats that go with the trace. Beats come from the channel itself, else from another of its kind: leads of one
+ *  heart. */
 async function headerOf(
   db: Db,
   stream: Readonly<{ id: number; subjectId: string }>,
@@ -113,7 +114,7 @@ async function headerOf(
   ]);
   const person = rows[0];
   const kind = segments.find((segment) => segment.code === channel)?.kind ?? '';
-  // The newest version of a method is the last.
+  // The newest version of a method comes last.
   const found =
     series.findLast((item) => item.channelCode === channel) ??
     series.findLast((item) => item.methodCode.startsWith(DETECTORS[kind] ?? 'none'));

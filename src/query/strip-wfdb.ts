@@ -1,4 +1,4 @@
-/** A strip as WFDB: one record per rate, as the two files of each in a ZIP archive. */
+/** Writes a strip as WFDB: one record per rate, as two files each, in a ZIP archive. */
 import { PipelineError } from '../errors.ts';
 import { encodeRecord, MISSING_SAMPLE } from '../formats/wfdb.ts';
 import type { LeadToWrite } from '../formats/wfdb.ts';
@@ -13,8 +13,8 @@ const BASELINE_MAX = 2_147_483_647;
 /** A header has nine decimal places and no exponent: these gains keep five digits. */
 const GAIN_MIN = 1e-4;
 const GAIN_MAX = 1e15;
-/** Places for samples of one archive, missing ones too: a minute of 64 channels of 2 kHz. One sample a minute at 1 MHz has as
- *  many places as a full minute. */
+/** Samples per archive, missing ones included: a minute of 64 channels at 2 kHz. One sample in a minute at 1 MHz takes as much room as a
+ *  full minute. */
 const PLACES_MAX = 8_000_000;
 
 /** @param segments of any channels  @param epochNs Unix ns of grid index 0  @param range Unix ns, [from, to)
@@ -60,9 +60,9 @@ export function stripWfdb(
   return zipStored(entries);
 }
 
-/** One lead on the grid, gaps missing. Values that format 16 cannot carry (24 bits, fractions) are put on a scale that it can; a lead of
- *  negative gain is written upside down, which leaves its physical values as they are.
- *  @returns or a sentence: with no gain does the format carry the values */
+/** Puts one lead on the grid; gaps become missing samples. Values that format 16 cannot carry (24 bits, fractions) are rescaled; a lead
+ *  with negative gain is written inverted, which keeps its physical values.
+ *  @returns the lead, or a sentence: no gain lets the format carry the values */
 function leadOf(segments: readonly SampleSegment[], from: number, length: number): LeadToWrite | string {
   const { code, baseline, unit } = segments[0]!;
   const sign = segments[0]!.gain < 0 ? -1 : 1;

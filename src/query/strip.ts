@@ -1,5 +1,5 @@
-/** A strip of a waveform as a picture, on the paper of an electrocardiograph: 25 mm/s, 10 mm/mV, a thin line per millimetre and a strong one per
- *  five, a calibration pulse, who and when above, the beats of the service marked. Gaps are gaps; unusable samples are grey and dashed. */
+/** Draws a strip of a waveform on electrocardiograph paper: 25 mm/s, 10 mm/mV, a thin line per millimetre and a strong one every five, a
+ *  calibration pulse, person and time above, the service's beats marked. Gaps stay empty; unusable samples are grey and dashed. */
 import type { ChannelKind } from '../signal.ts';
 import type { SampleSegment } from './samples.ts';
 
@@ -12,7 +12,7 @@ const HEADER_PX = 3 * LINE_PX + 6;
 const FOOTER_PX = LINE_PX + 6;
 /** Room for the calibration pulse, mm; the trace begins after it. */
 const LEFT_MM = 10;
-/** The header's lines fit into this. */
+/** Least width, so that the header's lines fit. */
 const WIDTH_MIN_PX = 380;
 /** Above and below the trace, for beat marks and flags, mm. */
 const MARGIN_MM = 5;
@@ -26,7 +26,7 @@ const RIBBON_PX = 8;
 const HATCH_PX = 5;
 /** More points than this per pixel column become its minimum and maximum. */
 const POINTS_PER_PX = 2;
-/** Physical values beyond this are left out, and a span below that is flat: what is between them can be divided and multiplied. */
+/** Larger physical values are left out, and a smaller span counts as flat, so that arithmetic on the rest stays finite. */
 const DRAWN_MAX = 1e150;
 const SPAN_MIN = 1e-100;
 const PER_MILLIVOLT: Readonly<Record<string, number>> = { mV: 1, uV: 1000, V: 0.001 };
@@ -57,14 +57,14 @@ export type StripOf = Readonly<{
   segments: readonly SampleSegment[];
   fromNs: bigint;
   durationSec: number;
-  /** Who it is, for the header. */
+  /** Name of the person, for the header. */
   person: string;
   /** IANA name of the zone in which the time is written. */
   timeZone: string;
-  /** Code of the channel, also where it has no samples. */
+  /** Code of the channel, even if it has no samples. */
   channel: string;
   beats: readonly StripBeat[];
-  /** How the beats were found; empty without beats. */
+  /** Method that found the beats; empty without beats. */
   method: string;
 }>;
 
@@ -112,7 +112,7 @@ export function layOutStrip(of: StripOf): Strip {
   };
 }
 
-/** Voltages have the gains of paper; anything else is fitted, and its scale named. */
+/** Scale of the trace: voltages use the gains of paper; anything else is fitted, and its scale printed. */
 function scaleOf(unit: string, span: number): Readonly<{ mmPerUnit: number; pulseMm: number; label: string }> {
   const perMillivolt = PER_MILLIVOLT[unit];
   if (perMillivolt === undefined) {
@@ -201,13 +201,13 @@ function extentOf(segments: readonly SampleSegment[]): [number, number] {
   }
   if (low === Infinity) return [-1, 1];
   const size = Math.max(Math.abs(low), Math.abs(high));
-  // Less than what numbers of this size differ by is flat, too.
+  // A span within rounding error of the values' size is flat too.
   if (high - low > Math.max(SPAN_MIN, size * 1e-9)) return [low, high];
   const room = Math.max(1, size * 1e-6);
   return [low - room, high + room];
 }
 
-/** Not: a missing sample, an infinite one, and what is so large that its distance from another one is infinite. */
+/** Can the value be drawn? Not if missing, infinite, or so large that its distance from another value is infinite. */
 function isDrawn(value: number): boolean {
   return Math.abs(value) <= DRAWN_MAX;
 }

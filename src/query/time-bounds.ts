@@ -1,4 +1,4 @@
-/** Times as PostgreSQL takes them exactly: text with microseconds, so that partitions and chunks are excluded when a query is planned. */
+/** Writes times as text with microseconds, which PostgreSQL reads exactly, so that planning can exclude partitions and chunks. */
 
 const MIN_NS = -62_135_596_800_000_000_000n; // year 1
 const MAX_NS = 253_402_300_799_000_000_000n; // year 9999

@@ -6,7 +6,7 @@ import { serviceTurns, Turns } from './turns.ts';
 const never = new AbortController().signal;
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Reads that end when they are told to. */
+/** Reads that end on command. */
 function reads(turns: Turns) {
   const started: string[] = [];
   const ends = new Map<string, () => void>();

@@ -1,9 +1,9 @@
-/** Who may read next: reads of signals share the database's connections fairly.
+/** Shares the database's connections fairly among reads of signals.
  *
- *  A read runs when one of `atOnce` places is free, its caller has fewer than `perCaller`, and, if it is large, one of the places for large reads
- *  is free, of which a caller has at most one. Otherwise it waits. Callers take turns, whatever the length of their queues; of one caller's reads
- *  the first that may run is next, so that small ones need not wait for a large one. A caller with `waitingMax` waiting reads is refused the next one, and a read that
- *  waited for `waitMsMax`. */
+ *  A read runs when one of `atOnce` places is free, its caller has fewer than `perCaller`, and, if it is large, one of the places for large
+ *  reads is free, of which a caller has at most one. Otherwise it waits. Callers take turns, whatever the length of their queues; of one
+ *  caller's reads the first that may run is next, so that small ones need not wait for a large one. A read is refused when its caller
+ *  already has `waitingMax` waiting, or when it has waited for `waitMsMax`. */
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { poolSizes } from '../storage/database/roles.ts';
@@ -11,9 +11,9 @@ import { poolSizes } from '../storage/database/roles.ts';
 export type TurnLimits = Readonly<{
   /** Reads that run at once. */
   atOnce: number;
-  /** Of one caller. */
+  /** Reads of one caller that run at once. */
   perCaller: number;
-  /** Exports of one organization. Absent: as many as there are places. */
+  /** Exports of one organization at once. Absent: as many as there are places. */
   perOrganization?: number;
   /** Large reads that run at once. */
   largeAtOnce: number;
@@ -23,17 +23,17 @@ export type TurnLimits = Readonly<{
   waitMsMax: number;
 }>;
 
-/** Reads of one credential that wait, and how long each does, ms: shorter than the patience of proxies. */
+/** Waiting reads of one credential, and how long each waits, ms: less than the timeouts of proxies. */
 const WAITING_MAX = 32;
 const WAIT_MS_MAX = 20_000;
-/** Exports of persons that are written at once, if there are connections for them; a credential has one, and where there is more than one place
- *  an organization leaves one to others. Each holds a connection to its end, however slowly it is read. */
+/** Exports written at once, if there are connections for them. A credential has one; where there is more than one place, an organization
+ *  leaves one for others. Each holds a connection until it ends, however slowly it is read. */
 const EXPORTS_MAX = 2;
 
 type TurnSettings = Pick<Config, 'readsAtOnceMax' | 'largeReadsAtOnceMax' | 'dbConnectionsMax'>;
 
-/** The turns of reads and of exports of a service: never so many that both take every connection of the api's pool, so that one stays free for
- *  quick questions; a pool of two is shared by one of each. */
+/** Makes the turns of reads and exports for a service. Together they never take every connection of the api's pool, so that one stays free
+ *  for quick queries; a pool of two is shared by one of each. */
 export function serviceTurns({
   readsAtOnceMax,
   largeReadsAtOnceMax,
@@ -50,7 +50,7 @@ export function serviceTurns({
       waitingMax: WAITING_MAX,
       waitMsMax: WAIT_MS_MAX,
     }),
-    // Taken at once or not at all.
+    // Granted at once or refused.
     exports: new Turns({
       atOnce: exportsAtOnce,
       perCaller: 1,
@@ -69,7 +69,7 @@ type Queue = { readonly waiting: Waiting[]; running: number; large: number };
 
 export class Turns {
   readonly #limits: TurnLimits;
-  /** In the order of their turns: who was served goes to the end. Callers with nothing running or waiting are forgotten. */
+  /** Callers in order of turns: a served caller moves to the end. Callers with nothing running or waiting are dropped. */
   readonly #queues = new Map<string, Queue>();
   #running = 0;
   #large = 0;
@@ -80,7 +80,7 @@ export class Turns {
     this.#limits = limits;
   }
 
-  /** Runs `work` when it is the caller's turn; not at all when `signal` is aborted before.
+  /** Runs `work` when it is the caller's turn, unless `signal` is aborted before that.
    *  @throws PipelineError rate_limited when too many of the caller's reads wait */
   async run<T>(caller: string, large: boolean, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const end = await this.#turn(caller, large, signal);
@@ -91,8 +91,8 @@ export class Turns {
     }
   }
 
-  /** Takes a place for an export, which goes on after the caller was answered; refused when there is none at once.
-   *  @returns how to give it back; may be called twice  @throws PipelineError rate_limited */
+  /** Takes a place for an export, which continues after the call returns; refused when none is free.
+   *  @returns a function that releases it; may be called twice  @throws PipelineError rate_limited */
   take(caller: string, organization: string): () => void {
     const queue = this.#queueOf(caller);
     const { perCaller, perOrganization = Infinity, atOnce } = this.#limits;

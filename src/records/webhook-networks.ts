@@ -95,7 +95,7 @@ export class WebhookNetworks {
     return addresses;
   }
 
-  /** Why a connection to an address that is written as a number is not opened; null: it is, or the host is a name (see lookupFor). */
+  /** The reason why a connection to a numeric address is refused; null: it is not, or the host is a name (see lookupFor). */
   refusalOfLiteral(url: URL): string | null {
     const host = hostOf(url);
     return isIP(host) === 0 ? null : this.#refusalOf(host, url.protocol === 'https:');
