@@ -1,9 +1,9 @@
-/** Audit entries for commands: made in the name of the machine account, because the commands know no other. */
+/** Audit entries for commands: made in the name of the operating-system account, because commands have no other identity. */
 import { userInfo } from 'node:os';
 import type { Actor } from '../tenancy/audit.ts';
 import type { Console } from './command.ts';
 
-/** @param orgId null: what is done concerns the whole installation */
+/** @param orgId null: the command concerns the whole installation */
 export function commandLine({ env }: Console, orgId: string | null): Actor {
   return { caller: { kind: 'cli', orgId, account: accountOf(env) }, remoteAddress: '', requestId: '' };
 }

@@ -1,4 +1,4 @@
-/** `biosignal agreement`: how heart rate and RMSSD of the service agree with the reference annotations of replayed recordings. */
+/** `biosignal agreement`: compares heart rate and RMSSD of the service with the reference annotations of replayed recordings. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PipelineError } from '../errors.ts';
 import { readAnnotations } from '../formats/wfdb.ts';
@@ -20,7 +20,7 @@ export const HR_SHARE_MIN = 0.99;
 /** RMSSD counts as agreeing within 10 %, or within 5 ms: annotations themselves are placed to a few ms. */
 const RMSSD_TOLERANCE = 0.1;
 const RMSSD_TOLERANCE_MS = 5;
-/** Values of the last seconds come late or never: their windows wait for beats that do not come. */
+/** Values of the last seconds come late or never, because their windows wait for beats that do not come. */
 const TAIL_SEC = 12;
 
 export type Agreement = Readonly<{
@@ -41,7 +41,7 @@ export type Agreement = Readonly<{
   rmssdMedianError: number;
 }>;
 
-/** Beats that can be found, those that were, and detections that are none. */
+/** Beats that can be found, beats found, and false detections. */
 export type Matched = Readonly<{ beats: number; found: number; extra: number }>;
 
 export function compareWithReference(
@@ -100,7 +100,7 @@ export function compareWithReference(
 
 type Point = Readonly<{ endSec: number; value: number; flag: number }>;
 
-/** Values of a feature by their time; a page may repeat the last ones of the page before. */
+/** Values of a feature by their time; a page may repeat the last ones of the previous page. */
 function points(series: readonly FeatureSeries[], name: string, epochNs: bigint): Point[] {
   const found = new Map<number, Point>();
   for (const { name: of, ts_ns: times, values, qmask } of series) {
@@ -114,7 +114,7 @@ function points(series: readonly FeatureSeries[], name: string, epochNs: bigint)
   return [...found.values()];
 }
 
-/** Reads the features of a stream once the newest expected one is there. */
+/** Reads the features of a stream once the newest expected one is available. */
 export async function waitForFeatures(api: Api, streamId: string, untilNs: bigint, timeoutMs: number): Promise<FeatureSeries[]> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
@@ -139,7 +139,7 @@ export async function measureAgreement(
     deviceId: string;
     packetMs: number;
     waitMs: number;
-    /** Of the line of progress. */
+    /** Label of the progress line. */
     label?: string;
   }>,
   console: Console,
@@ -158,7 +158,7 @@ export async function measureAgreement(
   if (stream === undefined)
     throw new PipelineError('not_found', `the stream of boot ${replayed.bootId} is not listed for ${target.subject}`);
   const epochNs = BigInt(replayed.startUnixNs);
-  // The last beats of a recording are judged when nothing follows; the values before them must be there.
+  // Nothing follows the last beats of a recording, so their values may be missing; those before must be there.
   const lastNs = epochNs + BigInt(Math.floor(recording.durationSec - TAIL_SEC)) * 1_000_000_000n;
   const series = await waitForFeatures(api, stream.id, lastNs, target.waitMs);
   const fs = (recording.channels[0]?.config.rateNanoHz ?? 0) / 1e9;
@@ -172,7 +172,7 @@ export async function measureAgreement(
   );
 }
 
-/** The values up to a time: which of the later ones are there already is chance. */
+/** Values up to a time; which later ones are already available is a matter of chance. */
 function upTo(series: FeatureSeries, endNs: bigint): FeatureSeries {
   const end = series.ts_ns.findIndex((ts) => BigInt(ts) > endNs);
   if (end < 0) return series;

@@ -1,4 +1,4 @@
-/** `biosignal audit`: is the audit log as it was written, to its end? */
+/** `biosignal audit`: checks that the audit log is unchanged and complete to its end. */
 import type { Pool } from 'pg';
 import { auditChain, findHead } from '../tenancy/audit-chain.ts';
 import type { AuditChain } from '../tenancy/audit-chain.ts';
@@ -42,7 +42,7 @@ verify    reads every chain and finds entries that were changed, moved or remove
     }),
 };
 
-/** The verdict in words: what is whole on standard output, what is not on standard error. */
+/** Prints the verdict: whole chains on standard output, broken ones on standard error. */
 function tell(console: Console, chains: readonly Chain[], heads: readonly string[], missing: readonly string[]): void {
   let entryCount = 0;
   for (const { name, entries, head, broken_at: at } of chains) {
@@ -60,7 +60,7 @@ function tell(console: Console, chains: readonly Chain[], heads: readonly string
 }
 
 async function readChains(pool: Pool): Promise<readonly Chain[]> {
-  // An organization that was deleted leaves its chain.
+  // A deleted organization leaves its chain.
   const { rows } = await pool.query<{ id: string | null; name: string | null }>(
     `select id, name from (select id from organization union select organization_id from audit_log union select null) chains
        left join organization using (id) order by id nulls first`,

@@ -4,10 +4,10 @@ import type { Database } from '../storage/database/database.ts';
 import type { Console } from './command.ts';
 import { startProgress } from './progress.ts';
 
-/** Waits until everything that was acknowledged before the call is in the tables; packets are moved there within seconds.
- *  @param timeoutMs 0: looks once  @returns false when some still wait */
+/** Waits until everything acknowledged before the call is in the tables; packets are moved there within seconds.  @param timeoutMs 0:
+ *  checks once  @returns false when some are still waiting */
 export async function waitForBacklog(database: Database, timeoutMs: number, console: Console): Promise<boolean> {
-  // What was logged up to now: a service that goes on taking packets never has an empty log.
+  // Only packets logged so far: the log of a service that keeps accepting packets is never empty.
   const { rows: log } = await database.pool.query<{ newest: number; done: number }>(
     `select (select coalesce(max(batch_id), 0)::float8 from packet_log) as newest,
        (select batch_id::float8 from packet_log_checkpoint) as done`,

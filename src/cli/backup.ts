@@ -1,9 +1,9 @@
 /** `biosignal backup` and `restore`: the whole database as a folder of COPY files, the same for every kind of server: a backup of the
  *  embedded PostgreSQL restores into TimescaleDB and back.
  *
- *  A backup is one snapshot (repeatable read) of all tables that hold truth; rollups and partitions are made again when it is restored.
+ *  A backup is one snapshot (repeatable read) of all tables with primary data; restoring it rebuilds rollups and partitions.
  *    manifest.json        schema version, kind of server, time; per table its columns, rows, bytes and the sha256 of its file
- *    TABLE.copy.gz        binary COPY, gzip level 1 (samples are packed already)
+ *    TABLE.copy.gz        binary COPY, gzip level 1 (samples are already packed)
  *  For very large installations use the tools of the server (pgBackRest, pg_basebackup): docs/operator.md says when. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
@@ -46,7 +46,7 @@ export type Manifest = Readonly<{
   tables: readonly TableEntry[];
 }>;
 
-/** What is not backed up: the schema's own books, and what follows from other tables. */
+/** Tables not backed up: the schema's own bookkeeping, and anything derived from other tables. */
 const derived = /^(migration|database_kind|partition_rule|rollup_dirty|.*_kept|.*_shape)$/;
 
 export const backup: Command = {
@@ -104,7 +104,7 @@ With --check the files are only compared with their hashes.`,
   },
 };
 
-/** A backup must be possible where the log cannot be written: of a standby, of the schema of an older release. */
+/** Records the act, if possible: a backup must also work where the log cannot be written, on a standby or an older schema. */
 async function note(database: Database, console: Console, action: string, folder: string): Promise<void> {
   await audit(database.pool, commandLine(console, null), { action, targetKind: 'folder', targetId: resolve(folder) }).catch(
     (error: unknown) => console.err(`biosignal: not in the audit log: ${error instanceof Error ? error.message : String(error)}`),
@@ -183,7 +183,7 @@ async function dumpTable(client: pg.Client, name: string, folder: string, copied
   return { name, columns, rows: Number(n), bytes, sha256: hash.digest('hex'), fromUs, toUs };
 }
 
-/** What the tables will be as COPY, bytes: their rows times the width of a thousand of them. Only progress hangs on it. */
+/** Estimates the tables' size as COPY, bytes, from their row counts and the width of a thousand rows. Only used for progress. */
 async function estimateBytes(client: pg.Client, names: readonly string[]): Promise<number> {
   let total = 0;
   for (const name of names) {
@@ -197,7 +197,7 @@ async function estimateBytes(client: pg.Client, names: readonly string[]): Promi
   return total;
 }
 
-/** Streams that count what passes, for one line of progress over several files. */
+/** Streams that count bytes, for one progress line over several files. */
 function countBytes(console: Console, label: string, total: number): { through: (note: string) => Transform; end: () => void } {
   const progress = startProgress(console, label, total);
   const startedMs = performance.now();
@@ -216,7 +216,7 @@ function countBytes(console: Console, label: string, total: number): { through: 
   };
 }
 
-/** Reads a checked backup into a database that has the schema and nobody in it. All in one transaction. */
+/** Reads a checked backup into a database that has the schema and no data, in one transaction. */
 export async function readBackup(database: Database, folder: string, manifest: Manifest, console: Console): Promise<void> {
   const client = await database.connect();
   try {
@@ -242,9 +242,9 @@ export async function readBackup(database: Database, folder: string, manifest: M
     await client.query('begin');
     const present = new Set(await tablesInOrder(client));
     const tables = manifest.tables.filter(({ name }) => present.has(name));
-    // The audit log refuses changes and chains what comes in: its rows come back as they were, hashes included.
+    // The audit log refuses changes and chains new rows, but its rows must be restored as they were, hashes included.
     await client.query('alter table audit_log disable trigger user');
-    // The schema came with a catalog of its own: the backup's takes its place, ids included.
+    // The schema came with its own catalog: the backup's replaces it, ids included.
     await client.query(`truncate ${[...present].map((name) => pg.escapeIdentifier(name)).join(', ')} cascade`);
     const read = countBytes(
       console,
@@ -273,7 +273,7 @@ export async function readBackup(database: Database, folder: string, manifest: M
   }
 }
 
-/** On plain PostgreSQL a row needs its partition before it comes: every bin between the first and the last time. */
+/** On plain PostgreSQL a row needs an existing partition: creates every one between the first and the last time. */
 async function makePartitions(client: pg.Client, database: Database, manifest: Manifest): Promise<void> {
   if (database.kind !== 'postgres') return;
   const partitions = new Partitions(database);
@@ -289,7 +289,7 @@ async function makePartitions(client: pg.Client, database: Database, manifest: M
   }
 }
 
-/** Tables of the schema `public` with truth in them, those that others refer to first. */
+/** Tables of the schema `public` with primary data, referenced ones first. */
 async function tablesInOrder(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string; needs: string[] }>(
     `select c.relname as name, coalesce(array_agg(distinct f.relname::text) filter (where f.relname <> c.relname), '{}') as needs
@@ -320,7 +320,7 @@ async function columnsOf(client: pg.Client, name: string): Promise<string[]> {
   return rows.map((row) => row.name);
 }
 
-/** Identity columns go on after the largest number that was restored. */
+/** Sets identity columns to continue after the largest restored number. */
 async function advanceSequences(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ relation: string; column: string; sequence: string }>(
     `select c.relname as relation, a.attname as column, pg_get_serial_sequence(quote_ident(c.relname), a.attname) as sequence
@@ -337,7 +337,7 @@ async function advanceSequences(client: pg.Client): Promise<void> {
   }
 }
 
-/** Continuous aggregates do not see rows that came below their watermark until they are refreshed. The finest first. */
+/** Continuous aggregates miss rows below their watermark until refreshed. Finest first. */
 async function refreshAggregates(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select view_name as name from timescaledb_information.continuous_aggregates where view_schema = 'public'
@@ -358,7 +358,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   return manifest;
 }
 
-/** Names of the tables whose file is absent or not what was written. */
+/** Names of the tables whose file is missing or altered. */
 async function damagedTables(folder: string, manifest: Manifest, console: Console): Promise<string[]> {
   const damaged: string[] = [];
   const total = manifest.tables.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -1,20 +1,20 @@
-/** Did samples of a range change while it was computed? The service stores late data while `biosignal reprocess` runs, and what it
- *  acknowledged a moment ago may be in no table yet. */
+/** Detects samples of a range that changed while it was computed: the service stores late data while `biosignal reprocess` runs, and data
+ *  just acknowledged may not be in a table yet. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { reachAheadSec } from '../dsp/kernels/segment-grid.ts';
 import type { StreamId } from '../signal.ts';
 import { logIsHeld } from '../storage/ownership.ts';
 
-/** How far before a range the samples lie that its values are computed from, s: 300 s of beats, and what these need. */
+/** How far before a range its values depend on samples, s: 300 s of beats, plus what the beats need. */
 const REACH_BACK_SEC = 900n;
-/** A service stores what it has acknowledged within seconds; one that has not done so in this time has a fault of its own, ms. */
+/** How long a service may take to store what it acknowledged, ms; normally seconds. Longer means a fault elsewhere. */
 const STORED_WAIT_MS = 60_000;
 const LOOK_MS = 250;
 
 export type SampleRange = Readonly<{ id: StreamId; epochNs: bigint; fromNs: bigint; toNs: bigint }>;
 
-/** Equal as long as no sample has come that values of the range depend on. */
+/** Fingerprint of samples: equal as long as no sample arrived that values of the range depend on. */
 export async function printOfSamples(pool: pg.Pool, { id, epochNs, fromNs, toNs }: SampleRange): Promise<string> {
   const fromUs = (epochNs + fromNs) / 1000n - REACH_BACK_SEC * 1_000_000n;
   const toUs = (epochNs + toNs) / 1000n + BigInt(reachAheadSec) * 1_000_000n;
@@ -28,13 +28,13 @@ export async function printOfSamples(pool: pg.Pool, { id, epochNs, fromNs, toNs 
   return rows[0]!.print;
 }
 
-/** Waits until what a running service has acknowledged so far is in the tables. @returns false when it is not in time */
+/** Waits until everything a running service has acknowledged so far is in the tables.  @returns false on timeout */
 export async function untilStored(pool: pg.Pool, signal: AbortSignal): Promise<boolean> {
   const { rows } = await pool.query<{ newest: bigint }>('select coalesce(max(batch_id), 0) as newest from packet_log');
   const newest = rows[0]!.newest.toString();
   for (const deadline = performance.now() + STORED_WAIT_MS; performance.now() < deadline; await sleep(LOOK_MS)) {
     signal.throwIfAborted();
-    // Without a service nothing waits: its next start computes what it replays.
+    // Without a service there is nothing to wait for: its next start computes what it replays.
     const { rowCount } = await pool.query(`select from packet_log_checkpoint where batch_id >= $1 or not ${logIsHeld}`, [newest]);
     if (rowCount === 1) return true;
   }

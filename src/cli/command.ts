@@ -7,13 +7,13 @@ import { didYouMean } from './did-you-mean.ts';
 
 export type OptionSpec = Readonly<{
   type: 'string' | 'boolean';
-  /** What stands for the value in the help, e.g. `URL`. */
+  /** Placeholder of the value in the help, e.g. `URL`. */
   value?: string;
   short?: string;
   multiple?: true;
   /** Shown in the help and used when the option is absent. */
   fallback?: string;
-  /** Environment variable read when the option is absent; for secrets that should not stand in a process list. */
+  /** Environment variable read when the option is absent; for secrets that should not appear in a process list. */
   env?: string;
   doc: string;
 }>;
@@ -21,9 +21,9 @@ export type OptionSpec = Readonly<{
 export type Console = Readonly<{
   /** One line of result. */
   out: (line: string) => void;
-  /** One line of progress or complaint. */
+  /** One line of progress or an error. */
   err: (line: string) => void;
-  /** Raw progress text, only where a person looks on. */
+  /** Raw progress text, only on a terminal. */
   progress: ((text: string) => void) | null;
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
@@ -60,12 +60,12 @@ export const EXIT_OK = 0;
 export const EXIT_FAILED = 1;
 /** Wrong usage; nothing was done. */
 export const EXIT_USAGE = 2;
-/** The service or database is away or busy; the same command may work later. */
+/** The service or database is unavailable or busy; the same command may work later. */
 export const EXIT_UNAVAILABLE = 3;
 /** Ended by Ctrl-C. */
 export const EXIT_INTERRUPTED = 130;
 
-/** Wrong usage, said to the person at the terminal. */
+/** Wrong usage, reported at the terminal. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -208,7 +208,7 @@ function parse(specs: Readonly<Record<string, OptionSpec>>, args: readonly strin
   return parsed;
 }
 
-/** Bytes that are not UTF-8 come as U+FFFD: two ids would be one. */
+/** Bytes that are not UTF-8 become U+FFFD, so two ids would become one. */
 function refuseCharacters(where: string, text: string | boolean | undefined): void {
   if (typeof text !== 'string') return;
   const refused = refusedCharacter(text, 'name') ?? (text.includes('\ufffd') ? 'U+FFFD: bytes that are not UTF-8' : null);
@@ -232,7 +232,7 @@ function explain(name: string, error: unknown, console: Console): number {
     return ['busy', 'unavailable', 'shutting_down', 'rate_limited'].includes(error.code) ? EXIT_UNAVAILABLE : EXIT_FAILED;
   }
   const code = systemCode(error);
-  // fetch says only that it failed.
+  // fetch only says that it failed; its cause says why.
   const source = error instanceof TypeError && error.cause instanceof Error ? error.cause : error;
   const message = source instanceof Error ? source.message : String(source);
   console.err(`biosignal ${name}: ${message === '' ? (code ?? 'failed') : message}`);

@@ -1,4 +1,4 @@
-/** `biosignal config`: the settings as they are, and as a commented file to start from. */
+/** `biosignal config`: prints the settings in effect, or a commented file to start from. */
 import { readConfig, settings } from '../config.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
@@ -16,7 +16,7 @@ env-example   a commented .env file with every setting and its default`,
   run: async ({ console, positionals, json }) => {
     switch (positionals[0]) {
       case 'check':
-        readConfig(console.env); // throws what is wrong
+        readConfig(console.env); // throws on a fault
         for (const name of unknownNames(console.env)) console.err(`biosignal config: ${name} is not a setting`);
         if (json) console.out(JSON.stringify({ ok: true, unknown: unknownNames(console.env) }));
         else console.out('settings are valid');
@@ -62,7 +62,7 @@ function shown(env: string, value: unknown): string {
   return env === 'DATABASE_URL' ? withoutPassword(text) : text;
 }
 
-/** Variables that look like ours and are not: a misspelt limit would be ignored silently. */
+/** Variables that look like ours but are not: a misspelt limit would be ignored silently. */
 function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = new Set<string>(Object.values(settings).map((row) => row.env));
   for (const name of ['BIO_URL', 'BIO_KEY', 'BIO_OPERATOR_PASSWORD']) known.add(name);

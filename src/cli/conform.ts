@@ -1,4 +1,4 @@
-/** `biosignal conform`: a black-box test of any deployment, through what everybody can reach. */
+/** `biosignal conform`: a black-box test of any deployment, through its public interface only. */
 import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { PipelineError } from '../errors.ts';
@@ -96,7 +96,7 @@ For a private certificate authority, set NODE_EXTRA_CA_CERTS=FILE.`,
   },
 };
 
-/** @throws UsageError now rather than after the run, when it could not be written then */
+/** @throws UsageError before the run, when the report could not be written after it */
 function checkReport(console: Console, file: string): void {
   if (!/\.(html|json)$/.test(file)) throw new UsageError(`--report ends in .html or .json, not '${file}'`);
   const path = resolve(console.cwd, file);
@@ -116,7 +116,7 @@ function checkReport(console: Console, file: string): void {
   }
 }
 
-/** What was found has been printed; other reports are written all the same. @returns could it be written? */
+/** Results are already printed, and other reports are still written on failure.  @returns whether it was written */
 function writeReport(console: Console, file: string, played: Played): boolean {
   try {
     const text = file.endsWith('.html') ? reportPage(played) : `${JSON.stringify(summaryOf(played), null, 2)}\n`;

@@ -1,7 +1,7 @@
-/** Guesses the word that was meant by an unknown one. */
+/** Guesses the intended word from an unknown one. */
 
-/** The candidate that is one or two typing slips away from the word; null when there is none.
- *  Optimal string alignment: letters that were left out, added, changed or swapped with the next one. */
+/** The candidate that is one or two typing slips away from the word; null when there is none. Optimal string alignment: letters omitted,
+ *  added, changed or swapped with the next one. */
 export function nearest(word: string, candidates: readonly string[]): string | null {
   const distanceMax = word.length < 4 ? 1 : 2;
   let best: string | null = null;

@@ -1,4 +1,4 @@
-/** `biosignal doctor`: looks at the machine, the settings, the database and the running service, and says what is wrong and what to do. */
+/** `biosignal doctor`: checks machine, settings, database and service, and reports problems and remedies. */
 import { existsSync, readdirSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { arch, availableParallelism, hostname, platform, totalmem } from 'node:os';
@@ -108,7 +108,7 @@ function exposure(config: Config): Finding[] {
   return [{ check: 'transport', state: 'warning', found: `${config.host} without TLS`, advice }];
 }
 
-/** Which value there is, and whether it is the right one, the database says. */
+/** Findings about a missing secret. Which one was used, and whether it is right, only the database can tell. */
 function noSecret(config: Config): Finding[] {
   if (config.secret !== '') return [];
   const found = 'no BIO_SECRET: journals and signing keys are encrypted with a secret that is stored in the database itself';
@@ -225,7 +225,7 @@ async function server(database: Database, where: string): Promise<Finding[]> {
   return findings;
 }
 
-/** Those of a node that runs already are counted as its own. */
+/** Checks free connections. Those of a node already running count as its own. */
 async function connections(database: Database, config: Config): Promise<Finding[]> {
   const { limit } = await connectionRoom(database);
   const { rows } = await database.pool.query<{ others: number }>(
@@ -293,7 +293,7 @@ function placeOf({ url, where, passwordFile }: DatabaseAddress): string {
   return `${where}: ${host}:${port}, database ${database}, user ${user}, ${password}`;
 }
 
-/** Who takes packets. */
+/** Reports which instance accepts packets. */
 async function owner(database: Database, onPort: (port: number) => void): Promise<Finding> {
   const { rows: has } = await database.pool.query<{ there: boolean }>(
     `select exists (select from pg_attribute where attrelid = to_regclass('packet_log_checkpoint') and attname = 'owner_name') as there`,
@@ -339,7 +339,7 @@ async function backlog(database: Database): Promise<Finding> {
   };
 }
 
-/** What is done in the background, and would not be missed at once. */
+/** Checks background jobs whose failure would not be noticed at once. */
 async function housekeeping(database: Database): Promise<Finding[]> {
   const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('project_retention_swept') is not null as there`);
   if (has[0]?.there !== true) return [];
@@ -361,7 +361,7 @@ async function housekeeping(database: Database): Promise<Finding[]> {
 
 const JOB_ADVICE = 'until it runs, old data are not compressed and charts of older data get slower: see timescaledb_information.job_errors';
 
-/** What could not be stored. */
+/** Reports data that could not be stored. */
 async function setAside(database: Database): Promise<Finding[]> {
   const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('set_aside') is not null as there`);
   if (has[0]?.there !== true) return [];
@@ -383,8 +383,8 @@ async function setAside(database: Database): Promise<Finding[]> {
   ];
 }
 
-/** What the running service says: its settings may be others than those of this command.
- *  @param ownerPort where the owner of the packet log listens on this machine: asked where nothing listens on the configured port */
+/** Asks the running service, whose settings may differ from this command's.  @param ownerPort port of the packet log's owner on this
+ *  machine, used when nothing listens on the configured port */
 async function service(config: Config, ownerPort: number | null): Promise<Finding[]> {
   const scheme = config.tlsCert === '' ? 'http' : 'https';
   const base = `${scheme}://127.0.0.1:${config.port}`;

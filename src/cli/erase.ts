@@ -1,4 +1,4 @@
-/** `biosignal erase`: everything of one user, with a receipt. */
+/** `biosignal erase`: erases everything of one user, with a receipt. */
 import { writeFile } from 'node:fs/promises';
 import { PipelineError } from '../errors.ts';
 import { eraseUser } from '../records/erase.ts';

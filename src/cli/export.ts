@@ -62,7 +62,7 @@ code is 1 if acknowledged packets may be missing from them. Reads the database d
       }
       await mkdir(folder, { recursive: true });
       const { person, streams } = await findPerson(pool, wanted);
-      // Who has measured and never recorded has observations all the same.
+      // A person with measurements but no recordings still has observations.
       if (streams.length === 0 && format !== 'fhir') throw new PipelineError('not_found', `user '${wanted}' has no recordings`);
       const { xuser_id: subjectId, project_id: projectId, organization_id: orgId } = person;
       const since = options.text('since');

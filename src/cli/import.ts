@@ -21,9 +21,9 @@ const PACKET_MS_MAX = 60_000;
 const SLOW_PACKET_SAMPLES_MAX = 240;
 /** Events of one packet; 256 is the limit of the wire format. */
 const SLOW_PACKET_EVENTS_MAX = 200;
-/** Annotations further than this from the samples are a mistake rather than a remark, s. */
+/** Distance from the samples beyond which an annotation is taken for a mistake, s. */
 const EVENT_DISTANCE_SEC_MAX = 86_400;
-/** Lines of what is not kept, per recording. */
+/** Most lines printed per recording about data not kept. */
 const NOT_KEPT_LINES_MAX = 10;
 
 type Imported = ReplayResult & Readonly<{ path: string; events: number; error: string }>;
@@ -128,7 +128,7 @@ async function importOne(
     sayNotKept(path, [...(recording.notKept ?? []), ...left], console);
     return { ...result, path, events: recording.events.length, error: '' };
   } catch (error) {
-    // A file that cannot be read is one recording less; a service or a key that is not there is an end.
+    // An unreadable file skips one recording; an unreachable service or a refused key ends the import.
     const ofFile = error instanceof PipelineError && !error.code.startsWith('credential') && !notOfFile.has(error.code);
     if (!several || !(ofFile || error instanceof RangeError || systemCode(error) === 'ENOENT')) throw error;
     return { ...nothing, recording: path, path, events: 0, error: error instanceof Error ? error.message : String(error) };
@@ -186,9 +186,9 @@ async function withAnnotations(recording: Recording): Promise<Recording> {
   return { ...recording, events: [...recording.events, ...events] };
 }
 
-/** Annotations may lie before the first sample and after the last one: device time 0 is then so much earlier that the samples stay on their
- *  grids, and the packets go on after the samples.
- *  @returns leadNs time from device time 0 to where it was before; left: what lies too far away, in words */
+/** Annotations may lie before the first sample and after the last one: device time 0 is then moved earlier by an amount that keeps the
+ *  samples on their grids, and packets continue after the samples.  @returns leadNs: how far device time 0 moved; left: annotations too far
+ *  away, in words */
 function withRoomForEvents(recording: Recording): { recording: Recording; leadNs: bigint; left: string[] } {
   const { channels, durationSec } = recording;
   const stepSec = wholeSampleSeconds(channels.map(({ config }) => config.rateNanoHz));
@@ -215,7 +215,7 @@ function withRoomForEvents(recording: Recording): { recording: Recording; leadNs
   };
 }
 
-/** Takes off what the addition of decimals leaves. */
+/** Rounds off the error of adding decimals. */
 const roundNs = (sec: number): number => Math.round(sec * 1e9) / 1e9;
 
 /** Shortest time in whole seconds, up to an hour, in which every rate has whole samples; null when there is none. */
@@ -243,7 +243,7 @@ function sayNotKept(path: string, sentences: readonly string[], console: Console
   if (sentences.length > NOT_KEPT_LINES_MAX) console.err(`${path}: not kept: ${sentences.length - NOT_KEPT_LINES_MAX} more`);
 }
 
-/** A boot id that the same samples of the same device at the same time, cut the same way, always get. */
+/** Boot id derived from the recording: the same samples of the same device at the same time, cut the same way, always get the same one. */
 function identityOf(recording: Recording, deviceId: string, startUnixNs: bigint, packetMs: number): string {
   const cut = packetMs === PACKET_MS_MIN ? '' : `${packetMs}\n`;
   const hash = createHash('sha256').update(`${deviceId}\n${startUnixNs}\n${cut}`);
@@ -251,7 +251,7 @@ function identityOf(recording: Recording, deviceId: string, startUnixNs: bigint,
     hash.update(JSON.stringify([config, startSec]));
     hash.update(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength));
   }
-  // Of a file of annotations they are all there is.
+  // A file of annotations has nothing else.
   if (recording.channels.length === 0) hash.update(JSON.stringify(recording.events));
   return hash.digest('hex').slice(0, 32);
 }

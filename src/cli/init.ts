@@ -1,4 +1,4 @@
-/** `biosignal init`: from nothing to a service that can be started: settings, schema, organization, keys, first operator. */
+/** `biosignal init`: prepares a new service: settings, schema, organization, keys, first operator. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -52,7 +52,7 @@ dashboard. Secrets are printed once. Running it again changes nothing and lists 
     }
     await withDatabase(here, async ({ pool }) => {
       const { rows } = await pool.query<{ id: string; name: string }>('select id, name from organization order by created_at');
-      // Every node of a database has the same secret: only a new one gets one made here.
+      // All nodes of a database share a secret, so only a new database gets one here.
       const wrote = await writeSettings(file, url, rows.length === 0);
       result['settings'] = wrote ? file : `${file} (already exists, unchanged)`;
       if (rows.length > 0) {
@@ -82,7 +82,7 @@ dashboard. Secrets are printed once. Running it again changes nothing and lists 
   },
 };
 
-/** @returns false when the file was there */
+/** @returns false when the file already exists */
 async function writeSettings(file: string, databaseUrl: string, withSecret: boolean): Promise<boolean> {
   if (existsSync(file)) return false;
   let text = envExample();

@@ -42,7 +42,7 @@ function commit(): string[] {
     });
     return [`(${described.trim()})`];
   } catch {
-    return []; // no Git, or not ours to ask
+    return []; // no Git, or no permission to run it
   }
 }
 
@@ -67,13 +67,13 @@ async function main(args: readonly string[], console: Console): Promise<number> 
   return await runCommand(await found.load(), rest, console);
 }
 
-// Settings of this folder; what the environment says already wins.
+// Settings of this folder; the environment takes precedence.
 if (existsSync('.env')) process.loadEnvFile('.env');
 
-/** How long the process may take to end by itself once its command has, ms: a start that failed may have left a connection behind. */
+/** How long the process may take to exit after its command has ended, ms: a failed start may have left a connection open. */
 const LEFT_BEHIND_MS = 2000;
 
-// The first Ctrl-C asks the command to finish what it is in the middle of; the second ends it.
+// The first Ctrl-C asks the command to finish its present step; the second ends it.
 const abort = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.on(name, () => {
@@ -81,7 +81,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
     abort.abort();
   });
 }
-// A reader that has had enough (`| head`) is no fault.
+// A reader that stops early (` head`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT_OK);
   throw error;

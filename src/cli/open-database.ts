@@ -1,4 +1,4 @@
-/** The database of a command: DATABASE_URL, else the embedded one, joined where it runs or started for the time of the command. */
+/** The database of a command: DATABASE_URL, else the embedded one: joined if it is running, or started for the duration of the command. */
 import { existsSync, readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
@@ -43,8 +43,8 @@ export async function locateDatabase(console: Console, config: Config = readConf
 }
 
 /** Opens the database, hands it to `use`, closes everything whatever happens.
- *  @throws PipelineError not_found where there is none: outside of the service's folder, a command would make an empty one and find
- *  nothing */
+ *  @throws PipelineError not_found where there is none: outside the service's folder, a command would otherwise create an empty one and
+ *  find nothing */
 export async function withDatabase<T>(console: Console, use: (database: Database) => Promise<T>): Promise<T> {
   const config = readConfig(console.env);
   if (!hasDatabase(config)) throw noDatabase(config);
@@ -71,7 +71,7 @@ export function noDatabase(config: Config): PipelineError {
   );
 }
 
-/** Containers that were started together find one another some seconds later, and the first command follows at once. */
+/** Retries at first: containers started together need some seconds to find each other, and the first command follows at once. */
 async function openPatiently(url: string, options: DatabaseOptions): Promise<Database> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -84,7 +84,7 @@ async function openPatiently(url: string, options: DatabaseOptions): Promise<Dat
   }
 }
 
-/** Is there a database to look at: DATABASE_URL, or an embedded cluster that was created before? */
+/** Is there a database: DATABASE_URL, or an existing embedded cluster? */
 export function hasDatabase(config: Config): boolean {
   return config.databaseUrl !== '' || embeddedFolders(config).some((folder) => existsSync(join(folder, 'pgdata', 'PG_VERSION')));
 }

@@ -1,4 +1,4 @@
-/** `biosignal operator`: people who may sign in to the dashboard. Speaks to the database, so it also makes the first one. */
+/** `biosignal operator`: people who may sign in to the dashboard. Works on the database, so it can also create the first one. */
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createMember, listMembers, memberRoles, PASSWORD_MIN, setPassword, updateMember } from '../tenancy/operators.ts';
@@ -64,7 +64,7 @@ async function create(pool: Pool, orgId: string, email: string, options: Options
   return await addOperator(pool, orgId, { email, name: options.text('name'), role }, console);
 }
 
-/** Makes an account, with its entry in the audit log. @returns what to show once; the password only when it was made here. @throws
+/** Makes an account, with its entry in the audit log.  @returns what to show once; the password only when it was generated here.  @throws
  *  PipelineError conflict */
 export async function addOperator(
   pool: Pool,

@@ -1,5 +1,5 @@
-/** `biosignal org`, `project` and `key`: who there is and which keys they hold. They speak to the database, not to the service:
- *  people who can run them can do everything anyway. */
+/** `biosignal org`, `project` and `key`: list and create organizations, projects and keys. They work on the database, not through the
+ *  service: people who can run them can do everything anyway. */
 import type { Pool } from 'pg';
 import { audit } from '../tenancy/audit.ts';
 import type { AuditEntry } from '../tenancy/audit.ts';
@@ -168,7 +168,7 @@ export const key: Command = {
     }),
 };
 
-/** An organization was made, with its first project and key. */
+/** Records the creation of an organization, with its first project and key. */
 export async function auditOrganization(db: Db, console: Console, made: NewOrganization): Promise<void> {
   const { orgId, projectId, apiKey } = made;
   const actor = commandLine(console, orgId);

@@ -1,4 +1,4 @@
-/** Progress of long work: how far, how fast, how long still. One moving line for a person, a line every ten seconds for a log. */
+/** Shows progress of long work: share done, speed, time left. One moving line on a terminal, a line every ten seconds in a log. */
 import type { Console } from './command.ts';
 
 const LINE_EVERY_MS = 10_000;

@@ -8,7 +8,7 @@ import { EXIT_OK } from './command.ts';
 import { hasDatabase, locateDatabase, noDatabase, runningEmbedded } from './open-database.ts';
 import type { DatabaseAddress } from './open-database.ts';
 
-/** A session may switch it off again: it is a guard against slips, not against people. */
+/** A session can switch it off: it guards against slips, not against intent. */
 const READ_ONLY = '-c default_transaction_read_only=on';
 
 export const psql: Command = {
@@ -49,13 +49,13 @@ anyone who has the password can change that, so give people whom you do not trus
 
 type Connection = Readonly<{ host: string; port: number; user: string; database: string }>;
 
-/** What an address says, as the service reads it: with the defaults, and of a Unix socket its folder. */
+/** Parses an address as the service does: with defaults, and the folder of a Unix socket. */
 export function connectionOf(url: string): Connection {
   const { host, port, user = '', database = '' } = new pg.Client({ connectionString: url });
   return { host, port, user, database };
 }
 
-/** A line for a shell. The password is read from where it is kept: of DATABASE_URL, from there. */
+/** A command line for a shell. The password is read from where it is stored, e.g. DATABASE_URL. */
 function lineOf({ url, passwordFile }: Pick<DatabaseAddress, 'url' | 'passwordFile'>, settings: string): string {
   const set = settings === '' ? '' : `PGOPTIONS=${quoted(settings)} `;
   if (passwordFile === null) return `${set}psql "$DATABASE_URL"`;
@@ -65,7 +65,7 @@ function lineOf({ url, passwordFile }: Pick<DatabaseAddress, 'url' | 'passwordFi
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The password goes by the environment: a process list shows arguments to everybody. */
+/** Runs psql. The password goes through the environment, because a process list shows arguments to every user. */
 async function run(
   { url }: DatabaseAddress,
   settings: string,
@@ -95,7 +95,7 @@ async function run(
   }
 }
 
-/** Ctrl-C cancels a query in psql, which has the terminal; here it must not end anything. @returns what takes it back */
+/** Ctrl-C cancels a query in psql, which has the terminal; here it must not end anything.  @returns a function that undoes this */
 function leaveInterrupts(): () => void {
   const listeners = process.listeners('SIGINT');
   process.removeAllListeners('SIGINT');

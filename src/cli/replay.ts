@@ -23,13 +23,13 @@ export type ReplayOptions = Readonly<{
   packetMs: number;
   /** Device time per wall time; Infinity: as fast as the service takes it. */
   speed: number;
-  /** Unix ns of the recording's first sample, or null: so that it ends now (faster than 1x) or starts now. */
+  /** Unix ns of the recording's first sample, or null: chosen so that it ends now (faster than 1x) or starts now. */
   startUnixNs: bigint | null;
-  /** Continues what an earlier call left. */
+  /** Where an earlier call stopped, to continue from. */
   resume: ReplayState | null;
   /** Seconds of the recording, Infinity for all. */
   durationSec: number;
-  /** Of the line of progress. Default: the recording's name. */
+  /** Label of the progress line. Default: the recording's name. */
   label?: string;
   /** See PacketizeOptions. */
   stated?: boolean;
@@ -54,7 +54,7 @@ export type ReplayResult = Readonly<{
 }>;
 
 /** Streams one recording.
- *  @param onState called whenever more is durable, with the state to resume from */
+ *  @param onState called whenever more packets are durable, with the state to resume from */
 export async function replayRecording(
   recording: Recording,
   options: ReplayOptions,
@@ -86,7 +86,7 @@ export async function replayRecording(
   let packets = 0;
   let samples = 0;
   const progress = startProgress(console, options.label ?? recording.name, total);
-  /** Sent and not settled, in the order sent: the first one is where an interrupted replay goes on. */
+  /** Sent and not settled, in the order sent; an interrupted replay resumes at the first. */
   const unsettled = new Set<number>();
   const sender = openSender(options.transport ?? 'http', {
     url: options.url,

@@ -1,4 +1,4 @@
-/** `biosignal reprocess`: computes beats and values again from stored samples, with the methods of this release. */
+/** `biosignal reprocess`: recomputes beats and values from stored samples, with the methods of this release. */
 import { availableParallelism } from 'node:os';
 import { audit } from '../tenancy/audit.ts';
 import { FeaturePool } from '../dsp/pool/pool.ts';
@@ -19,18 +19,18 @@ import { withDatabase } from './open-database.ts';
 import { startProgress } from './progress.ts';
 
 const SEC = 1_000_000_000n;
-/** Rows computed at once. Each piece reads about 10 minutes of samples before it, too. */
+/** Range computed at once. Each piece also reads about 10 minutes of samples before it. */
 const PIECE_NS = 3600n * SEC;
 /** Rows lie at most this far behind the last sample. */
 const TAIL_NS = 16n * SEC;
-/** A stream with a packet within this time may go on: then its service computes the end, whose values are not final. */
+/** A stream with a packet within this time may continue; then the service computes its end, whose values are not final. */
 const FLOWING_MS = 60_000;
 const FLOWING_TAIL_NS = 64n * SEC;
-/** How often a piece is computed, as long as samples of it keep arriving. */
+/** Most times a piece is computed while its samples keep arriving. */
 const ROUNDS_MAX = 5;
-/** Pieces that are looked at again at the same time. */
+/** Pieces re-checked concurrently. */
 const CHECKS_AT_ONCE = 4;
-/** Ranges that failed and are told one by one. */
+/** Most failed ranges reported one by one. */
 const FAULTS_SHOWN = 20;
 
 type Work = Readonly<{
@@ -99,7 +99,7 @@ last minute of a stream that is still arriving is left to the service, and a pie
   },
 };
 
-/** An entry for every organization, which names the person when it is about one. */
+/** Writes an audit entry per organization, which names the person if there is only one. */
 async function note(db: Db, console: Console, work: readonly Work[], methods: readonly string[]): Promise<void> {
   const { rows } = await db.query<{ org: string; streams: number; people: string[] }>(
     `select organization_id as org, count(*)::int as streams, array_agg(distinct xuser_id) as people
@@ -272,7 +272,7 @@ async function computeAll(
 
 const faultOf = ({ id, device }: Work, what: string): string => `stream ${id} of ${device}: ${what}`;
 
-/** Pieces that got samples while they were computed: what the service has made of these may lie under our rows. */
+/** Pieces that received samples while they were computed: our rows may have replaced values that the service computed from these. */
 async function changedSince({ pool }: Database, prints: ReadonlyMap<Work, string>, console: Console): Promise<Work[]> {
   if (!(await untilStored(pool, console.signal))) {
     console.err('biosignal reprocess: the service is not storing what it acknowledged; run this again once it does (see biosignal doctor)');
@@ -291,13 +291,13 @@ function cut(stream: Work): Work[] {
   return pieces;
 }
 
-/** Rows of the methods that are wanted. */
+/** Rows of the requested methods. */
 function only(output: FeatureOutput, methods: ReadonlySet<string>): FeatureOutput {
   const beats = output.beats.filter((beat) => methods.has(beat.method));
   return { ...output, beats, features: output.features.filter((row) => methods.has(row.methodCode)) };
 }
 
-/** Runs over all items, at most `atOnce` under way; the first error ends it when those under way are done. */
+/** Runs over all items, at most `atOnce` concurrently; after the first error it waits for those under way and throws. */
 async function inTurns<T>(items: readonly T[], atOnce: number, run: (item: T) => Promise<void>): Promise<void> {
   let next = 0;
   let failed = false;

@@ -1,4 +1,4 @@
-/** `biosignal secret`: which BIO_SECRET the database is used with, and how it gets another one. */
+/** `biosignal secret`: shows which BIO_SECRET the database is used with, and changes it. */
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { audit } from '../tenancy/audit.ts';
@@ -14,11 +14,11 @@ import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
 
-/** A service renews its row every second; this long after the last time it counts as running, s. */
+/** How long after its last renewal a service counts as running, s; it renews its row every second. */
 const RUNNING_SEC = 15;
-/** How long another owner that comes at the same moment is waited for, ms. */
+/** How long to wait for another owner that claims at the same moment, ms. */
 const CLAIM_MS = 1000;
-/** What a service that waits meanwhile says whom it waits for. */
+/** Instance name that a service waiting meanwhile reports. */
 const INSTANCE = 'biosignal secret rotate';
 
 export const secret: Command = {
@@ -81,9 +81,9 @@ adopt   accepts BIO_SECRET although the old value is lost. Journals encrypted wi
   },
 };
 
-/** Works while no service runs, and keeps one that is started meanwhile waiting, as for another instance: it would go on with the secret
- *  that it was started with.
- *  @param work is given what to call in its last transaction: it fails there when a service has taken over after all
+/** Does its work while no service runs, and keeps one started meanwhile on standby, as another instance would; it would otherwise run with
+ *  the old secret.
+ *  @param work receives a function to call in its last transaction, which throws when a service has taken over after all
  *  @throws PipelineError conflict when a service runs */
 async function alone<T>(database: Database, work: (hold: (client: PoolClient) => Promise<unknown>) => Promise<T>): Promise<T> {
   await refuseRunning(database.pool);

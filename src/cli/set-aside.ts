@@ -1,4 +1,4 @@
-/** `biosignal set-aside`: what could not be stored, shown, stored again or thrown away. */
+/** `biosignal set-aside`: lists, retries or deletes rows and packets that could not be stored. */
 import { writeFile } from 'node:fs/promises';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
@@ -102,7 +102,7 @@ async function show(pool: Pool, console: Console, json: boolean, id: string, fil
   if (row === undefined) throw new PipelineError('not_found', `nothing with the id ${id} is set aside`);
   const { data, content, org, subject, ...head } = row;
   if (file !== '' && data === null) throw new PipelineError('not_found', `${id} is a row and has no bytes; see its content`);
-  // What is shown is health data, too.
+  // Showing it also reveals health data.
   const action = file === '' ? 'set_aside.read' : 'set_aside.exported';
   const entry = { action, targetKind: 'set_aside', targetId: id, ...(subject === null ? {} : { subjectId: subject }) };
   await audit(pool, commandLine(console, org), entry);
@@ -156,7 +156,7 @@ async function drop(pool: Pool, console: Console, json: boolean, ids: readonly s
 
 type Found = Readonly<{ id: string; org: string | null }>;
 
-/** An entry for every organization; for those without, whose owner is not known, one of the installation. */
+/** Writes an audit entry per organization; for data of unknown owner, one for the installation. */
 async function note(db: Db, console: Console, action: string, rows: readonly Pick<Found, 'org'>[]): Promise<void> {
   for (const org of new Set(rows.map((row) => row.org))) {
     const count = rows.filter((row) => row.org === org).length;

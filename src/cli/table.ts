@@ -1,6 +1,6 @@
-/** Rows as columns of text. */
+/** Formats rows as a text table. */
 
-/** @param rows equal keys; numbers are set right */
+/** @param rows with equal keys; numbers are right-aligned */
 export function formatTable(rows: readonly Readonly<Record<string, string | number | null>>[]): string[] {
   const [first] = rows;
   if (first === undefined) return [];

@@ -8,7 +8,7 @@ import type { Api } from './client/api.ts';
 import type { Console } from './command.ts';
 import { startProgress } from './progress.ts';
 
-/** Beats of one device as they were made. Times are device seconds. */
+/** Simulated beats of one device. Times are device seconds. */
 export type Truth = Readonly<{
   device: string;
   bootId: string;
@@ -21,7 +21,7 @@ export type Truth = Readonly<{
 export type TruthAgreement = Agreement & Matched;
 
 const BEAT_TOLERANCE_MS = 150;
-/** Beats of the first seconds teach the detector; the last ones, and their values, wait for what follows. */
+/** Excluded seconds: the first beats train the detector; the last ones, and their values, wait for later samples. */
 const HEAD_SEC = 5;
 const TAIL_SEC = 12;
 

@@ -1,4 +1,4 @@
-/** `biosignal verify`: holds a ledger of what a client sent against what the database has, key by key and sample by sample. */
+/** `biosignal verify`: checks a ledger of sent packets against the database, key by key and sample by sample. */
 import { gridIndex } from '../signal.ts';
 import type { ChannelConfig, Samples } from '../signal.ts';
 import { isRejected } from '../errors.ts';
@@ -16,7 +16,7 @@ import { startProgress } from './progress.ts';
 
 const LIMITS = { ...defaultPacketLimits, packetBytesMax: 16 * 1024 * 1024, samplesMax: 4_194_304 };
 const BLOCKS_PER_QUERY = 5000;
-/** Samples between the first and the last of one channel that are held in memory: 5 bytes each. */
+/** Most samples from the first to the last of one channel, kept in memory at 5 bytes each. */
 const SPAN_MAX = 400_000_000;
 
 export type StreamVerdict = {
@@ -26,7 +26,7 @@ export type StreamVerdict = {
   accepted: number;
   refused: number;
   unanswered: number;
-  /** Acknowledged, and the key is not in the database. */
+  /** Acknowledged, but the key is not in the database. */
   missingKeys: number;
   /** Acknowledged samples. */
   samples: number;
@@ -34,12 +34,12 @@ export type StreamVerdict = {
   missingSamples: number;
   differentSamples: number;
   doubledSamples: number;
-  /** In the database and never sent. */
+  /** In the database but never sent. */
   unexpectedSamples: number;
   firstFault: string;
 };
 
-/** What one channel must and may hold: a dense stretch of its grid. */
+/** Values that one channel must or may have: a dense stretch of its grid. */
 type Expected = Readonly<{
   config: ChannelConfig;
   kFrom: number;

@@ -1,7 +1,7 @@
-/** A signal for one request of many. */
+/** Makes a signal for one request of many. */
 
-/** Ends the work with `ends`, or after `ms`. Not by AbortSignal.any: a signal that lives as long as a command keeps a little of each of
- *  them. */
+/** Ends the work with `ends`, or after `ms`. Not AbortSignal.any: a signal that lives as long as the command would leak a little per
+ *  request. */
 export async function within<T>(ends: AbortSignal, ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const one = new AbortController();
   const end = (): void => one.abort(ends.reason);

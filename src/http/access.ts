@@ -11,8 +11,8 @@ const rolesOf = {
   admin: 'admin or owner',
 } as const satisfies Record<OperatorRole, string>;
 
-/** Passes or throws: a kind that is not listed is 401, a key without the scope or an operator below the role is 403.
- *  Whose record it is, is the handler's question (404). */
+/** Passes or throws: a kind that is not listed is 401, a key without the scope or an operator below the role is 403. Whether the record is
+ *  the caller's is for the handler to decide (404). */
 export function checkAccess(access: Access, caller: Caller, method: string): void {
   if (access.public === true) return;
   switch (caller.kind) {

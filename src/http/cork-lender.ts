@@ -1,5 +1,5 @@
-/** A WebSocket of the process to itself that carries nothing: its cork is there to be borrowed (see upgradeUncorked in sockets.ts) before
- *  any other socket is open. Its listener is on loopback, behind a random path, and closed as soon as the socket is open. */
+/** A WebSocket from the process to itself that carries nothing; its cork can be borrowed (see upgradeUncorked in sockets.ts) before any
+ *  other socket is open. Its listener is on loopback, behind a random path, and closed as soon as the socket is open. */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Uws, UwsListenSocket, UwsSocket } from './uws.ts';
@@ -11,7 +11,7 @@ export type CorkLender = Readonly<{
 
 const OPEN_TIMEOUT_MS = 2000;
 
-/** @returns null where there is no loopback to connect to: nothing but a line on stderr depends on it */
+/** @returns null where there is no loopback to connect to; that only costs a line on stderr */
 export async function openCorkLender(uws: Uws): Promise<CorkLender | null> {
   const app = uws.App();
   const path = `/${randomBytes(16).toString('hex')}`;

@@ -19,17 +19,16 @@ export function preflightHeaders(methods: readonly string[]): Readonly<Record<st
   };
 }
 
-/** Headers of an actual answer, of errors too: a page of an origin that is not registered may read the sentence that says so, and nothing
- *  else. */
+/** Headers of an actual answer, errors included: a page of an unregistered origin may read the error that says so, and nothing else. */
 export function corsHeaders(origin: string, caller: Caller): Readonly<Record<string, string>> {
   if (origin === '' || caller.kind === 'operator') return {};
-  if (caller.kind === 'key' && origin === 'null') return {}; // a sandboxed frame is of no origin that could be registered
+  if (caller.kind === 'key' && origin === 'null') return {}; // a sandboxed frame has no origin that could be registered
   if (caller.kind === 'key') return { 'access-control-allow-origin': origin, vary: 'origin', 'access-control-expose-headers': EXPOSED };
   return { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
 }
 
-/** A browser sends a session's cookie with whatever a page asks for, so a request that changes something must say that it comes from the
- *  service's own page. Browsers do with every POST, PUT, PATCH and DELETE; only old ones leave Sec-Fetch-Site out.
+/** A browser sends a session's cookie with whatever a page asks for, so a request that changes something must show that it comes from the
+ *  service's own page. Browsers do so with every POST, PUT, PATCH and DELETE; only old ones omit Sec-Fetch-Site.
  *  @throws PipelineError origin_forbidden */
 export function needOwnPage(caller: Caller, method: string, headers: Headers): void {
   if (caller.kind !== 'operator' || method === 'GET' || method === 'HEAD') return;
@@ -40,7 +39,7 @@ export function needOwnPage(caller: Caller, method: string, headers: Headers): v
   );
 }
 
-/** Does a request say that it comes from a page of the service: by Origin, or where that is left out, by Sec-Fetch-Site? */
+/** Does the request come from a page of the service, by Origin or, without it, by Sec-Fetch-Site? */
 export function isOwnPage(header: (lowerCaseName: string) => string): boolean {
   const origin = header('origin');
   return origin === '' ? header('sec-fetch-site') === 'same-origin' : sameHost(origin, header('host'));

@@ -1,8 +1,8 @@
-/** Where credentials are checked: slows down callers who guess, and only them.
+/** Checks credentials, and slows down callers who guess, but no others.
  *
- *  A credential that was verified here before is asked for at once, however many others of its address are wrong: behind one address may be
- *  a hospital, or all the world (a proxy that is not trusted). Of the others a wrong one costs a query, so failures are counted:
- *  - by credential: one that goes on failing is answered 429 without being looked up;
+ *  A credential verified here before is checked at once, however many others from its address are wrong: one address may be a whole
+ *  hospital, or everyone (an untrusted proxy). Any other wrong credential costs a query, so failures are counted:
+ *  - by credential: one that keeps failing is answered 429 without a look-up;
  *  - by address: above the limit its unverified credentials are looked up IN_TURN_MAX at a time, and wrong ones are answered 429. */
 import { createHash } from 'node:crypto';
 import { errorTable, PipelineError } from '../errors.ts';

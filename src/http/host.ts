@@ -1,5 +1,6 @@
-/** For which names a service on a loopback address may be asked. A page that has its own name resolve to 127.0.0.1 (DNS rebinding) is of
- *  the same origin as the service to a browser, and could read what is open to the machine itself; its requests carry that name in Host. */
+/** Checks the name under which a service on a loopback address is requested. To a browser, a page whose own name resolves to 127.0.0.1 (DNS
+ *  rebinding) has the same origin as the service, and could read what is open to the machine itself; its requests carry that name in
+ *  Host. */
 import { PipelineError } from '../errors.ts';
 import { isLoopbackHost } from '../config.ts';
 import type { Config } from '../config.ts';
@@ -8,8 +9,8 @@ const HOST_SHOWN_MAX = 100;
 
 export type HostRule = (host: string) => void;
 
-/** @returns what throws for a name that is not this service's. Elsewhere than on loopback every name passes: there a page of another name
- *  has no certificate for it. Also behind a proxy, which knows its names, when BIO_PUBLIC_URL does not say them. */
+/** @returns a function that throws for names that are not this service's. Off loopback every name passes, because a page of another name
+ *  has no certificate for it; likewise behind a proxy, which knows its own names, when BIO_PUBLIC_URL is not set. */
 export function hostRule({ host, publicUrl, trustProxy }: Pick<Config, 'host' | 'publicUrl' | 'trustProxy'>): HostRule {
   const loopback = isLoopbackHost(nameOf(host.includes(':') ? `[${host}]` : host));
   if (!loopback || (publicUrl === '' && trustProxy.length > 0)) return () => undefined;
@@ -24,7 +25,7 @@ export function hostRule({ host, publicUrl, trustProxy }: Pick<Config, 'host' | 
   };
 }
 
-/** What was given, as far as it may stand between quotes. */
+/** The given name, limited to what may stand between quotes. */
 function shown(host: string): string {
   const text = host.slice(0, HOST_SHOWN_MAX).replaceAll(/[^\w.:[\]-]/g, '?');
   return host.length > HOST_SHOWN_MAX ? `${text}…` : text;

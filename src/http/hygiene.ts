@@ -1,6 +1,6 @@
-/** Header hygiene: what uWebSockets.js accepts and we do not.
- *  Two different Content-Length headers, Transfer-Encoding other than `chunked`, or both at once are the known ways to make two servers
- *  disagree about where a request ends (RFC 9112 section 6.3), so they are refused before any work and the connection is closed. */
+/** Header hygiene: refuses headers that uWebSockets.js accepts and we do not. Two different Content-Length headers, Transfer-Encoding other
+ *  than `chunked`, or both at once are the known ways to make two servers disagree about where a request ends (RFC 9112 section 6.3), so
+ *  they are refused before any work and the connection is closed. */
 import { PipelineError } from '../errors.ts';
 import type { UwsRequest } from './uws.ts';
 

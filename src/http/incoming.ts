@@ -171,7 +171,8 @@ export class Incoming {
     return this.#shared.gate.check(request, this.#remoteAddress);
   }
 
-  /** A body or an answer may take as long as its peer likes: a right that is lost meanwhile is lost for this request, too.
+  /** Checks the credential again: a body or an answer takes as long as its peer likes, and a right revoked meanwhile is revoked for this
+   *  request too.
    *  @throws PipelineError */
   async #askAgain(route: Route): Promise<void> {
     if (route.access.public === true) return;
@@ -215,8 +216,7 @@ export class Incoming {
     const { limits, originAllowed } = this.#shared;
     const headers = this.#headers;
     const now = this.#startedMs;
-    // One object per request: what the request turns out to be about is noted by it (src/tenancy/request-scope.ts). Packets are about no
-    // reader.
+    // One object per request, because src/tenancy/request-scope.ts notes by it what the request is about. Not needed for packets.
     this.#caller = route.limit === 'ingest' ? caller : { ...caller };
     checkAccess(route.access, caller, this.#method);
     needOwnPage(caller, this.#method, headers);
@@ -294,7 +294,8 @@ export class Incoming {
     const known = error instanceof PipelineError;
     if (!known || error.code === 'internal') this.#log(error, 'request failed');
     if (known && (error.code === 'payload_too_large' || error.code === 'request_timeout')) this.#close = true;
-    // uWS goes on parsing the bytes it has read even after an answer that closes; while one is pending it drops the connection instead.
+    // uWS continues to parse bytes already read even after an answer that closes; while an answer is pending it drops the connection
+    // instead.
     if (!this.#framed) await new Promise((resolve) => setImmediate(resolve));
     const reply = problemReply(error, this.#path, this.#requestId);
     const allow = known && error.code === 'method_not_allowed' ? { allow: methodsOf(this.#shared.router, this.#path).join(', ') } : {};
@@ -358,7 +359,7 @@ export class Incoming {
       }
     }
     const origin = this.#headers.get('origin') ?? '';
-    if (origin !== '' && this.#method !== 'OPTIONS') Object.assign(out, corsHeaders(origin, this.#caller)); // preflight() says its own
+    if (origin !== '' && this.#method !== 'OPTIONS') Object.assign(out, corsHeaders(origin, this.#caller)); // preflight() sets its own
     for (const name in reply.headers) out[name.toLowerCase()] = reply.headers[name] ?? '';
     const type = reply.contentType ?? (reply.json === undefined ? undefined : 'application/json');
     if (type !== undefined) out['content-type'] = type;
@@ -420,7 +421,7 @@ function methodsOf(router: Router<Row>, path: string): readonly string[] {
   return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
 }
 
-/** Pages of other origins may ask where a user token or direct mode is taken, or nothing is secret; elsewhere the preflight allows none. */
+/** Answers a preflight. Other origins are allowed where user tokens or direct mode are accepted, or nothing is secret; nowhere else. */
 function preflight(router: Router<Row>, path: string, headers: Headers): Reply {
   const all = methodsOf(router, path);
   if (all.length === 0) throw new PipelineError('not_found', 'There is nothing at this path.');

@@ -4,9 +4,9 @@ export type Logger = Readonly<{ debug: Write; info: Write; warn: Write; error: W
 
 const CAUSES_MAX = 4;
 
-/** Picks what is logged of an error: kind, code, message, stack, causes. Nothing else of it, because the database's errors carry rows
- *  (`detail`), statements and connections with their keys; and no quoted value, because their messages quote what was sent ("invalid input
- *  syntax for type uuid: \"...\"). Names of tables, columns and constraints are quoted too, but those are in fields of their own. */
+/** Picks the parts of an error to log: kind, code, message, stack, causes. Nothing else, because errors of the database carry rows
+ *  (`detail`), statements, and connections with their keys; and no quoted value, because their messages quote input ("invalid input syntax
+ *  for type uuid: \"...\"). Names of tables, columns and constraints are quoted too, but those are in fields of their own. */
 export function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return typeof error === 'object' && error !== null ? { type: 'object' } : withoutValues(String(error));
   const { code, severity, table, column, constraint, routine, cause } = error as Error & Record<string, unknown>;

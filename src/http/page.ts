@@ -1,16 +1,16 @@
-/** A list in pages: a reader is asked for the rows after the last one of the page before, one more than the page holds; that one is not
- *  shown and says that there is another page. */
+/** Pages a list: reads the rows after the last one of the previous page, plus one that is not shown and tells whether there is another
+ *  page. */
 import { nextLink } from './cursor.ts';
 import type { Cursors } from './cursor.ts';
 
-/** What is sealed into a cursor: the last row of a page, by the columns that the list is sorted by. */
+/** Content of a cursor: the last row of a page, by the columns that the list is sorted by. */
 type Key = readonly (string | number | null)[];
 
 export type List = Readonly<{
   cursors: Cursors;
-  /** Where the list is, with what stands for its parameters. */
+  /** Path of the list, with its parameters filled in. */
   path: string;
-  /** What a cursor belongs to: organization, subject and every filter of the query. */
+  /** The scope of a cursor: organization, subject and every filter of the query. */
   scope: string;
   query: Readonly<{ cursor?: string }>;
 }>;

@@ -6,13 +6,13 @@ import type { Headers } from './hygiene.ts';
 export type PeerRules = Readonly<{
   tls: boolean;
   trustProxy: readonly string[];
-  /** The one address that peers can have: the service listens on loopback. The library is asked for it with each request otherwise, which
-   *  was a tenth of one. */
+  /** The only address that peers can have, when the service listens on loopback. Otherwise the library is asked on each request, which took
+   *  a tenth of the request's time. */
   onlyPeer?: string | null;
 }>;
 export type Peer = Readonly<{ address: string; secure: boolean }>;
 
-/** Addresses already normalised: a device always sends from the same one. */
+/** Addresses already normalised; a device usually sends from the same one. */
 const known = new Map<string, string>();
 const KNOWN_MAX = 10_000;
 
@@ -45,8 +45,8 @@ export function onlyPeerOf(host: string, trustProxy: readonly string[]): string 
   return trustProxy.some((proxy) => isLoopbackAddress(proxy) && proxy !== host) ? null : host;
 }
 
-/** Plain HTTP is served on loopback only; elsewhere native TLS or a trusted proxy that says https.
- *  A proxy's word counts only when its address is listed: anybody can send X-Forwarded-Proto.
+/** Plain HTTP is served on loopback only; elsewhere native TLS or a trusted proxy that says https. A proxy is trusted only when its address
+ *  is listed, because any client can send X-Forwarded-Proto.
  *  @throws PipelineError https_required */
 export function peerOf(socketAddress: string, headers: Headers, rules: PeerRules): Peer {
   const direct = normalAddress(socketAddress);

@@ -1,5 +1,5 @@
 /** If-Match (RFC 9110 section 13.1.1): a change based on an old version is refused if another came first, so that no change is lost
- *  silently. Check in the transaction of the change, on a row that is locked. */
+ *  silently. Check in the transaction of the change, on a locked row. */
 import { createHash } from 'node:crypto';
 import { PipelineError } from '../errors.ts';
 import type { RequestContext } from './route.ts';
@@ -9,8 +9,8 @@ export function etagOf(state: unknown): string {
   return `"${createHash('sha256').update(JSON.stringify(state)).digest('base64url').slice(0, 22)}"`;
 }
 
-/** People must say what they have read; a program may leave it out and then replaces whatever is there. `*` is whatever is there.
- *  @param etag of what is there; null: nothing is
+/** People must send the tag that they read; a program may omit it and then replaces the present state. `*` matches any state.
+ *  @param etag of the present state; null: there is none
  *  @throws PipelineError precondition_failed, precondition_required */
 export function checkIfMatch({ caller, header }: Pick<RequestContext, 'caller' | 'header'>, etag: string | null): void {
   const given = header('if-match');

@@ -1,5 +1,5 @@
-/** Says in the log which addresses send credentials that are refused, so that an operator sees a guesser, and a device with a dead key. One
- *  line for an address in PERIOD_MS, of at most ADDRESSES_MAX of them; nothing of the credential. */
+/** Logs the addresses whose credentials are refused, so that an operator sees guessing, or a device with a dead key. One line per address
+ *  every PERIOD_MS, for at most ADDRESSES_MAX addresses; never any part of the credential. */
 import type { ErrorCode } from '../errors.ts';
 import type { Logger } from './logger.ts';
 
@@ -11,7 +11,7 @@ const COUNT_MIN = 3;
 
 export type RefusedCredentials = Readonly<{
   note: (code: ErrorCode, address: string) => void;
-  /** Writes what was noted. */
+  /** Writes pending lines. */
   stop: () => void;
 }>;
 
@@ -32,7 +32,7 @@ export function logRefusedCredentials(logger: Pick<Logger, 'warn'>): RefusedCred
   timer.unref();
   return {
     note: (code, address) => {
-      if (code === 'token_expired') return; // every page meets it
+      if (code === 'token_expired') return; // happens to every page
       const count = counts.get(address);
       if (count !== undefined || counts.size < ADDRESSES_MAX) counts.set(address, (count ?? 0) + 1);
       else otherCount += 1;

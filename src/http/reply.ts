@@ -54,7 +54,7 @@ export async function writeStream(
   headers: Readonly<Record<string, string>>,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  if (wire.aborted || wire.replied || wire.head) await chunks[Symbol.asyncIterator]().return?.(); // what it holds is given back
+  if (wire.aborted || wire.replied || wire.head) await chunks[Symbol.asyncIterator]().return?.(); // releases what it holds
   if (wire.aborted || wire.replied) return;
   wire.replied = true;
   const { res } = wire;
@@ -76,7 +76,7 @@ export async function writeStream(
     }
     if (!wire.aborted) res.cork(() => void res.end());
   } catch (error) {
-    // The status is sent already: cutting the connection is the only way left to say that the answer is not whole.
+    // The status is already sent, so cutting the connection is the only way left to show that the answer is incomplete.
     if (!wire.aborted) res.close();
     throw error;
   }

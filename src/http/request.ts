@@ -34,7 +34,7 @@ export function callerKey(caller: Caller): string {
   }
 }
 
-/** The client's own id when it is a plain one, else a new one: it ends in logs and problems. */
+/** The client's own id if it is plain, else a new one; it appears in logs and problems. */
 export function requestIdOf(headers: Headers): string {
   const given = headers.get('x-request-id') ?? '';
   return /^[A-Za-z0-9._-]{8,64}$/.test(given) ? given : newRequestId();

@@ -1,5 +1,5 @@
-/** What defineRoute and defineSocket must refuse. Nothing here runs: tsc (`npm run check`) reads it, and an expected error that does
- *  not come is an error, too. */
+/** Checks what defineRoute and defineSocket must refuse. Nothing here runs: tsc (`npm run check`) reads it, and an expected error that does
+ *  not occur is itself an error. */
 import { Type } from 'typebox';
 import { defineRoute, defineSocket } from './route.ts';
 import { orDefault } from './schemas.ts';

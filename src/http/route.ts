@@ -1,5 +1,5 @@
-/** One row of the route table: it validates requests, shapes responses, says who may call, and becomes the API description.
- *  The table is the only place where an endpoint is declared; the router, /api-docs, the credential matrix test and the typed client read it. */
+/** One row of the route table: it validates requests, shapes responses, says who may call, and becomes the API description. The table is
+ *  the only place where an endpoint is declared; the router, /api-docs, the credential matrix test and the typed client read it. */
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Caller, OperatorRole, Scope } from '../caller.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -13,13 +13,13 @@ export type Access = Readonly<{
   /** `own`: the user token's own records only. */
   userToken?: 'own';
   /** Direct mode: an organization key plus project key and xuser-id headers stands for one user (widget records). `true`: a key reads with
-   *  `read` and changes with `write`; a scope: that one, whatever is done. */
+   *  `read` and changes with `write`; a scope: that one, for both. */
   direct?: true | Scope;
   /** Least role of an operator session. */
   operator?: OperatorRole;
 }>;
 
-/** What src/auth is shown of a request: enough to say who calls, nothing of the body. */
+/** The part of a request that src/auth sees: enough to identify the caller, nothing of the body. */
 export type AuthRequest = Readonly<{
   /** The secret of `Authorization: Bearer` or of the subprotocol `bio.bearer.<base64url>`; null when none was sent. */
   bearer: string | null;
@@ -28,18 +28,18 @@ export type AuthRequest = Readonly<{
   access: Access;
 }>;
 
-/** Says who calls; `anonymous` when no credential was sent. Synchronous when the credential is in the cache.
+/** Authenticates a request; `anonymous` when no credential was sent. Synchronous when the credential is in the cache.
  *  @throws PipelineError credential_invalid, token_expired, not_found (direct mode: no such project or user) */
 export type Authenticate = (request: AuthRequest) => Caller | Promise<Caller>;
 
-/** A request that has passed its checks. What a handler knows of params, query and body comes from its route's schemas (defineRoute). */
+/** A request that has passed its checks. The types of params, query and body come from its route's schemas (defineRoute). */
 export type RequestContext<
   Params = Readonly<Record<string, string>>,
   Query = Readonly<Record<string, unknown>>,
   Body = unknown,
 > = Readonly<{
   caller: Caller;
-  /** The text that the path has there, which the schema has taken. */
+  /** Text of the path segment, accepted by the schema. */
   params: Params;
   /** Validated and coerced by the route's query schema. */
   query: Query;
@@ -119,7 +119,7 @@ type Params<Path extends string> = Readonly<Record<PathParam<Path>, TSchema>>;
 type QueryOf<Query> = Query extends Schemas ? Members<Query> : Nothing;
 type BodyOf<Body> = Body extends 'binary' ? Uint8Array : Body extends TSchema ? Static<Body> : null;
 
-/** A row as it is written: its handler is given what the row's schemas let pass, and answers a status that the row declares. */
+/** A row as written: its handler gets values that passed the row's schemas, and answers a status that the row declares. */
 type RouteDefinition<
   Path extends string,
   PathSchemas extends Params<Path>,
@@ -162,8 +162,8 @@ export type SocketRoute = Readonly<{
   /** Subprotocol echoed to the client, e.g. `bio.v1`. */
   protocol: string;
   messageBytesMax: number;
-  /** Longer messages, up to this, are given to the handlers, which refuse them with a code; absent: none. Beyond it the library breaks the
-   *  connection, and the peer does not hear why. */
+  /** Longer messages, up to this, reach the handlers, which refuse them with a code; absent: none. Beyond it the library breaks the
+   *  connection, and the peer does not learn why. */
   refusedBytesMax?: number;
   /** Open sockets of one user over all tokens, and of one key or operator; above it 429. Absent: no limit. */
   socketsMax?: Readonly<{ user: number; key: number }>;
@@ -191,8 +191,8 @@ export type PeerSocket = Readonly<{
   subscribe: (topic: string) => void;
   unsubscribe: (topic: string) => void;
   close: (code: ErrorCode | 'normal', detail: string) => void;
-  /** Replaces the caller after an in-band `auth`; the socket closes with token_expired at `expiresAtMs`, and at once when the new credential
-   *  is not of the same user, or of a key with the same reach. */
+  /** Replaces the caller after an in-band `auth`; the socket closes with token_expired at `expiresAtMs`, and at once when the new
+   *  credential is not of the same user, or of a key with the same reach. */
   authenticate: (token: string) => Promise<Caller>;
 }>;
 

@@ -12,7 +12,7 @@ export class Router<T> {
   /** Rows without parameters, by `METHOD path`: found without walking. */
   readonly #whole = new Map<string, Match<T>>();
 
-  /** @throws Error when the method and path are taken already: two rows of the table would contradict one another */
+  /** @throws Error when the method and path are already taken: two rows of the table would contradict each other */
   add(method: string, path: string, value: T): void {
     const names: string[] = [];
     let at = this.#root;

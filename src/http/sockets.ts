@@ -2,7 +2,7 @@
  *
  *  A socket is `live` from the upgrade until it closes. It lives by its present credential: the one of the handshake, or the last that an
  *  `auth` gave it. It closes with 4001 when that token expires, with 4502 when that credential is revoked or has expired, with 4503 when it
- *  is given one of somebody else, with 4013 when the service stops, and with 4010 when its peer monopolises the event loop
+ *  is given another person's credential, with 4013 when the service stops, and with 4010 when its peer monopolises the event loop
  *  (turn-budget.ts). */
 import { errorTable, PipelineError } from '../errors.ts';
 import type { CorkLender } from './cork-lender.ts';
@@ -255,13 +255,13 @@ type Corks = Readonly<{ open: ReadonlySet<Live>; lender: CorkLender | null }>;
 
 /** Upgrades a response after an asynchronous question: in the cork of another socket, so that this one is not corked.
  *
- *  Inside res.cork() it must not be: after the callback uWebSockets.js 20.51 reads the response's state, and where the upgrade shrank the
- *  socket in its place that memory is free by then; one socket in some was closed with 1006 as soon as it was open. With no cork to borrow
- *  the library writes a line to stderr, and nothing else is wrong. */
+ *  It must not happen inside res.cork(): after the callback uWebSockets.js 20.51 reads the response's state, but if the upgrade shrank the
+ *  socket in place that memory is already free, and some sockets were closed with 1006 as soon as they opened. With no cork to borrow, the
+ *  library writes a line to stderr; nothing else is affected. */
 function upgradeUncorked({ open, lender }: Corks, res: UwsResponse, work: () => void): void {
   const [other = lender] = open;
   if (other === null) work();
-  else other.cork(() => void res.cork(work)); // the inner one does nothing but tell the library that its user knows about corks
+  else other.cork(() => void res.cork(work)); // the inner cork only tells the library that its user knows about corks
 }
 
 class Live implements PeerSocket {

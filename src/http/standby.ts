@@ -6,10 +6,10 @@ import type { HttpConfig, HttpServer } from './server.ts';
 import { serviceRoutes } from './service-routes.ts';
 import type { ServiceDeps } from './service-routes.ts';
 
-/** What is sent to an instance that waits may be sent again so soon, s. */
+/** Retry-After of a waiting instance, s. */
 const RETRY_AFTER_SEC = 1;
 
-/** Listens on the port of the service until it is stopped. @param deps their parts say what is waited for */
+/** Listens on the port of the service until it is stopped.  @param deps their parts say what the instance is waiting for */
 export async function startStandby(config: HttpConfig, logger: Logger, deps: ServiceDeps): Promise<HttpServer> {
   const routes = serviceRoutes(deps);
   const answered = new Set(routes.map(({ path }) => path));

@@ -12,7 +12,7 @@ const toBrotli = promisify(brotliCompress);
 const toGzip = promisify(gzip);
 
 export type StaticMount = Readonly<{
-  /** Answers a path, or null when it is not of this mount. */
+  /** Answers a path; null when it is not in this mount. */
   reply: (path: string, header: (lowerCaseName: string) => string) => Reply | null;
   /** Resolves when all files are compressed. Until then they are sent uncompressed, so that a start does not wait. */
   packed: Promise<void>;
@@ -26,7 +26,7 @@ export type StaticOptions = Readonly<{
   csp: string;
   /** `cdn` files may be used by any page; `page` files only by the service's own. */
   audience: 'cdn' | 'page';
-  /** Files of these names never change: kept for a year without asking. Everything else is asked for again each time (ETag). */
+  /** Files with these names never change: browsers cache them for a year. All others are revalidated each time (ETag). */
   immutable?: RegExp;
 }>;
 
@@ -55,7 +55,7 @@ export const PAGE_CSP =
 /** The same for the dashboard, in which no text becomes markup but through lit-html. Swagger UI (/api-docs) writes markup itself. */
 export const DASHBOARD_CSP = `${PAGE_CSP}; require-trusted-types-for 'script'; trusted-types lit-html`;
 
-/** Reads a folder. A folder that is not there serves nothing: the bundle is built by a step of its own. */
+/** Reads a folder. A missing folder serves nothing, because the bundle is built in a separate step. */
 export function staticFolder(options: StaticOptions): StaticMount {
   const files = new Map<string, Held>();
   for (const name of listFiles(options.folder)) {
@@ -96,7 +96,7 @@ function fileReply(file: Held, options: StaticOptions, header: (name: string) =>
     'cache-control': immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     'content-security-policy': options.csp,
     'referrer-policy': 'no-referrer',
-    // A page that opens this one, or is opened by it, gets no hold of its window.
+    // A page that opens this one, or is opened by it, gets no access to its window.
     ...(options.audience === 'page' ? { 'cross-origin-opener-policy': 'same-origin' } : {}),
     'cross-origin-resource-policy': options.audience === 'cdn' ? 'cross-origin' : 'same-origin',
     vary: 'accept-encoding',
@@ -119,7 +119,7 @@ function hold(name: string, raw: Buffer): Held {
   };
 }
 
-/** On the threads of zlib, one file after the other. */
+/** Compresses files on zlib's threads, one at a time. */
 async function pack(files: readonly Held[], quality: number): Promise<void> {
   for (const file of files) {
     if (file.raw.length <= 1024 || !/text|json|javascript|svg/.test(file.contentType)) continue;

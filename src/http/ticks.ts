@@ -35,7 +35,7 @@ export class Ticks {
     this.#plan();
   }
 
-  /** Stops all of them: a timer that is left keeps the process alive. */
+  /** Stops all ticks; a remaining timer would keep the process alive. */
   stop(): void {
     for (const { timer } of this.#ticks) if (timer !== null) clearInterval(timer);
     this.#ticks.clear();

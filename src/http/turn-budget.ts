@@ -1,24 +1,23 @@
-/** How much of one turn of the event loop a socket may use.
+/** Limits how much of one turn of the event loop a socket may use.
  *
- *  uWebSockets.js reads one socket for as long as it has bytes, so a peer that never pauses would keep the loop to itself: within one turn
- *  a socket may use TURN_MS_MAX of handler time and TURN_BYTES_MAX of input. Only the time of its own messages counts: what others take
- *  of the same turn is not its fault.
- *  The messages that a socket has in one turn come one after the other. So whoever comes after somebody else begins anew, and only a socket
- *  that comes after itself asks whether the turn is still the same: one comparison a message when many sockets send. */
+ *  uWebSockets.js reads one socket for as long as it has bytes, so a peer that never pauses would monopolise the loop. Within one turn a
+ *  socket may use TURN_MS_MAX of handler time and TURN_BYTES_MAX of input. Only the time of its own messages counts, not that of other
+ *  sockets in the same turn. A socket's messages within a turn arrive consecutively. So a socket that follows another one starts afresh,
+ *  and only a socket that follows itself asks whether the turn is still the same: one comparison per message when many sockets send. */
 
 export const TURN_MS_MAX = 50;
 export const TURN_BYTES_MAX = 32 * 1024 * 1024;
-/** One message counts at most this: more is a pause of the collector or of the machine. */
+/** Most time counted for one message; more is a pause of the garbage collector or the machine. */
 export const MESSAGE_MS_MAX = 5;
 
 /** The turns of the loop, for the sockets of one server. */
 export class Turns {
-  /** Of the socket whose message came last. */
+  /** Budget of the socket whose message came last. */
   lastRead: TurnBudget | null = null;
   #turn = 0;
   #ends = false;
 
-  /** Number of the turn; counted only while somebody asks. */
+  /** Number of the turn; counted only while a socket asks. */
   current(): number {
     if (!this.#ends) {
       this.#ends = true;
@@ -31,7 +30,7 @@ export class Turns {
   }
 }
 
-/** Of one socket. */
+/** Budget of one socket. */
 export class TurnBudget {
   readonly #turns: Turns;
   /** -1: its first message since another socket was read. */
@@ -43,7 +42,7 @@ export class TurnBudget {
     this.#turns = turns;
   }
 
-  /** A message begins. @returns has the socket used up its turn? */
+  /** Starts a message.  @returns whether the socket has used up its turn */
   isOver(bytes: number): boolean {
     if (this.#turns.lastRead !== this) {
       this.#turns.lastRead = this;
@@ -64,7 +63,7 @@ export class TurnBudget {
     return this.#bytes > TURN_BYTES_MAX || this.#ms > TURN_MS_MAX;
   }
 
-  /** A message took so long, ms. */
+  /** Adds the time of a message, ms. */
   spend(ms: number): void {
     this.#ms += Math.min(MESSAGE_MS_MAX, ms);
   }

@@ -1,6 +1,6 @@
-/** Loads uWebSockets.js and says what we use of it.
- *  The package is a rebuild by a third person (upstream is not on npm), so the binary's SHA-256 is compared with the one that was reviewed
- *  before it is loaded: a changed binary is refused. Types are ours, because the package has none. */
+/** Loads uWebSockets.js and declares the part we use. The package is a third-party rebuild (upstream is not on npm), so the binary's
+ *  SHA-256 is compared with the one that was reviewed before it is loaded: a changed binary is refused. Types are ours, because the package
+ *  has none. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -28,7 +28,7 @@ export type UwsResponse = Readonly<{
   writeHeader: (name: string, value: string) => UwsResponse;
   write: (chunk: Uint8Array | string) => boolean;
   end: (body?: Uint8Array | string, closeConnection?: boolean) => UwsResponse;
-  /** The library takes a length, too, and then never ends the response: see writeReply. */
+  /** The library also accepts a length, but then never ends the response: see writeReply. */
   endWithoutBody: () => UwsResponse;
   tryEnd: (chunk: Uint8Array, totalBytes: number) => [ok: boolean, done: boolean];
   onData: (visit: (chunk: ArrayBuffer, isLast: boolean) => void) => UwsResponse;

@@ -16,7 +16,7 @@ const formatRules: Readonly<Record<string, string>> = { 'date-time': TIME_RULE, 
 
 export type Check = (value: unknown) => readonly FieldError[];
 
-/** Work that the first request would wait for, done before it comes: a piece of some milliseconds at a time, so that nothing else waits. */
+/** Work done ahead of the first request that would wait for it, a few milliseconds at a time, so that nothing else waits. */
 export class Preparing {
   readonly #pieces: (() => void)[] = [];
   #timer: NodeJS.Timeout | null = null;
@@ -123,8 +123,8 @@ export function compileQuery(schemas: Readonly<Record<string, TSchema>>, prepari
 
 const NONE: Readonly<Record<string, unknown>> = Object.freeze({});
 
-/** What a query value must not hold, in words; null when all is well. URLSearchParams turns bytes that are no UTF-8 into U+FFFD, which
- *  would make two names one. @param raw the query as it came */
+/** The fault of a query value, in words; null when there is none. URLSearchParams turns bytes that are no UTF-8 into U+FFFD, which would
+ *  make two names one.  @param raw the query as received */
 function refusedIn(value: string, raw: string): string | null {
   const refused = refusedCharacter(value, 'name');
   if (refused !== null || !value.includes('\ufffd')) return refused;
@@ -175,7 +175,7 @@ export function readJson(bytes: Uint8Array, check: Check): unknown {
   return value;
 }
 
-/** Those that JSON takes as they are. */
+/** Control characters that JSON allows unescaped. */
 const CONTROLS = /[\u007f-\u009f]/;
 
 /** The first text, or name of a member, with a character that no text may hold: refused here once instead of in every statement. Not

@@ -53,7 +53,7 @@ export function openApi(baseUrl: string, credential: string, signal: AbortSignal
   };
 }
 
-/** 429 and 503 say that nothing was done. After a proxy's 502 or 504 that is not known, so only questions are asked again. */
+/** 429 and 503 mean that nothing was done. After a proxy's 502 or 504 that is unknown, so only reads are retried. */
 function mayAskAgain(status: number, method: string): boolean {
   return status === 429 || status === 503 || (method === 'GET' && (status === 502 || status === 504));
 }
@@ -92,7 +92,7 @@ export type FeatureSeries = Readonly<{
   qmask: readonly number[];
 }>;
 
-/** The recordings of a user given by uuid or external id; an organization's key may mean a user of any of its projects. */
+/** The recordings of a user given by uuid or external id; with an organization's key, a user of any of its projects. */
 export async function streamsOf(api: Api, subject: string): Promise<StreamInfo[]> {
   const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
   const users = uuid.test(subject)

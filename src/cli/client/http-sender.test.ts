@@ -1,4 +1,4 @@
-/** The sender against a scripted service on loopback: it answers what the script says and counts what it kept. */
+/** The sender against a scripted service on loopback: it answers as scripted and counts the packets it kept. */
 import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,8 +1,8 @@
-/** Sends encoded packets to POST /ingest/raw-packet in batches, in order, again and again until they are durable or refused for good.
+/** Sends encoded packets to POST /ingest/raw-packet in batches, in order, retrying until they are durable or refused for good.
  *
- *  One batch is under way at a time: the next one fills meanwhile, so that batches grow with the latency and order is kept.
- *  408, 429, 5xx and lost connections are waited out (Retry-After, else 0.25 s doubling to 10 s); the whole batch is sent again, which is
- *  safe: a packet that had become durable comes back as a duplicate. */
+ *  One batch is under way at a time while the next one fills, so that batches grow with latency and order is kept. 408, 429, 5xx and lost
+ *  connections are waited out (Retry-After, else 0.25 s doubling to 10 s); the whole batch is sent again, which is safe: a packet already
+ *  durable is reported as a duplicate. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterStatus } from '../../../sdk/retry.ts';
 import { errorTable, PipelineError } from '../../errors.ts';
@@ -11,7 +11,7 @@ import { encodeBatch } from '../../proto/packet-codec.ts';
 import { isServiceRunning, systemCode } from '../command.ts';
 import { within } from '../within.ts';
 
-/** A request is given up after this long, and sent again. */
+/** Timeout after which a request is sent again. */
 const ANSWER_MS_MAX = 30_000;
 
 export type SenderOptions = Readonly<{
@@ -28,11 +28,11 @@ export type SenderOptions = Readonly<{
   /** Give up sooner when nothing has ever answered at the address, ms: it is a wrong one, or the service does not run. Default:
    *  giveUpMs. */
   firstAnswerMs?: number;
-  /** Each packet once, when it is settled: durable (`accepted` also for duplicates) or refused for good with a code. */
+  /** Called once per packet, when it is settled: durable (`accepted` also for duplicates) or refused for good with a code. */
   onSettled?: (tag: number, code: 'accepted' | ErrorCode, detail: string) => void;
-  /** Called with sentences that the service sends besides its answer. */
+  /** Called with notices that the service adds to its answer. */
   onNotice?: (notice: string) => void;
-  /** Told what is being waited for, once per wait. */
+  /** Called with the reason, once per wait. */
   onWait?: (reason: string, waitMs: number) => void;
 }>;
 
@@ -60,7 +60,7 @@ export class HttpSender {
     this.#giveUpMs = options.giveUpMs ?? 120_000;
   }
 
-  /** Takes a packet; waits while a whole further batch is queued already. @throws what ended the sending */
+  /** Queues a packet; waits while another whole batch is already queued.  @throws the error that ended sending */
   async send(bytes: Uint8Array, tag: number): Promise<void> {
     this.#queue.push({ bytes, tag });
     this.#queuedBytes += bytes.length;
@@ -131,7 +131,7 @@ export class HttpSender {
     return this.#queue.splice(0, count);
   }
 
-  /** @returns what is left to send, or why nothing was kept */
+  /** @returns the packets left to send, or why none was kept */
   async #post(
     batch: readonly Queued[],
   ): Promise<{ rest: Queued[]; reason: string; retryAfterMs?: number } | { reason: string; retryAfterMs?: number }> {
@@ -144,7 +144,7 @@ export class HttpSender {
       ({ response, text } = await within(this.#options.signal, ANSWER_MS_MAX, (signal) => this.#fetch(body, signal)));
     } catch (error) {
       this.#options.signal.throwIfAborted();
-      // Without a code of the system it is no trouble of the network: an address that fetch refuses, such as a port of another protocol.
+      // No system code means that the network is not at fault: fetch refuses the address, such as a port of another protocol.
       const pointless = !this.#answered && error instanceof TypeError && systemCode(error) === null;
       if (pointless) throw unanswered(this.#options.url, causeOf(error));
       return { reason: causeOf(error) };
@@ -171,7 +171,7 @@ export class HttpSender {
     return { response, text: await response.text() };
   }
 
-  /** Books a 202. @returns the packets that may be sent again later */
+  /** Settles the packets of a 202.  @returns those that may be sent again later */
   #settle(batch: readonly Queued[], reply: ReplyBody): Queued[] {
     const refused = new Map(reply.rejected.map((item) => [item.index, item]));
     const rest: Queued[] = [];
@@ -200,7 +200,7 @@ function retryAfter(response: Response): { retryAfterMs?: number } {
   return Number.isFinite(sec) && sec >= 0 ? { retryAfterMs: Math.min(60_000, sec * 1000) } : {};
 }
 
-/** Nothing has ever answered at an address. */
+/** Error for an address that has never answered. */
 export function unanswered(url: string, reason: string): PipelineError {
   return new PipelineError('unavailable', `nothing answers at ${url}: ${reason}. ${isServiceRunning}`);
 }

@@ -1,4 +1,4 @@
-/** The ledger of a sending client: every packet before it is sent and every answer after, so that an acknowledgement can be held against
+/** The ledger of a sending client: every packet before it is sent and every answer after, so that acknowledgements can be checked against
  *  the service later (`biosignal verify`).
  *
  *  A ledger is two files: NAME.packets, the packets one after the other, each after its length as a varint (a batch that can be sent
@@ -32,7 +32,7 @@ export class LedgerWriter {
     this.#offset = statSync(`${name}.packets`).size;
   }
 
-  /** Before a packet is handed to the network. */
+  /** Records a packet before it is handed to the network. */
   sent(key: LedgerKey, bytes: Uint8Array): void {
     const framed = encodeBatch([bytes]);
     writeSync(this.#packets, framed);
@@ -42,7 +42,7 @@ export class LedgerWriter {
     this.#line({ e: 'sent', d: key.deviceId, b: key.bootId, s: key.seq, o: offset, n: bytes.length, h, at: Date.now() });
   }
 
-  /** When it is settled. */
+  /** Records its answer. */
   settled(key: LedgerKey, code: string): void {
     this.#line({ e: 'done', d: key.deviceId, b: key.bootId, s: key.seq, c: code, at: Date.now() });
   }
@@ -121,7 +121,7 @@ export class Ledger {
   }
 }
 
-/** Piece by piece: half an hour of a hundred devices is more than a string can hold. */
+/** Reads in pieces: half an hour of a hundred devices exceeds the longest string. */
 function* linesOf(path: string): Generator<string> {
   const file = openSync(path, 'r');
   try {

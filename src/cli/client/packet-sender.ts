@@ -1,4 +1,5 @@
-/** The two ways in which the commands send packets, with one face: POST /ingest/raw-packet in batches, or WebSocket /ingest/stream. */
+/** The two ways in which the commands send packets, behind one interface: POST /ingest/raw-packet in batches, or WebSocket
+ *  /ingest/stream. */
 import { HttpSender } from './http-sender.ts';
 import type { SenderOptions, SenderTotals } from './http-sender.ts';
 import { SocketSender } from './socket-sender.ts';
@@ -16,7 +17,7 @@ export type PacketSender = Readonly<{
   close: () => void;
 }>;
 
-/** Containers that were started together find one another some seconds later. */
+/** Containers started together need some seconds to find each other. */
 const FIRST_ANSWER_MS = 8000;
 
 export function openSender(transport: Transport, given: SenderOptions): PacketSender {

@@ -15,9 +15,9 @@ export type PacketizeOptions = Readonly<{
   packetMs: number;
   /** Unix ns of device time 0. */
   startUnixNs: bigint;
-  /** The recording was made then: the service keeps that time, whatever it is. Default: a device with a clock sends now. */
+  /** The recording states its time, which the service keeps, whatever it is. Default: as from a device with a clock, sending now. */
   stated?: boolean;
-  /** Sends what the recording says happened as events with the code `annotation`. Default: not. */
+  /** Sends the recording's annotations as events with the code `annotation`. Default: false. */
   withEvents?: boolean;
 }>;
 

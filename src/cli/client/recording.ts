@@ -1,4 +1,4 @@
-/** Opens a recording of any layout that the service knows as channels of one device: digital samples, gains, rates, start times. */
+/** Opens a recording in any supported layout as channels of one device: digital samples, gains, rates, start times. */
 import { existsSync, statSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
@@ -14,7 +14,7 @@ import { channelKinds } from '../../signal.ts';
 import type { ChannelConfig, ChannelKind } from '../../signal.ts';
 import { fitText } from '../../text.ts';
 
-/** Stands for a missing sample in integer channels (as in the WFDB reader); NaN in float channels. */
+/** Marks a missing sample in integer channels (as in the WFDB reader); NaN in float channels. */
 export const MISSING = MISSING_SAMPLE;
 
 export type RecordedChannel = Readonly<{
@@ -32,11 +32,11 @@ export type Recording = Readonly<{
   durationSec: number;
   /** Unix ns of device time 0, if the files say when it was recorded. */
   startUnixNs: bigint | null;
-  /** Path of a reference annotation file next to it (.atr), or null. */
+  /** Path of a reference annotation file in the same folder (.atr), or null. */
   annotationPath: string | null;
-  /** What the file says happened, s after the start; before it, or after the last sample, as well. */
+  /** Annotations, s after the start; some may lie before it, or after the last sample. */
   events: readonly Readonly<{ atSec: number; text: string; durationSec?: number }>[];
-  /** What the file says and the service has no place for, one sentence each. */
+  /** Content that the service cannot store, one sentence each. */
   notKept?: readonly string[];
 }>;
 
@@ -112,7 +112,7 @@ function wfdbChannel(lead: WfdbLead, codes: Set<string>): ChannelConfig {
   };
 }
 
-/** What a signal measures, by the names that PhysioNet's and EDF's recorders use. */
+/** Kind of a signal, by the names that PhysioNet's and EDF's recorders use. */
 export function kindOfName(name: string, unit: string): ChannelKind {
   const text = name.trim().toLowerCase();
   const spelled = channelKinds.find((kind) => text === kind || text.startsWith(`${kind}.`));
@@ -311,7 +311,7 @@ function openE4(path: string): Recording {
   return finish(name, path, channels, BigInt(Math.round(start * 1e6)) * 1000n, null);
 }
 
-/** Names of files are not ours: a packet has room for so many bytes of them, and for no control characters. */
+/** Most bytes of a file's name in a packet, which allows no control characters either. */
 const NAME_BYTES_MAX = 200;
 const LEAD_BYTES_MAX = 32;
 const UNIT_BYTES_MAX = 16;

@@ -1,11 +1,11 @@
-/** What the sender does when there is nobody to talk to; against a real service it is tested in test/cli/simulate.int.test.ts. */
+/** Tests the sender when nothing answers; test/cli/simulate.int.test.ts tests it against a real service. */
 import { expect, test } from 'vitest';
 import { openSender } from './packet-sender.ts';
 
 test('gives up when nothing gets through for the time that was given', async () => {
   const waits: string[] = [];
   const sender = openSender('websocket', {
-    url: 'http://127.0.0.1:9', // discard: nobody listens
+    url: 'http://127.0.0.1:9', // discard: nothing listens
     credential: 'k',
     signal: new AbortController().signal,
     giveUpMs: 200,

@@ -1,12 +1,12 @@
-/** Sends encoded packets over WebSocket /ingest/stream by the SDK's client, with the face of HttpSender: what is settled is told once, what
- *  cannot go on is thrown. The queue is bounded by waiting, never by giving packets up. */
+/** Sends encoded packets over WebSocket /ingest/stream through the SDK's client, with the interface of HttpSender: each packet is settled
+ *  once, and an error that ends sending is thrown. The queue is bounded by waiting, never by dropping packets. */
 import { IngestClient, UNREACHABLE } from '../../../sdk/ingest-client.ts';
 import { errorTable, PipelineError } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { unanswered } from './http-sender.ts';
 import type { SenderOptions, SenderTotals } from './http-sender.ts';
 
-/** Twice what is under way at most: send() waits above the half. */
+/** Twice the most bytes under way: send() waits above half of it. */
 const QUEUE_BYTES_MAX = 4 * 1024 * 1024;
 
 export class SocketSender {
@@ -27,7 +27,7 @@ export class SocketSender {
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#giveUpMs = options.giveUpMs ?? 120_000;
-    this.#failure.catch(() => undefined); // heard by send() and flush()
+    this.#failure.catch(() => undefined); // send() and flush() throw it
     this.#client = new IngestClient({
       baseUrl: options.url,
       token: () => options.credential,
@@ -87,7 +87,7 @@ export class SocketSender {
   }
 }
 
-/** The error behind what the client heard: `401 credential_invalid: ...` of a handshake, `4504 ...` of a close. */
+/** The error behind the client's report: `401 credential_invalid: ...` of a handshake, `4504 ...` of a close. */
 function refusalOf(heard: string): PipelineError {
   const [, number = '', name = '', detail = ''] = /^(\d+) ?(?:(\w+):)? ?(.*)$/.exec(heard) ?? [];
   const ofClose = Object.entries(errorTable).find(([, row]) => row.close === Number(number))?.[0];

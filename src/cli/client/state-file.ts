@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { UsageError } from '../command.ts';
 
-/** Where a replay stands: enough to go on with the same boot. */
+/** Position of a replay: enough to resume with the same boot. */
 export type ReplayState = { bootId: string; startUnixNs: string; packetMs: number; nextSeq: number; done?: boolean };
 
 /** States of several recordings in one file, by path; written whole at most once a second. */
@@ -23,7 +23,7 @@ export class StateFile {
     return new StateFile(path, states);
   }
 
-  /** @throws UsageError when it was begun with packets of another length */
+  /** @throws UsageError when it was started with packets of another length */
   get(recording: string, packetMs: number): ReplayState | null {
     const state = this.find(recording);
     if (state !== null && state.packetMs !== packetMs)
@@ -31,7 +31,7 @@ export class StateFile {
     return state;
   }
 
-  /** As it was left, with packets of any length. */
+  /** The saved state, with packets of any length. */
   find(recording: string): ReplayState | null {
     return this.#states[recording] ?? null;
   }

@@ -15,14 +15,14 @@ export type Check = Readonly<{
   ms: number;
 }>;
 
-/** What must come back. */
+/** The expected answer. */
 export type Want = Readonly<{
   status: number | readonly number[];
   /** `code` of the problem document. */
   code?: string | readonly string[];
-  /** A header that must fit, or (null) must not be there. */
+  /** Headers that must match, or (null) must be absent. */
   headers?: Readonly<Record<string, RegExp | null>>;
-  /** What else must hold, for the report, and the test of it: what is wrong, or nothing. */
+  /** Any other requirement, for the report, and its test, which returns the fault or nothing. */
   says?: string;
   test?: (answer: Answer) => string | null | undefined | false;
 }>;
@@ -56,7 +56,7 @@ export class Checks {
     this.#told = told;
   }
 
-  /** Runs a group; what it throws is one failed check, and the next group begins. */
+  /** Runs a group; an error thrown by it is one failed check, and the next group begins. */
   async group(name: string, run: () => Promise<void>): Promise<void> {
     this.#group = name;
     try {
@@ -97,7 +97,7 @@ export class Checks {
     return answer;
   }
 
-  /** Anything that can be said in a sentence. @param run returns what was seen, or throws by `need` @returns whether it holds */
+  /** Checks a claim stated in a sentence.  @param run returns the observation, or throws by `need`  @returns whether the claim is true */
   async claim(name: string, sent: string, expected: string, run: () => Promise<string>): Promise<boolean> {
     const startMs = performance.now();
     try {
@@ -115,7 +115,7 @@ export class Checks {
     this.#add({ name, sent: '', expected: '', got: why, result: 'skipped' }, 0);
   }
 
-  /** '' when all is as wanted. */
+  /** Describes how the answer differs; '' when it does not. */
   wrongOf(ask: Ask, answer: Answer, want: Want): string {
     const { status, code, headers = {}, test } = want;
     if (![status].flat().includes(answer.status)) return 'status';

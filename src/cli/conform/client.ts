@@ -1,27 +1,27 @@
-/** Sends the requests of the conformance test: bounded in number, bytes and time, slowed by what the service asks for, and never the one
- *  who has the operator's own address locked out. */
+/** Sends the requests of the conformance test: bounded in number, bytes and time, slowed when the service asks, and few enough failures
+ *  never to lock out the operator's own address. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { causeOf, printable, shown } from './words.ts';
 import { parseExact } from '../client/api.ts';
 
-/** What one run sends at most (docs/operator.md has the same table). */
+/** Limits of one run (docs/operator.md has the same table). */
 export const budget = {
   /** HTTP requests, handshakes of sockets included. */
   requestsMax: 4000,
   /** Bodies and messages that are sent, bytes. */
   bytesMax: 32 * 1024 * 1024,
-  /** Credentials that the service has to look up and refuse. */
+  /** Credentials that the service must look up and refuse. */
   refusedMax: 90,
-  /** Of these at once; then as many a second as below. The service lets an address have 100, then 5 a second. */
+  /** Of these, how many at once; then as many per second as below. The service allows an address 100, then 5 per second. */
   refusedBurst: 40,
   refusedPerSec: 2,
 } as const;
 
-/** Who asks. `name` is what the report says; secrets are in `headers` only. */
+/** A caller. `name` appears in the report; secrets are in `headers` only. */
 export type Credential = Readonly<{
   name: string;
   headers: Readonly<Record<string, string>>;
-  /** The service will have to look it up and refuse it. */
+  /** The service must look it up and refuse it. */
   refused?: true;
 }>;
 export const nobody: Credential = { name: 'nobody', headers: {} };
@@ -34,7 +34,7 @@ export type Ask = Readonly<{
   as: Credential;
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, by default as a packet. */
+  /** Sent unchanged, by default as a packet. */
   bytes?: Uint8Array;
   headers?: Readonly<Record<string, string>>;
 }>;
@@ -50,19 +50,19 @@ export type Answer = Readonly<{
   code: string;
 }>;
 
-/** The run may send no more: what is left is skipped. */
+/** The run may send no more: remaining checks are skipped. */
 export class BudgetSpent extends Error {
   override readonly name = 'BudgetSpent';
 }
 
-/** Begin of a secret: as much of one may be seen where it is cut off. */
+/** Most characters of a secret that may show where text is cut off. */
 const SECRET_SHOWN_MAX = 12;
 const ATTEMPTS = 6;
 const ANSWER_MS_MAX = 60_000;
 const WAIT_MS_MAX = 15_000;
-/** An answer that is longer is no answer: the longest of a run are some MB. */
+/** Longest accepted answer; the longest of a run are some MB. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
-/** So many requests in a row without an answer, or answered by a proxy that has nobody behind it: the service is away. */
+/** Consecutive requests without an answer, or answered by a proxy with nothing behind it, after which the service counts as unavailable. */
 const SILENT_MAX = 5;
 
 export class Client {
@@ -86,8 +86,8 @@ export class Client {
     this.signal = signal;
   }
 
-  /** A request and its answer. 429 and 503 with Retry-After are waited for and asked again: nothing was done.
-   *  @param attempts at most @throws Error when nothing answers */
+  /** A request and its answer. After 429 and 503 with Retry-After it waits and tries again, because nothing was done.  @param attempts most
+   *  tries  @throws Error when nothing answers */
   async send(ask: Ask, attempts = ATTEMPTS): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#once(ask);
@@ -97,12 +97,12 @@ export class Client {
     }
   }
 
-  /** Never to be shown, by whomever it is said. */
+  /** Keeps a secret out of all output, whatever its source. */
   keepSecret(secret: string): void {
     if (secret.length > SECRET_SHOWN_MAX) this.#secrets.add(secret.slice(0, SECRET_SHOWN_MAX));
   }
 
-  /** For people: without secrets, also one that is cut off, and without what a terminal would obey. */
+  /** Text for people: without secrets, even truncated ones, and without terminal control characters. */
   safe(text: string): string {
     let hidden = printable(text);
     for (const begin of this.#secrets) {
@@ -114,7 +114,7 @@ export class Client {
     return hidden;
   }
 
-  /** Counts what is sent in other ways: raw sockets and WebSockets. */
+  /** Counts bytes sent in other ways: raw sockets and WebSockets. */
   async spend(bytes: number, refused = false): Promise<void> {
     this.signal.throwIfAborted();
     if (this.spent !== '') throw new BudgetSpent(this.spent);
@@ -137,7 +137,7 @@ export class Client {
     await this.spend(content?.length ?? 0, as.refused === true);
     const type = body === undefined ? 'application/x-protobuf' : 'application/json';
     const url = new URL(path, this.base);
-    // A path may be of an answer, and `//host/` is another host.
+    // A path may come from an answer, and `//host/` is another host.
     if (url.origin !== this.base.origin) throw new Error(`${shown(path)} leads elsewhere: nothing was sent`);
     try {
       const response = await fetch(url, {
@@ -158,7 +158,7 @@ export class Client {
     }
   }
 
-  /** @param trouble why there was no answer of the service; '': there was one */
+  /** @param trouble why the service did not answer; '': it did */
   #heard(trouble: string): void {
     this.#silent = trouble === '' ? 0 : this.#silent + 1;
     if (this.#silent >= this.#silentMax) this.#stop(`the service is away: ${trouble}`);
@@ -173,7 +173,7 @@ export class Client {
   }
 }
 
-/** @throws Error when there is no end to them */
+/** @throws Error when they do not end */
 async function bytesOf({ body }: Response): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;

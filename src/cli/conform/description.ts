@@ -1,4 +1,4 @@
-/** The service's own description (OpenAPI 3.1), and what of an answer differs from it. */
+/** The service's own description (OpenAPI 3.1), and how an answer differs from it. */
 import { Compile } from 'typebox/schema';
 import type { TSchema } from 'typebox';
 import type { Answer } from './client.ts';
@@ -56,7 +56,7 @@ export class Description {
     return this.#patterns.find(({ operation, pattern }) => operation.method === method && pattern.test(bare))?.operation ?? null;
   }
 
-  /** What of an answer is not as described; of no documented operation only what holds for every answer. */
+  /** Differences between an answer and the description; for an undocumented operation only the rules for every answer. */
   breaches(method: string, path: string, answer: Answer): readonly string[] {
     const found: string[] = [];
     const { status, headers } = answer;
@@ -109,7 +109,7 @@ export class Description {
   }
 }
 
-/** What the service says is text, never a pattern. */
+/** Escapes the service's text, which is never a pattern. */
 function patternOf(path: string): RegExp {
   const pieces = path.split(/\{\w+\}/).map((piece) => piece.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
   return new RegExp(`^${pieces.join('[^/]+')}$`);

@@ -1,8 +1,8 @@
-/** What earlier runs left because they were killed, or the service was away when they ended: found by its names, and taken away once the
- *  run must be over. A run that is under way on another machine is left alone. */
+/** Removes what earlier runs left because they were killed, or the service was unavailable when they ended: found by name, and removed once
+ *  that run must be over. A run under way on another machine is left alone. */
 import type { Answer, Client, Credential } from './client.ts';
 
-/** A token of a run may live so long, so its keys end this much later than the run. */
+/** Life of a run's tokens, and so how much later than the run its keys end. */
 export const TOKEN_LIFE_MS = 3_600_000;
 const LIST_MAX = 1000;
 
@@ -11,23 +11,23 @@ type Named = Readonly<{ id: string; name?: string; description?: string; revoked
 type Person = Readonly<{ xuser_id: string; external_id: string }>;
 
 export type Earlier = Readonly<{
-  /** What was taken away, and what was not; '' for nothing. */
+  /** Report of what was removed and what was not; '' for nothing. */
   said: string;
   /** Another run may be at work in the same projects. */
   isUnderWay: boolean;
 }>;
-/** Of a project that only runs use, as it was made. */
+/** Initial settings of a project that only runs use. */
 export const unchanged = {
   origins: { origins: [] },
   settings: { retention: { samples_days: null, features_days: null, beats_days: null }, consent_required: [] },
 } as const;
 
-/** The run that a name is of; '' for what no run has made. */
+/** The run that a name belongs to; '' for names that no run made. */
 function runOf(name: string): string {
   return /^conform-([0-9a-f]{8})-/.exec(name)?.[1] ?? '';
 }
 
-/** @param projects to look in @param own their settings are the run's to change */
+/** @param projects to search  @param own projects whose settings the run may change */
 export async function clearEarlier(client: Client, as: Credential, projects: readonly string[], own: boolean): Promise<Earlier> {
   const list = async <T>(path: string): Promise<T[]> => {
     const { status, json } = await client.send({ method: 'GET', path, as });
@@ -53,7 +53,7 @@ export async function clearEarlier(client: Client, as: Credential, projects: rea
       if (isOver(name)) await take('people', 'POST', `/api/v1/xusers/${id}/erase`, { confirm_external_id: name });
     if (own && underWay.size === 0 && keys.length > 0) await resetSettings(client, as, project);
   }
-  // Last: while they are there, what else there is of their run is known to be left.
+  // Last: as long as the keys exist, anything else of their run is known to be left over.
   for (const { id, name } of keys) if (isOver(name)) await take('keys', 'DELETE', `/api/v1/api-keys/${id}`);
 
   const sentences: string[] = [];
@@ -63,7 +63,7 @@ export async function clearEarlier(client: Client, as: Credential, projects: rea
   return { said: sentences.join('; '), isUnderWay: underWay.size > 0 };
 }
 
-/** Runs that may go on, by when they must be over. */
+/** Runs that may still be under way, by the time at which they must be over. */
 function runsUnderWay(keys: readonly Key[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
   for (const { name, expires_at: expiresAt } of keys) {

@@ -1,5 +1,5 @@
-/** What was given on the command line, looked at before anything is made: the address, the keys, the operator's session. What cannot be is
- *  said in a sentence, and nothing was done. */
+/** Checks what was given on the command line before anything is created: the address, the keys, the operator's session. A fault is reported
+ *  in a sentence, with nothing done. */
 import { systemCode, UsageError } from '../command.ts';
 import { bearer, nobody } from './client.ts';
 import type { Answer, Client, Credential } from './client.ts';
@@ -57,10 +57,10 @@ function isDescription(json: unknown): boolean {
   return Object.values(paths).every((item) => typeof item === 'object' && item !== null);
 }
 
-/** Times of recordings and ends of keys are of this machine's clock. @throws UsageError when the service has quite another time */
+/** Recordings and key expiries use this machine's clock.  @throws UsageError when the service's clock differs too much */
 function checkClock(origin: string, headers: Headers): void {
   const apartMs = Date.now() - Date.parse(headers.get('date') ?? '');
-  if (!(Math.abs(apartMs) > CLOCK_MS_MAX)) return; // NaN: it does not say
+  if (!(Math.abs(apartMs) > CLOCK_MS_MAX)) return; // NaN: no Date header
   const minutes = Math.round(Math.abs(apartMs) / 60_000);
   throw new UsageError(
     `the clock of this machine is ${minutes} minutes ${apartMs > 0 ? 'ahead of' : 'behind'} that of ${origin}: set it first`,
@@ -83,7 +83,7 @@ const probes: Readonly<Record<ScopeName, Readonly<{ method: string; path: string
   admin: { method: 'GET', path: '/api/v1/api-keys' },
 };
 
-/** @param option as which the key was given @param needed scopes @throws UsageError when it is no key, is refused, or lacks a scope */
+/** @param option option that gave the key  @param needed scopes  @throws UsageError when it is not a key, is refused, or lacks a scope */
 export async function checkKey(client: Client, option: string, key: string, needed: readonly ScopeName[] = scopeNames): Promise<void> {
   if (!/^org_(live|test)_/.test(key)) {
     const what = /^(sdk|proj)_/.test(key) ? 'a public key' : key.split('.').length === 3 ? 'a user token' : 'something else';
@@ -110,7 +110,7 @@ export async function checkOtherKey(client: Client, key: string, otherKey: strin
     throw new UsageError('--other-key is of the same organization as --key; it takes a key of another one');
 }
 
-/** The session of an operator. @param given the value of the cookie, or all of it @throws UsageError when nobody is signed in with it */
+/** The session of an operator.  @param given the value of the cookie, or all of it  @throws UsageError when it is not a live session */
 export async function sessionOf(client: Client, given: string): Promise<Credential> {
   const { protocol, origin } = client.base;
   const name = protocol === 'https:' ? '__Host-bio_session' : 'bio_session';

@@ -1,4 +1,4 @@
-/** The service's messages as protobufjs reads them, by code that was generated from proto/: a judge of its own of what our codec writes. */
+/** The service's messages as protobufjs reads them, by code that was generated from proto/: an independent check of our codec's output. */
 import { biosignal } from '../../proto/generated/generated.js';
 
 const { IngestReply, SampleSegmentList } = biosignal.v1;

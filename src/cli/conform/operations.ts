@@ -3,7 +3,7 @@
 import { scopeNames } from './stage.ts';
 import type { Ids, ScopeName } from './stage.ts';
 
-/** What a credential of the right organization gets. `yes` is neither 401 nor 403. */
+/** Outcome for a credential of the right organization. `yes` is neither 401 nor 403. */
 type Outcome = 'yes' | 401 | 403;
 /** `head`: owner or admin. */
 export type OperatorRole = 'viewer' | 'editor' | 'head';
@@ -20,7 +20,7 @@ const operators = (least: OperatorRole | null): Record<OperatorRole, Outcome> =>
   >;
 };
 
-/** Rows of the table of credentials (docs/integrator.md): who gets what. */
+/** Rows of the table of credentials (docs/integrator.md): outcome by caller. */
 export const families = {
   token: { ...keys('write', 403), user: 401, ...operators(null) },
   resolve: { ...keys('write', 403), user: 'yes', ...operators('editor') },
@@ -42,15 +42,15 @@ export type Row = Readonly<{
   method: string;
   path: string;
   family: FamilyName;
-  /** A good request names a record of one person or project: to others it does not exist. */
+  /** A good request names a record of one person or project; for others it does not exist. */
   named?: true;
-  /** Of a GET, for the good request. */
+  /** Query of a GET, for the good request. */
   query?: (ids: Ids) => string;
-  /** A body that only the record's owner may send. It changes nothing that the run relies on. */
+  /** A body that only the record's owner may send; it changes nothing that the run relies on. */
   body?: (ids: Ids) => unknown;
-  /** Not asked with a good credential: it reads data of others, or is expensive. */
+  /** Not requested with a good credential: it reads data of others, or is expensive. */
   quiet?: true;
-  /** Lists what may be of others in the same project or organization. */
+  /** May list data of others in the same project or organization. */
   broad?: true;
   /** Direct mode, with the scope that it takes. */
   direct?: ScopeName;

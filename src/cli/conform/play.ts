@@ -1,4 +1,4 @@
-/** Plays a whole run: stage, groups in their order, and the way out, whatever happened. */
+/** Plays a whole run: stage, groups in their order, and the clean-up, whatever happened. */
 import { Checks } from './checks.ts';
 import type { Check } from './checks.ts';
 import { bearer, budget, Client } from './client.ts';
@@ -32,12 +32,12 @@ export type PlayOptions = Readonly<{
   project: string;
   newProject: boolean;
   webhookUrl: string;
-  /** Names of groups, as far as they are given; empty: all. What the others need is made in any case. */
+  /** Names of the groups to run; empty: all. Groups that others depend on always run. */
   only: readonly string[];
   signal: AbortSignal;
-  /** Of the run, without its cleaning up, ms. */
+  /** Limit of the run without its clean-up, ms. */
   timeoutMs: number;
-  /** Name of the group that begins, or a check that was made. */
+  /** Called with the name of a group that begins, or a finished check. */
   told: (news: string | Check) => void;
 }>;
 
@@ -52,15 +52,15 @@ export type Played = Readonly<{
   requests: number;
   bytes: number;
   refused: number;
-  /** What was found of earlier runs. */
+  /** Leftovers of earlier runs. */
   earlier: string;
-  /** What could not be taken away again. */
+  /** Resources that could not be removed. */
   left: readonly string[];
-  /** The run was ended before all groups were played. */
+  /** Why the run ended before all groups were played; '' if it did not. */
   cut: string;
 }>;
 
-/** A cleaning up may take this long, also after Ctrl-C. */
+/** Time limit of the clean-up, even after Ctrl-C. */
 const CLEAN_MS_MAX = 60_000;
 
 export async function play(options: PlayOptions): Promise<Played> {
@@ -111,7 +111,7 @@ export async function play(options: PlayOptions): Promise<Played> {
     cut = signal.aborted ? abortWords(signal.reason) : causeOf(error);
   } finally {
     told('Cleaning up');
-    // With a signal of its own: the run's may be the reason why it ends.
+    // With its own signal: the run may be ending because of the other one.
     left = await stage.end(new Client(url, AbortSignal.timeout(CLEAN_MS_MAX), Infinity));
   }
   if (cut === '') cut = client.spent;
@@ -132,7 +132,7 @@ export async function play(options: PlayOptions): Promise<Played> {
   };
 }
 
-/** Make what the others ask for. */
+/** Groups that create what others request. */
 const always: readonly string[] = ['Recordings', 'Records'];
 const groups: readonly (readonly [string, (run: Run) => Promise<void>])[] = [
   ['Description', checkDescription],
@@ -168,7 +168,7 @@ function abortWords(reason: unknown): string {
   return reason instanceof Error && reason.name === 'TimeoutError' ? 'time limit reached' : 'interrupted';
 }
 
-/** Who stands in front, as far as it says. */
+/** The proxy in front, if it names itself. */
 function proxyOf(headers: Headers): string {
   const server = headers.get('server') ?? '';
   return headers.get('via') ?? (/^uWebSockets/i.test(server) ? '' : server);

@@ -1,4 +1,4 @@
-/** Bytes on a connection of one's own: what no HTTP client sends, and what comes back as it is. */
+/** Raw bytes on a connection: requests that no HTTP client sends, and the answer unparsed. */
 import { connect as connectPlain } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -6,32 +6,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from './client.ts';
 
 export type RawAnswer = Readonly<{
-  /** Everything that came, one character a byte. */
+  /** Everything received, one character per byte. */
   text: string;
-  /** Statuses of the answers in it, in their order. */
+  /** Statuses of the answers in it, in order. */
   statuses: readonly number[];
   /** The peer ended the connection. */
   closed: boolean;
 }>;
 
 export type RawOptions = Readonly<{
-  /** Done when so many answers are there, and `quietMs` nothing more; else when the peer ends the connection. */
+  /** Done after this many answers and then `quietMs` of silence; otherwise when the peer ends the connection. */
   answers?: number;
   quietMs?: number;
   timeoutMs?: number;
   /** Pieces are sent with a pause between them. */
   pauseMs?: number;
-  /** Each piece is a request, and is sent when the one before was answered. */
+  /** Each piece is a request, sent once the previous one is answered. */
   inTurn?: boolean;
 }>;
 
 const TIMEOUT_MS = 4000;
 const OPEN_MS_MAX = 10_000;
 const QUIET_MS = 120;
-/** An answer whose bytes have ended for so long is whole. */
+/** Silence after which an answer counts as complete. */
 const TURN_QUIET_MS = 25;
 const TEXT_MAX = 4 * 1024 * 1024;
-/** Not only at the begin of a line: an answer follows the body of the one before at once. */
+/** Not only at the start of a line: an answer directly follows the previous body. */
 const statusLine = /HTTP\/1\.[01] (\d{3}) /g;
 
 export class Raw {

@@ -1,5 +1,5 @@
-/** The report of a run as a page: failures first, then what was skipped, then everything by group. No script, nothing fetched; prints as
- *  it is. */
+/** The report of a run as a page: failures first, then skipped checks, then everything by group. No scripts, nothing fetched; it can be
+ *  printed as is. */
 import type { Check, Result } from './checks.ts';
 import type { Played } from './play.ts';
 

@@ -1,4 +1,4 @@
-/** One run of the conformance test: what its groups share, their order, and the way out. */
+/** One run of the conformance test: the state that its groups share, and their order. */
 import type { Checks } from './checks.ts';
 import type { Client, Credential } from './client.ts';
 import type { Description } from './description.ts';
@@ -22,6 +22,6 @@ export type Run = Readonly<{
   session: Credential | string;
   brief: Brief;
   webhookUrl: string;
-  /** Name of the proxy in front, as it says; '' when none is seen. */
+  /** Name that the proxy in front gives; '' when none is seen. */
   proxy: string;
 }>;

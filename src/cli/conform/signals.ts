@@ -10,7 +10,7 @@ export const newBoot = (): string => randomBytes(16).toString('hex');
 
 export const ecg: ChannelConfig = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: 250e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' };
 
-/** Integers that no rounding hides: they rise, fall and repeat. */
+/** Integers whose changes no rounding hides: they rise, fall and repeat. */
 export const staircase = (count: number, from = 0): Int32Array =>
   Int32Array.from({ length: count }, (_, k) => (((from + k) * 7919) % 4001) - 2000);
 
@@ -25,7 +25,7 @@ export function heartbeat(count: number, from = 0): Int32Array {
   });
 }
 
-/** A packet of one second of the heart, begun a minute ago, unless `changes` says otherwise. */
+/** A packet with one second of the heartbeat from a minute ago, unless `changes` says otherwise. */
 export function packet(deviceId: string, bootId: string, seq: number, subject: string, changes: Partial<Packet> = {}): Packet {
   return {
     schemaVersion: 1,

@@ -1,5 +1,4 @@
-/** Resources that a run creates for itself: two projects, keys that end by themselves, people and devices named `conform-`; and how all of
- *  it goes again. */
+/** Creates and removes the resources of a run: two projects, keys that expire, people and devices named `conform-`. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../command.ts';
@@ -17,7 +16,7 @@ const OTHER_PROJECT_NAME = 'conform other';
 
 export type Person = Readonly<{ id: string; externalId: string; token: string; as: Credential }>;
 export type Project = Readonly<{ id: string; key: string }>;
-/** Records of the first person, by what a path calls them. */
+/** Records of the first person, by their names in paths. */
 export type Ids = {
   user: string;
   externalId: string;
@@ -36,10 +35,10 @@ export type Ids = {
   response: string;
 };
 
-/** @param endMs the run must be over then, Unix ms */
+/** @param endMs when the run must be over, Unix ms */
 export type StageOptions = Readonly<{ key: string; project: string; newProject: boolean; endMs: number }>;
 
-/** A credential that there is, or why there is none. */
+/** A credential, or why there is none. */
 export type Possibly = Credential | string;
 
 export class Stage {
@@ -52,9 +51,9 @@ export class Stage {
   otherFull: Possibly = 'there is no second project';
   project: Project = { id: '', key: '' };
   otherProject: Project | null = null;
-  /** Settings and origins may be changed: nobody else uses the project. */
+  /** Settings and origins may be changed: only runs use the project. */
   ownProject = true;
-  /** What was found of earlier runs; '' for nothing. */
+  /** Leftovers of earlier runs; '' for none. */
   earlier = '';
   scopes: ScopeName[] = [];
   readonly ids: Ids = {
@@ -77,7 +76,7 @@ export class Stage {
   readonly #client: Client;
   readonly #options: StageOptions;
   readonly #keyIds: string[] = [];
-  /** By uuid, the external id that erasing repeats. */
+  /** External ids by uuid; erasing asks for both. */
   readonly #people = new Map<string, string>();
   readonly #sdkKeys: { projectId: string; id: string }[] = [];
   readonly #webhooks = new Set<string>();
@@ -102,7 +101,7 @@ export class Stage {
     const { said, isUnderWay } = await clearEarlier(this.#client, this.operator, projects, this.ownProject);
     this.earlier = said;
     for (const id of projects) {
-      // What another run has set meanwhile shall not stay.
+      // Settings that another run is using must not become permanent.
       if (this.ownProject && isUnderWay) this.#before.set(id, unchanged);
       else if (this.ownProject) await this.#remember(id);
     }
@@ -117,7 +116,7 @@ export class Stage {
     if (typeof this.byScope.admin === 'string') throw new Error(`the key cannot make keys: ${this.byScope.admin}`);
   }
 
-  /** A key that ends by itself, or why it could not be made. */
+  /** Creates a key with an expiry; returns it, or why it could not be created. */
   async key(name: string, scopes: readonly ScopeName[], project: Project | null, lifeMs = this.#keyLifeMs()): Promise<Possibly> {
     const body = {
       name: this.name('key'),
@@ -133,7 +132,7 @@ export class Stage {
     return bearer(name, key);
   }
 
-  /** Keys of a run that could not clean up end by themselves. */
+  /** Life of keys, so that those of a run that could not clean up expire. */
   #keyLifeMs(): number {
     return this.#options.endMs + TOKEN_LIFE_MS - Date.now();
   }
@@ -154,7 +153,7 @@ export class Stage {
     return { id, externalId, token, as: bearer(`the token of ${what}`, token) };
   }
 
-  /** To be erased at the end; made by a check. */
+  /** Notes a person created by a check, to be erased at the end. */
   notePerson(id: string, externalId: string): void {
     this.#people.set(id, externalId);
   }
@@ -165,8 +164,8 @@ export class Stage {
     this.#webhooks.add(id);
   }
 
-  /** Removes everything that the interface allows to be removed. @param client of its own: the run's may be at its end
-   *  @returns sentences about what stays */
+  /** Removes everything that the interface allows to be removed.  @param client a fresh one: the run's may be used up  @returns sentences
+   *  about what remains */
   async end(client: Client): Promise<string[]> {
     if (this.#keyIds.length === 0) return [];
     if (!(await isThere(client))) return [AWAY];
@@ -191,7 +190,7 @@ export class Stage {
     return stays;
   }
 
-  /** Who was made, and who was made by a packet or a request that should have been refused. */
+  /** People created, including by a packet or request that should have been refused. */
   async #everybody(client: Client): Promise<ReadonlyMap<string, string>> {
     const all = new Map(this.#people);
     const path = `/api/v1/xusers?search=${this.name('')}&limit=1000`;
@@ -241,7 +240,7 @@ export class Stage {
   }
 }
 
-/** Waits for a service that is started again, as long as the client may. */
+/** Waits for a restarting service, as long as the client may. */
 async function isThere(client: Client): Promise<boolean> {
   while (!client.signal.aborted) {
     const answer = await client.send({ method: 'GET', path: '/readyz', as: nobody }, 1).catch(() => null);

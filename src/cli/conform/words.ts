@@ -3,13 +3,13 @@ import type { Answer, Ask } from './client.ts';
 
 const SHOWN_MAX = 160;
 
-/** Without what a terminal would obey. */
+/** Replaces terminal control characters. */
 export function printable(text: string): string {
   // oxlint-disable-next-line no-control-regex
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '·');
 }
 
-/** @param said of an answer, so it may be anything */
+/** @param said taken from an answer, so it may be anything */
 export function shown(said: unknown): string {
   const clean = printable(typeof said === 'string' ? said : (JSON.stringify(said) ?? ''));
   return clean.length > SHOWN_MAX ? `${clean.slice(0, SHOWN_MAX)}…` : clean;

@@ -8,7 +8,7 @@ import { readEventText } from '../event-text.ts';
 import { isNamedByLead, MISSING, plainLabel } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
-/** Characters of EDF. */
+/** Most characters that EDF allows. */
 const LABEL_MAX = 16;
 
 /** @param startNs Unix ns of the columns' first sample  @param columns none: a file of annotations only  @returns path of the file */
@@ -40,7 +40,7 @@ export async function exportEdf(job: StreamExport, name: string, startNs: bigint
   return path;
 }
 
-/** The label that the channel was imported under, else its code; of ECG, EDF+ wants the type before the lead. */
+/** The label that the channel was imported under, else its code; for ECG, EDF+ puts the type before the lead. */
 function edfLabel(config: ChannelConfig, taken: Set<string>): string {
   const { kind, code, lead } = config;
   const name =

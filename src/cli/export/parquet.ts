@@ -86,7 +86,7 @@ function addSegment(table: Table, segment: SampleSegment, epochNs: bigint): void
   }
 }
 
-// Pages by the key after the last row, so that a long recording is never held whole.
+// Pages by the key after the last row, so that a long recording is never in memory as a whole.
 const beatSql = `select c.code as channel, m.code as method_code, b.ts_ns as ts, b.interval_ms,
     (array['normal', 'ectopic', 'artefact', 'interpolated'])[b.kind + 1] as kind,
     (b.interval_ms is not null and b.reason = '')::integer as accepted, b.qmask
@@ -137,7 +137,7 @@ type Table = Readonly<{
   close: (more: Metadata) => void;
 }>;
 
-/** Loaded here, so that no other command pays for it. */
+/** Imported here, so that no other command pays for it. */
 async function openTable(path: string, fields: readonly Field[], metadata: Metadata): Promise<Table> {
   const { ParquetWriter, fileWriter } = await import('hyparquet-writer');
   const kvMetadata = Object.entries(metadata).map(([key, value]) => ({ key: `biosignal.${key}`, value }));

@@ -12,7 +12,7 @@ import { MISSING } from '../client/recording.ts';
 
 /** Channel seconds that are read and decoded at once. */
 const ROWS_PER_QUERY = 4000;
-/** Samples that a format which is written whole may hold, and places for missing ones: 4 bytes each in memory. */
+/** Most samples, missing ones included, for formats written in one piece: 4 bytes each in memory. */
 const SAMPLES_MAX = 200_000_000;
 
 /** Unix ns, from inclusive, to exclusive. */
@@ -28,14 +28,14 @@ export type PersonRow = Readonly<{
 
 export type StreamRow = PersonRow & Readonly<{ id: number; uuid: string; epoch_ns: bigint; device: string }>;
 
-/** What one stream's export needs. `name` is the stem of its files. */
+/** Input of one stream's export. `name` is the stem of its files. */
 export type StreamExport = Readonly<{ pool: Pool; stream: StreamRow; range: Range; folder: string; console: Console }>;
 
 /** One channel of the exported stretch as one array on its grid. */
 export type Column = Readonly<{ config: ChannelConfig; samples: Int32Array; rounded: boolean }>;
 
-/** The streams of a uuid of a stream, or of a uuid or external id of a user, who may have none; and whose they are.
- *  @throws PipelineError not_found; UsageError when it is not one user */
+/** Finds streams by the uuid of a stream, or by the uuid or external id of a user, who may have none; and their owner.
+ *  @throws PipelineError not_found; UsageError when several users match */
 export async function findPerson(pool: Pool, wanted: string): Promise<Readonly<{ person: PersonRow; streams: readonly StreamRow[] }>> {
   const { rows } = await pool.query<StreamRow>(
     `select s.id, s.uuid, s.epoch_ns, d.external_id as device, x.external_id as subject, s.xuser_id, s.project_id, s.organization_id
@@ -54,7 +54,7 @@ export async function findPerson(pool: Pool, wanted: string): Promise<Readonly<{
   return { person, streams: rows };
 }
 
-/** Segments of one stream, page by page in time, with progress for the person who waits. */
+/** Segments of one stream, page by page in time, with progress. */
 export async function* samplePages({ pool, stream, range, console }: StreamExport): AsyncGenerator<readonly SampleSegment[]> {
   const { rows } = await pool.query<{ first_ms: number | null; last_ms: number | null }>(
     `select (extract(epoch from min(time)) * 1000)::float8 as first_ms, (extract(epoch from max(time)) * 1000)::float8 as last_ms
@@ -103,9 +103,9 @@ export function startOf(segments: readonly SampleSegment[], epochNs: bigint): bi
   return firstNs - (firstNs % 1_000_000_000n);
 }
 
-/** Puts the segments of each channel on one array; what is not there, or no finite number, is MISSING. Float samples are scaled to integers
- *  of nine digits.
- *  @throws UsageError above SAMPLES_MAX places, which a gap at a high rate has, too */
+/** Puts the segments of each channel on one array; absent or non-finite samples are MISSING. Float samples are scaled to integers of nine
+ *  digits.
+ *  @throws UsageError above SAMPLES_MAX samples, counting those of gaps */
 export function joinSegments(segments: readonly SampleSegment[], startDeviceNs: bigint): Column[] {
   const columns: Column[] = [];
   let places = 0;
@@ -135,7 +135,7 @@ export function joinSegments(segments: readonly SampleSegment[], startDeviceNs: 
   return columns;
 }
 
-/** The power of ten that brings the largest value just below 2^31. */
+/** The power of ten that scales the largest value to just below 2^31. */
 function floatScale(segments: readonly SampleSegment[]): number {
   let largest = 1e-9;
   for (const { samples } of segments)

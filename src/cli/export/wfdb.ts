@@ -34,9 +34,9 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   return [...files, path];
 }
 
-/** WFDB has positive gains (a reader may take others for "not stated"), whole baselines and 16 bits here: a lead of negative gain is
- *  written upside down with its baseline, which leaves its physical values as they are; values outside the 16 bits are moved as a whole, or
- *  divided when their range is too wide. */
+/** WFDB needs positive gains (a reader may take others for "not stated"), whole baselines and, here, 16 bits: a lead with negative gain is
+ *  written inverted with its baseline, which keeps its physical values; values outside 16 bits are shifted, or divided when their range is
+ *  too wide. */
 function fitted(config: ChannelConfig, samples: Int32Array): { gain: number; baseline: number; unit: string; samples: Int32Array } {
   if (config.gain < 0) {
     const upright = { ...config, gain: -config.gain, baseline: -config.baseline };

@@ -1,9 +1,9 @@
-/** Files of an export appear whole and together, or not at all. */
+/** Makes the files of an export appear complete and together, or not at all. */
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
-/** Has files written into a folder of their own, and moves them to `folder` when all are there.
- *  When it fails, nothing of them is left behind: an old file next to a new one of another length would be read wrongly.
+/** Has files written into a temporary folder, and moves them to `folder` when all are complete. On failure nothing is left behind, because
+ *  an old file next to a new one of another length would be misread.
  *  @param write writes into the folder that it is given  @returns paths of the files in `folder` */
 export async function writeWhole(folder: string, write: (apart: string) => Promise<readonly string[]>): Promise<string[]> {
   const apart = await mkdtemp(join(folder, '.export-'));

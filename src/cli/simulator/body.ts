@@ -107,7 +107,7 @@ function createBeats(
     }
     rr = Math.max(0.28, rr);
     if (compensateSec > 0) {
-      rr += compensateSec; // the pause after a ventricular beat: the sinus node keeps its time
+      rr += compensateSec; // compensatory pause after a ventricular beat: the sinus node keeps its rhythm
       compensateSec = 0;
       return { atSec: t + rr, kind: 'N', rrSec: rr };
     }
@@ -155,7 +155,7 @@ function createBouts(seed: number, activity: Activity): Schedule<Bout> {
     const draw = random.next();
     const vary = random.between(0.92, 1.08);
     const atSec = previous === null ? 0 : previous.atSec + lengthSec;
-    // Mixed days begin still, so that a fresh demo shows a clean trace first.
+    // Mixed days begin at rest, so that a fresh demo shows a clean trace first.
     const kind = always ?? (previous === null || draw < 0.6 ? STILL : draw < 0.92 ? WALK : RUN);
     return { atSec, stepHz: kind.stepHz * vary, accG: kind.accG * vary };
   });

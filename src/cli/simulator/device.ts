@@ -1,5 +1,5 @@
-/** A simulated device on a simulated person: digital samples of every channel, and the truth they were made from.
- *  Pure and seeded: the same options give the same samples on every machine, however the time was cut into calls. */
+/** A simulated device on a simulated person: digital samples of every channel, and the truth they were made from. Pure and seeded: the same
+ *  options give the same samples on every machine, however calls divide the time. */
 import { gridCeil } from '../../signal.ts';
 import type { ChannelConfig, ChannelNo, SampleRun } from '../../signal.ts';
 import { createBody } from './body.ts';
@@ -37,7 +37,7 @@ export type TruthBeat = Readonly<{
   /** R peak on the device clock, s and ns since its zero. */
   atSec: number;
   deviceNs: bigint;
-  /** Interval to the beat before, ms. */
+  /** Interval to the previous beat, ms. */
   rrMs: number;
   kind: BeatKind;
   /** Systolic peak of this beat in the PPG, s. */
@@ -66,7 +66,7 @@ export type SimulatedSpan = Readonly<{
 
 export type SimulatedDevice = Readonly<{
   channels: readonly ChannelConfig[];
-  /** The next stretch of time. */
+  /** Simulates the next stretch of time. */
   next: (durationMs: number) => SimulatedSpan;
 }>;
 

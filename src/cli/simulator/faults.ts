@@ -25,14 +25,14 @@ export const noFaults: Omit<FaultOptions, 'seed'> = {
 };
 
 export type FaultyPath<T> = Readonly<{
-  /** Hands in the next packet at a time of the device; returns what leaves now, in order. */
+  /** Takes the next packet at a device time; returns the packets that leave now, in order. */
   push: (item: T, nowMs: number) => T[];
-  /** What is still held back, in the order in which it would have left. */
+  /** The packets still held back, in the order in which they would have left. */
   drain: () => T[];
   counts: { dropped: number; duplicated: number; reordered: number; late: number };
 }>;
 
-/** Each packet takes the same number of draws whatever happens to it, so that the fate of one does not depend on the rates of others. */
+/** Each packet takes the same number of random draws whatever happens to it, so that one fault rate does not affect the others. */
 export function createFaultyPath<T>(options: FaultOptions): FaultyPath<T> {
   const random = createRandom(options.seed, 'faults');
   let held: { item: T; atMs: number; order: number }[] = [];

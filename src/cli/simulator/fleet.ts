@@ -1,4 +1,4 @@
-/** A fleet of simulated devices, each on its own simulated person: all of it follows from these options, so that it can be made again. */
+/** A fleet of simulated devices, each on its own simulated person: fully determined by these options, so that it can be reproduced. */
 import { createHash } from 'node:crypto';
 import { createSimulatedDevice } from './device.ts';
 import type { SimulatedDeviceOptions } from './device.ts';

@@ -25,7 +25,7 @@ export type SimulatedPacket = Readonly<{
   dueMs: number;
 }>;
 
-/** @returns next(), which makes one packet after the other; every call is packetMs of device time */
+/** @returns next(), which makes one packet per call, each packetMs of device time */
 export function createPacketSource(device: SimulatedDevice, options: PacketSourceOptions): () => SimulatedPacket {
   const clockRate = 1 + (options.skewPpm ?? 0) / 1e6;
   let seq = 0;

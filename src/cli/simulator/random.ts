@@ -5,7 +5,7 @@ export type Random = Readonly<{
   next: () => number;
   /** Uniform in [min, max). */
   between: (min: number, max: number) => number;
-  /** Standard normal. Takes two uniforms per call and keeps nothing, so the count of draws is plain. */
+  /** Standard normal. Takes two uniforms per call and keeps no state, so the number of draws is predictable. */
   normal: () => number;
   /** Exponential with the given mean. */
   exponential: (mean: number) => number;

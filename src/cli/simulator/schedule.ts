@@ -1,19 +1,19 @@
-/** An endless list of events in time, generated as far as it is read and forgotten behind the reader. */
+/** An endless list of events in time, generated as it is read and dropped behind the reader. */
 
 export type Timed = Readonly<{
   /** Seconds since the device's zero. */
   atSec: number;
 }>;
 
-/** Events of one process in ascending time. `make` is called for one event after the other, so the events depend on the seed alone
- *  and not on how far each caller looked. */
+/** Events of one process in ascending time. `make` is called for each event in order, so events depend on the seed alone, not on how far
+ *  each caller has read. */
 export class Schedule<T extends Timed> {
   readonly #make: (previous: T | null) => T;
   readonly #keepSec: number;
   #events: T[] = [];
   #last: T | null = null;
 
-  /** @param keepSec events this much older than what was asked for last are forgotten */
+  /** @param keepSec events this much older than the last request are dropped */
   constructor(keepSec: number, make: (previous: T | null) => T) {
     this.#make = make;
     this.#keepSec = keepSec;
@@ -36,7 +36,7 @@ export class Schedule<T extends Timed> {
     return found;
   }
 
-  /** Forgets what no caller will ask for again; one event in force before the bound is kept. */
+  /** Drops events that no caller will ask for again; keeps the event in force at the bound. */
   forget(beforeSec: number): void {
     const bound = beforeSec - this.#keepSec;
     let drop = 0;

@@ -31,14 +31,14 @@ export type FleetResult = Readonly<{
   duplicates: number;
   rejected: number;
   retries: number;
-  /** Packets of which no answer came. */
+  /** Packets without an answer. */
   unsettled: number;
   faults: Readonly<{ dropped: number; duplicated: number; reordered: number; late: number }>;
   firstRejection: string;
   elapsedSec: number;
 }>;
 
-/** Returns when all is settled, or at Ctrl-C. @throws what ended the sending */
+/** Returns when all packets are settled, or at Ctrl-C.  @throws the error that ended sending */
 export async function streamFleet(fleet: Fleet, options: StreamOptions, console: Console): Promise<FleetResult> {
   const { speed, packetCount, ledger, truth } = options;
   const devices = Array.from({ length: fleet.deviceCount }, (_, i) => createFleetDevice(fleet, i));
@@ -59,8 +59,8 @@ export async function streamFleet(fleet: Fleet, options: StreamOptions, console:
         await truth?.write(device.deviceId, device.bootId, device.subject, span);
         for (const block of packet.blocks) samples += block.samples.length;
         packets++;
-        // A live device says what time it is now, so that the service measures its clock. Faster than life there is no such time: then the
-        // samples' own time counts, as with a recording, however long a packet waits on a busy machine.
+        // A live device states the present time, so that the service can measure its clock. Faster than real time there is no such time:
+        // then the samples' own time counts, as with a recording, however long a packet waits on a busy machine.
         const sentUnixNs = speed === 1 ? BigInt(Date.now()) * 1_000_000n : 0n;
         const bytes = encodePacket({ ...packet, sentUnixNs });
         await outgoing.send(index, device.path.push({ bytes, seq: packet.seq }, Number(span.t1DeviceNs) / 1e6));

@@ -1,4 +1,4 @@
-/** Writes what simulated signals were made from as lines of JSON, to compare results with. */
+/** Writes the truth behind simulated signals as lines of JSON, to compare results with. */
 import { createWriteStream, mkdirSync } from 'node:fs';
 import type { WriteStream } from 'node:fs';
 import { dirname } from 'node:path';

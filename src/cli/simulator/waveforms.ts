@@ -1,6 +1,5 @@
-/** Signals that each sensor reads from the simulated body, in physical units, without noise.
- *  Each function adds to `out` the samples k0 .. k0 + n - 1 of a grid of fs Hz; events are added in ascending order, so a sample's sum
- *  does not depend on where the range was cut. */
+/** Signals that each sensor reads from the simulated body, in physical units, without noise. Each function adds to `out` the samples k0 ..
+ *  k0 + n - 1 of a grid of fs Hz; events are added in ascending order, so a sample's sum does not depend on how the range is cut. */
 import { CONTACT_LOSS_SEC_MAX } from './body.ts';
 import type { Beat, BeatKind, Body, Bout } from './body.ts';
 
@@ -137,7 +136,8 @@ function swing(bout: Bout, t: number, axis: number): number {
   return bout.accG * (Math.sin(phase + axis) + 0.35 * Math.sin(2 * phase + 0.5 * axis) + 0.3 * Math.sin(0.5 * phase));
 }
 
-/** What moving does to a PPG (in pulse amplitudes): a periodic artefact at the step rate, the reason why running is hard for wrist PPG. */
+/** Adds the effect of movement on a PPG (in pulse amplitudes): a periodic artefact at the step rate, which makes running hard for wrist
+ *  PPG. */
 export function addPpgMotion(body: Body, fs: number, k0: number, out: Float64Array): void {
   for (let i = 0; i < out.length; i++) {
     const t = (k0 + i) / fs;
@@ -145,7 +145,7 @@ export function addPpgMotion(body: Body, fs: number, k0: number, out: Float64Arr
   }
 }
 
-/** What is read while there is no contact, in place of the signal: an open electrode is drawn to its rail, a finger clip sees the room.
+/** Replaces the signal while there is no contact: an open electrode drifts to its rail, a finger clip sees the room light.
  *  @param restValue physical */
 export function cutContact(body: Body, sensor: 'ecg' | 'ppg', restValue: number, fs: number, k0: number, out: Float64Array): void {
   const t1 = (k0 + out.length) / fs;

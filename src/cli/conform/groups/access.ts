@@ -1,5 +1,5 @@
-/** Every kind of credential on every endpoint: what is no credential for it is refused with the code of the documents, before anything
- *  else is looked at. Requests name records that do not exist and say nothing, so that none of them does anything. */
+/** Every kind of credential on every endpoint: one that the endpoint does not accept is refused with the documented code, before anything
+ *  else is checked. Requests name records that do not exist and have no content, so none has an effect. */
 import { need, Skipped } from '../checks.ts';
 import type { Credential } from '../client.ts';
 import { bearer, nobody } from '../client.ts';
@@ -60,7 +60,7 @@ function expectedOf({ family }: Row): string {
   return `nobody 401, public keys 401, ${keys}, user token ${user === 'yes' ? 'yes' : user}`;
 }
 
-/** What each gets, in words. */
+/** Outcome of each caller, in words. */
 async function callers(run: Run, row: Row, role: OperatorRole | null): Promise<string> {
   const got: string[] = [];
   const family = families[row.family as keyof typeof families];
@@ -86,7 +86,7 @@ async function callers(run: Run, row: Row, role: OperatorRole | null): Promise<s
     const seen = `${answer.status} ${answer.code}`;
     if (outcome === 'yes') need(answer.status !== 401 && answer.status !== 403 && answer.status < 500, `${as.name}: ${seen}, not allowed`);
     else {
-      // A cookie is not looked at where no operator may call.
+      // A cookie is ignored where no operator may call.
       const code = outcome === 403 ? 'scope_missing' : as === run.session ? 'credential_missing' : 'credential_kind';
       need(answer.status === outcome && answer.code === code, `${as.name}: ${seen}, not ${outcome} ${code}`);
     }
@@ -97,7 +97,7 @@ async function callers(run: Run, row: Row, role: OperatorRole | null): Promise<s
   return got.join(', ');
 }
 
-/** Would a good credential see what is not of this run? */
+/** Would a good credential see data outside this run? */
 function isOfOthers({ stage }: Run, { quiet, broad }: Row, caller: Caller): boolean {
   if (quiet === true) return true;
   return broad === true && caller !== 'user' && (caller === 'viewer' || caller === 'editor' || caller === 'head' || !stage.ownProject);
@@ -129,7 +129,7 @@ async function directMode(run: Run, row: Row): Promise<string> {
   return got.join(', ');
 }
 
-/** The operator's role, by what a session may do. */
+/** Finds the operator's role by what the session may do. */
 async function roleOf({ client, session }: Run): Promise<OperatorRole | null> {
   if (typeof session === 'string') return null;
   const { json } = await client.send({ method: 'GET', path: '/auth/session', as: session });
@@ -138,7 +138,7 @@ async function roleOf({ client, session }: Run): Promise<OperatorRole | null> {
   return roles[role as keyof typeof roles] ?? null;
 }
 
-/** Records of the first person, asked for by everybody else: as if they did not exist. */
+/** Checks that the first person's records do not exist for any other caller. */
 export async function checkStrangers(run: Run): Promise<void> {
   const { checks, stage, ben, cleo, otherKey } = run;
   const strangers: (readonly [string, Credential | string])[] = [
@@ -156,8 +156,8 @@ export async function checkStrangers(run: Run): Promise<void> {
       if (as === ben.as && isOfProject(row)) continue; // they share it
       const outcome = families[row.family as keyof typeof families];
       const isUser = as === ben.as || as === cleo?.as;
-      if (as === otherKey && row.id === 'setDeviceProfile') continue; // each organization has its own devices: it would make one
-      if (isUser && outcome.user !== 'yes') continue; // refused whoever it is about: above
+      if (as === otherKey && row.id === 'setDeviceProfile') continue; // each organization has its own devices, so this would create one
+      if (isUser && outcome.user !== 'yes') continue; // refused for every person: checked above
       if (!isUser && !scopeNames.some((scope) => outcome[scope] === 'yes')) continue;
       const expected =
         row.id === 'listUsers'

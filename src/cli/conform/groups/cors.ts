@@ -1,5 +1,5 @@
-/** Pages of other origins: what a browser would be allowed to do and to read. No answer of the whole run may allow credentials; that is
- *  looked at with every answer (description.ts). */
+/** Pages of other origins: what a browser would be allowed to do and to read. No answer of the whole run may allow credentials;
+ *  description.ts checks that on every answer. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { need } from '../checks.ts';
 import { nobody } from '../client.ts';

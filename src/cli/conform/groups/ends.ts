@@ -1,4 +1,4 @@
-/** The end of a right: of a token that lives for seconds, and of credentials that are withdrawn. */
+/** Checks how rights end: a token that lives for seconds, and withdrawn credentials. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { need } from '../checks.ts';
 import { bearer } from '../client.ts';
@@ -7,17 +7,18 @@ import type { Run } from '../run.ts';
 import { openSocket } from './websocket.ts';
 import type { Opened } from './websocket.ts';
 
-/** A key may be so old when its token is asked for, and the token is looked at when the rest of the run has been played. */
+/** Life of the key that mints the brief token, which is checked after the rest of the run. */
 const BRIEF_MS = 10_000;
 const SOON_MS = 1500;
 const LOOK_EVERY_MS = 100;
 
-/** A token that ends within the run, and a socket that lives by it. */
+/** A token that expires within the run, and a socket opened with it. */
 export type Brief = { token: string; endMs: number; socket: Opened | null };
 
-/** A key that ends soon mints tokens that end with it: the only honest way to an expired token. Asked for first, so that nobody waits. */
+/** Mints a token with a key that expires soon, the only legitimate way to get an expired token. Done first, so that nothing waits for
+ *  it. */
 export async function openBrief(run: Run): Promise<void> {
-  // Not of the first person: a consent ends the feeds of whom it is about.
+  // Not for the first person, whose consent checks end their feeds.
   const { checks, stage, ben, brief } = run;
   const as = await stage.key('a key of ten seconds', ['write'], stage.project, BRIEF_MS);
   const minted = await checks.ask(
@@ -52,7 +53,7 @@ export async function checkBrief({ checks, client, brief }: Run): Promise<void> 
   });
 }
 
-/** A credential that was withdrawn a moment ago: every node refuses it within a second. @returns the code of the refusal */
+/** Checks a credential just withdrawn: every node refuses it within a second.  @returns the code of the refusal */
 export async function refusedSoon({ client }: Run, as: Credential): Promise<string> {
   const endMs = performance.now() + SOON_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Refusals: problem documents with documented codes, methods and their Allow, HEAD and OPTIONS, and what a request may not hold. */
+/** Refusals: problem documents with documented codes, methods and their Allow, HEAD and OPTIONS, and forbidden content of requests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { need, Skipped } from '../checks.ts';
 import type { Want } from '../checks.ts';
@@ -167,7 +167,7 @@ export async function checkErrors(run: Run): Promise<void> {
   });
 }
 
-/** Methods that a path has not, HEAD besides GET, and OPTIONS. */
+/** Checks methods that a path does not have, HEAD for GET, and OPTIONS. */
 async function checkMethods({ checks, client, stage }: Run): Promise<void> {
   const paths = [...new Set(rows.filter(({ family }) => family !== 'socket').map(({ path }) => path))];
   for (const path of paths) {

@@ -1,5 +1,5 @@
-/** Connections: where a request ends, and what comes after it. A proxy in front answers some of these itself; what it may not do is let
- *  one request become two. */
+/** Connections: where a request ends, and what comes after it. A proxy in front answers some of these itself, but must never let one
+ *  request become two. */
 import { need } from '../checks.ts';
 import type { RawAnswer } from '../raw.ts';
 import type { Run } from '../run.ts';
@@ -131,7 +131,7 @@ export async function checkHygiene(run: Run): Promise<void> {
     },
   );
 
-  // The end of a request, said in two ways. What was meant as its body must not be answered as a request.
+  // A request whose end is stated in two ways. The part meant as its body must not be answered as a request.
   const inner = `GET ${SMUGGLED} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
   const chunked = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`;
   const post = (headers: string, body: string): string =>

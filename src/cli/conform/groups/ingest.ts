@@ -1,4 +1,4 @@
-/** Guarantees to devices: acknowledged packets are stored exactly once; refused ones get their code and leave nothing behind. */
+/** Guarantees to devices: acknowledged packets are stored exactly once; refused ones get their code and leave no trace. */
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { need } from '../checks.ts';
 import type { Want } from '../checks.ts';
@@ -17,7 +17,7 @@ type Reply = Readonly<{
 }>;
 const PATH = '/ingest/raw-packet';
 const delimited = { 'content-type': 'application/x-protobuf; encoding=delimited' };
-/** Above what any deployment takes as one packet (BIO_PACKET_BYTES_MAX), bytes. */
+/** Larger than any deployment accepts as one packet (BIO_PACKET_BYTES_MAX), bytes. */
 const ABOVE_EVERY_LIMIT = 17 * 1024 * 1024;
 
 export async function checkIngest(run: Run): Promise<void> {
@@ -200,7 +200,7 @@ async function checkEncodings({ checks }: Run, send: Send, one: (seq: number) =>
   await checks.ask('None of these was kept', send(encoded(one(34))), stored);
 }
 
-/** What is refused, each with its code. */
+/** Checks refusals, each with its code. */
 async function checkRefused({ checks, stage, ada }: Run, send: Send): Promise<void> {
   const device = stage.name('refused');
   const one = (changes: Partial<Packet>): Uint8Array => encoded(packet(device, newBoot(), 0, ada.externalId, changes));
@@ -252,7 +252,7 @@ async function checkRefused({ checks, stage, ada }: Run, send: Send): Promise<vo
   await checks.ask('Nothing', send(new Uint8Array(0)), { status: [400, 415, 422] });
 }
 
-/** Samples come back as they were sent, however they were written. */
+/** Checks that samples come back as sent, in whatever form. */
 async function checkKept(run: Run): Promise<void> {
   const { checks, stage, ada } = run;
   const extremes = Int32Array.of(2_147_483_647, -2_147_483_648, 0, -1, 1, 2_147_483_647, 2_147_483_647, -2_147_483_648);
@@ -302,7 +302,7 @@ export async function streamOf({ checks, stage, ada }: Run, deviceId: string): P
   return found.id;
 }
 
-/** A minute and a half of a heart up to now, and ten seconds of last year: sent first, so that it is computed meanwhile. */
+/** A minute and a half of a heart up to now, and ten seconds of last year: sent first, so that values are computed meanwhile. */
 export async function sendRecordings({ checks, stage, ada }: Run): Promise<void> {
   const { ids } = stage;
   ids.device = stage.name('watch');

@@ -1,4 +1,4 @@
-/** Pages: everything once, whatever is added meanwhile; a cursor is for its own list. */
+/** Pages: every row once, whatever is added meanwhile; a cursor works only for its own list. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { need } from '../checks.ts';
 import type { Credential } from '../client.ts';
@@ -15,7 +15,7 @@ type Listing = Readonly<{
   what: string;
   path: string;
   idOf: string;
-  /** Ids that must be there, once each. */
+  /** Ids that must appear, once each. */
   wanted: readonly string[];
   /** Adds something while the pages are read. */
   add: (page: number) => Promise<void>;

@@ -1,4 +1,4 @@
-/** Rights of a person: consent, being disabled, and being erased. */
+/** Checks the rights of a person: consent, disabling and erasure. */
 import { need } from '../checks.ts';
 import { bearer } from '../client.ts';
 import type { Credential } from '../client.ts';
@@ -13,7 +13,7 @@ export async function checkPeople(run: Run): Promise<void> {
   await checkErasure(run);
 }
 
-/** In the second project, whose rules are the run's to change. */
+/** Checks consent in the second project, whose rules the run may change. */
 async function checkConsent({ checks, stage, cleo }: Run): Promise<void> {
   const { otherProject, otherFull: as } = stage;
   if (otherProject === null || cleo === null || typeof as === 'string')

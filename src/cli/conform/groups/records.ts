@@ -1,4 +1,4 @@
-/** One record of each kind, made as its owner would; then every list and every record, read and held against the description. */
+/** One record of each kind, created as its owner would; then every list and every record, read and compared with the description. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { need, Skipped } from '../checks.ts';
 import { nobody } from '../client.ts';
@@ -63,7 +63,7 @@ function itemsOf(json: unknown): unknown[] {
   return all.flatMap(({ linkId, answerOption }) => (answerOption?.[0] === undefined ? [] : [{ linkId, answer: [answerOption[0]] }]));
 }
 
-/** Every GET, by a caller who may: documented status, type and schema. */
+/** Checks every GET by an allowed caller: documented status, type and schema. */
 export async function checkAnswers(run: Run): Promise<void> {
   const { checks, stage, ada } = run;
   for (const row of rows) {
@@ -131,7 +131,7 @@ export async function checkAnswers(run: Run): Promise<void> {
   await checkDerived(run);
 }
 
-/** What is computed from the heart that was sent. */
+/** Checks values computed from the heartbeat that was sent. */
 async function checkDerived({ checks, client, stage, ada }: Run): Promise<void> {
   const as = stage.byScope.read;
   const list = await checks.within(

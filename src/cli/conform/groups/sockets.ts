@@ -1,4 +1,4 @@
-/** Both sockets: the handshake, what is said in band, frames of 100 ms, settled packets, and how they end. */
+/** Both sockets: the handshake, in-band messages, frames of 100 ms, settled packets, and how they close. */
 import { decodeFrame } from '../../../../sdk/frame.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { need } from '../checks.ts';
@@ -19,7 +19,7 @@ export async function checkSockets(run: Run): Promise<void> {
 
 const secretOf = (headers: Readonly<Record<string, string>>): string => (headers['authorization'] ?? '').replace('Bearer ', '');
 
-/** What refuses a handshake: seen as HTTP, because a browser does not say. */
+/** Checks refused handshakes over plain HTTP, because a WebSocket client does not report the reason. */
 async function checkHandshakes(run: Run): Promise<void> {
   const { checks, raw, stage, ada, ben } = run;
   const { read, ingest } = stage.byScope;

@@ -1,5 +1,4 @@
-/** Times to the nanosecond, from 1900 on, in every zone; 64-bit numbers to the digit; late recordings in the windows of when they were
- *  made. */
+/** Times to the nanosecond, from 1900 on, in every zone; 64-bit numbers to the digit; late recordings in the windows of their own time. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { need } from '../checks.ts';
 import type { Run } from '../run.ts';
@@ -155,7 +154,7 @@ async function checkFarTimes(run: Run): Promise<void> {
   }
 }
 
-/** Days as people have them: of 23 and 25 hours, and in zones of half hours. */
+/** Checks calendar days: of 23 and 25 hours, and in half-hour zones. */
 async function checkDays({ checks, client, stage, ben }: Run): Promise<void> {
   const days: readonly (readonly [string, string, string, string, number])[] = [
     ['Berlin, the day of 23 hours', 'Europe/Berlin', '2025-03-29T23:00:00Z', '2025-03-30T22:00:00Z', 50],

@@ -1,5 +1,5 @@
-/** User tokens wrong in one thing each, and the life of a good one. Nobody but the service can sign with its key, so a changed claim
- *  comes with a foreign or a broken signature: these checks show that neither is believed, whatever the header says. */
+/** User tokens with one fault each, and the life of a good one. Only the service can sign with its key, so a changed claim comes with a
+ *  foreign or a broken signature: these checks show that neither is accepted, whatever the header says. */
 import { createHmac, createPublicKey, createSign, generateKeyPairSync, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { need } from '../checks.ts';
@@ -187,7 +187,7 @@ export async function checkTokens(run: Run): Promise<void> {
   await checkKeys(run);
 }
 
-/** Keys: shown once, never more than their maker, gone when they are revoked. */
+/** Checks keys: shown once, never more rights than their maker, useless once revoked. */
 async function checkKeys(run: Run): Promise<void> {
   const { checks, stage } = run;
   const { admin } = stage.byScope;

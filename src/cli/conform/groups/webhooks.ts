@@ -2,12 +2,12 @@
 import { need } from '../checks.ts';
 import type { Run } from '../run.ts';
 
-/** An address that nobody has; the webhook is gone before anything happens. */
+/** An unused address; the webhook is removed before anything is sent. */
 const UNUSED = 'https://conform.example.com/hooks';
 
 export async function checkWebhooks(run: Run): Promise<void> {
   const { checks, stage, webhookUrl } = run;
-  const as = stage.operator; // a key that ends registers none
+  const as = stage.operator; // a key with an expiry cannot register one
   const { project } = stage;
   const create = (url: string, events: readonly string[] = ['artifact.created']) => ({
     method: 'POST',

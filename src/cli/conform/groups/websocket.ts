@@ -1,4 +1,4 @@
-/** A WebSocket as the checks see it: what came, and how it ended. */
+/** A WebSocket as the checks see it: messages received, and how it ended. */
 import { need } from '../checks.ts';
 import type { Run } from '../run.ts';
 import { shown } from '../words.ts';
@@ -11,7 +11,7 @@ export type Opened = Readonly<{
   binary: readonly Uint8Array[];
   texts: readonly Readonly<Record<string, unknown>>[];
   send: (message: string | Uint8Array) => Promise<void>;
-  /** Waits for what is looked for. @throws when it does not come */
+  /** Waits until a condition is met.  @throws on timeout */
   until: (what: string, found: () => boolean, ms?: number) => Promise<void>;
   /** @returns the close code; 0 when it stays open */
   closed: (ms: number) => Promise<number>;
@@ -80,7 +80,7 @@ export async function openSocket(
   };
 }
 
-/** What is no message is one that nobody waits for. */
+/** Parses a message; text that is not one becomes a message that no check waits for. */
 function messageOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const message: unknown = JSON.parse(text);

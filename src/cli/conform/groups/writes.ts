@@ -1,4 +1,4 @@
-/** Changes that are sent twice, and changes that meet: Idempotency-Key, ETag and If-Match, If-None-Match. */
+/** Repeated and conflicting changes: Idempotency-Key, ETag and If-Match, If-None-Match. */
 import { randomUUID } from 'node:crypto';
 import { need } from '../checks.ts';
 import type { Run } from '../run.ts';
