@@ -1,5 +1,6 @@
-/** Rules of style that neither the compiler nor the linter knows (docs/style.md): words that give a translation away, comment lines that
- *  are too long, sleeps, casts of requests, and calls that have a better one. test/repository/tidy.test.ts holds every file to them. */
+/** Rules of style that neither the compiler nor the linter knows (docs/style.md): words that give a translation away, sentences of the
+ *  "before" column of its table, comment lines that are too long, sleeps, casts of requests, and calls that have a better one.
+ *  test/repository/tidy.test.ts holds every file to them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -17,14 +18,34 @@ const isCode = (path: string): boolean => path.endsWith('.ts');
 const isIn = (folders: RegExp) => (path: string) => isCode(path) && folders.test(path);
 const isService = (path: string): boolean => path.startsWith('src/') && isCode(path) && !/\.test\.ts$|\/testing\//.test(path);
 
+/** The "before" cells of the table in docs/style.md, without the name of an option or a final full stop. */
+export const beforeCells: readonly string[] = readFileSync(join(import.meta.dirname, '../docs/style.md'), 'utf8')
+  .split('\n')
+  .filter((line) => /^\| \d+ \|/.test(line))
+  .map((line) => line.split(' | ')[1]!.replace(/^`[^`]*`: |\.$/g, ''));
+
+/** Matches any of the sentences, also where a comment breaks its lines. */
+function sentencePattern(sentences: readonly string[]): RegExp {
+  const gap = String.raw`\s+(?:(?:\*|\/\/) +)?`;
+  const words = (text: string): string[] => text.split(' ').map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+  return new RegExp(`(?<!\\w)(?:${sentences.map((sentence) => words(sentence).join(gap)).join('|')})(?!\\w)`, 'gi');
+}
+
 export const rules: Readonly<Record<string, Rule>> = {
   beside: { pattern: /(?<!-)\bbeside\b/gi, instead: '"next to" for a place, "besides" for "in addition to"', covers: isText },
   whoever: { pattern: /\bwhoever\b/gi, instead: 'the actor: the caller, the client, the operator', covers: isText },
-  somebody: { pattern: /\bsomebody\b/gi, instead: 'the actor: another client, a person, an operator; or "someone"', covers: isText },
-  dear: { pattern: /\bdear(er|est)?\b/gi, instead: '"expensive", or the cost in a number', covers: isText },
+  // Tests use 'somebody else' and 'somebody-else' as names.
+  somebody: {
+    pattern: /(?<!['":])\bsomebody\b|\bsomebody\b(?![- ]else['"])/gi,
+    instead: 'the actor: another client, a person, an operator; or "someone"',
+    covers: isText,
+  },
+  // Not "dear diary", which people write.
+  dear: { pattern: /\bdear(er|est)?\b(?! diary)/gi, instead: '"expensive", or the cost in a number', covers: isText },
   mend: { pattern: /\bmend(s|ed|ing)?\b/gi, instead: '"fix", "repair"', covers: isText },
   'let go': { pattern: /\blet(s|ting)? go\b/gi, instead: '"release", "drop", "forget"', covers: isText },
   'hear of': { pattern: /\bhear(s|d)? of\b/gi, instead: '"is notified of", "learns of", "is called with"', covers: isText },
+  'before cell': { pattern: sentencePattern(beforeCells), instead: 'the "after" of the table in docs/style.md', covers: isText },
   'What …': {
     pattern: /^(?:#!.*\n)?(?:\/\*\*|\/\/) (?:What|How|Who) /g,
     instead: 'a noun phrase or a verb: "Table of …", "Decides …"',

@@ -729,7 +729,7 @@ export type Operations = {
     body: undefined;
     answer: readonly { id: string; title: string; description: string; due: string | null; status: 'due' | 'done' | 'skipped'; status_at: string | null; schedule_id: string | null; questionnaire: string | null; response_id: string | null }[];
   };
-  /** Give somebody a task */
+  /** Give a person a task */
   createTask: {
     method: 'POST';
     path: '/api/v1/tasks';
@@ -756,7 +756,7 @@ export type Operations = {
     body: undefined;
     answer: readonly { id: string; subject_id: string; title: string; description: string; every: 'day' | 'week'; every_n: number; weekdays: readonly number[]; times: readonly string[]; starts_on: string; ends_on: string | null; questionnaire: string | null; ended_at: string | null }[];
   };
-  /** Give somebody a task that recurs */
+  /** Give a person a task that recurs */
   createTaskSchedule: {
     method: 'POST';
     path: '/api/v1/task-schedules';
@@ -792,7 +792,7 @@ export type Operations = {
     body: undefined;
     answer: readonly { id: string; biosignal_id: number; name: string; unit: string; title: string; target: number; agg: 'sum' | 'mean' | 'max' | 'count'; period: 'day' | 'week'; period_start: string; value: number | null }[];
   };
-  /** Set somebody a goal */
+  /** Set a person a goal */
   createGoal: {
     method: 'POST';
     path: '/api/v1/goals';

@@ -93,7 +93,7 @@ function setUp(
 }
 
 // promise: ring
-it('frames of a minute are kept, while somebody watches and for a minute after the last viewer left', () => {
+it('frames of a minute are kept, while anyone watches and for a minute after the last viewer left', () => {
   const { hub, group, boxes, emit, nowMs } = setUp(1);
   for (let seq = 1; seq <= 700; seq++) emit(seq);
   expect(hub.replayable(group, 99)).toBe(601); // 100 is 60 s old

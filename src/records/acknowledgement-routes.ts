@@ -26,7 +26,7 @@ const acknowledgeEpisode = ({ db }: Deps) =>
     tag: 'Episodes',
     summary: 'Acknowledge an episode',
     description:
-      'Says that somebody has seen it; it stays open or closed as it is. Another acknowledgement replaces this one, which stays in the ' +
+      'Says that a person has seen it; it stays open or closed as it is. Another acknowledgement replaces this one, which stays in the ' +
       'history; opened again, the episode is to be acknowledged again.',
     access: { key: 'write', operator: 'editor' },
     params: { id: Uuid },

@@ -81,7 +81,7 @@ const createGoal = ({ db }: Deps) =>
     path: '/api/v1/goals',
     operationId: 'createGoal',
     tag: 'Self-reports',
-    summary: 'Set somebody a goal',
+    summary: 'Set a person a goal',
     access: { key: 'write', operator: 'editor' },
     body: exactly({
       subject_id: Type.String({ minLength: 1, maxLength: 255 }),

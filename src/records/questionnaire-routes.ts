@@ -143,7 +143,7 @@ const publishQuestionnaireRoute = ({ db }: Deps) =>
     description:
       'A new version each time; the ones before stay readable for the answers that name them. A project may publish its own version of one ' +
       'that ships. The ETag of a questionnaire is the version that is asked now, in quotes: If-Match: "3" publishes the next one or, when ' +
-      'somebody was faster, nothing. docs/questionnaires.md describes the subset of FHIR and the language of the rules.',
+      'another change came first, nothing. docs/questionnaires.md describes the subset of FHIR and the language of the rules.',
     access: admin,
     params: { projectId: ProjectParam, questionnaireId: Code },
     body: exactly({ resource: QuestionnaireTextSchema, scoring: ScoringSchema }),

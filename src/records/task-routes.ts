@@ -93,7 +93,7 @@ const createTask = ({ db }: Deps) =>
     path: '/api/v1/tasks',
     operationId: 'createTask',
     tag: 'Self-reports',
-    summary: 'Give somebody a task',
+    summary: 'Give a person a task',
     access: { key: 'write', operator: 'editor' },
     body: exactly({
       subject_id: Type.String({ minLength: 1, maxLength: 255 }),

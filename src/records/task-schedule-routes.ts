@@ -75,7 +75,7 @@ const createTaskSchedule = ({ db }: Deps) =>
     path: '/api/v1/task-schedules',
     operationId: 'createTaskSchedule',
     tag: 'Self-reports',
-    summary: 'Give somebody a task that recurs',
+    summary: 'Give a person a task that recurs',
     description:
       "Its occurrences are tasks of their own, on the person's clocks, from now on; they appear in the list a day ahead. One that is not done " +
       'within a day is missed (GET /api/v1/adherence). With a questionnaire, an answer within a day of an occurrence completes the nearest.',

@@ -21,7 +21,7 @@ const CSV_ROWS = 1000;
 const entryMembers = {
   id: Type.Integer(),
   time: Timestamp,
-  actor_kind: Type.String({ description: 'key, user, operator, cli (somebody on the machine of the service), system.' }),
+  actor_kind: Type.String({ description: 'key, user, operator, cli (an account on the machine of the service), system.' }),
   actor_id: Type.String({ description: 'Of cli: the account of the machine.' }),
   action: Type.String(),
   target_kind: Type.String(),
@@ -45,7 +45,7 @@ const filters = {
     Type.String({
       minLength: 1,
       maxLength: 255,
-      description: 'Whose data: uuid or external id of a user. Somebody who was erased is found by the uuid only.',
+      description: 'Whose data: uuid or external id of a user. A person who was erased is found by the uuid only.',
     }),
   ),
   actor_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Id of a member, key or user.' })),
@@ -160,7 +160,7 @@ async function subjectsNamed(db: Db, caller: Caller, wanted: string): Promise<re
   const { rows } = await run(db, project === null ? named : named.where('project_id', '=', project));
   const ids = rows.map(({ id }) => id);
   if (isUuid(wanted)) ids.push(wanted);
-  if (ids.length === 0) throw new PipelineError('not_found', 'There is no such user; somebody who was erased is found by the uuid.');
+  if (ids.length === 0) throw new PipelineError('not_found', 'There is no such user; a person who was erased is found by the uuid.');
   return ids;
 }
 

@@ -23,13 +23,13 @@ export type WebhookEvent = keyof typeof eventData;
 export const webhookEvents = Object.keys(eventData) as readonly WebhookEvent[];
 
 const summaries: Readonly<Record<WebhookEvent | 'ping', string>> = {
-  'episode.created': 'An episode was created: by somebody, by a rule, by an event of a device, by an answer',
+  'episode.created': 'An episode was created: by a person or a key, by a rule, by an event of a device, by an answer',
   'episode.updated': 'An episode was changed, closed or opened again, or what it came from was corrected',
-  'episode.acknowledged': 'Somebody acknowledged an episode',
+  'episode.acknowledged': 'A person acknowledged an episode',
   'artifact.created': 'Something was added to an episode',
   'xuser.updated': 'A user was changed or disabled',
   'xuser.erased': 'A user was erased with all data',
-  ping: 'A test of the webhook, sent only when somebody asks for it',
+  ping: 'A test of the webhook, sent only on request',
 };
 
 /** Payload of each webhook message, for the API description. */

@@ -94,7 +94,7 @@ const setOrigins = ({ db }: Deps) =>
     operationId: 'setOrigins',
     tag: 'Projects',
     summary: 'Replace the origins from which direct mode is accepted',
-    description: 'Those of ALLOWED_ORIGINS in the environment stay accepted beside them.',
+    description: 'Those of ALLOWED_ORIGINS in the environment stay accepted as well.',
     access: admin,
     params: { projectId: Type.String({ maxLength: 64 }) },
     body: OriginsSchema,

@@ -209,7 +209,7 @@ describe('forged tokens', () => {
     const body = b64(await claims());
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const other = `${b64({ alg: 'RS256', typ: 'JWT', kid })}.${body}`;
-    // Whoever takes the algorithm from the token checks this one with the public key as the secret, and finds it right.
+    // A verifier that takes the algorithm from the token would check this one with the public key as the secret, and accept it.
     const shared = `${b64({ alg: 'HS256', typ: 'JWT', kid })}.${body}`;
     const { keys } = await api.auth.signingKeys.jwks();
     const key = createPublicKey({ key: keys.find((one) => one['kid'] === kid) as never, format: 'jwk' });

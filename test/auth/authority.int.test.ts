@@ -451,7 +451,7 @@ describe('a refusal says what the one who gets it can do', () => {
     expect((body as unknown as Said).detail).toContain('the organization has several projects; send with a key of one');
   });
 
-  it('to whoever asks for a path that is not there', async () => {
+  it('to a caller who asks for a path that does not exist', async () => {
     const { status, body } = await running.send<Said>('GET', '/api/v1/nowhere');
     expect([status, body.title]).toEqual([404, 'Not found, or not visible to this credential.']);
   });

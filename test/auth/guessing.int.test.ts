@@ -1,5 +1,5 @@
-/** Somebody guesses credentials: they are slowed down, on every way in, and who has a good one is not, from the same address and without a
- *  trusted proxy. On the whole service. */
+/** A client that guesses credentials is slowed down, on every way in; one with a good credential is not, from the same address and without
+ *  a trusted proxy. On the whole service. */
 import { request } from 'node:http';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';

@@ -273,7 +273,7 @@ beforeAll(async () => {
   const leaver = await api.token('leaver');
   await pool.query('update xuser set disabled_at = now() where id = $1', [leaver.id]);
   bad.set('a token of a disabled user', { headers: bearer(leaver.token), code: ['credential_invalid'] });
-  bad.set('a token signed by somebody else', { headers: bearer(await forgedToken()), code: ['credential_invalid'] });
+  bad.set('a token signed with a foreign key', { headers: bearer(await forgedToken()), code: ['credential_invalid'] });
   bad.set('a session of a disabled account', {
     headers: await endedSession('disabled'),
     code: ['credential_invalid', 'credential_missing'],
@@ -431,7 +431,7 @@ describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as
   });
 
   // promise: not-yours-is-404, refusal-kinds
-  it("shows nobody somebody else's records", async () => {
+  it("shows no one another person's records", async () => {
     const row = samples()[route.operationId];
     if (row?.family === 'public' || row?.family === 'session') return;
     const secrets = [ids.subject, ids.stream, ids.episode, ids.artifact, ids.key, ids.member, ids.webhook];

@@ -1,4 +1,4 @@
-/** Public keys of a project: rotated with an overlap, revoked at once, on a node that hears of it by NOTIFY alone. */
+/** Public keys of a project: rotated with an overlap, revoked at once, on a node that learns of it by NOTIFY alone. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Auth } from '../../src/auth/auth.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';

@@ -189,7 +189,7 @@ describe('a session', () => {
   });
 
   // promise: session-origin
-  it('is not begun by a page of somebody else', async () => {
+  it('cannot be started by a page of another origin', async () => {
     await member('csrf@x.example');
     const status = async (more: Record<string, string>): Promise<number> =>
       (await tryAt('csrf@x.example', password, { ...from('10.5.0.3'), ...more })).status;

@@ -119,7 +119,7 @@ it('withdrawn, ends its tokens in requests and in open sockets, and the next tok
 });
 
 // promise: signing-key-withdrawn
-it('withdrawn, ends its tokens on a node that hears of nothing', async () => {
+it('withdrawn, ends its tokens on a node that is not notified', async () => {
   // The notifications of the table are off: what is left is asking again.
   const { pool } = running.database;
   const { xuser_token: token } = await running.token('deaf');

@@ -92,7 +92,7 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
   const scopes: Scope[] = ['read', 'ingest'];
 
   // promise: second-credential
-  it('closes when it is given a credential of somebody else, and outlives no revocation', async () => {
+  it("closes when it is given another person's credential, and outlives no revocation", async () => {
     const other = await createOrganization(running.database.pool, 'Other');
     const project = await createProject(running.database.pool, running.org.orgId, 'Second');
     const foreign: Record<string, string> = {

@@ -1,5 +1,4 @@
-/** What protects secrets outside of requests: signing keys sealed in the table, TLS of our own, and plain HTTP refused where others
- *  listen. */
+/** Protection of secrets outside requests: signing keys sealed in the table, native TLS, and plain HTTP refused where others listen. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:https';
@@ -145,7 +144,7 @@ describe('plain HTTP', () => {
   // promise: plain-http
   it('is refused beyond loopback, on every path, and without HSTS', async () => {
     if (outside === undefined) {
-      console.warn('SKIPPED: this machine has no address beside loopback');
+      console.warn('SKIPPED: this machine has no address besides loopback');
       return;
     }
     const http = await serve({ BIO_HOST: '0.0.0.0' });
@@ -177,7 +176,7 @@ describe('plain HTTP', () => {
       expect(secure.headers.get('strict-transport-security')).toMatch(/max-age=31536000/);
       expect(await code(await ask({ 'x-forwarded-proto': 'http', 'x-forwarded-for': '198.51.100.7' }))).toBe('https_required');
       expect(await code(await ask({ 'x-forwarded-for': '198.51.100.7' }))).toBe('https_required');
-      // A list is what two proxies in a row send, or somebody who would have us choose.
+      // A list comes from two proxies in a row, or from a client that wants us to choose.
       expect(await code(await ask({ 'x-forwarded-proto': 'https, http', 'x-forwarded-for': '198.51.100.7' }))).toBe('https_required');
     } finally {
       await http.stop();

@@ -1,5 +1,5 @@
-/** What a person at the terminal types to find the service and its database: `doctor`, `psql` and words that there are not, against a
- *  service with an embedded database on a port that the settings do not name. */
+/** Commands that find the service and its database from a terminal: `doctor`, `psql` and unknown words, against a service with an embedded
+ *  database on a port that the settings do not name. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

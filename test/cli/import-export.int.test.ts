@@ -168,7 +168,7 @@ test('a folder of recordings at once: subfolders are searched, a broken file doe
 });
 
 // promise: export-wfdb, round-trip
-test('WFDB: the same samples, the detected beats beside them', async () => {
+test('WFDB: the same samples, with the detected beats', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'wfdb', '--out', join(work, 'wfdb'));
   const back = await openRecording(files.find((file) => file.endsWith('.hea'))!);
   expectSame(gather(back, /^ecg\.ii$/), ecg);

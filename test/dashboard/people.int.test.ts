@@ -84,7 +84,7 @@ async function answerOf(externalId: string): Promise<{ person: string; episode: 
 
 describe.skipIf(chromiumPath === null)('a person', () => {
   // promise: consent-recorded
-  it('is renamed and given a time zone; what somebody else changed meanwhile is not lost', async () => {
+  it('is renamed and given a time zone; a change that another member made meanwhile is not lost', async () => {
     const id = await addUser('edited', 'Before');
     const { page, errors } = await open(`/dashboard/#/users/${id}`, { storageState: signedIn });
     const edit = page.getByRole('button', { name: 'Edit' });

@@ -5,7 +5,7 @@ import type { RunningService } from './running-service.ts';
 
 const password = 'correct horse battery';
 
-/** Adds somebody called "A <role>". @returns the headers that their browser sends */
+/** Adds a member called "A <role>".  @returns the headers that their browser sends */
 export async function addMember(run: RunningService, role: MemberRole): Promise<Record<string, string>> {
   const email = `${role}@members.example`;
   await createMember(run.database.pool, { orgId: run.org.orgId, email, displayName: `A ${role}`, role, password });

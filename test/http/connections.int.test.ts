@@ -1,5 +1,5 @@
-/** What follows an answer without a body on the same connection: raw sockets, the clients of Node, and real proxies, which put the requests
- *  of everybody on a few connections. */
+/** Requests that follow an answer without a body on the same connection: from raw sockets, Node's clients, and real proxies, which send
+ *  everyone's requests over a few connections. */
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

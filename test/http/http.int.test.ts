@@ -443,7 +443,7 @@ describe('sockets', () => {
     ['no credential', '', '/ws?subject=s1', 401],
     ['a wrong credential', 'Authorization: Bearer nope\r\n', '/ws?subject=s1', 401],
     ['a token in the address', '', '/ws?subject=s1&token=user', 401],
-    ['a token in the address beside a good one', 'Authorization: Bearer user\r\n', '/ws?subject=s1&token=user', 422],
+    ['a token in the address next to a good one', 'Authorization: Bearer user\r\n', '/ws?subject=s1&token=user', 422],
     ['no subject', 'Authorization: Bearer user\r\n', '/ws', 422],
     ['a foreign page with a key', 'Authorization: Bearer key\r\nOrigin: https://evil.example\r\n', '/ws?subject=s1', 403],
   ])('refuses %s at the handshake', async (_name, extra, path, status) => {

@@ -87,7 +87,7 @@ describe('a body that arrives after its credential has ended', () => {
 
 describe('a long answer', () => {
   // promise: revoked-within-a-second
-  it('ends where the key of whoever reads it was revoked', async () => {
+  it("ends where the reader's key was revoked", async () => {
     const person = await running.token('exported');
     const { key, record } = await makeKey();
     const table = await running.database.connect();

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-/** Holds a table so that nobody reads it, until it is let go or the test ends. */
+/** Locks a table against reads, until it is released or the test ends. */
 async function hold(table: string): Promise<AsyncDisposable & { release: () => Promise<void> }> {
   const client = await running.database.connect();
   await client.query('begin');

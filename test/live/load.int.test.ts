@@ -1,5 +1,5 @@
-/** Viewers and devices that misbehave, beside ones that do not. The load comes from a process of its own, the service is in this one, with
- *  a sink in memory. bench/live-load.bench.ts has the figures; here are the bounds beyond which something is broken. */
+/** Viewers and devices that misbehave, together with some that do not. The load comes from a process of its own, the service is in this
+ *  one, with a sink in memory. bench/live-load.bench.ts has the figures; here are the bounds beyond which something is broken. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LoadPlan, LoadResult } from '../../bench/lib/load.ts';
 import type { MemoryService } from '../../bench/lib/memory-service.ts';

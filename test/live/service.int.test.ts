@@ -1,5 +1,5 @@
-/** What ends a socket, in the whole service: erasure, revocation, expiry, SIGTERM; each within a second and with the code that says
- *  whether to come back. And a fleet that comes all at once. */
+/** Ends of a socket, in the whole service: erasure, revocation, expiry, SIGTERM; each within a second, with the code that says whether to
+ *  reconnect. And a fleet that connects all at once. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { LiveClient } from '../../sdk/live-client.ts';

@@ -69,7 +69,7 @@ function burn(ms: number): void {
 it('does not hold against a socket what others take of the same turn', async () => {
   let count = 0;
   const service = await serve(() => void count++);
-  // Work of somebody else, run from between two messages of this socket: a due tick, a pause of the collector, another process.
+  // Other work, run between two messages of this socket: a due tick, a pause of the collector, another process.
   let pause = false;
   service.ticks.every(1, () => {
     if (pause) burn(80);

@@ -243,7 +243,7 @@ describe.concurrent('a recording is found by when it was recorded', () => {
 });
 
 // promise: history-not-live
-test('values of history are not among those of now, for whoever watches the person', { timeout: 60_000 }, async () => {
+test('values of history are not among those of now, for a viewer of the person', { timeout: 60_000 }, async () => {
   const features: bigint[] = [];
   const { apiKey } = running.org;
   const viewer = new LiveClient({
@@ -348,7 +348,7 @@ describe.concurrent('a recording keeps the start that it states', () => {
   });
 
   // promise: clock-rules, notices
-  test('a clock that is not believed is replaced, and whoever sends is told', async () => {
+  test('a clock that is not believed is replaced, and the sender is told', async () => {
     const said = async (deviceId: string, changes: Partial<Packet>): Promise<readonly [string, string | undefined]> => {
       const [packet] = secondsOf(deviceId, deviceId, { zeroUnixNs: 0n, sentUnixNs: () => 0n }, [0, 1]);
       const first = await running.ingest({ ...packet!, ...changes });

@@ -106,7 +106,7 @@ describe('inserts that are refused and connections that are cut', () => {
       const as = people[person]!.xuser_token;
       for (let i = 0; !enough; i++) {
         const authored = new Date(Date.UTC(2026, 0, 1, 0, 0, i)).toISOString();
-        // Every fifth is given up early, as by somebody who closes the page.
+        // Every fifth is given up early, as by a person who closes the page.
         const tries = i % 5 === 4 ? 1 : 60;
         const value = [9, 6, 1][i % 3]!;
         const amendedTo = i % 2 === 0 ? [1, 9, 9][i % 3]! : null;
@@ -319,7 +319,7 @@ describe('an amendment', () => {
     expect(still).toHaveLength(1);
     expect(still[0]!.summary).not.toHaveProperty('corrected_by');
 
-    // Somebody has looked at it and closed it; what holds anew after that is a new one.
+    // A person has reviewed and closed it; a rule that applies again after that opens a new one.
     const fourth = await amend(third, 0);
     const { status } = await run.send('PATCH', `/api/v1/episodes/${still[0]!.id}`, { body: { status: 'closed' } });
     expect(status).toBe(200);

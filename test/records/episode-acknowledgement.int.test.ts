@@ -1,4 +1,5 @@
-/** Who has seen an episode, when, and what they noted: apart from whether it is over. And what opening it again takes back. */
+/** Acknowledgements of episodes: who has seen one, when, and their note, whether or not it is over; reopening takes the acknowledgement
+ *  back. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addMember } from '../helpers/members.ts';
 import { runService } from '../helpers/running-service.ts';

@@ -267,7 +267,7 @@ it("leaves nothing of a person in any column of any table, but what is named, an
   expect(devices.map(({ device_id: device }) => device)).toEqual(['shared-patch']);
   const left = await run.send<unknown[]>('GET', `/api/v1/streams?subject_id=${other.xuser_id}`);
   expect(left.body).toHaveLength(1);
-  // A device that was erased is a new one when it sends for somebody else.
+  // An erased device is a new one when it sends for another person.
   const [again] = packetsOf(OWN_DEVICE, 'somebody-else', 1);
   expect((await run.ingest({ ...again!, bootId: '09'.repeat(16) })).status).toBe(202);
   expect(run.faults.filter((fault) => !fault.startsWith('records:'))).toEqual([]);

@@ -45,7 +45,7 @@ async function ask(method: string, path: string, { as, etag, body }: Options = {
   return { status: response.status, etag: response.headers.get('etag') ?? '', body: (text === '' ? {} : JSON.parse(text)) as never };
 }
 
-/** Somebody who is signed in: the cookie, as a page of the service itself sends it. */
+/** A signed-in operator: the cookie, as a page of the service itself sends it. */
 function operator(): Record<string, string> {
   const cookie = dash.signedIn.cookies.find(({ name }) => name === 'bio_session')!;
   return { cookie: `${cookie.name}=${cookie.value}`, origin: dash.service.baseUrl };

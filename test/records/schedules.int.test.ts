@@ -21,7 +21,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const at = (fromNowMs: number): string => new Date(Date.now() + fromNowMs).toISOString();
 
-async function somebody(externalId: string, timeZone: string): Promise<{ xuser_id: string; xuser_token: string }> {
+async function personIn(externalId: string, timeZone: string): Promise<{ xuser_id: string; xuser_token: string }> {
   const person = await run.token(externalId);
   await moveTo(person.xuser_id, timeZone);
   return person;
@@ -52,7 +52,7 @@ const ago = (id: string, days: number) =>
 
 // promise: tasks-on-their-clocks
 it('a changed time zone moves what is to come and doubles nothing', async () => {
-  const person = await somebody('traveller', 'Asia/Tokyo');
+  const person = await personIn('traveller', 'Asia/Tokyo');
   await schedule(person.xuser_id, { times: ['08:00', '20:00'] });
   const hoursIn = (zone: string, tasks: readonly Task[]): string[] =>
     tasks.map(({ due }) => new Intl.DateTimeFormat('en-GB', { timeZone: zone, hour: '2-digit', minute: '2-digit' }).format(new Date(due)));
@@ -70,7 +70,7 @@ it('a changed time zone moves what is to come and doubles nothing', async () => 
 });
 
 it('a changed time zone makes nothing due in the past', async () => {
-  const person = await somebody('eastward', 'Pacific/Honolulu');
+  const person = await personIn('eastward', 'Pacific/Honolulu');
   const id = await schedule(person.xuser_id, { times: Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, '0')}:30`) });
   await tasksOf(person.xuser_token);
   const { rows } = await run.database.pool.query<{ from: Date; n: number }>(
@@ -85,7 +85,7 @@ it('a changed time zone makes nothing due in the past', async () => {
 });
 
 it('one that ends before it begins is refused, whether it says when it begins or not', async () => {
-  const person = await somebody('backwards', 'Europe/Berlin');
+  const person = await personIn('backwards', 'Europe/Berlin');
   for (const body of [{ starts_on: '2031-03-02', ends_on: '2031-03-01' }, { ends_on: '2026-01-01' }]) {
     const { status, text } = await run.send('POST', '/api/v1/task-schedules', {
       body: { subject_id: person.xuser_id, title: 'Recurs', every: 'day', times: ['08:00'], ...body },
@@ -96,7 +96,7 @@ it('one that ends before it begins is refused, whether it says when it begins or
 });
 
 it('occurrences that nobody looked at are missed, and on record; a mark that arrives late counts', async () => {
-  const person = await somebody('silent', 'Europe/Berlin');
+  const person = await personIn('silent', 'Europe/Berlin');
   const id = await schedule(person.xuser_id, { times: ['09:00'] });
   await ago(id, 5);
   await keepOccurrences(run.database.pool);
@@ -128,7 +128,7 @@ it('occurrences that nobody looked at are missed, and on record; a mark that arr
 });
 
 it('occurrences of a questionnaire are done by answering it', async () => {
-  const person = await somebody('asked', 'Asia/Tokyo');
+  const person = await personIn('asked', 'Asia/Tokyo');
   const unknown = { subject_id: person.xuser_id, title: 'x', every: 'day', times: ['08:00'], questionnaire: 'no-such' };
   expect((await run.send('POST', '/api/v1/task-schedules', { body: unknown })).status).toBe(404);
   await run.send('PUT', `/api/v1/projects/${run.org.projectId}/questionnaires/pain`, {
@@ -163,7 +163,7 @@ it('occurrences of a questionnaire are done by answering it', async () => {
 });
 
 it('an answer late in the day is that of the morning, and a second one is not that of tomorrow', async () => {
-  const person = await somebody('evening', 'Asia/Tokyo');
+  const person = await personIn('evening', 'Asia/Tokyo');
   // Due 13 hours ago and in 11 hours, wherever the clock stands.
   const inTokyo = (ms: number): string => new Date(Date.now() + ms + 9 * HOUR_MS).toISOString().slice(11, 16);
   const id = await schedule(person.xuser_id, { times: [inTokyo(-13 * HOUR_MS)], questionnaire: 'pain' });

@@ -1,5 +1,4 @@
-/** What people enter themselves, on a real database: whose it is, once and not twice, encrypted, scored, and seen among the
- *  observations. */
+/** Self-reports on a real database: owned, stored exactly once, encrypted, scored, and shown among the observations. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { idempotencyStore } from '../../src/tenancy/idempotency.ts';
 import { readConfig } from '../../src/config.ts';

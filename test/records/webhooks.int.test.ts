@@ -78,7 +78,7 @@ it('delivers to a name of this machine', async () => {
 });
 
 // promise: webhook-consent
-it('of somebody who has not agreed to sharing a receiver is told the ids only', async () => {
+it('sends only ids of a person who has not agreed to sharing', async () => {
   const hook = await receiver();
   const id = await register(hook.url, ['*']);
   const settings = (purposes: readonly string[]) =>
@@ -242,7 +242,7 @@ describe('a test', () => {
 
 describe('a new secret', () => {
   // promise: webhook-signed, empty-body, webhook-secret, webhook-rotation
-  it('signs at once, beside the one before until the overlap is over', async () => {
+  it('signs at once, together with the previous one until the overlap is over', async () => {
     const good = await receiver();
     const { body: hook } = await run.send<Hook>('POST', '/api/v1/webhooks', { body: { url: good.url, events: ['episode.created'] } });
     const rotate = (body?: object) => run.send<Hook>('POST', `/api/v1/webhooks/${hook.id}/rotate-secret`, { body });
@@ -280,7 +280,7 @@ describe('a new secret', () => {
 });
 
 // promise: webhook-retry, webhook-gone
-it('an address that was given up says why, and is called again when somebody wants it', async () => {
+it('an address that was given up says why, and is called again on request', async () => {
   let status = 410;
   const back = await receiver((response) => void response.writeHead(status).end());
   const id = await register(back.url, ['episode.created']);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { countFaults, excessOf, rules, shrunk, tidyTexts } from '../../scripts/tidy.ts';
+import { beforeCells, countFaults, excessOf, rules, shrunk, tidyTexts } from '../../scripts/tidy.ts';
 import type { Counts } from '../../scripts/tidy.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -26,6 +26,7 @@ describe('every rule finds its fault', () => {
     mend: ['docs/a.md', 'A patch mends.'],
     'let go': ['src/a.ts', '// what it lets go'],
     'hear of': ['src/a.ts', '/** Every node hears of it. */'],
+    'before cell': ['src/a.ts', '/** Says who\n *  calls: the gate. */'],
     'What …': ['src/a.ts', '/** What a page is. */\nconst x = 1;'],
     'long comment': ['src/a.ts', `const x = 1;\n  // ${'word '.repeat(30)}`],
     'bare sleep': ['test/a.test.ts', 'await new Promise((resolve) => setTimeout(resolve, 10));'],
@@ -42,6 +43,11 @@ describe('every rule finds its fault', () => {
     expect(countFaults(new Map([[path, text]]))).toEqual({ [name]: { [path]: 1 } });
   });
 
+  it('each "before" of the table in docs/style.md', () => {
+    expect(beforeCells.length).toBeGreaterThan(20);
+    for (const cell of beforeCells) expect(countFaults(new Map([['docs/a.md', `- ${cell}!`]]))['before cell']).toEqual({ 'docs/a.md': 1 });
+  });
+
   it('what is meant is left alone', () => {
     const good = new Map([
       [
@@ -49,6 +55,7 @@ describe('every rule finds its fault', () => {
         "/** Closes the socket. */\n// Besides, `process.exitCode` is set.\nconst at = new Date(ms);\nconst s = 'x'.repeat(200);",
       ],
       ['src/a-routes.ts', 'const input: Static<typeof Body> = body;'],
+      ['test/a.test.ts', "const other = 'somebody else'; const text = 'dear diary';"],
     ]);
     expect(countFaults(good)).toEqual({});
   });

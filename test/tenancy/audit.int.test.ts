@@ -272,7 +272,7 @@ describe('an act', () => {
       ['xuser.erased', account],
     ]);
     expect(entries.find(({ action }) => action === 'recording.exported')).toMatchObject({ subject_id: subject.id });
-    // Of somebody who was erased the id is left, and the log still answers by it; the name by which the application knew them is gone.
+    // Of an erased person the id is left, and the log still answers by it; the application's name for them is gone.
     expect((await log(`subject_id=${id}`)).map(({ action }) => action)).toEqual(expect.arrayContaining(['xuser.erased', 'token.minted']));
     expect((await running.send('GET', '/api/v1/audit-log?subject_id=gone')).status).toBe(404);
     expect((await running.send('GET', '/api/v1/audit-log?limit=1000')).text).not.toMatch(/"gone"/);

@@ -101,7 +101,7 @@ describe('without consent to recording', () => {
     await consentTo('recording');
     await say(id, 'recording', true, token);
     expect(await running.ingest(packets[0]!)).toMatchObject({ status: 202, body: { accepted: 1 } });
-    await sleep(500); // what was granted may still be on its way to the service, which reads the table when it hears of it
+    await sleep(500); // what was granted may still be on its way to the service, which reads the table when it is notified
     const client = await running.database.connect();
     await client.query(`set session_replication_role = replica`); // no trigger tells anybody
     await client.query(
@@ -109,7 +109,7 @@ describe('without consent to recording', () => {
        select organization_id, id, 'recording', false, 'v2', 'test' from xuser where id = $1`,
       [id],
     );
-    expect(await running.ingest(packets[1]!)).toMatchObject({ status: 202 }); // nobody has heard of it
+    expect(await running.ingest(packets[1]!)).toMatchObject({ status: 202 }); // no node has been notified
     await client.query(
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike 'listen %bio_auth%'`,
     );

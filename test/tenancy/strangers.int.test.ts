@@ -1,5 +1,5 @@
-/** What others have stays with them: two people of a project, another project of the organization and another organization have the same of
- *  everything, under the same names and repeat keys; then everything that can be read is read by each, and none of the others is in it. */
+/** Keeps strangers' data apart: two people of a project, another project of the organization and another organization have the same of
+ *  everything, under the same names and repeat keys; then each reads all that it can, and finds nothing of the others. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';

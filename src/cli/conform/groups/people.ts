@@ -86,7 +86,7 @@ async function checkErasure(run: Run): Promise<void> {
   const dora = await stage.person('dora');
   const device = stage.name('dora');
   await checks.ask(
-    'Somebody records',
+    'A person records',
     { method: 'POST', path: '/ingest/raw-packet', as: stage.byScope.ingest, bytes: encoded(packet(device, newBoot(), 0, dora.externalId)) },
     { status: 202 },
   );
