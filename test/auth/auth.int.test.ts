@@ -151,7 +151,7 @@ describe('POST /api/v1/sdk/token', () => {
 });
 
 describe('forged tokens', () => {
-  /** A token of our own key with other contents: what only the claim checks can stop. */
+  /** A token signed with our own key but with other contents, which only the claim checks can stop. */
   async function signed(claims: object, header: object = {}): Promise<string> {
     const { kid, key } = await api.auth.signingKeys.signer();
     const text = `${b64({ alg: 'RS256', typ: 'JWT', kid, ...header })}.${b64(claims)}`;
@@ -399,7 +399,7 @@ describe('external ids', () => {
       expect(await (await seen(as, 'known to all')).json()).toEqual({ id });
       expect(await (await seen(as, uuid)).json()).toEqual({ id: looksLikeUuid.id });
     }
-    // The service's own id goes before an external id that is the same text.
+    // The service's own id takes precedence over an equal external id.
     const twin = await api.token(id);
     expect(await (await seen(api.org.apiKey.key, id)).json()).toEqual({ id });
     expect(twin.id).not.toBe(id);

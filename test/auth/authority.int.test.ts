@@ -1,5 +1,5 @@
-/** Nobody gives more than they have: every operation that administers an organization, by every credential that may be its own worst
- *  enemy, on records of the own project, of another project and of the organization as a whole; in the whole service. */
+/** No caller grants more than it has: every operation that administers an organization, by every credential that might try, on records of
+ *  its own project, of another project and of the whole organization; in the whole service. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';
@@ -19,7 +19,7 @@ type Kind = (typeof kinds)[number];
 type Place = 'P1' | 'P2' | 'organization' | 'other organization';
 type Outcome = 'ok' | 403 | 404;
 
-/** What stands in each place, to be named by the requests. */
+/** Records in each place, which the requests name. */
 type Things = {
   project: string;
   subject: string;
@@ -101,7 +101,7 @@ type Operation = Readonly<{
   path: (at: Things) => string;
   body?: (at: Things) => unknown;
   places: readonly Place[];
-  /** What belongs to the organization as a whole is not for a key of one project. */
+  /** Project keys have no access to what belongs to the whole organization. */
   wide?: true;
 }>;
 
@@ -148,7 +148,7 @@ describe.each(operations)('$name', (operation) => {
   it.each(operation.places)('of %s', async (place) => {
     const at = things.get(place)!;
     for (const kind of kinds) {
-      // What is removed is gone for the next: the refused ones first, then one who may.
+      // A removed record is gone for the next caller, so refused callers come first.
       if (/^(remove|revoke)/.test(operation.name) && expected(operation, kind, place) === 'ok' && kind !== 'admin') continue;
       const given = await as(kind, operation.method, operation.path(at), operation.body?.(at));
       const wanted = expected(operation, kind, place);
@@ -234,7 +234,7 @@ describe('a member', () => {
     for (const kind of ['admin key', 'key of P1'] as const) {
       expect((await as(kind, 'PATCH', `/api/v1/members/${admin}`, { role: 'viewer' })).status, kind).toBe(403);
     }
-    // Taking a right away takes none; giving it back would.
+    // Taking away a right needs no rights; giving it back would.
     for (const role of ['clinician', 'analyst', 'viewer'] as const) {
       const path = `/api/v1/members/${people.get(role)!}`;
       expect((await as('admin key', 'PATCH', path, { disabled: true })).status, role).toBe(200);
@@ -354,7 +354,7 @@ describe('time', () => {
     const { key, record } = await ending();
     const next = await rotate(key, record.id, 60);
     expect([next.status, Date.parse(next.body.expires_at!)]).toEqual([201, Date.parse(record.expires_at!)]);
-    // In its overlap a key would otherwise make itself a successor that stays.
+    // Otherwise a key could create a permanent successor during its overlap.
     const replaced = await createApiKey(pool, { orgId, name: 'replaced', scopes });
     expect((await rotate(apiKey.key, replaced.record.id)).body.expires_at).toBe(null);
     for (const as of [replaced.key, apiKey.key]) {

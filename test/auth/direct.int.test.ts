@@ -1,5 +1,5 @@
-/** Consent and the privacy of journals in every mode in which a person's records are asked for, in the whole service: the person's token, a
- *  key in direct mode from a registered page and from a server, a key by itself, an operator. */
+/** Consent and the privacy of journals in every mode of reading a person's records, in the whole service: the person's token, a key in
+ *  direct mode from a registered page and from a server, a key by itself, an operator. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';

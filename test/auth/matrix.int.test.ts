@@ -19,7 +19,7 @@ type Family = 'public' | 'token' | 'resolve' | 'read' | 'write' | 'admin' | 'adm
 type Kind = Scope | 'user' | 'viewer' | 'editor' | 'adminOperator';
 type Outcome = 'ok' | 401 | 403;
 
-/** Rows of design 5.1: what a valid credential of our own organization gets. */
+/** Rows of design 5.1: outcomes for a valid credential of our own organization. */
 const families: Readonly<Record<Family, Readonly<Record<Kind, Outcome>>>> = {
   public: { read: 'ok', write: 'ok', ingest: 'ok', admin: 'ok', user: 'ok', viewer: 'ok', editor: 'ok', adminOperator: 'ok' },
   token: { read: 403, write: 'ok', ingest: 403, admin: 403, user: 401, viewer: 401, editor: 401, adminOperator: 401 },
@@ -35,7 +35,7 @@ const families: Readonly<Record<Family, Readonly<Record<Kind, Outcome>>>> = {
   session: { read: 401, write: 401, ingest: 401, admin: 401, user: 401, viewer: 'ok', editor: 'ok', adminOperator: 'ok' },
 };
 
-/** What a request needs to be a good one. `record`: it names one record, so everybody else gets 404. */
+/** Parts of a good request. `record`: it names one record, so every other caller gets 404. */
 type Sample = Readonly<{ family: Family; query?: string; body?: unknown; record?: true }>;
 
 let api: Api;
@@ -186,7 +186,7 @@ function samples(): Readonly<Record<string, Sample>> {
 }
 
 const routes = allRoutes();
-/** Good credentials by kind, and ones that are of no use. */
+/** Good credentials by kind, and bad ones. */
 const good = new Map<Kind, Readonly<Record<string, string>>>();
 const bad = new Map<string, Readonly<{ headers: Readonly<Record<string, string>>; code: readonly string[] }>>();
 const foreign = new Map<string, Readonly<Record<string, string>>>();
@@ -320,7 +320,7 @@ function expiredToken(): Promise<string> {
   return tokenOf(-7200);
 }
 
-/** A token issued so many seconds from now, for the own user; signed with the service's key unless another is given. */
+/** A token for our own user, issued at a time relative to now, s; signed with the service's key unless another is given. */
 async function tokenOf(offsetSec: number, otherKey?: KeyObject): Promise<string> {
   const signer = await api.auth.signingKeys.signer();
   const { kid } = signer;
@@ -409,7 +409,7 @@ describe.each(ordered.map((route) => [`${route.method} ${route.path}`, route] as
         if (row?.family === 'public')
           expect([401, 403].includes(response.status) && !/signIn|getMetrics/.test(route.operationId), `${kind} ${text}`).toBe(false);
         else expect([401, 403], `${kind} ${text}`).not.toContain(response.status);
-        // Removed by the kind before: gone for the next.
+        // Removed by the previous kind of credential.
         if (!/^(delete|retire|end)/.test(route.operationId)) expect(response.status, `${kind} ${text}`).not.toBe(404);
         expect(response.status, `${kind} ${text}`).toBeLessThan(500);
       } else expect(response.status, `${kind} ${text}`).toBe(outcome);

@@ -214,7 +214,7 @@ describe('SDK keys', () => {
           (error: { code: string }) => error.code === 'credential_invalid',
         ),
     );
-    // The token still stands by itself and with another key; revoking again changes nothing.
+    // The token is still valid without a key and with another one; revoking again changes nothing.
     expect(await here('')).toBe(200);
     expect(await here(api.org.sdkKey)).toBe(200);
     expect(await api.json('DELETE', path(`/sdk-keys/${key.id}`))).toEqual(revoked);

@@ -1,4 +1,4 @@
-/** Signing in to the dashboard in the whole service: what is written of it, whom guesses keep out, and what its cookies are. */
+/** Signing in to the dashboard in the whole service: its audit entries, whom guesses lock out, and its cookies. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeviceCookies } from '../../src/auth/device-cookies.ts';
 import { createMember, signIn } from '../../src/tenancy/operators.ts';
@@ -74,7 +74,7 @@ describe('the audit log', () => {
 describe('guesses', () => {
   const device = (signedIn: Answer<unknown>): string => sent(cookiesOf(signedIn).filter((cookie) => cookie.includes('bio_device')));
   const refusals = (answers: readonly Answer<unknown>[]): number => answers.filter(({ status }) => status === 429).length;
-  /** At once: one after the other a busy machine is as slow as the limit. */
+  /** Concurrently: in sequence, a busy machine would be as slow as the limit. */
   const guess = (count: number, email: string, headers: (i: number) => Record<string, string>) =>
     Promise.all(Array.from({ length: count }, (_, i) => tryAt(email, `guess ${i}`, headers(i))));
 

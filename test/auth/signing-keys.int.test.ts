@@ -120,7 +120,7 @@ it('withdrawn, ends its tokens in requests and in open sockets, and the next tok
 
 // promise: signing-key-withdrawn
 it('withdrawn, ends its tokens on a node that is not notified', async () => {
-  // The notifications of the table are off: what is left is asking again.
+  // With the table's notifications off, only polling is left.
   const { pool } = running.database;
   const { xuser_token: token } = await running.token('deaf');
   expect(await asUser(running.service.baseUrl, token)).toBe(200);

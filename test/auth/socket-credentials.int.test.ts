@@ -1,5 +1,5 @@
-/** Whom an open socket stands for: a second credential may renew it and never widen or move it, it lives by the present one alone,
- *  and one credential holds so many sockets and opens so many streams. On the whole service. */
+/** Credentials of an open socket: a second one may renew it but never widen or move it, it depends on the present one alone, and sockets
+ *  and new streams are limited per credential. On the whole service. */
 import { once } from 'node:events';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';

@@ -37,7 +37,7 @@ describe('signing keys at rest', () => {
     await again.start();
     expect((await again.signer()).kid).toBe(kid);
 
-    // Another secret: what it cannot open verifies still, and a key of its own signs.
+    // Another secret: keys that it cannot open still verify, and a new key signs.
     const other = new SigningKeys(pool, secret(2));
     await other.start();
     expect((await other.signer()).kid).not.toBe(kid);
@@ -154,7 +154,7 @@ describe('plain HTTP', () => {
         expect(response.status).toBe(403);
         expect(await code(response)).toBe('https_required');
       }
-      // Anybody can send the header; only a listed proxy is believed.
+      // Any client can send the header; only a listed proxy is trusted.
       const claimed = await fetch(`http://${outside}:${http.port}/healthz`, { headers: { 'x-forwarded-proto': 'https' } });
       expect(await code(claimed)).toBe('https_required');
       const local = await fetch(`http://127.0.0.1:${http.port}/healthz`);

@@ -1,4 +1,4 @@
-/** A backup of one server restored into another: every row the same, the service goes on from it. */
+/** A backup of one server restored into another: every row is the same, and the service continues from it. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -178,7 +178,7 @@ test('a restore that fails in its middle has read nothing, and the whole backup 
   }
 }, 60_000);
 
-// After the others: it makes an organization more.
+// Last, because it creates another organization.
 // promise: backup-live, backup-snapshot
 test('what is committed while a backup is under way is in none of its tables', async () => {
   const folder = join(work, 'meanwhile');

@@ -1,4 +1,4 @@
-/** The ledger and `verify`: a faulty network loses nothing that was acknowledged; and verify sees what is not as it should be. */
+/** The ledger and `verify`: a faulty network loses nothing that was acknowledged; and verify detects differences. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -111,7 +111,7 @@ describe.concurrent('files of other tools', () => {
       const hea = files.find((file) => file.endsWith('.hea'));
       return hea === undefined ? 0 : (await readRecord(hea)).leads[0]!.samples.filter((value) => value !== MISSING).length;
     };
-    // Written as it is: complete with exit code 0, or with a word about it.
+    // Written completely with exit code 0, or with a message.
     if (hurried.code === 0) expect(await count((JSON.parse(hurried.out.join('')) as { files: string[] }).files)).toBe(n);
     else expect([hurried.code, hurried.complaints.join(' ')]).toEqual([1, expect.stringMatching(/incomplete|no stream|no recordings/)]);
     expect(await count(await exported('soon', 'wfdb'))).toBe(n);
@@ -134,7 +134,7 @@ describe.concurrent('files of other tools', () => {
     const again = (await exported('exact', 'wfdb')).find((file) => file.endsWith('.hea'))!;
     expect((await imported(again, '--subject', 'exact-again')).startUnixNs).toBe(String(exact));
 
-    // A time of day without a date is no start.
+    // A time of day without a date is not a start time.
     put('timed.hea', 'timed 1 250 1000 23:59:58\ntimed.dat 16 200 16 0 0 0 0 II\n');
     put('timed.dat', int16(ramp(1000)));
     const timed = await run(importRecordings, join(work, 'timed.hea'));
@@ -165,7 +165,7 @@ describe.concurrent('files of other tools', () => {
     await imported(join(work, 'whole.hea'), '--subject', 'whole', '--start', '2026-01-07T08:00:00Z');
     const [hea] = await exported('whole', 'wfdb');
     const folder = join(work, 'whole-again');
-    // The samples cannot take their place: a folder of that name is in the way.
+    // The samples file cannot be placed: a folder has its name.
     const dat = hea!
       .split('/')
       .at(-1)!
@@ -268,7 +268,7 @@ describe.concurrent('files of other tools', () => {
     expect(far.code).toBe(0);
     expect(far.complaints.join('\n')).toContain('not kept: annotation at 1000000 s: Battery');
 
-    // Nothing at all is no success.
+    // An empty result is not success.
     const nonePath = put('none.edf', writeEdf(night({ signals: [], annotations: [] })).bytes);
     const none = await run(importRecordings, nonePath);
     expect(none.code).toBe(1);

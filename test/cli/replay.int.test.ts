@@ -1,5 +1,5 @@
-/** Real recordings through the whole service: replayed as packets of a device, heart rate and RMSSD read from the API and held against
- *  the reference annotations. Skips loudly without the recordings. */
+/** Real recordings through the whole service: replayed as packets of a device, heart rate and RMSSD read from the API and compared with the
+ *  reference annotations. Skips loudly without the recordings. */
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';

@@ -1,5 +1,4 @@
-/** `simulate` against a real service: nothing of a long fast run is refused, and the truth it writes is what the service finds (EC57: 150
- *  ms). */
+/** `simulate` against a real service: a long fast run has no refusals, and the service finds the truth that it writes (EC57: 150 ms). */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';

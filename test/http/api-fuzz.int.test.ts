@@ -16,7 +16,7 @@ import type { RunningService } from '../helpers/running-service.ts';
 
 /** Not asked: each try takes 128 MiB and a quarter of a second for the password, and locks the address out. */
 const skipped = new Set(['signIn', 'createMember', 'updateMember']);
-/** Asked with ids that nobody has: they take away what the others need. */
+/** Called with unknown ids, because they would remove what the others need. */
 const destructive = /^(delete|erase|rotate|revoke|end|archive|retire|withdraw|recordConsent|updateUser|updateProject)/;
 
 let running: RunningService;
@@ -56,7 +56,7 @@ const sample = (schema: Schema, name: string): unknown => sampleOf(schema, name,
 
 type Case = Readonly<{ path: string; operation: Operation; body: unknown }>;
 
-/** Credentials that an operation takes; '' for none. Operators are not asked: what they may do, keys may, too. */
+/** Credentials that an operation takes; '' for none. Operators are left out: keys may do everything that they may. */
 function credentialsOf({ security, description }: Operation): readonly string[] {
   const kinds = new Set(security.flatMap((one) => Object.keys(one)));
   if (kinds.size === 0) return [''];

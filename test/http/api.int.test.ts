@@ -1,4 +1,5 @@
-/** The REST surface on a real database: catalog, streams, episodes, keys, projects, operators. Every answer is held against the table. */
+/** The REST surface on a real database: catalog, streams, episodes, keys, projects, operators. Every answer is checked against the
+ *  table. */
 import { createServer } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -70,7 +71,7 @@ describe('biosignals', () => {
     await stream(user.id, ['ecg']);
     expect(await flowing(api.org.apiKey.key)).toEqual(expect.arrayContaining(['ECG', 'HR', 'RMSSD']));
     expect(await flowing(api.org.apiKey.key)).not.toContain('PPG');
-    // What is computed from several channels needs them all, of one stream.
+    // A value computed from several channels needs all of them in one stream.
     expect(await flowing(api.org.apiKey.key)).not.toContain('RESP-PPG');
     const optical = await api.token('optical');
     await stream(optical.id, ['ppg']);
@@ -372,7 +373,7 @@ describe('operators', () => {
     const email = 'guessed@x.example';
     await createMember(api.database.pool, { orgId: api.org.orgId, email, displayName: '', role: 'viewer', password });
     const guess = (i: number) => api.send('POST', '/auth/session', { as: '', body: { email, password: `guess number ${i}` } });
-    // At once: one after the other a busy machine is as slow as the limit.
+    // Concurrently: in sequence, a busy machine would be as slow as the limit.
     const statuses = (await Promise.all(Array.from({ length: 14 }, (_, i) => guess(i)))).map(({ status }) => status);
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(1);
     expect(statuses).not.toContain(200);

@@ -1,5 +1,5 @@
-/** Reads of one caller leave room for those of others, and no read is larger than is said. What takes long is made so by a lock on the
- *  table that it reads, so that nothing here depends on the speed of a machine. */
+/** Reads of one caller leave room for those of others, and no read exceeds the stated size. Slow reads are made by a lock on the table, so
+ *  that nothing here depends on the speed of a machine. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import type { Problem } from '../../src/http/problem.ts';

@@ -47,7 +47,7 @@ it('a hundred slow viewers cost a hundred others no frame, and a bounded memory'
   // Of the packets that the generator really sent meanwhile, on however busy a machine.
   expect(load.frames / (100 * load.lateMs.n)).toBeGreaterThan(0.8);
   expect(load.closed).toBe(0);
-  // Per slow viewer what is queued for it, and as much again for its pieces; not the 96 MB that were sent meanwhile.
+  // Per slow viewer: its queue, and as much again for its pieces; not the 96 MB sent meanwhile.
   expect(rssBytes - alone.rssBytes).toBeLessThan(100 * 2 * QUEUE_BYTES + 32 * 1024 * 1024);
 }, 60_000);
 
@@ -60,7 +60,7 @@ it.each(['device', 'viewer'] as const)(
     // Nearly all on an idle machine; the peer takes what processor there is on a busy one.
     expect(load.frames / load.lateMs.n).toBeGreaterThan(0.5);
     expect(load.settled / load.sent).toBeGreaterThan(0.5);
-    // uWebSockets.js as it comes: 2,300 to 5,000 ms. The goal of 20 ms (p99) is the bench's, on a quiet machine.
+    // Unmodified uWebSockets.js: 2,300 to 5,000 ms. The goal of 20 ms (p99) is the bench's, on a quiet machine.
     expect(tickMs[Math.floor(tickMs.length * 0.9)]).toBeLessThan(1000);
   },
   60_000,

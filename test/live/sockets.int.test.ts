@@ -1,4 +1,4 @@
-/** The budget of one socket: who takes the event loop for itself is closed, who only shares it with others is not. */
+/** The budget of one socket: a socket that monopolises the event loop is closed, one that shares it is not. */
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, it } from 'vitest';
 import { afterClose } from '../../sdk/retry.ts';

@@ -1,5 +1,5 @@
-/** Time means the time of the recording. What was recorded long before it arrived (an import, a watch that was offline for weeks) is in
- *  every answer about the time when it was recorded, and in none about the time when it arrived. */
+/** Time means the time of the recording. Data recorded long before arrival (an import, a watch that was offline for weeks) are in every
+ *  answer about the time of recording, and in none about the time of arrival. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -273,7 +273,7 @@ test('values of history are not among those of now, for a viewer of the person',
   }
 });
 
-/** The calendar of recordings ends at both of its ends; archives shift dates to hide whose they are. */
+/** The calendar of recordings ends at both of its ends; archives shift dates to anonymise them. */
 const starts = [
   '1900-01-01T00:00:00Z',
   '1969-12-31T23:59:30Z', // ends in 1970, on both sides of the zero of Unix time

@@ -1,6 +1,6 @@
 /** The numbers shown are the values: a simulated person's hours through the service, REST and the browser. Whatever the zoom, the greatest
  *  heart rate is the greatest good value; the newest value and its age are one; steps of today are one number wherever it is asked for; HRV
- *  of every window can be had again from the beats. */
+ *  of every window can be recomputed from the beats. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

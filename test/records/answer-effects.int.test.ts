@@ -93,7 +93,7 @@ describe('inserts that are refused and connections that are cut', () => {
     type Sent = { as: string; authored: string; value: number; amendedTo: number | null; kept: boolean; amended: boolean };
     const sent: Sent[] = [];
     let enough = false;
-    /** Until it is taken, or given up after `tries`. */
+    /** Repeats until accepted, or gives up after `tries`. */
     const insist = async (as: string, path: string, body: unknown, key: string, tries: number): Promise<Kept | null> => {
       for (let i = 0; i < tries; i++) {
         const answer = await post(as, path, body, key);
@@ -225,7 +225,7 @@ describe('a service that is killed', () => {
       ({ linkId, answerOption }) => ({ linkId, answer: [{ valueCoding: answerOption[1]!.valueCoding }] }),
     );
     const body = { resourceType: 'QuestionnaireResponse', questionnaire: 'phq-9', status: 'completed', item };
-    // What notes the answer for a retry waits, until the service is dead.
+    // Storing the answer for a retry blocks until the service is dead.
     await database.pool.query(`create function wait_for_test() returns trigger language plpgsql as $$
       begin perform pg_advisory_xact_lock(4711); return new; end $$;
       create trigger wait_for_test before update on idempotency for each row execute function wait_for_test()`);
@@ -313,7 +313,7 @@ describe('an amendment', () => {
     const { body: told } = await run.send<Delivery[]>('GET', `/api/v1/webhooks/${hook.body.id}/deliveries`);
     expect(told).toHaveLength(1);
 
-    // The person changes their mind again: the open episode stands again, without a second one.
+    // The person changes their mind again: the open episode applies again, without a second one.
     const third = await amend(second, 1);
     const still = await raised(at);
     expect(still).toHaveLength(1);

@@ -117,7 +117,7 @@ it('opened again, an episode has no end and wants to be acknowledged again', asy
   const { body: reopened } = await change(id, { status: 'open' });
   expect(reopened).toMatchObject({ status: 'open', ended_at: null, acknowledged_at: null, acknowledgement_note: null });
   expect(reopened.acknowledgements).toMatchObject([{ note: 'seen', ended_at: expect.any(String) as string }]);
-  // It goes on, so it is among those of later.
+  // It is still open, so later ranges include it.
   expect(await idsOf('since=2026-03-02T00:00:00Z')).toContain(id);
   const { body: log } = await run.send<{ detail: object }[]>('GET', '/api/v1/audit-log?action=episode.updated');
   expect(log[0]).toMatchObject({ target_id: id, detail: { status: 'open' } });

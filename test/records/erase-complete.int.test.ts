@@ -1,6 +1,6 @@
-/** A person who has left a trace in every table, erased through the API of the running service: then nothing in any column of any table
- *  says so, but for what is named here with its reason. The tables are found in the catalog: one that is added later is looked through too,
- *  and what using the API leaves empty gets a row of the person before the erasure. */
+/** A person who has left a trace in every table, erased through the API of the running service: afterwards no column of any table has a
+ *  trace, except those named here with a reason. Tables are found in the catalog, so later ones are searched too, and tables that the API
+ *  leaves empty get a row of the person before the erasure. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
@@ -8,7 +8,7 @@ import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 
-/** In every text that is sent. */
+/** Part of every text that is sent. */
 const MARK = 'zq7mark';
 const EXTERNAL = `${MARK}-person`;
 const OWN_DEVICE = `${MARK}-patch`;
@@ -20,7 +20,7 @@ const keeps: Readonly<Record<string, string>> = {
 };
 /** Filled and emptied within seconds. */
 const passing = new Set(['rollup_dirty']);
-/** Filled some time after packets came. */
+/** Filled some time after packets arrive. */
 const later = /^(beat|feature|feature_1[mhd]_kept|sample_block|device_event|measurement|artifact|episode)$/;
 
 let run: RunningService;
@@ -75,7 +75,7 @@ async function ok<T = { id: string }>(as: string, method: string, path: string, 
   return answer.body;
 }
 
-/** Everything that the API takes of one person. */
+/** Sends everything that the API accepts for one person. */
 async function fill(): Promise<void> {
   const key = run.org.apiKey.key;
   const as = person.xuser_token;
@@ -211,7 +211,7 @@ async function plant(table: string, streamId: number): Promise<void> {
 it("leaves nothing of a person in any column of any table, but what is named, and another's rows as they were", async () => {
   await fill();
   const { pool } = run.database;
-  // As a later release may have one: without foreign keys.
+  // As a later release might add: a table without foreign keys.
   await pool.query('create table later_release (organization_id uuid not null, stream_id integer, reason text not null, data bytea)');
   const rollups = async (): Promise<void> => {
     if (run.database.kind !== 'timescale') await pool.query('call refresh_rollups()');

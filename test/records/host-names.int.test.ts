@@ -1,4 +1,4 @@
-/** Names of webhooks against a name server on a real socket: silence costs the name itself, a bounded time, and nobody else anything. */
+/** Names of webhooks against a name server on a real socket: a silent server delays only its own names, for a bounded time. */
 import { pbkdf2 } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';

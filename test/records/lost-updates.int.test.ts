@@ -1,5 +1,4 @@
-/** Two people who change one thing at the same time: one of them is told, nobody's change is lost without a word. Over REST, and on
- *  pages. */
+/** Two people change one thing at the same time: one of them is told, and no change is lost silently. Over REST, and on pages. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDashboard } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
@@ -120,13 +119,13 @@ describe('three changes of what was read once', () => {
       name,
     ).toEqual([200, 412, 412]);
     expect(answers.find(({ status }) => status === 412)?.body).toMatchObject({ code: 'precondition_failed' });
-    // People say what they have read; a program need not, and replaces what is there.
+    // People must send the tag that they read; a program may omit it, and replaces the present state.
     expect((await ask(method, path, { as: operator(), body: body(3) })).body, name).toMatchObject({ code: 'precondition_required' });
     expect((await ask(method, path, { as: operator(), etag: await read(), body: body(3) })).status, name).toBe(200);
     const again = await ask(method, path, { body: body(4) });
     expect(again.status, name).toBe(200);
     if (again.etag !== '') expect(again.etag, name).toBe(await read());
-    // Tags that a proxy has made weak are taken; one of another thing is not.
+    // Tags made weak by a proxy are accepted; a tag of another record is not.
     expect((await ask(method, path, { etag: `W/${await read()}`, body: body(0) })).status, name).toBe(200);
     expect((await ask(method, path, { etag: '"other"', body: body(1) })).status, name).toBe(412);
     expect((await ask(method, path, { etag: '*', body: body(2) })).status, name).toBe(200);

@@ -1,5 +1,5 @@
-/** Measurements in the whole service: what cannot be is refused, what is unlikely is flagged, other units are converted; of a device's
- *  packet everything is kept. */
+/** Measurements in the whole service: impossible values are refused, unlikely ones flagged, other units converted; everything in a device's
+ *  packet is stored. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { until } from '../helpers/database.ts';
@@ -84,7 +84,7 @@ it.each([
   const [stored] = await observed(biosignal);
   expect(stored).toMatchObject({ unit: into, loinc_code: loinc });
   expect(stored!.value).toBe(body.converted[0]!.value);
-  // As it was sent, it is in the export.
+  // The export has the value as sent.
   const lines = (await run.send('GET', `/api/v1/xusers/${person.xuser_id}/export`)).text.split('\n');
   expect(lines.some((line) => line.includes(`"given_unit": "${unit}"`) && line.includes(`"given_value": ${value}`))).toBe(true);
 });
@@ -113,7 +113,7 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     of('body_temperature', 36.5, 'furlong', 4e8),
     of('body_temperature', 109.4, '[degF]', 5e8),
     of('glucose', 1.7e308, 'mmol/L', 6e8),
-    // Where the device has a word to say as well, the worse of the two holds.
+    // Where the device sends a flag too, the worse of the two applies.
     of('spo2', 97, '%', 7e8, 1),
     of('spo2', 45, '%', 8e8, 2),
     of('spo2', 250, '%', 9e8, 1),

@@ -42,7 +42,7 @@ async function countsOf(subject: string, since: string, until: string): Promise<
   expect(answer.status, answer.text).toBe(200);
   return answer.body.schedules;
 }
-/** As if it had been given so many days ago, and nobody had looked since, nor had the service run. */
+/** Makes a task look as if it was given days ago, with neither readers nor a running service since. */
 const ago = (id: string, days: number) =>
   run.database.pool.query(
     `with gone as (delete from task where schedule_id = $1)
@@ -110,7 +110,7 @@ it('occurrences that nobody looked at are missed, and on record; a mark that arr
   await keepOccurrences(run.database.pool);
   const [counts] = await countsOf(person.xuser_id, at(-10 * DAY_MS), at(0));
   expect(counts).toMatchObject({ schedule_id: id, missed: rows.length, done: 0, adherence: 0 });
-  // Missed ones are not asked for any more.
+  // Missed occurrences are no longer shown.
   expect((await tasksOf(person.xuser_token)).map((task) => task.id)).not.toContain(rows[0]!.id);
 
   const time = new Date(rows[0]!.due.getTime() + HOUR_MS).toISOString(); // done in time, told today
@@ -122,7 +122,7 @@ it('occurrences that nobody looked at are missed, and on record; a mark that arr
   await keepOccurrences(run.database.pool);
   const [later] = await countsOf(person.xuser_id, at(-10 * DAY_MS), at(0));
   expect(later).toMatchObject({ missed: rows.length - 1, done: 1, adherence: 1 / rows.length });
-  // Ended, it keeps what was.
+  // An ended schedule keeps its past.
   expect((await run.send('DELETE', `/api/v1/task-schedules/${id}`)).status).toBe(204);
   expect(await countsOf(person.xuser_id, at(-10 * DAY_MS), at(2 * DAY_MS))).toMatchObject([{ missed: rows.length - 1, done: 1 }]);
 });

@@ -145,7 +145,7 @@ it('asks the newest version of a project, scores by the version that was answere
     status: 'retired',
   });
 
-  // Answered without a connection before the second version came: scored by the first.
+  // Answered offline before the second version existed: scored by the first.
   const body = painOf(9, '1', '2026-04-01T09:00:00Z');
   const answer = await api.json<{ id: string }>('POST', '/api/v1/questionnaire-responses', { as: ada.token, body, status: 201 });
   expect(answer).toMatchObject({ scores: [{ name: 'Pain', value: 90, text: 'strong' }], safety: true });

@@ -1,4 +1,4 @@
-/** Webhooks of the running service against receivers on real sockets: one that is slow or gone, addresses that may not be called. */
+/** Webhooks of the running service against receivers on real sockets: slow and missing receivers, and addresses that may not be called. */
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { Server, ServerResponse } from 'node:http';
@@ -104,7 +104,7 @@ it('sends only ids of a person who has not agreed to sharing', async () => {
   expect(hook.events[1]!.data).toMatchObject({ kind: 'button', severity: expect.any(String) as string });
   await remove(id);
 
-  // It is asked each time, also of what could not be delivered before.
+  // Consent is checked each time, also for retries.
   let status = 503;
   const back = await receiver((response) => void response.writeHead(status).end());
   const later = await register(back.url, ['episode.created']);
@@ -134,7 +134,7 @@ it('an address that answers after a long time holds up nobody else, and gets no 
   await until(() => quick.events.length === 12, 5000);
   await until(async () => (await deliveries(quickId)).every(({ status }) => status === 'delivered'));
   expect((await deliveries(slowId)).filter(({ status }) => status === 'delivered')).toEqual([]);
-  // Those that it gave up meanwhile are not held any more.
+  // Requests given up meanwhile are released.
   const open = (): number => held.filter(({ socket }) => socket?.destroyed === false).length;
   expect(open()).toBeLessThanOrEqual(4);
 
@@ -192,7 +192,7 @@ it('what is due to a webhook ends when it is removed', async () => {
   expect(await deliveriesOfRemoved(id)).toEqual([{ status: 'failed', last_error: 'the webhook was removed' }]);
 });
 
-/** As docs/integrator.md has it: any of the signatures of the header may be the one. */
+/** As in docs/integrator.md: any of the signatures in the header may match. */
 function isGenuine(secret: string, { headers, body }: { headers: Headers; body: string }): boolean {
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`;
   const expected = `v1,${createHmac('sha256', Buffer.from(secret, 'base64')).update(signed).digest('base64')}`;

@@ -432,7 +432,7 @@ describe('the chain', () => {
         ]);
       await add();
       await add();
-      // Entries had no such columns once; they keep the hash that they were written with.
+      // Older entries lacked these columns, and keep their original hash.
       const { rows } = await database.pool.query<{ whole: boolean }>(
         `select hash = sha256(coalesce(prev_hash, '') || convert_to((to_jsonb(a) - '{id,hash,prev_hash,subject_id,project_id}'::text[])::text, 'UTF8')) as whole
          from audit_log a where organization_id = $1`,

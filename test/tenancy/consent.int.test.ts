@@ -154,7 +154,7 @@ describe('without consent to sharing', () => {
     await until(() => allowed.ready());
     await say(id, 'sharing', false, token);
     await until(() => allowed.closed() !== null, 1000);
-    // What does not read the person's data goes on: their record, their consents, their export and erasure.
+    // Requests that do not read the person's data still work: their record, their consents, their export and erasure.
     expect((await running.send('GET', `/api/v1/xusers/${id}`)).status).toBe(200);
     const said = await running.send<{ missing: string[]; records: { granted: boolean }[] }>('GET', `/api/v1/xusers/${id}/consents`);
     expect(said.body).toMatchObject({ missing: ['sharing'], records: [{ granted: false }, { granted: true }] }); // newest first

@@ -13,7 +13,7 @@ import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 
-/** A person of a project, and what stands in every text about them. */
+/** A person of a project, and the mark in every text about them. */
 type Place = Readonly<{
   mark: string;
   organization: string;
@@ -24,7 +24,7 @@ type Place = Readonly<{
   token: string;
   person: string;
   ids: Map<string, string>;
-  /** In no answer but their own. */
+  /** Must appear only in their own answers. */
   marks: string[];
 }>;
 
@@ -65,7 +65,7 @@ afterAll(() => run.close());
 
 type Tenant = Pick<Place, 'organization' | 'project' | 'key' | 'wideKey'>;
 
-/** Everything that the API takes of one person and one project. The keys of repeats are the same in every organization. */
+/** Sends everything that the API accepts for one person and one project. The keys of repeats are the same in every organization. */
 async function fill(mark: string, externalId: string, device: string, projectKey: string, tenant: Tenant): Promise<Place> {
   const { key, wideKey } = tenant;
   let count = 0;
