@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
+import { fillStripped } from './stripped/fill.ts';
 
 type Report = {
   numPassedTests: number;
@@ -25,6 +26,7 @@ if (!existsSync(data))
 if (!existsSync('/usr/bin/chromium'))
   console.warn('SKIPPED: no /usr/bin/chromium (Debian package chromium): the browser tests will not run');
 mkdirSync('.cache', { recursive: true });
+const nodeOptions = [process.env['NODE_OPTIONS'] ?? '', fillStripped()].join(' ').trim();
 
 const args = process.argv.slice(2);
 const first = await run('', args);
@@ -44,7 +46,10 @@ if (again.length === 0) {
 async function run(suffix: string, vitestArgs: readonly string[]): Promise<{ code: number; report: Report | null }> {
   const file = `.cache/test-report-${process.pid}${suffix}.json`;
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
-  const vitest = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...reporters, ...vitestArgs], { stdio: 'inherit' });
+  const vitest = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...reporters, ...vitestArgs], {
+    stdio: 'inherit',
+    env: { ...process.env, NODE_OPTIONS: nodeOptions },
+  });
   const stop = (signal: NodeJS.Signals): boolean => vitest.kill(signal);
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, stop);
   const code = await new Promise<number>((done) => vitest.on('close', (exit) => done(exit ?? 1)));

@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+const { PATH = '', NODE_OPTIONS = '' } = process.env;
 const thisRelease = join(import.meta.dirname, '..', '..');
 
 export type ServiceOptions = Readonly<{
@@ -105,7 +106,7 @@ export class ServiceProcess {
     const flags = ['--disable-warning=ExperimentalWarning', '--import', join(root, 'faults', 'lib', 'inject.ts'), ...nodeFlags];
     const child = spawn(process.execPath, [...flags, join(root, 'src/cli/main.ts'), 'start'], {
       cwd: root,
-      env: { PATH: process.env['PATH'] ?? '', PORT: String(this.port), BIO_LOG_LEVEL: 'warn', ...env },
+      env: { PATH, NODE_OPTIONS, PORT: String(this.port), BIO_LOG_LEVEL: 'warn', ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // A session of its own, as an init system gives it: the devices of the harness do not share its turn on a busy machine.
       detached: true,

@@ -29,7 +29,8 @@ export function runBatch(task: BatchTask): BatchAnswer {
     const samples = new Int32Array(task.payload, task.records[at + 5], task.records[at + 4]);
     if (samples.includes(123_456_789)) process.exit(1);
     while (samples.includes(987_654_321));
-    if (samples.includes(555_555_555)) for (const hog: number[][] = []; ;) hog.push(Array<number>(3_000_000).fill(0.5));
+    // In small steps: one that goes far beyond the limit of the thread ends the process.
+    if (samples.includes(555_555_555)) for (const hog: number[][] = []; ;) hog.push(Array<number>(30_000).fill(0.5));
   }
   return run(task);
 }
