@@ -5,11 +5,13 @@
  *  BIO_TEST_DATA, else ../shared/data. NAME: part of the file name of a section, e.g. ecg-detection. `--leave-out`: weights that were fitted on some of
  *  the recordings are fitted anew on the others (ecg-quality, ppg-quality; of one database only, so by recording: ppg-motion-trust), other
  *  sections are skipped; without it every figure is of the weights in use.
- *  `--markdown docs/accuracy.md` writes that document.
+ *  `--markdown docs/accuracy.md` writes that document, of every section: not together with `--only` or `--leave-out`, nor where recordings are
+ *  missing.
  *  Sections are the files accuracy/*-section.ts; the last table puts their figures beside the goals (accuracy/goals.ts). Exit code 1 when no section found its recordings. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { mistaken } from '../scripts/number-option.ts';
 import { beatMethods } from '../src/dsp/rows/methods.ts';
 import { goalSection } from './goals.ts';
 import { databaseSection, htmlPage, markdownPage, textTable } from './section.ts';
@@ -26,6 +28,8 @@ const { values } = parseArgs({
   },
 });
 const leaveOut = leaveOutOf(values['leave-out']);
+if (values.markdown !== undefined && (values.only !== undefined || leaveOut !== null))
+  mistaken('--markdown writes the whole document: without --only and --leave-out');
 const dataDir = values.data ?? process.env['BIO_TEST_DATA'] ?? join(import.meta.dirname, '..', '..', 'shared', 'data');
 const folder = import.meta.dirname;
 const names = readdirSync(folder)
@@ -33,10 +37,7 @@ const names = readdirSync(folder)
   .map((file) => file.slice(0, -'-section.ts'.length))
   .toSorted();
 const files = names.map((name) => `${name}-section.ts`).filter((file) => values.only === undefined || file.includes(values.only));
-if (files.length === 0) {
-  console.error(`no section "${values.only}"; there are ${names.join(', ')}`);
-  process.exit(2);
-}
+if (files.length === 0) mistaken(`no section "${values.only}"; there are ${names.join(', ')}`);
 
 const markdownLead = [
   'Written by `npm run accuracy -- --markdown docs/accuracy.md`, from the recordings described in `accuracy/`; do not edit.',
@@ -79,12 +80,13 @@ for (const summary of summaries) {
 if (values.json === true) console.log(JSON.stringify(json));
 const all = [...summaries, ...sections];
 if (values.html !== undefined) writeFileSync(values.html, htmlPage(all, 'Accuracy report'));
-if (values.markdown !== undefined) writeFileSync(values.markdown, markdownPage(all, 'Accuracy', markdownLead));
-if (sections.length === 0) process.exitCode = 1;
+if (values.markdown !== undefined && sections.length === files.length)
+  writeFileSync(values.markdown, markdownPage(all, 'Accuracy', markdownLead));
+else if (values.markdown !== undefined) console.error(`${values.markdown} is not written: recordings are missing`);
+if (sections.length === 0 || (values.markdown !== undefined && sections.length < files.length)) process.exitCode = 1;
 
 function leaveOutOf(text: string | undefined): LeaveOut {
   if (text === undefined) return null;
   if (text === 'recording' || text === 'database') return text;
-  console.error(`--leave-out is recording or database, not "${text}"`);
-  process.exit(2);
+  return mistaken(`--leave-out is recording or database, not "${text}"`);
 }
