@@ -172,29 +172,32 @@ const getSignalQuality = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: wanted, hours, limit } = query;
-      // Materialized: consent is asked for once for each person, not once for each of their hours.
+      // Hours are looked up by the key of the rollups (offset 0 keeps that apart): a join of all hours with all streams reads everybody's, and
+      // was planned for a few of each, as what is newest has no statistics. Consent is asked for by person, after their hours are gathered.
       const { rows } = await db.query(
-        `with recent as (
-           select s.id, s.xuser_id from stream s
+        `with hourly as (
+           select s.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
+             sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect
+           from stream s cross join method m
+           cross join lateral (select -1::smallint as no union all select c.channel_no from stream_channel c where c.stream_id = s.id) c
+           cross join lateral (
+             select * from feature_1h f where f.stream_id = s.id and f.method_id = m.id and f.channel_no = c.no
+               and f.bucket >= date_trunc('hour', now()) - make_interval(hours => $3::integer - 1) and f.bucket <= now()
+             offset 0) f
            where s.organization_id = $1 and ($2::uuid is null or s.project_id = $2)
              and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= now() - make_interval(hours => $3::integer)
-         ), person as materialized (
-           select x.id, x.external_id from xuser x
-           where x.id in (select xuser_id from recent) and not 'sharing' = any(missing_consents(x.id))
-         ), hourly as (
-           select r.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
-             sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect
-           from recent r join feature_1h f on f.stream_id = r.id join method m on m.id = f.method_id
-           where m.kind = 'feature' and m.name in ('hr_ecg', 'hr_ppg') and m.cadence_hz is not null
-             and f.bucket >= date_trunc('hour', now()) - make_interval(hours => $3::integer - 1) and f.bucket <= now()
+             and m.kind = 'feature' and m.name in ('hr_ecg', 'hr_ppg') and m.cadence_hz is not null
            group by 1, 2, 3, 4
+         ), listed as (
+           select h.xuser_id, h.feature, sum(h.good)::double precision / nullif(sum(h.n), 0) as good_share,
+             jsonb_agg(jsonb_build_object('start', to_json(h.bucket) #>> '{}', 'expected', h.expected, 'n', h.n, 'good', h.good, 'suspect', h.suspect)
+               order by h.bucket) as hours
+           from hourly h group by 1, 2
          )
-         select x.id as xuser_id, x.external_id, h.feature,
-           jsonb_agg(jsonb_build_object('start', to_json(h.bucket) #>> '{}', 'expected', h.expected, 'n', h.n, 'good', h.good, 'suspect', h.suspect)
-             order by h.bucket) as hours
-         from hourly h join person x on x.id = h.xuser_id
-         group by x.id, x.external_id, h.feature
-         order by sum(h.good)::double precision / nullif(sum(h.n), 0), x.external_id, h.feature limit $4`,
+         select x.id as xuser_id, x.external_id, l.feature, l.hours
+         from listed l join xuser x on x.id = l.xuser_id
+         where not 'sharing' = any(missing_consents(x.id))
+         order by l.good_share, x.external_id, l.feature limit $4`,
         [orgOf(caller), await projectIdOf(db, caller, wanted), hours, limit],
       );
       return { status: 200, json: rows };
