@@ -3,7 +3,7 @@
  *  The service gives a beat out once nothing later can change it, about 11 s after it happened (the first 32 after a gap together), so the
  *  marks cannot stand on the sweeping trace; this strip follows that far behind and says so. The waveform is kept from the live frames;
  *  that of the seconds before is read. Drawn once a second. */
-import type { LiveFrame } from '../widgets/shared/live-feed.ts';
+import type { LiveFrame } from '../widgets/shared/live-frame.ts';
 import type { Session } from '../widgets/shared/session.ts';
 
 const PX_PER_SEC = (96 / 25.4) * 25; // 25 mm/s, as the trace above it

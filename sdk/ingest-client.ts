@@ -311,7 +311,7 @@ export class IngestClient {
         this.#pump();
       });
       socket.addEventListener('message', (event) => {
-        if (socket === this.#socket && event.data instanceof ArrayBuffer) this.#acknowledged(decodeReply(new Uint8Array(event.data)));
+        if (socket === this.#socket && event.data instanceof ArrayBuffer) this.#hear(socket, new Uint8Array(event.data));
       });
       // A close event follows, but for a refused handshake in Node 22.
       socket.addEventListener('error', () => void (opened || this.#disconnected(socket, false, 1006, '')));
@@ -330,6 +330,19 @@ export class IngestClient {
       socket.send(this.#queue[this.#sent]!.bytes as Uint8Array<ArrayBuffer>);
       this.#sent++;
     }
+  }
+
+  /** A reply that cannot be read settles nothing: what was sent is sent again over the next socket. */
+  #hear(socket: WebSocket, bytes: Uint8Array): void {
+    let reply: IngestReply;
+    try {
+      reply = decodeReply(bytes);
+    } catch {
+      void this.#disconnected(socket, true, 1006, 'unreadable reply');
+      socket.close();
+      return;
+    }
+    this.#acknowledged(reply);
   }
 
   #acknowledged(reply: IngestReply): void {

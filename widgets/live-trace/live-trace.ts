@@ -12,8 +12,8 @@
  *  @fires bio:live-state - {state}: connecting, live, stale, offline, refused */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import { formatNumber, unitLabel } from '../shared/format.ts';
-import type { LiveChannel, LiveFrame, LiveState } from '../shared/live-feed.ts';
-import { joinLive } from '../shared/join-live.ts';
+import type { LiveChannel, LiveFrame, LiveState } from '../shared/live-frame.ts';
+import { joinLive } from '../shared/live-feed.ts';
 import { PlayClock } from '../shared/play-clock.ts';
 import { qualityMark } from '../shared/quality.ts';
 import type { Session } from '../shared/session.ts';

@@ -4,7 +4,8 @@ import { ApiError, fetchJson } from '../../sdk/fetch-json.ts';
 import type { JsonRequest } from '../../sdk/fetch-json.ts';
 import { addressOf } from '../../sdk/request.ts';
 import type { Answer, AnyRequest, OperationAt, PathOf, RequestArguments } from '../../sdk/request.ts';
-import type { LiveFeed, LiveFeedOptions, LiveFrame, LiveState, StartLiveFeed } from './live-feed.ts';
+import type { LiveConnection, LiveConnectionOptions } from '../../sdk/live-connection.ts';
+import type { LiveFrame, LiveState } from './live-frame.ts';
 
 export type Credentials =
   | Readonly<{ mode: 'token'; sdkKey: string; token: string }>
@@ -39,8 +40,8 @@ export class Session {
   #resolved: Promise<{ subjectId: string; projectId: string }> | null = null;
   #state: SessionState = 'ready';
   #listeners = new Set<() => void>();
-  /** Who watches this person live, and the feed while it is open: kept by join-live.ts. */
-  readonly live = { listeners: new Set<LiveListener>(), feed: null as LiveFeed | null, state: 'connecting' as LiveState };
+  /** Who watches this person live, and the feed while it is open: kept by live-feed.ts. */
+  readonly live = { listeners: new Set<LiveListener>(), feed: null as LiveConnection | null, state: 'connecting' as LiveState };
 
   constructor(baseUrl: string, credentials: Credentials) {
     this.baseUrl = baseUrl;
@@ -89,7 +90,7 @@ export class Session {
     this.announced = false;
     const recovered = this.#state === 'unauthorized';
     this.#state = 'ready';
-    this.live.feed?.renew();
+    void this.live.feed?.renew();
     if (recovered) this.#notify();
     return true;
   }
@@ -167,21 +168,17 @@ export class Session {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Opens the live feed with the credentials of this session, unless it is open or nobody listens.
-   *  @param start startLiveFeed, handed in so that pages without live widgets do not carry it
+  /** Address and credentials of a live connection.
    *  @throws ApiError when the person cannot be named */
-  async openFeed(start: StartLiveFeed, on: Pick<LiveFeedOptions, 'onFrame' | 'onState'>): Promise<void> {
+  async liveAddress(): Promise<Pick<LiveConnectionOptions, 'baseUrl' | 'subject' | 'token' | 'sdkKey'>> {
     const { subjectId } = await this.identity();
-    const { live } = this;
-    if (live.feed !== null || live.listeners.size === 0) return;
     const credentials = this.#credentials;
-    live.feed = start({
+    return {
       baseUrl: this.baseUrl,
-      subjectId,
+      subject: subjectId,
       token: () => this.#secret(),
       sdkKey: credentials.mode === 'token' ? credentials.sdkKey : '',
-      ...on,
-    });
+    };
   }
 
   /** What goes into the Authorization header; empty for operators. */

@@ -1,0 +1,130 @@
+/** LiveClient and IngestClient against a service that misbehaves: the stand-in of test/helpers/browser-fixture.ts, over real sockets. */
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { IngestClient } from '../../sdk/ingest-client.ts';
+import { LiveClient } from '../../sdk/live-client.ts';
+import { encodeReply } from '../../src/proto/reply-codec.ts';
+import type { Fixture, FixtureSocket } from '../helpers/browser-fixture.ts';
+import { fixtureFrame, startFixture } from '../helpers/browser-fixture.ts';
+
+let fixture: Fixture;
+let opened: FixtureSocket[];
+let open: Set<FixtureSocket>;
+
+beforeAll(async () => {
+  fixture = await startFixture('/nowhere');
+});
+
+afterAll(async () => {
+  await fixture.close();
+});
+
+beforeEach(() => {
+  opened = [];
+  const mine = (open = new Set());
+  fixture.onSocket((socket) => {
+    opened.push(socket);
+    mine.add(socket);
+    return () => mine.delete(socket);
+  });
+});
+
+function viewer(options: Partial<ConstructorParameters<typeof LiveClient>[0]> = {}) {
+  const seqs: number[] = [];
+  const states: string[] = [];
+  const gaps: number[] = [];
+  const client = new LiveClient({
+    baseUrl: fixture.origin,
+    subject: 's',
+    token: () => 'key',
+    random: () => 0,
+    onFrame: ({ seq }) => void seqs.push(seq),
+    onState: (state) => void states.push(state),
+    onGap: (seq) => void gaps.push(seq),
+    ...options,
+  });
+  return { client, seqs, states, gaps };
+}
+
+const frame = (seq: number, replayed = false): Uint8Array => fixtureFrame(BigInt(seq) * 100_000_000n, [], [], { replayed });
+const protocolOf = (token: string): string => `bio.v1, bio.bearer.${btoa(token).replaceAll('=', '')}`;
+
+it('goes on after a frame that it cannot read', async () => {
+  const { client, seqs } = viewer();
+  await expect.poll(() => open.size).toBe(1);
+  opened[0]!.send(frame(7));
+  opened[0]!.send(new Uint8Array([0xff]));
+  opened[0]!.send(frame(8));
+  await expect.poll(() => seqs).toEqual([7, 8]);
+  client.close();
+});
+
+it('opens one socket however often it is renewed while it waits for a token, and tells it the newest', async () => {
+  const given: ((token: string) => void)[] = [];
+  const { client } = viewer({ token: () => new Promise((resolve) => given.push(resolve)) });
+  await client.renew();
+  await expect.poll(() => given.length).toBe(1);
+  given[0]!('first');
+  await expect.poll(() => given.length).toBe(2);
+  given[1]!('second');
+  await expect.poll(() => fixture.texts.splice(0).map((text) => JSON.parse(text) as unknown)).toEqual([{ type: 'auth', token: 'second' }]);
+  expect(opened.map(({ protocols }) => protocols)).toEqual([protocolOf('first')]);
+  client.close();
+  await expect.poll(() => open.size).toBe(0);
+});
+
+it('tries ever new tokens at growing pauses while each is said to have expired', async () => {
+  let asked = 0;
+  fixture.onSocket((socket) => {
+    opened.push(socket);
+    socket.close(4001, 'token_expired');
+    return undefined;
+  });
+  // The longest pauses: 250 ms, then twice as long each time.
+  const { client } = viewer({ token: () => `token ${asked++}`, random: () => 1 });
+  const startedMs = performance.now();
+  await expect.poll(() => opened.length, { timeout: 10_000 }).toBe(4);
+  expect(performance.now() - startedMs).toBeGreaterThanOrEqual(250 + 500 + 1000 - 50);
+  client.close();
+});
+
+it('asks for what it missed, gives each frame once, and says what nothing can bring back', async () => {
+  const { client, seqs, states, gaps } = viewer();
+  await expect.poll(() => open.size).toBe(1);
+  expect(opened[0]!.url.search).toBe('?subject=s');
+  opened[0]!.tell({ type: 'ready' });
+  for (const seq of [1, 2, 3]) opened[0]!.send(frame(seq));
+  await expect.poll(() => seqs.length).toBe(3);
+  opened[0]!.close(4013, 'shutting_down');
+  await expect.poll(() => opened.length).toBe(2);
+  expect(opened[1]!.url.search).toBe('?subject=s&after=3');
+  for (const seq of [2, 3, 4]) opened[1]!.send(frame(seq, true));
+  opened[1]!.tell({ type: 'replay', status: 'too_old', oldest_seq: 9 });
+  await expect.poll(() => gaps).toEqual([4]);
+  expect(seqs).toEqual([1, 2, 3, 4]);
+  expect(states).toEqual(['live', 'waiting', 'connecting', 'live']);
+  expect(client.lastSeq).toBe(4);
+  client.close();
+  expect(states.at(-1)).toBe('closed');
+});
+
+it('stays closed after a close code that says so', async () => {
+  const { client, states } = viewer();
+  await expect.poll(() => open.size).toBe(1);
+  opened[0]!.close(4507, 'not_found');
+  await expect.poll(() => states).toEqual(['closed']);
+  await client.renew();
+  expect(client.state).toBe('closed');
+  expect(opened).toHaveLength(1);
+});
+
+it('sends packets again after a reply that it cannot read', async () => {
+  const client = new IngestClient({ baseUrl: fixture.origin, token: () => 'key', transport: 'websocket', random: () => 0 });
+  const result = client.sendEncoded(new Uint8Array([8, 1]));
+  await expect.poll(() => open.size).toBe(1);
+  opened[0]!.send(new Uint8Array([0xff]));
+  await expect.poll(() => opened.length).toBe(2);
+  const none = { duplicates: 0, unverified: 0, rejected: [], highSeq: 0, serverTimeNs: 0n, notices: [] };
+  opened[1]!.send(encodeReply({ ...none, accepted: 1, settled: 1, window: 64 }));
+  expect(await result).toMatchObject({ status: 'stored' });
+  client.close();
+});
