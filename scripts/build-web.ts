@@ -10,20 +10,28 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
-import { build } from 'esbuild';
+import { build, transformSync } from 'esbuild';
 import { de } from '../widgets/lang/de.ts';
 import { zh } from '../widgets/lang/zh.ts';
 import { customElementsManifest, readContracts } from './custom-elements.ts';
 import type { BuildOptions, Plugin } from 'esbuild';
 
-/** Takes the indentation out of html and css templates; minifiers leave the contents of strings alone. The line break stays, so inline text
- *  keeps its gaps. In code it changes nothing. */
+/** A style sheet in a template: a constant named ...css; another one may be put before it. */
+const styleSheetTemplate = /(css = `(?:\$\{\w+\})?)([^`$]+)`/gi;
+
+/** Takes the indentation out of html templates and minifies style sheets; minifiers leave the contents of strings alone. The line break
+ *  of html stays, so inline text keeps its gaps. In code it changes nothing. */
 const thinTemplates: Plugin = {
   name: 'thin-templates',
   setup: ({ onLoad }) => {
     onLoad({ filter: /\/(widgets|dashboard)\/.*\.ts$/ }, async ({ path }) => ({
       loader: 'ts',
-      contents: (await readFile(path, 'utf8')).replaceAll(/\n[ \t]+/g, '\n'),
+      contents: (await readFile(path, 'utf8'))
+        .replaceAll(
+          styleSheetTemplate,
+          (_, start: string, css: string) => `${start}${transformSync(css, { loader: 'css', minify: true }).code.trim()}\``,
+        )
+        .replaceAll(/\n[ \t]+/g, '\n'),
     }));
   },
 };
@@ -80,6 +88,17 @@ const unusedUplot: readonly (readonly [name: string, body: string, indent?: stri
   ],
 ];
 
+/** Conditions of uPlot that are the same in every chart of ours: no second arrangement of data, legend, focus by nearness, selection by
+ *  dragging, x axis that is not linear, or cursor shared between plots. As constants they let the minifier drop the code behind them. */
+const fixedInUplot: readonly (readonly [condition: RegExp, value: string])[] = [
+  [/\bmode == 1\b/g, 'true'],
+  [/\bmode == 2\b/g, 'false'],
+  [/\b(showLegend|multiValLegend|cursorFocus|cursorOnePt)\b(?! =)/g, 'false'],
+  [/\bselect\.show && dragging\b/g, 'false'],
+  [/\bxScaleDistr == \d/g, 'false'],
+  [/\bsyncKey != null/g, 'false'],
+];
+
 /** Widgets read frames and write none. Tree shaking cannot see it: the codec keeps one writer for itself. */
 const noWriter: Plugin = {
   name: 'no-writer',
@@ -98,6 +117,11 @@ const leanUplot: Plugin = {
         const end = contents.indexOf(`\n${indent}}\n`, start);
         if (start < 0 || end < 0) throw new Error(`uPlot has no function ${name}: see unusedUplot in scripts/build-web.ts`);
         contents = `${contents.slice(0, start)}\n${indent}function ${name}() {${body}}\n${contents.slice(end + indent.length + 3)}`;
+      }
+      for (const [condition, value] of fixedInUplot) {
+        if (contents.search(condition) < 0)
+          throw new Error(`uPlot asks no more for ${condition.source}: see fixedInUplot in scripts/build-web.ts`);
+        contents = contents.replace(condition, value);
       }
       return { loader: 'js', contents };
     });

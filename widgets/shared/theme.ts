@@ -1,7 +1,7 @@
 /** The look that all widgets share: one set of tokens, light and dark by `color-scheme`, system colours where the user forces them.
  *  A page sets the public `--bio-*` properties; inside, widgets use the private `--_*` ones. */
 
-const tokens = `
+const themeCss = `
 :host {
   --_ink: var(--bio-color-text, light-dark(#14191f, #e7edf3));
   --_muted: var(--bio-color-muted, light-dark(#54606e, #9dabba));
@@ -97,7 +97,7 @@ export function styleSheet(css: string): CSSStyleSheet {
 }
 
 export function themeSheet(): CSSStyleSheet {
-  return styleSheet(tokens);
+  return styleSheet(themeCss);
 }
 
 /** The colour that a token has here and now, for canvases. Resolves light-dark() and system colours, which getPropertyValue does not. */
