@@ -112,16 +112,21 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
   }
 
   #value({ value, unit }: Observation) {
-    // A sleep of 444 minutes, or of 7.4 hours, says less than 7 h 24 min.
-    const minutes = unit === 'h' ? Math.round(value * 60) : unit === 'min' ? Math.round(value) : 0;
-    if (minutes >= 60) {
-      const text = this.text('hoursMinutes', { hours: Math.floor(minutes / 60), minutes: minutes % 60 });
+    const long = hoursAndMinutes(value, unit);
+    if (long !== null) {
+      const text = this.text('hoursMinutes', long);
       return html`<span class="value" part="value">${text}</span>`;
     }
     const shown = convertUnit({ unit, values: [value] }, this.setting('units'));
     return html`<span class="value" part="value">${formatValue(this.locale, shown.values[0] ?? Number.NaN, shown.unit)}</span
       ><span class="unit">${unitLabel(shown.unit)}</span>`;
   }
+}
+
+/** A duration of an hour or more, else null: a sleep of 444 minutes, or of 7.4 hours, says less than 7 h 24 min. */
+export function hoursAndMinutes(value: number, unit: string): { hours: number; minutes: number } | null {
+  const minutes = unit === 'h' ? Math.round(value * 60) : unit === 'min' ? Math.round(value) : 0;
+  return minutes < 60 ? null : { hours: Math.floor(minutes / 60), minutes: minutes % 60 };
 }
 
 define('bio-health-metrics', BioHealthMetrics);

@@ -236,11 +236,11 @@ export class BioLiveTrace extends BioElement {
   }
 }
 
-function matches(channel: LiveChannel, wanted: string): boolean {
+export function matches(channel: LiveChannel, wanted: string): boolean {
   return channel.code === wanted || channel.id === wanted || channel.kind === wanted;
 }
 
-function channelName(channel: LiveChannel): string {
+export function channelName(channel: LiveChannel): string {
   const kind = channel.kind === 'other' ? channel.code : channel.kind.toUpperCase();
   // Augmented leads are written aVR, aVL, aVF.
   return `${kind} ${channel.lead.replace(/^AV(?=[RLF]$)/i, 'aV')}`.trim();

@@ -128,7 +128,7 @@ export class BioMood extends EntryWidget<readonly Mood[]> {
   }
 }
 
-function clampScore(score: number): number {
+export function clampScore(score: number): number {
   return Math.min(4, Math.max(0, Math.round(score) - 1));
 }
 

@@ -182,7 +182,7 @@ export class BioProvider extends ElementBase {
   }
 }
 
-function credentialsOf(
+export function credentialsOf(
   attribute: (name: string) => string,
   token: string,
   operator: Readonly<{ subjectId: string; projectId: string }> | null,

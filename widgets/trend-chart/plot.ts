@@ -199,7 +199,7 @@ function zoned(options: Intl.DateTimeFormatOptions, timeZone: string | undefined
 
 /** At least a tenth of the value from top to bottom, or a still line would look like a storm; the reference range is kept in view when
  *  near. */
-function honestRange(min: number, max: number, reference: ReferenceRange | null): [number, number] {
+export function honestRange(min: number, max: number, reference: ReferenceRange | null): [number, number] {
   let low = min;
   let high = max;
   const span = Math.max(high - low, Math.abs(high) * 0.1, 1e-9);

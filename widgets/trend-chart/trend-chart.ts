@@ -417,7 +417,7 @@ export class BioTrendChart extends DataWidget<Shown> {
 }
 
 /** Series of one unit share a plot; different units never share an axis. */
-function byUnit(series: readonly Series[]): Series[][] {
+export function byUnit(series: readonly Series[]): Series[][] {
   const groups = new Map<string, Series[]>();
   for (const item of series) {
     const group = groups.get(item.unit);
@@ -429,7 +429,7 @@ function byUnit(series: readonly Series[]): Series[][] {
 
 const unitOf = { s: 'second', m: 'minute', h: 'hour', d: 'day', w: 'week' } as const;
 
-function rangeLabel(range: string, locale: string): string {
+export function rangeLabel(range: string, locale: string): string {
   const match = /^(\d+)([smhdw])$/.exec(range);
   if (match === null) return range;
   const unit = unitOf[match[2] as keyof typeof unitOf];

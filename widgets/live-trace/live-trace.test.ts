@@ -1,0 +1,22 @@
+/** Channels as the attribute names them and as the label shows them. */
+import { expect, it } from 'vitest';
+import type { LiveChannel } from '../shared/live-frame.ts';
+import { channelName, matches } from './live-trace.ts';
+
+const channel = (code: string, kind: string, lead = '', id = code) => ({ code, kind, lead, id }) as LiveChannel;
+
+it('a channel is wanted by code, by id or by kind, and by nothing else', () => {
+  const second = channel('ecg.ii', 'ecg', 'II', 'ecg.ii@2');
+  const wanted = ['ecg', 'ecg.ii', 'ecg.ii@2', 'ecg.i', 'ecg.ii@1', 'e', ''];
+  expect(wanted.filter((name) => matches(second, name))).toEqual(['ecg', 'ecg.ii', 'ecg.ii@2']);
+});
+
+it.each([
+  [channel('ecg.avr', 'ecg', 'AVR'), 'ECG aVR'],
+  [channel('ecg.avl', 'ecg', 'avL'), 'ECG aVL'],
+  [channel('ecg.v1', 'ecg', 'V1'), 'ECG V1'],
+  [channel('ppg.ir', 'ppg'), 'PPG'],
+  [channel('glucose.raw', 'other'), 'glucose.raw'],
+])('%o is called %s', (one, name) => {
+  expect(channelName(one)).toBe(name);
+});
