@@ -1,12 +1,12 @@
-/** Loads .ts files from the texts that fill.ts has kept, by what they say; Node does the others itself. Runs as .cache/stripped/hook.js, in
- *  every thread and child of the tests. */
+/** Loads .ts files from what fill.ts kept, by their content; Node loads the others itself. Runs as .cache/stripped/hook.js in every thread
+ *  and child process of the tests. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// Not there in the older Node of a machine, which runs npm.
+// The machine's own Node, which runs npm, may be too old to have it.
 nodeModule.registerHooks?.({
   load(url, context, next) {
     if (!url.startsWith('file:') || !url.endsWith('.ts') || url.includes('/node_modules/')) return next(url, context);
