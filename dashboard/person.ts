@@ -209,7 +209,7 @@ export class Person {
           <li>the user record, with name, consents and tokens</li>
           <li>all recordings: samples, beats, features and their aggregates</li>
           <li>episodes, strips, answers, moods, journals, tasks, goals and measurements</li>
-          <li>devices that have recorded nobody else</li>
+          <li>devices that recorded this person only</li>
         </ul>
         <p>
           The log of raw packets drops its copies within 30 hours. The audit log keeps a receipt. Backups are not changed: delete or expire

@@ -46,7 +46,7 @@ export class BiosignalsPage extends ProjectPage {
             : tableOf<Biosignal>(
                 [
                   { name: 'Name', cell: (item) => html`<b>${item.abbreviation}</b> ${item.name}` },
-                  { name: 'Unit', cell: (item) => unitLabel(item.unit) || item.unit },
+                  { name: 'Unit', cell: (item) => unitLabel(item.unit) || item.unit.replaceAll(/[{}]/g, '') },
                   {
                     name: 'LOINC',
                     cell: (item) =>

@@ -60,7 +60,8 @@ export class OverviewPage extends Page {
     const sending = this.#devices.filter((device) => device.is_flowing);
     const { episodes_open: open, episodes_open_high: high } = this.#open;
     const many = this.#devices.length === DEVICES_MAX ? '+' : '';
-    const rate = this.#packetsPerSec === null ? '–' : formatNumber(this.context.locale, this.#packetsPerSec, 2);
+    const rate =
+      this.#packetsPerSec === null ? html`<span class="muted">measuring</span>` : formatNumber(this.context.locale, this.#packetsPerSec, 2);
     return html`<dl class="figures">
         ${figure('Sending now', html`<a href="#/devices?show=sending">${sending.length}</a>`, sending.length > 0 ? 'good' : null)}
         ${figure('Devices', html`<a href="#/devices">${this.#devices.length}${many}</a>`)} ${figure('Packets per second', rate)}

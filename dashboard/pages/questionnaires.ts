@@ -54,7 +54,7 @@ export class QuestionnairesPage extends ProjectPage {
                   ? ''
                   : this.askButton(item.resource.title, {
                       title: `Retire ${item.resource.title}?`,
-                      text: 'No one will be asked it again. Existing answers are kept.',
+                      text: 'It will not be asked again. Existing answers are kept.',
                       word: 'Retire',
                       danger: true,
                       act: () =>

@@ -141,7 +141,7 @@ export class WebhooksPage extends Page {
 
   async #rotate(hook: Webhook): Promise<void> {
     const { secret } = await call('POST', '/api/v1/webhooks/{webhookId}/rotate-secret', { params: { webhookId: hook.id }, body: {} });
-    const text = 'Copy it now, and give it to your server within a day: until then the old secret signs too. It is shown this once.';
+    const text = 'Copy it now; it is shown only once. Give it to your server within a day: until then the old secret signs as well.';
     this.#fresh.show({ title: `New secret of ${hook.url}`, text, secret });
   }
 

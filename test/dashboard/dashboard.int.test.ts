@@ -1,4 +1,4 @@
-/** What operators change in the dashboard, in a real Chromium on the whole service. */
+/** Changes that operators make in the dashboard, in a real Chromium on the whole service. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { email, signIn, startDashboard, violations } from '../helpers/dashboard.ts';

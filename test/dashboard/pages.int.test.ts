@@ -91,6 +91,11 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
         () => [...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > box.clientWidth + 1).length,
       );
       expect(cut, section).toBe(0);
+      // On a phone the first cell is the title of a card, and may take two lines.
+      const titles = await page.evaluate(() =>
+        [...document.querySelectorAll('.cards td:first-child')].map((cell) => getComputedStyle(cell).textAlign),
+      );
+      expect(titles, section).not.toContain('end');
     }
     expect(errors).toEqual([]);
     await page.context().close();

@@ -1,6 +1,6 @@
 /** Durations, numbers, ages and units, as pages write and people read them. */
 import { expect, it } from 'vitest';
-import { convertUnit, formatAge, formatNumber, formatValue, parseDuration } from './format.ts';
+import { convertUnit, formatAge, formatNumber, formatValue, parseDuration, unitLabel } from './format.ts';
 
 it.each([
   ['15m', 900_000],
@@ -59,4 +59,8 @@ it('temperatures are converted where people use Fahrenheit, with their bounds; n
   expect(shown.newest.value).toBeCloseTo(100.4);
   expect(convertUnit(series, null)).toBe(series);
   expect(convertUnit({ ...series, unit: '/min' }, 'us').unit).toBe('/min');
+});
+
+it('a unit is printed as people write it', () => {
+  expect(['Cel', '{score}', '1', 'mm[Hg]', '[g]', 'kg'].map(unitLabel)).toEqual(['°C', '', '', 'mmHg', 'g', 'kg']);
 });

@@ -9,6 +9,8 @@ const ucumToPrint: Readonly<Record<string, string>> = {
   uS: 'µS',
   uV: 'µV',
   ms2: 'ms²',
+  'mm[Hg]': 'mmHg',
+  '[g]': 'g',
 };
 
 /** UCUM to what is printed: `Cel` is °C, `{score}` is nothing. */

@@ -17,7 +17,7 @@ export class TraceRing {
     this.#flags = new Uint8Array(size);
   }
 
-  /** Index after the newest sample; indices grow for ever and are taken modulo the size. */
+  /** Index after the newest sample; indices keep growing and are taken modulo the size. */
   get end(): number {
     return this.#end;
   }
