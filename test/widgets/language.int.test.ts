@@ -116,7 +116,7 @@ describe.skipIf(chromiumPath === null)('languages', () => {
     },
   );
 
-  it('leaves a questionnaire that somebody changed as it was written: never half a translation', async () => {
+  it('leaves a questionnaire that was changed as it was written: never half a translation', async () => {
     const { text } = shippedQuestionnaires.find((item) => item.code === 'phq-9')!;
     const changed = { ...text, item: text.item.map((item, i) => (i === 3 ? { ...item, text: 'Feeling tired after lunch' } : item)) };
     fixture.on('GET', /\/questionnaires\//, { json: { resourceType: 'Questionnaire', id: 'own', version: '1', ...changed } });

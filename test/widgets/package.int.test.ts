@@ -1,4 +1,4 @@
-/** The npm package of the widgets as an application gets it: packed, installed beside its dependencies, imported without a DOM, bundled,
+/** The npm package of the widgets as an application gets it: packed, installed next to its dependencies, imported without a DOM, bundled,
  *  typed. */
 import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';

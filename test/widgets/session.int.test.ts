@@ -183,7 +183,7 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     await page.context().close();
   });
 
-  it('clears what it shows when the new token is for somebody else', async () => {
+  it('clears what it shows when the new token is for another person', async () => {
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
     await expect.poll(() => cardState(page)).toBe('ready');
     state.mode = 'loading';
@@ -288,7 +288,7 @@ describe.skipIf(chromiumPath === null)('the outbox', () => {
   });
 
   // promise: outbox-life
-  it('keeps an entry a month for its writer, and a day once somebody else uses this device', async () => {
+  it('keeps an entry a month for its writer, and a day once another person uses this device', async () => {
     fixture.on('POST', '/api/v1/journal', { status: -1 });
     const writer = `sdk-key="sdk_x" xuser-token="${fixtureToken({ sub: 'writer' })}"`;
     const { page } = await open(writer, '<bio-journal></bio-journal>');

@@ -1,4 +1,4 @@
-/** What a sweep leaves on its canvas, in a real Chromium: frame by frame it must be the picture that one stroke would make. */
+/** The canvas after a sweep, in a real Chromium: frame by frame it must be the picture that one stroke would make. */
 import type { Browser, Page } from 'playwright-core';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What the widgets look like, against pictures in test/visual: a quarter of the size, and every character a box of one font that the test
+/** The look of the widgets, against pictures in test/visual: a quarter of the size, and every character a box of one font that the test
  *  makes itself, so that neither the machine's fonts nor its smoothing matter. What must not change unseen: layout, colours, states,
  *  charts. A change that is wanted: BIO_UPDATE_VISUAL=1 npm test -- test/widgets/visual.int.test.ts, and look at the new pictures. */
 import { existsSync } from 'node:fs';
