@@ -1,4 +1,4 @@
-/** What operators do for a person in the dashboard, by their roles, in a real Chromium on the whole service: consent, export, erasure,
+/** Tasks of operators for a person in the dashboard, by their roles, in a real Chromium on the whole service: consent, export, erasure,
  *  episodes and the list of users. */
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
@@ -161,7 +161,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByText('all recordings').waitFor();
     expect(await violations(page)).toEqual([]);
-    await dialog.getByLabel('to confirm').fill('somebody else');
+    await dialog.getByLabel('to confirm').fill('another person');
     await dialog.getByRole('button', { name: 'Erase' }).click();
     await expect.poll(() => dialog.getByRole('alert').textContent()).toContain('is not the external id of this user');
     await dialog.getByLabel('to confirm').fill('to-be-erased');
