@@ -176,7 +176,7 @@ export const scenarios: readonly Scenario[] = [
       for (const streamSec of [1 + 8 * random.next(), 3 + 20 * random.next()]) {
         await sleep(1000 * streamSec);
         const goOn = world.fleet.silence();
-        await sleep(4000 + 2000 * random.next());
+        await sleep(Number(world.env['BIO_DSP_IDLE_FLUSH_MS']) + 1000 + 2000 * random.next());
         goOn();
       }
       await sleep(3000);

@@ -1,6 +1,7 @@
 /** The demo of `npm start`: an organization, a user, a simulated device that streams endlessly, and a session for the live page. The page's
  *  address carries this run's secret in its fragment; without it the demo endpoint answers 401 like any other. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from 'typebox';
 import type { Auth } from './auth/auth.ts';
 import { createApiKey, revokeApiKey } from './auth/api-keys.ts';
@@ -124,7 +125,7 @@ async function startDevice(
     while (!stopped) {
       const dueMs = startedMs + (seq + 1) * PACKET_MS - performance.now();
       if (waiting === null && dueMs > 0) {
-        await new Promise((resolve) => setTimeout(resolve, Math.min(dueMs, TICK_MS)));
+        await sleep(Math.min(dueMs, TICK_MS));
         continue;
       }
       waiting ??= next();
@@ -140,7 +141,7 @@ async function startDevice(
         if (refused >= 400 && refused < 500) logger.warn({ status: refused }, 'demo: the device is refused; a restart gives it a new key');
       }
       if (sent?.status === 202) waiting = null;
-      else if (!stopped) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      else if (!stopped) await sleep(RETRY_MS);
     }
   };
   // job: demo-device: the simulated device of npm start

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { Type } from 'typebox';
 import { compileCheck, compileQuery, Preparing, readJson } from './validate.ts';
@@ -22,7 +23,7 @@ it('stops preparing', async () => {
   preparing.add(() => void (done += 1));
   preparing.begin(5, 5);
   preparing.stop();
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await sleep(50);
   expect(done).toBe(0);
 });
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { isRejected } from '../errors.ts';
@@ -18,7 +19,7 @@ class Sink implements PacketSink {
   async openStream(request: StreamRequest): Promise<StreamRecord> {
     this.openCount++;
     this.openMax = Math.max(this.openMax, ++this.open);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await sleep(5);
     this.open--;
     if (this.fails) throw new Error('database away');
     return {
@@ -47,7 +48,7 @@ class Sink implements PacketSink {
   hurry(): void {}
 
   async closeStream(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await sleep(10);
     this.closeCount++;
   }
 }

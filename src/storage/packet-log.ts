@@ -11,6 +11,7 @@
  *  database is asked about twice a second, and with its first answer the log is `open` again. `closed` refuses; so does `lost`, for good:
  *  another instance has taken the log over. */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
@@ -287,7 +288,7 @@ export class PacketLog {
     while (!this.#closed && this.lost === null) {
       const asking = probe.run((client) => client.query(takesWrites));
       if (await asking.then(({ rowCount }) => rowCount === 1, () => false)) break; // prettier-ignore
-      await new Promise((done) => setTimeout(done, PROBE_MS * (0.5 + Math.random())));
+      await sleep(PROBE_MS * (0.5 + Math.random()));
     }
     await probe.close();
     if (this.lost !== null) return;

@@ -1,4 +1,5 @@
 /** Public keys of a project: rotated with an overlap, revoked at once, on a node that learns of it by NOTIFY alone. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Auth } from '../../src/auth/auth.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';
@@ -11,6 +12,7 @@ import type { HttpServer } from '../../src/http/server.ts';
 import { allRoutes } from '../helpers/all-routes.ts';
 import { startApi } from '../helpers/api.ts';
 import type { Api } from '../helpers/api.ts';
+import { until } from '../helpers/until.ts';
 import type { Caller } from '../../src/caller.ts';
 
 type SdkKey = {
@@ -66,14 +68,7 @@ const actions = async (): Promise<string[]> => {
   const { rows } = await api.database.pool.query<{ action: string }>('select action from audit_log');
   return rows.map((row) => row.action);
 };
-/** ms until a condition holds; fails after 1 s. */
-async function within1s(condition: () => Promise<boolean>): Promise<void> {
-  const startedMs = performance.now();
-  while (!(await condition())) {
-    if (performance.now() - startedMs > 1000) throw new Error('not within a second');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
+const within1s = (condition: () => Promise<boolean>): Promise<void> => until(condition, 1000);
 
 /** An open socket and the code that it will close with. */
 async function open(http: HttpServer, token: string, sdkKey = ''): Promise<Readonly<{ socket: WebSocket; code: Promise<number> }>> {
@@ -87,7 +82,7 @@ async function open(http: HttpServer, token: string, sdkKey = ''): Promise<Reado
   return { socket, code };
 }
 const withinMs = async (codes: readonly Promise<number>[], ms: number): Promise<readonly (number | 'open')[]> =>
-  Promise.race([Promise.all(codes), new Promise<['open']>((resolve) => setTimeout(resolve, ms, ['open']))]);
+  Promise.race([Promise.all(codes), sleep(ms, ['open'] as const)]);
 
 describe('an SDK key that ends', () => {
   // promise: sdk-key-revoked

@@ -2,7 +2,6 @@
  *
  *  The server is an embedded PostgreSQL, started once per test run by whoever comes first and stopped when the run's main process is
  *  gone; or, with BIO_TEST_DATABASE_URL, any server on which databases may be created (TimescaleDB, another version). */
-import { AssertionError } from 'node:assert';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +13,7 @@ import { startEmbeddedPostgres } from '../../src/storage/database/embedded-postg
 import { locks } from '../../src/storage/database/locks.ts';
 import { migrate } from '../../src/storage/schema/migrate.ts';
 
+export { until } from './until.ts';
 export type TestDatabase = Database & AsyncDisposable;
 
 const sqlFolder = new URL('../../sql/', import.meta.url);
@@ -53,12 +53,6 @@ export function otherServers(): readonly { name: string; url: string }[] {
     else found.push({ name: variable === 'BIO_TEST_TIMESCALE_URL' ? 'timescale' : 'timescale_apache', url });
   }
   return found;
-}
-
-/** Waits until `condition` holds, by polling; for what happens in the background. @throws after timeoutMs */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<void> {
-  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(10)) if (await condition()) return;
-  throw new AssertionError({ message: `not within ${timeoutMs} ms: ${condition.toString()}` });
 }
 
 /** The run's server: one per vitest main process (our parent), kept in a folder named after it. */

@@ -1,5 +1,6 @@
 /** A service reduced to its storage, to be killed: recovers, then sends packets of 100 ms and prints every acknowledgement.
  *  argv: database address, first seq. A packet's bytes say which samples it holds; their values follow from their place. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isRejected } from '../../src/errors.ts';
 import type { ChannelNo } from '../../src/signal.ts';
 import { BlockWriter } from '../../src/storage/block-writer.ts';
@@ -33,7 +34,7 @@ for (let seq = firstSeq; ; seq++) {
   if (batch === 'busy') throw new Error('busy');
   store(bytes, batch.position);
   void batch.durable.then(() => process.stdout.write(`ack ${seq}\n`));
-  if (seq % 5 === 0) await new Promise((done) => setTimeout(done, 1));
+  if (seq % 5 === 0) await sleep(1);
 }
 
 function store(bytes: Buffer | Uint8Array, position: number): void {

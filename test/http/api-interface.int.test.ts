@@ -1,6 +1,7 @@
 /** The interface document, line by line, against the running service: resources and members, the life of a user token, endpoints,
  *  credentials, modes and origins, events on the wire, errors, limits, versioning. What the document leaves open is tested elsewhere. */
 import { createPublicKey } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
@@ -211,7 +212,7 @@ describe('endpoints', () => {
         headers: { authorization: `Bearer ${run.org.apiKey.key}`, 'content-type': 'application/x-protobuf' },
         body: Buffer.from(encodePacket({ ...packet, subject: 'person-1', t0UnixNs, sentUnixNs: 0n })),
       });
-      await new Promise((done) => setTimeout(done, 20));
+      await sleep(20);
       if (frames.length > 10) break;
     }
     await until(() => frames.length > 5, 10_000);

@@ -1,6 +1,7 @@
 /** The HTTP layer on real sockets: what uWebSockets.js accepts and we do not, problems, bodies, sockets and their ends. */
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
@@ -482,7 +483,7 @@ describe('sockets', () => {
     const ws = new WebSocket(url(), protocols('short'));
     await opened(ws);
     await peers.at(-1)?.authenticate('user');
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await sleep(300);
     expect(ws.readyState).toBe(WebSocket.OPEN);
     ws.close();
     await closeOf(ws);

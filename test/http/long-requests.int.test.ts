@@ -1,6 +1,7 @@
 /** Requests that take as long as their peer likes, and what becomes of their credential meanwhile. On the whole service. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey, revokeApiKey } from '../../src/auth/api-keys.ts';
 import { scopes } from '../../src/caller.ts';
@@ -35,7 +36,7 @@ async function begin(credential: string, path: string, type: string, body: Uint8
   socket.write(body.subarray(0, half));
   return {
     finish: async () => {
-      await new Promise((resolve) => setTimeout(resolve, 200)); // what is done within 100 ms is not asked again
+      await sleep(200); // what is done within 100 ms is not asked again
       socket.write(body.subarray(half));
       await until(() => /\r\n\r\n.*\}/.test(text));
       socket.destroy();
@@ -79,7 +80,7 @@ describe('a body that arrives after its credential has ended', () => {
   it('is taken when the credential stands', async () => {
     const { key } = await makeKey();
     const slow = await begin(key, '/api/v1/api-keys', 'application/json', keyBody);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await sleep(300);
     const answer = await slow.finish();
     expect(answer.status, answer.text).toBe(201);
   });
@@ -103,7 +104,7 @@ describe('a long answer', () => {
     );
     await revokeApiKey(running.database.pool, running.org.orgId, record.id);
     await until(async () => (await running.send('GET', '/api/v1/projects', { as: key })).status === 401);
-    await new Promise((resolve) => setTimeout(resolve, 300)); // asked again once in 100 ms
+    await sleep(300); // asked again once in 100 ms
     await table.end();
     expect(await text).toBe('cut off');
   });

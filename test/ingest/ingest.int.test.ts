@@ -1,5 +1,6 @@
 /** Packets over real sockets, with a sink in memory: what is acknowledged is stored, what is refused says why, nothing is taken twice. */
 import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MemoryService } from '../../bench/lib/memory-service.ts';
 import { KEY, startMemoryService } from '../../bench/lib/memory-service.ts';
@@ -13,6 +14,7 @@ import type { Packet } from '../../src/proto/packet-codec.ts';
 import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
 import type { IngestReply } from '../../src/proto/reply-codec.ts';
 import { decodeReply } from '../../src/proto/reply-codec.ts';
+import { until } from '../helpers/until.ts';
 
 let service: MemoryService;
 let deviceCount = 0;
@@ -194,14 +196,6 @@ async function stream(token = KEY): Promise<{ socket: WebSocket; replies: Ingest
   return { socket, replies, closed };
 }
 
-async function until(what: () => boolean, timeoutMs = 5000): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!what()) {
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 describe('WebSocket /ingest/stream', () => {
   // promise: ack-durable, settled, window
   // job: acknowledgements
@@ -255,7 +249,7 @@ describe('WebSocket /ingest/stream', () => {
     const { socket, replies } = await stream();
     service.sink.mode = 'busy';
     for (const packet of packets) socket.send(encodePacket(packet));
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await sleep(150);
     expect(replies.at(-1)?.settled).toBe(0);
     service.sink.mode = 'normal';
     await until(() => replies.at(-1)!.settled === 50);
@@ -320,7 +314,7 @@ describe('ingest client', () => {
       if (i === 100) service.sink.mode = 'failing';
       if (i === 200) service.sink.mode = 'busy';
       if (i === 300) service.sink.mode = 'normal';
-      if (i % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      if (i % 20 === 0) await sleep(5);
     }
     await client.flush();
     expect(client.pendingCount).toBe(0);
@@ -363,7 +357,7 @@ describe('ingest client', () => {
       const results = packets.map((packet) => sender.send(packet));
       await until(() => sender.state === 'stopped');
       const askedThen = asked;
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await sleep(300);
       expect(asked).toBe(askedThen); // not tried again and again
       expect(sender.pendingCount).toBe(5);
       token = KEY;

@@ -1,6 +1,7 @@
 /** Live frames over real sockets, with a sink in memory. */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MemoryService } from '../../bench/lib/memory-service.ts';
 import { KEY, startMemoryService } from '../../bench/lib/memory-service.ts';
@@ -9,6 +10,7 @@ import { IngestClient } from '../../sdk/ingest-client.ts';
 import type { LiveFrame } from '../../sdk/live-client.ts';
 import { LiveClient } from '../../sdk/live-client.ts';
 import type { Packet } from '../../src/proto/packet-codec.ts';
+import { until } from '../helpers/until.ts';
 
 let service: MemoryService;
 let deviceCount = 0;
@@ -17,16 +19,6 @@ beforeAll(async () => {
   service = await startMemoryService({ commitMs: 5, config: { viewerQueueBytesMax: 16 * 1024, viewerSlowSecMax: 2 } });
 });
 afterAll(() => service.stop());
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-async function until(what: () => boolean, timeoutMs = 8000): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!what()) {
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what.toString()}`);
-    await sleep(5);
-  }
-}
 
 /** A device that sends packets of 100 ms at its own pace until stopped. */
 function device(options: { subject?: string; channels?: number; periodMs?: number; fs?: number } = {}) {

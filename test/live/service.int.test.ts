@@ -1,5 +1,6 @@
 /** Ends of a socket, in the whole service: erasure, revocation, expiry, SIGTERM; each within a second, with the code that says whether to
  *  reconnect. And a fleet that connects all at once. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { LiveClient } from '../../sdk/live-client.ts';
@@ -153,7 +154,7 @@ it('a viewer does not try a refused credential again and again, and goes on with
   });
   await until(() => states.at(-1) === 'waiting the credential is refused');
   const askedThen = asked;
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await sleep(400);
   expect(asked).toBe(askedThen);
   current = token;
   await client.renew();

@@ -1,5 +1,6 @@
 /** The budget of one socket: a socket that monopolises the event loop is closed, one that shares it is not. */
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { afterClose } from '../../sdk/retry.ts';
 import { errorTable } from '../../src/errors.ts';
@@ -7,6 +8,7 @@ import type { HttpServer } from '../../src/http/server.ts';
 import { startHttp } from '../../src/http/server.ts';
 import type { SocketRoute } from '../../src/http/route.ts';
 import { readConfig } from '../../src/config.ts';
+import { until } from '../helpers/until.ts';
 
 const noop = (): void => undefined;
 let http: HttpServer | null = null;
@@ -51,14 +53,6 @@ async function open(port: number): Promise<{ socket: WebSocket; code: () => numb
     socket.addEventListener('error', reject);
   });
   return { socket, code: () => code };
-}
-
-async function until(what: () => boolean, timeoutMs = 5000): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!what()) {
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 function burn(ms: number): void {
@@ -108,7 +102,7 @@ it('keeps every socket that it accepts, however many come and whatever the pause
     all.push(...(await Promise.all(Array.from({ length: 20 }, () => open(port)))));
     await fetch(`http://127.0.0.1:${port}/nothing`); // sockets that answer HTTP leave memory that the next ones get
   }
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await sleep(200);
   expect(all.filter(({ code }) => code() !== null).length).toBe(0);
   for (const { socket } of all) socket.close();
 }, 60_000);

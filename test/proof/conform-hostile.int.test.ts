@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
@@ -274,7 +275,7 @@ it(
   async () => {
     const args = [running.service.baseUrl, '--only', 'Consent and erasure', '--only', 'Pages of other origins', '--json'];
     const first = conform(args);
-    await new Promise((resolve) => setTimeout(resolve, 2500));
+    await sleep(2500);
     const ended = await Promise.all([first, conform(args)]);
     expect(ended.map(({ out }) => (JSON.parse(out) as Summary).left)).toEqual([[], []]);
     expect(await whatIsLeft()).toEqual([]);

@@ -1,5 +1,6 @@
 // Acknowledged means queryable: what a device was answered for is in the next answer of GET /streams/{id}/samples, in the middle of its
 // second too, once and in order; and in SQL when its second is stored.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createOrganization, type NewOrganization } from '../../src/auth/organizations.ts';
@@ -52,7 +53,7 @@ test('every acknowledged packet of 100 ms is in the next answer', async () => {
     const segments = (await answer.json()) as { samples: number[] }[];
     delaysMs.push(performance.now() - acknowledgedMs);
     expect(segments.flatMap((segment) => segment.samples)).toEqual(sent);
-    await new Promise((done) => setTimeout(done, 60));
+    await sleep(60);
   }
   // The content above is the promise; the time is that of one request, on whatever machine runs the tests.
   delaysMs.sort((a, b) => a - b);

@@ -4,6 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildWeb } from '../../scripts/build-web.ts';
@@ -80,7 +81,7 @@ async function computed(subject: string, feature: string): Promise<void> {
     const [now] = rows;
     quiet = now!.n === count && now!.left !== null && now!.left < 90 ? quiet + 1 : 0;
     count = now!.n;
-    if (quiet < 3) await new Promise((done) => setTimeout(done, 400));
+    if (quiet < 3) await sleep(400);
     return quiet >= 3;
   }, 120_000);
 }

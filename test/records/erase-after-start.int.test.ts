@@ -1,5 +1,6 @@
 /** A person is erased just after a start, whose device has not come back: their stream was opened by the replay of the packet log, and its
  *  values are still being computed. Nothing of it may be stored after the erasure. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
@@ -57,7 +58,7 @@ test('nothing of a person is stored after the erasure, whose stream the replay h
       ).rows[0]!.n;
     for (const endMs = performance.now() + IDLE_FLUSH_MS + 6000; performance.now() < endMs;) {
       expect(await left()).toBe(0);
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await sleep(500);
     }
   } finally {
     await service.stop();

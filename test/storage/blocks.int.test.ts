@@ -1,4 +1,5 @@
 // What is pushed in any order, cut and repetition is in sample_block once, in the same rows.
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gridCeil, type ChannelNo, type SampleRun } from '../../src/signal.ts';
@@ -274,7 +275,7 @@ test('goes on when its connection is cut, at any time', async () => {
         `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ~ '^(copy|begin|commit|set|select ensure)' and pid <> pg_backend_pid()`,
       );
     }
-    await new Promise((done) => setTimeout(done, 5));
+    await sleep(5);
   }
   await writer.close();
   const rows = await rowsOf(stream);

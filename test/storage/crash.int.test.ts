@@ -1,5 +1,6 @@
 // A service that is killed at any instant has lost no packet that it acknowledged, and stored none twice.
 import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StreamId } from '../../src/signal.ts';
 import type { LogEntry } from '../../src/storage/log-batch.ts';
@@ -144,7 +145,7 @@ test('a cut connection delays an acknowledgement, and a packet is there once', a
       await other.pool.query(
         `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query !~ 'pg_terminate'`,
       );
-    await new Promise((done) => setTimeout(done, 3));
+    await sleep(3);
   }
   await Promise.all(acks);
   await log.close();

@@ -1,6 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { ChannelNo, SampleRun, StreamId } from '../../signal.ts';
@@ -92,7 +93,7 @@ async function send(
 ): Promise<void> {
   for (let i = 0; i < sent.length; i++) {
     const [id, packet] = sent[i]!;
-    while (pool.push(id, packet) === 'busy') await new Promise((resolve) => setTimeout(resolve, 1));
+    while (pool.push(id, packet) === 'busy') await sleep(1);
     await onPacket(i);
     if (i % 200 === 199) await new Promise((resolve) => setImmediate(resolve));
   }
@@ -219,9 +220,7 @@ describe('live equals recomputed, bit for bit', () => {
     const table = new RowTable();
     const pool = newPool(table, { workerUrl: failingWorker });
     pool.openStream(stream, channels);
-    await send(pool, from(stream, packets(whole, channels, seeded(10), 0.4, 0.8)), (i) =>
-      i % 20 === 0 ? new Promise((resolve) => setTimeout(resolve, 3)) : undefined,
-    );
+    await send(pool, from(stream, packets(whole, channels, seeded(10), 0.4, 0.8)), (i) => (i % 20 === 0 ? sleep(3) : undefined));
     expect(pool.stats().crashCount).toBe(2);
     expect(table.errors).toEqual([]);
     expect(differences(rowsOf(table, stream), await reference())).toEqual([]);
@@ -302,7 +301,7 @@ describe('wall time decides when, never what', () => {
           for (const { packet } of order) {
             for (; due.length > 0 && due[0]!.sec <= endSecOf(packet); due.shift()) {
               const { event } = due[0]!;
-              if (event === 'pause') await new Promise((resolve) => setTimeout(resolve, 30));
+              if (event === 'pause') await sleep(30);
               if (event === 'flush' || event === 'restart') {
                 await pool.settle();
                 await pool.idleFlush(0);
@@ -318,7 +317,7 @@ describe('wall time decides when, never what', () => {
               }
             }
             stored = [...stored, ...packet];
-            while (pool.push(stream, packet) === 'busy') await new Promise((resolve) => setTimeout(resolve, 1));
+            while (pool.push(stream, packet) === 'busy') await sleep(1);
           }
           await pool.settle();
           await pool.idleFlush(0);
@@ -482,7 +481,7 @@ describe('late data that cannot be read back', () => {
     pool.openStream(stream, channels);
     for (const packet of packets(short, channels, seeded(18), 4, 5)) {
       pool.push(stream, packet);
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      await sleep(2);
     }
     await expect.poll(() => refusals < 0 && pool.isSettled(stream), { timeout: 20_000 }).toBe(true);
     await pool.settle();
@@ -548,7 +547,7 @@ describe('a batch that kills its worker', () => {
         [stream, packet] as const,
         ...from(healthy, cut.slice(i, i + 1)),
       ]);
-      await send(pool, sent, (i) => (i % 50 === 0 ? new Promise((resolve) => setTimeout(resolve, 3)) : undefined));
+      await send(pool, sent, (i) => (i % 50 === 0 ? sleep(3) : undefined));
       expect(pool.stats().crashCount).toBe(3);
       expect(quarantined.map((q) => q.streamId)).toEqual([stream]);
       expect(quarantined[0]!.runs.some((run) => run.samples.includes(poison))).toBe(true);

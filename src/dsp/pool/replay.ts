@@ -6,6 +6,7 @@
  *  - heal: late data. Rows far back are computed beside the live engine, piece by piece; near the live edge it is rebuilt.
  *  Few streams are read back at a time; the others wait for their turn. */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelNo, SampleRun } from '../../signal.ts';
 import type { RangeUs } from '../kernels/segment-grid.ts';
 import { reachAheadSec, rowsTouchedBy, samplesNeededFor, segmentIndexAt, segmentSec } from '../kernels/segment-grid.ts';
@@ -173,7 +174,7 @@ export class Replay {
         return withoutPoison(parts.flat(), stream.poison).sort((a, b) => startUs(a) - startUs(b));
       } catch (cause) {
         if (attempt === loadTries) throw cause;
-        await new Promise((resolve) => setTimeout(resolve, (this.#options.retryMs ?? retryMsDefault) * 4 ** attempt));
+        await sleep((this.#options.retryMs ?? retryMsDefault) * 4 ** attempt);
       }
     }
   }

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { Coalesce } from './coalesce.ts';
 
-const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+const pause = (): Promise<void> => sleep(5);
 
 it('makes calls that come while one is under way together, in order, a bounded number at once', async () => {
   const runs: number[][] = [];
