@@ -8,7 +8,7 @@ export type Mend = Readonly<{
   /** The first history that is played; of what is rare the one shortly before it. Default: FIRST_SEED. */
   seed?: number;
   edits: readonly Edit[];
-  /** Of the complaint that the mend is for, as "kind: text". */
+  /** The complaint when it is taken out, as "kind: text". */
   says: RegExp;
 }>;
 

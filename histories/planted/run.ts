@@ -1,5 +1,5 @@
-/** `npm run histories -- --planted [NAME …]`: takes each mend out of a copy of the checkout, plays histories there until one says what the
- *  mend is for, and prints a row of the table of docs/histories.md. A copy without a fault comes first, and must play one history well. */
+/** `npm run histories -- --planted [NAME …]`: takes each mend out of a copy of the checkout, plays histories there until one complains of
+ *  it, and prints a row of the table of docs/histories.md. A copy without a fault comes first, and must play one history well. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,13 +34,13 @@ export async function runPlanted(names: readonly string[], seed: string | undefi
   return isAllFound;
 }
 
-async function playWithout(mend: Pick<Mend, 'name' | 'edits' | 'says'>, options: readonly string[]): Promise<Found> {
+async function playWithout({ name, edits, says }: Pick<Mend, 'name' | 'edits' | 'says'>, options: readonly string[]): Promise<Found> {
   const copy = mkdtempSync(join(tmpdir(), 'biosignal-planted-'));
   try {
     copyCheckout(copy);
-    plantIn(copy, mend.edits);
-    console.log(`without ${mend.name}:`);
-    return await playIn(copy, mend.says, options);
+    plantIn(copy, edits);
+    console.log(`without ${name}:`);
+    return await playIn(copy, says, options);
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }

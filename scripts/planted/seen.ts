@@ -1,5 +1,5 @@
-/** Did a test see the fault that was planted? Only what it asserts counts: a test that never ends, or breaks on the way, would fail with any
- *  fault that is bad enough. */
+/** Did a test see the fault that was planted? Only what it asserts counts: a test that never ends, or breaks on the way, would fail with
+ *  any fault that is bad enough. */
 
 /** How a run of one test file ended. `why`: the first failure, of an assertion where one failed. */
 export type TestAnswer = Readonly<{ passed: boolean; testCount: number; why: string; isAssertion: boolean }>;
