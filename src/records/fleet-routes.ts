@@ -172,8 +172,8 @@ const getSignalQuality = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: wanted, hours, limit } = query;
-      // Looks hours up by the key of the rollups (offset 0 keeps the planner from joining): a join of all hours with all streams reads the hours
-      // of every organization. Asks for consent once per person, after their hours are gathered.
+      // Looks hours up by the key of the rollups (offset 0 keeps the planner from joining): a join of all hours with all streams
+      // reads the hours of every organization. Asks for consent once per person, after their hours are gathered.
       const { rows } = await db.query(
         `with hourly as (
            select s.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
