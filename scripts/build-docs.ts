@@ -10,6 +10,7 @@ import { beatMethods, featureMethods } from '../src/dsp/rows/methods.ts';
 import { errorTable } from '../src/errors.ts';
 import type { ErrorCode } from '../src/errors.ts';
 import { settings } from '../src/config.ts';
+import { STEP_COUNT_MAX } from '../src/signal.ts';
 import { errorAdvice } from '../src/http/error-advice.ts';
 import { limitsDocument } from './limits.ts';
 import { promisesDocument } from './promises.ts';
@@ -84,10 +85,11 @@ const parameterTable = (parameters: readonly MethodParameter[]): string[] =>
 /** docs/features.md: what each value is, from the table that the engine computes by. */
 export function featuresDocument(): string {
   const seconds = (value: number): string => (value === 0 ? 'per event' : `${value} s`);
-  const rows = featureMethods.map(({ feature, title, unit, source, windowSec, cadenceSec, code }) => [
+  const rows = featureMethods.map(({ feature, title, unit, step, source, windowSec, cadenceSec, code }) => [
     `\`${feature}\``,
     title,
     unit,
+    String(step),
     source,
     seconds(windowSec),
     seconds(cadenceSec),
@@ -116,7 +118,9 @@ export function featuresDocument(): string {
     'Written by `npm run docs` from `src/dsp/rows/methods.ts`; `GET /api/v1/methods` lists what a service has. A value stands at the end of its window.',
     'Another way of computing gets another version; values of the old one stay.',
     '',
-    ...table(['feature', 'what', 'unit (UCUM)', 'from', 'window', 'every', 'method'], rows),
+    `Values are rounded to whole steps, after their flags are decided: 71.428 /min is 71428 steps of 0.001. A value of more than 2^${Math.log2(STEP_COUNT_MAX)} steps is left out. Intervals between beats are whole steps of ${beatMethods.ecg.step} ms.`,
+    '',
+    ...table(['feature', 'what', 'unit (UCUM)', 'step', 'from', 'window', 'every', 'method'], rows),
     '',
     ...notes,
     '## Correction of intervals',

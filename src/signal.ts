@@ -100,3 +100,15 @@ export function gridCeil(deviceNs: bigint, rateNanoHz: number): number {
   const rate = BigInt(rateNanoHz);
   return Number((deviceNs * rate + GRID - 1n) / GRID);
 }
+
+/** Steps in one unit: what makes a step exact although 0.01 is none of a double's numbers. @param step 1 / a whole number */
+const stepsPerUnit = (step: number): number => Math.round(1 / step);
+
+/** Most steps of a value: so the sum of one value a second over a day stays below 2^63. */
+export const STEP_COUNT_MAX = 2 ** 46;
+
+/** The number of steps nearest to a value, never -0. */
+export const toSteps = (value: number, step: number): number => Math.round(value * stepsPerUnit(step)) + 0;
+
+/** The value of a number of steps, as the double nearest to it: 7143 steps of 0.01 are 71.43. Exact the other way up to STEP_COUNT_MAX. */
+export const fromSteps = (count: number, step: number): number => count / stepsPerUnit(step);

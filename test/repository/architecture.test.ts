@@ -18,6 +18,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/metrics.test.ts': ['src/metrics.ts'],
   'src/text.test.ts': ['src/text.ts'],
   'src/key-format.test.ts': ['src/key-format.ts'],
+  'src/signal.test.ts': ['src/signal.ts'],
   'src/config.ts': ['src/errors.ts'],
   'src/proto': ['src/signal.ts', 'src/errors.ts', 'src/text.ts'],
   'src/formats': ['src/signal.ts', 'src/errors.ts'],

@@ -27,6 +27,22 @@ describe('methodDescriptions', () => {
       ).toEqual(Array.from({ length: version }, (_, i) => i + 1));
   });
 
+  test('a current version has a step of which a whole number is 1; one of before steps has none', () => {
+    for (const { code, step } of current) {
+      expect(step, code).toBeGreaterThan(0);
+      expect(Math.abs(1 / step - Math.round(1 / step)), code).toBeLessThan(1e-9);
+    }
+    const stepsOf = (feature: string): number[] =>
+      described
+        .filter((m) => m.feature === feature)
+        .toSorted((a, b) => a.version - b.version)
+        .map(({ step }) => step);
+    expect(stepsOf('hr_ecg')).toEqual([0, 0, 0, 0, 0.001]);
+    expect(stepsOf('prv_sdnn_300s')).toEqual([0, 0, 0, 0.001]);
+    expect(stepsOf('steps')).toEqual([1]);
+    expect(stepsOf('r_peaks')).toEqual([0.001, 0.001, 0.001, 0.001]);
+  });
+
   // promise: methods-listed
   test.each(current.map((m) => [m.code, m] as const))(
     '%s has parameters with units and meaning, and limits',

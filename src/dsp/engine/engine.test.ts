@@ -138,6 +138,23 @@ describe('StreamEngine', () => {
     expect(beats.filter((b) => b.tNs > 82_000_000_000n).length).toBeGreaterThan(40);
   });
 
+  test('an accelerometer whose gain no body could move has no activity rather than one that cannot be counted', () => {
+    const axes = fixtureChannels.filter(({ kind }) => kind === 'acc');
+    const featuresOf = (gain: number): Set<string> => {
+      const seen = new Set<string>();
+      const channels = axes.map((axis) => ({ ...axis, gain, baseline: 0 }));
+      feed(channels, madeUpStream(6, 0, 60, channels), 1, (_, { features }) => {
+        for (const { feature, value } of features) {
+          seen.add(feature);
+          expect(Number.isSafeInteger(Math.round(value * 1e4)), `${feature} ${value}`).toBe(true);
+        }
+      });
+      return seen;
+    };
+    expect(featuresOf(200)).toContain('activity');
+    for (const gain of [1e-10, 1e-300, 5e-324]) expect([...featuresOf(gain)], String(gain)).not.toContain('activity');
+  });
+
   // promise: spo2-suspect
   test('red and infrared light with their DC level give an oxygen saturation, never better than suspect without a calibration', () => {
     const light = ['ppg.red', 'ppg.ir'].map((code): ChannelConfig => ({
@@ -160,7 +177,7 @@ describe('StreamEngine', () => {
         if (feature !== 'spo2' || tNs > 96_000_000_000n) continue; // the last block is cut
         percents.push(value);
         expect(qmask).toBe(1);
-        expect(methodCode).toBe('derived:spo2_v2');
+        expect(methodCode).toBe('derived:spo2_v3');
       }
     });
     expect(percents.length).toBeGreaterThan(9);

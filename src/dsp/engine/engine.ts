@@ -7,16 +7,17 @@
  *   kernel   SegmentKernel: a detector, judge or value of blocks, all in one shape; what it finds are
  *   items    beats, seconds, rates, judgements: a device time and two numbers; each leaves the runner once, at the seams, too
  *   chain    BeatChain (beats to intervals, values, quality) or ValueChain (blocks to values): holds a row until nothing changes it
- *  rows   RowBuffer, through this engine as the RowSink of its chains; those before fromUs are computed and left out
+ *  rows   RowBuffer, through this engine as the RowSink of its chains: values in whole steps; those before fromUs are left out
  *
  *  settle() carries what was taken through the chains that it touched; `finalUs` is the time before which all of them are done. */
 import type { ChannelConfig, QualityFlag, Samples, Spo2Calibration } from '../../signal.ts';
+import { STEP_COUNT_MAX, fromSteps, toSteps } from '../../signal.ts';
 import type { RowBuffer } from '../rows/row-buffer.ts';
 import { rowCode } from '../rows/row-buffer.ts';
 import type { FoundValues } from '../kernels/block-values.ts';
 import { Eda, emptyResponses } from '../slow/eda.ts';
 import { EcgKernel } from '../ecg/kernel.ts';
-import { methodIndex } from '../rows/methods.ts';
+import { SQI_STEP, featureMethods, methodIndex } from '../rows/methods.ts';
 import { Activity, Steps } from '../slow/motion.ts';
 import { PulseKernel } from '../ppg/pulse.ts';
 import { BreathDetector } from '../slow/respiration.ts';
@@ -144,12 +145,18 @@ export class StreamEngine implements RowSink {
       this.#rows.add(source === 'ecg' ? rowCode.ecgBeat : rowCode.ppgBeat, channelNo, tUs, ibiMs, kind * 64 + reason, flag);
   }
 
+  /** Here values become whole steps of their method, all of them and once: kernels and flags know the value as it was. One of more steps
+   *  than are counted is no body's (an accelerometer with an absurd gain) and is left out. */
   value(method: number, channelNo: number, tUs: number, value: number, flag: QualityFlag): void {
-    if (tUs >= this.#fromUs) this.#rows.add(rowCode.feature + method, channelNo, tUs, value, flag, 0);
+    if (tUs < this.#fromUs) return;
+    const { step } = featureMethods[method]!;
+    const count = toSteps(value, step);
+    if (Math.abs(count) <= STEP_COUNT_MAX) this.#rows.add(rowCode.feature + method, channelNo, tUs, fromSteps(count, step), flag, 0);
   }
 
+  /** The same number as the index's feature has. */
   quality(channelNo: number, tUs: number, sqi: number, flag: QualityFlag): void {
-    if (tUs >= this.#fromUs) this.#rows.add(rowCode.quality, channelNo, tUs, sqi, flag, 0);
+    if (tUs >= this.#fromUs) this.#rows.add(rowCode.quality, channelNo, tUs, fromSteps(toSteps(sqi, SQI_STEP), SQI_STEP), flag, 0);
   }
 
   #addBeats(channels: readonly ChannelConfig[], { group, source, primary, breathing, motion }: BeatPlan): void {

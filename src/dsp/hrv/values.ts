@@ -1,6 +1,6 @@
 /** Heart rate and variability from the beats of one channel group: which values are due, what they are and how good they are. */
 import type { QualityFlag } from '../../signal.ts';
-import { BAD, GOOD, SUSPECT } from '../../signal.ts';
+import { BAD, GOOD, SUSPECT, toSteps } from '../../signal.ts';
 import type { BeatTrack, Gaps } from './beats.ts';
 import type { NnWindow, TimeDomain } from './time-domain.ts';
 import { timeDomain } from './time-domain.ts';
@@ -197,7 +197,9 @@ export class BeatValues {
     const flag = worse(gathered, doubt(timeDomain(scratch.nn), this.#names.limits).pairs);
     this.#sink.value(this.#names.spectral[0]!, -1, tUs, lfMs2, flag);
     this.#sink.value(this.#names.spectral[1]!, -1, tUs, hfMs2, flag);
-    if (hfMs2 > 0) this.#sink.value(this.#names.spectral[2]!, -1, tUs, lfMs2 / hfMs2, flag);
+    const [, hf, ratio] = this.#names.spectral;
+    // by a power that is given as 0, it would be a ratio of rounding errors
+    if (toSteps(hfMs2, group(hf!).step) > 0) this.#sink.value(ratio!, -1, tUs, lfMs2 / hfMs2, flag);
   }
 
   /** Intervals with both beats in (t - window, t] into `scratch`.

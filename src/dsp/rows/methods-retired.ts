@@ -2,9 +2,33 @@
 import type { Method } from './methods.ts';
 import { beatMethods, featureMethods, method, methodIndex } from './methods.ts';
 
+const measures = ['rmssd_60s', ...['mean_nn', 'sdnn', 'rmssd', 'pnn50', 'sd1', 'sd2', 'lf', 'hf', 'lf_hf'].map((name) => `${name}_300s`)];
+
+/** The last versions whose values are not rounded to steps. Not in it: values that always were whole steps. */
+const lastUnrounded: Readonly<Record<string, number>> = {
+  hr_ecg: 4,
+  hr_ppg: 2,
+  ...Object.fromEntries(measures.flatMap((name) => [[`hrv_${name}`, 4], [`prv_${name}`, 2]])), // prettier-ignore
+  prv_sdnn_300s: 3,
+  prv_sd2_300s: 3,
+  sqi_ecg: 4,
+  sqi_ppg: 2,
+  resp_rate: 1,
+  temp_mean: 1,
+  eda_tonic: 1,
+  scr_rate: 1,
+  activity: 1,
+  spo2: 2,
+  hr_ppg_motion: 2,
+  resp_rate_ppg: 1,
+  resp_rate_ecg: 4,
+};
+
 /** An earlier version of what is computed today, where formula and window are the same. */
-const earlier = (current: Method, version: number, notes: string): Method =>
-  method({ ...current, version, notes: `As version ${version + 1} but: ${notes}` });
+const earlier = (current: Method, version: number, notes: string): Method => {
+  const step = version <= (lastUnrounded[current.feature] ?? 0) ? 0 : current.step;
+  return method({ ...current, version, step, notes: `As version ${version + 1} but: ${notes}` });
+};
 
 export const retiredBeatMethods: readonly Method[] = [
   earlier(
@@ -28,6 +52,9 @@ const isMadeOfRPeaks = ({ feature }: Method): boolean => feature === 'hr_ecg' ||
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
 export const retiredMethods: readonly Method[] = [
+  ...Object.entries(lastUnrounded).map(([feature, version]) =>
+    earlier(featureMethods[methodIndex(feature)]!, version, 'values are not rounded to whole steps.'),
+  ),
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
@@ -40,7 +67,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => [
-      ...(current.version > 2 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
+      ...(current.version > 3 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
       ...(current.version > 1 ? [earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')] : []),
     ]),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
@@ -55,6 +82,7 @@ export const retiredMethods: readonly Method[] = [
     ...featureMethods[methodIndex('sqi_ecg')]!,
     version: 1,
     code: 'derived:sqi_ecg_v1',
+    step: 0,
     notes:
       'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 to 4: 0.978), a heart rate bore the flag of its second.',
   },
@@ -64,6 +92,7 @@ export const retiredMethods: readonly Method[] = [
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
+    step: 0,
     windowSec: 8,
     cadenceSec: 1,
     paper: '60,000 / mean pulse interval (ms)',
@@ -76,6 +105,7 @@ export const retiredMethods: readonly Method[] = [
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
+    step: 0,
     windowSec: 1,
     cadenceSec: 1,
     scope: 'channel',
