@@ -216,6 +216,7 @@ table method
   id smallint not null identity always
   kind text not null
   name text not null
+  step double precision not null default 0
   unit text not null default ''::text
 table migration
   applied_at timestamp with time zone not null default now()
@@ -590,6 +591,7 @@ measurement: measurement_qmask_check CHECK (((qmask >= 0) AND (qmask <= 2)))
 method: method_kind_check CHECK ((kind = ANY (ARRAY['feature'::text, 'beat'::text])))
 method: method_kind_name_code_key UNIQUE (kind, name, code)
 method: method_pkey PRIMARY KEY (id)
+method: method_step_check CHECK (((step >= (0)::double precision) AND (step <= (1)::double precision)))
 migration: migration_pkey PRIMARY KEY (id)
 mood: mood_note_check CHECK ((length(note) <= 1000))
 mood: mood_pkey PRIMARY KEY (id)

@@ -2,7 +2,7 @@
 import type { FeatureOutput } from '../dsp/rows/feature-rows.ts';
 import type { LoadRuns } from '../dsp/pool/options.ts';
 import { FeaturePool } from '../dsp/pool/pool.ts';
-import { beatMethods, featureMethods } from '../dsp/rows/methods.ts';
+import { beatMethods, featureMethods, methodSteps } from '../dsp/rows/methods.ts';
 import { Hub } from '../live/hub.ts';
 import { BlockWriter } from '../storage/block-writer.ts';
 import { DerivedWriter } from '../storage/derived-writer.ts';
@@ -54,6 +54,7 @@ export function openStores(options: PipelineOptions, parts: StoreParts): Stores 
   const rows = new DerivedWriter(ownership.fenced(derived), {
     currentMethods: [...Object.values(beatMethods).map((method) => method.code), ...featureMethods.map((method) => method.code)],
     cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
+    valueSteps: methodSteps,
     onFault,
     onSetAside,
   });

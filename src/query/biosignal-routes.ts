@@ -90,6 +90,7 @@ export type MethodDescription = Readonly<{
   title: string;
   source: string;
   unit: string;
+  step: number;
   windowSec: number;
   cadenceSec: number;
   coverageMin: number;
@@ -109,6 +110,12 @@ const MethodSchema = exactly({
   title: Type.String(),
   source: Type.String({ description: 'Kind of channel that it is made from; empty when this release does not know the method.' }),
   unit: Type.String({ description: 'UCUM' }),
+  step: nullable(
+    Type.Number({
+      description:
+        'Values are whole numbers of this, in the unit; of a beat its interval, in ms. Null: values of this method are not rounded.',
+    }),
+  ),
   cadence_hz: nullable(Type.Number({ description: 'Null: one value per event.' })),
   window_sec: nullable(Type.Number({ description: 'Length of the window that ends at a value, s.' })),
   coverage_min: nullable(Type.Number({ description: 'Least share of the window that must be covered for a value to exist.' })),
@@ -135,6 +142,7 @@ function everyMethod(known: readonly MethodDescription[], stored: readonly Store
     title: m.title,
     source: m.source,
     unit: m.unit,
+    step: m.step > 0 ? m.step : null,
     cadence_hz: m.cadenceSec > 0 ? 1 / m.cadenceSec : null,
     window_sec: m.windowSec,
     coverage_min: m.coverageMin,
@@ -146,7 +154,7 @@ function everyMethod(known: readonly MethodDescription[], stored: readonly Store
   }));
   const foreign = stored
     .filter(({ code }) => !codes.has(code))
-    .map(({ code, kind, name, unit, cadence_hz }) => ({
+    .map(({ code, kind, name, unit, step, cadence_hz }) => ({
       code,
       kind,
       name,
@@ -155,6 +163,7 @@ function everyMethod(known: readonly MethodDescription[], stored: readonly Store
       title: '',
       source: '',
       unit,
+      step: step > 0 ? step : null,
       cadence_hz,
       window_sec: null,
       coverage_min: null,
@@ -167,7 +176,14 @@ function everyMethod(known: readonly MethodDescription[], stored: readonly Store
   return [...described, ...foreign].toSorted((a, b) => (a.code < b.code ? -1 : 1));
 }
 
-type StoredMethod = Readonly<{ code: string; kind: 'feature' | 'beat'; name: string; unit: string; cadence_hz: number | null }>;
+type StoredMethod = Readonly<{
+  code: string;
+  kind: 'feature' | 'beat';
+  name: string;
+  unit: string;
+  step: number;
+  cadence_hz: number | null;
+}>;
 
 /** Streams of a project, or of one of its users, that are flowing now, with kinds and codes of their channels. */
 async function flowingIn(
@@ -296,7 +312,7 @@ const listMethods = ({ db, methods }: BiosignalDeps) =>
     },
     handler: async ({ caller }) => {
       orgOf(caller);
-      const stored = build.selectFrom('method').select(['code', 'kind', 'name', 'unit', 'cadence_hz']);
+      const stored = build.selectFrom('method').select(['code', 'kind', 'name', 'unit', 'step', 'cadence_hz']);
       const { rows } = await run(db, stored.orderBy('code').limit(10_000));
       return { status: 200, json: everyMethod(methods ?? [], rows) };
     },

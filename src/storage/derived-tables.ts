@@ -12,6 +12,8 @@ export type DerivedTablesOptions = Readonly<{
   currentMethods: readonly string[];
   /** Name, cadence and unit of features, for the catalog of methods. */
   cadences: Readonly<Record<string, number>>;
+  /** See DerivedWriterOptions. */
+  valueSteps: Readonly<Record<string, number>>;
 }>;
 
 type Method = Readonly<{ kind: 'beat' | 'feature'; code: string; name: string }>;
@@ -147,10 +149,11 @@ export class DerivedTables {
     const name = given === BEAT_NAME ? code.replace(/^[^:]*:|_v\d+$/g, '') : given;
     const cadence = kind === 'feature' ? (this.#options.cadences[name] ?? null) : null;
     const { rows } = await client.query<{ id: number }>(
-      `insert into method (kind, name, code, cadence_hz, unit)
-       values ($1, $2, $3, $4, coalesce((select unit from biosignal where feature = $2 and project_id is null limit 1), ''))
-       on conflict (kind, name, code) do update set cadence_hz = coalesce(excluded.cadence_hz, method.cadence_hz) returning id`,
-      [kind, name, code, cadence],
+      `insert into method (kind, name, code, cadence_hz, step, unit)
+       values ($1, $2, $3, $4, $5, coalesce((select unit from biosignal where feature = $2 and project_id is null limit 1), ''))
+       on conflict (kind, name, code) do update
+       set cadence_hz = coalesce(excluded.cadence_hz, method.cadence_hz), step = greatest(excluded.step, method.step) returning id`,
+      [kind, name, code, cadence, this.#options.valueSteps[code] ?? 0],
     );
     const ids = this.#methodIds[kind];
     if (!ids.has(code)) ids.set(code, new Map());

@@ -40,6 +40,8 @@ export type DerivedWriterOptions = Readonly<{
   currentMethods: readonly string[];
   /** Name, cadence and unit of features, for the catalog of methods. */
   cadences?: Readonly<Record<string, number>>;
+  /** Steps of values by method code, likewise; of a beat's interval, ms. Default: values are not rounded. */
+  valueSteps?: Readonly<Record<string, number>>;
   /** Limit of rows not yet stored, bytes; above it `full` is true. Default 32 MiB. */
   queueBytesMax?: number;
   /** A batch starts this long after its first row, ms. Default 200. */
@@ -76,7 +78,8 @@ export class DerivedWriter {
     this.#lingerMs = options.lingerMs ?? 200;
     this.#onFault = options.onFault ?? (() => {});
     this.#partitions = new Partitions(database);
-    this.#tables = new DerivedTables(this.#partitions, { currentMethods: options.currentMethods, cadences: options.cadences ?? {} });
+    const { currentMethods, cadences = {}, valueSteps = {} } = options;
+    this.#tables = new DerivedTables(this.#partitions, { currentMethods, cadences, valueSteps });
     this.#notesRanges = database.kind === 'timescale';
     this.#connection = new WriterConnection(database, {
       onRetry: (error, attempt) => this.#onFault(`derived rows: attempt ${attempt}: ${error.message}`, error),

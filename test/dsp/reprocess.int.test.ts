@@ -94,9 +94,9 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     current: boolean;
     parameters: { name: string; value: number; unit: string }[];
   }[];
-  for (const { code, paper, notes, unit, parameters, limits } of methodDescriptions())
-    expect(methods).toContainEqual(expect.objectContaining({ code, paper, notes, unit, parameters, limits }));
-  expect(methods.find(({ code }) => code === 'derived:temp_mean_v1')!.parameters).toContainEqual({
+  for (const { code, paper, notes, unit, step, parameters, limits } of methodDescriptions())
+    expect(methods).toContainEqual(expect.objectContaining({ code, paper, notes, unit, step: step || null, parameters, limits }));
+  expect(methods.find(({ code }) => code === 'derived:temp_mean_v2')!.parameters).toContainEqual({
     name: 'hampel',
     value: 3,
     unit: '1',
@@ -104,26 +104,36 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   });
   expect(methods.filter(({ code }) => /hr_ppg_v|sqi_(ppg|ecg)_v/.test(code)).map(({ code, current }) => [code, current])).toEqual([
     ['derived:hr_ppg_v1', false],
-    ['derived:hr_ppg_v2', true],
+    ['derived:hr_ppg_v2', false],
+    ['derived:hr_ppg_v3', true],
     ['derived:sqi_ecg_v1', false],
     ['derived:sqi_ecg_v2', false],
     ['derived:sqi_ecg_v3', false],
-    ['derived:sqi_ecg_v4', true],
+    ['derived:sqi_ecg_v4', false],
+    ['derived:sqi_ecg_v5', true],
     ['derived:sqi_ppg_v1', false],
-    ['derived:sqi_ppg_v2', true],
+    ['derived:sqi_ppg_v2', false],
+    ['derived:sqi_ppg_v3', true],
   ]);
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
     'r_peaks_v4',
     'pulse_peaks_v1',
-    'hr_ppg_v2',
-    'hr_ppg_motion_v2',
-    'resp_rate_ecg_v4',
-    'resp_rate_ppg_v1',
-    'hrv_sdnn_300s_v4',
+    'hr_ppg_v3',
+    'hr_ppg_motion_v3',
+    'resp_rate_ecg_v5',
+    'resp_rate_ppg_v2',
+    'hrv_sdnn_300s_v5',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
+  // What is stored is whole steps of the method, and the table of methods says which.
+  const { rows: offGrid } = await database.pool.query(
+    `select distinct m.code, m.step from method m join (
+       select method_id, value from feature union all select method_id, interval_ms from beat) r on r.method_id = m.id
+     where m.step = 0 or r.value <> round(r.value / nullif(m.step, 0)) / round(1 / nullif(m.step, 0))`,
+  );
+  expect(offGrid).toEqual([]);
 
   const again = await cli('--device', 'live', '--ended', '--workers', '2', '--json');
   expect(again.code, again.err).toBe(EXIT_OK);
@@ -137,7 +147,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await database.pool.query(
     `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
      select time, ts_ns, value + 1, stream_id, (select id from method where code = 'derived:hr_ppg_v1'), channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v2')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v3')`,
   );
   const withOld = await rowsOf('live');
   const old = withOld.filter((row) => row.includes('hr_ppg_v1'));
@@ -147,12 +157,12 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await database.pool.query(
     `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
      select time, ts_ns, value + 1, stream_id, (select id from method where code = 'derived:hr_ppg_v1'), channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v2') on conflict do nothing`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v3') on conflict do nothing`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
-  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v4');
+  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v5');
   expect(oneMethod.code, oneMethod.err).toBe(EXIT_OK);
-  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v4'));
+  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v5'));
   expect(differences(hr(await rowsOf('live')), hr(live))).toEqual([]);
   expect((await rowsOf('live')).length).toBeLessThan(live.length);
   expect((await cli('--device', 'live', '--ended')).code).toBe(EXIT_OK);
@@ -182,7 +192,7 @@ test('late data that comes while reprocess writes: the values are those of all s
   );
   const endSec = startSec + lengthSec - 60;
   const computed = async (): Promise<boolean> =>
-    (await rowsOf('beside')).some((row) => row.startsWith('derived:hr_ecg_v4') && secondOf(row) > endSec);
+    (await rowsOf('beside')).some((row) => row.startsWith('derived:hr_ecg_v5') && secondOf(row) > endSec);
   await until(computed);
   // reprocess has read its samples and stops before it writes: what it enters first waits for a lock that the test has
   const { pool } = database;
@@ -215,7 +225,7 @@ test('reprocess says what is wrong with the call', async () => {
   expect((await cli()).code).toBe(EXIT_USAGE);
   expect(await cli('--all', '--method', 'derived:hr_ppg_v1')).toMatchObject({
     code: EXIT_USAGE,
-    err: expect.stringContaining('this release computes derived:hr_ppg_v2') as string,
+    err: expect.stringContaining('this release computes derived:hr_ppg_v3') as string,
   });
   expect((await cli('--all', '--method', 'derived:nonsense_v1')).code).toBe(EXIT_USAGE);
   expect((await cli('--device', 'nobody')).code).toBe(EXIT_USAGE);
@@ -234,7 +244,7 @@ test('late data that was acknowledged, and not computed when the service was kil
     sent.filter((packet) => !late.includes(packet)),
   );
   await until(async () =>
-    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v4') && secondOf(row) > startSec + lengthSec - 20),
+    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v5') && secondOf(row) > startSec + lengthSec - 20),
   );
   await sleep(6000); // a checkpoint is noted: nothing but the late packets is to be replayed
   // they come one by one, so that the first are in the tables and checkpoints are noted while the recomputation still waits for the last
@@ -244,7 +254,7 @@ test('late data that was acknowledged, and not computed when the service was kil
   }
   await stop('SIGKILL');
   const killed = await rowsOf('late');
-  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v4') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
+  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v5') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
 
   baseUrl = await serve();
   await send(baseUrl, recordingOf('whole'));

@@ -48,7 +48,11 @@ async function stored(stream: OpenedStream): Promise<unknown> {
 
 test('rows come back as they were added, exact in time and value', async () => {
   const stream = await newStream();
-  const writer = new DerivedWriter(database, { currentMethods: methods, cadences: { hr_ecg: 1 } });
+  const writer = new DerivedWriter(database, {
+    currentMethods: methods,
+    cadences: { hr_ecg: 1 },
+    valueSteps: { 'derived:hr_ecg_v2': 0.01 },
+  });
   await writer.add(
     { streamId: stream.streamId, beats: [beat(0), beat(1, 'ectopic')], features: [heartRate(1, 60.1), heartRate(2, NaN)], replaces: null },
     stream.epochNs,
@@ -65,7 +69,7 @@ test('rows come back as they were added, exact in time and value', async () => {
     { ts_ns: testEpochNs + second + 123_000n, interval_ms: 1000, kind: 1, reason: 'premature' },
   ]);
   const { rows: made } = await run(database.pool, build.selectFrom('method').selectAll().where('name', '=', 'hr_ecg'));
-  expect(made[0]).toMatchObject({ kind: 'feature', code: 'derived:hr_ecg_v2', cadence_hz: 1, unit: '/min' });
+  expect(made[0]).toMatchObject({ kind: 'feature', code: 'derived:hr_ecg_v2', cadence_hz: 1, step: 0.01, unit: '/min' });
   await writer.close();
 });
 

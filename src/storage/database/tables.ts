@@ -386,6 +386,7 @@ export interface Tables {
     name: string;
     code: string;
     cadence_hz: number | null;
+    step: Generated<number>;
     unit: Generated<string>;
     created_at: Generated<Stamp>;
   };
