@@ -9,7 +9,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Auth } from '../src/auth/auth.ts';
-import { encodePacket } from '../src/proto/packet-codec.ts';
+import { encodePacket } from '../src/proto/packet-encode.ts';
 import { encodeBlock } from '../src/storage/block-codec.ts';
 import { openDatabase } from '../src/storage/database/database.ts';
 import type { Database } from '../src/storage/database/database.ts';

@@ -3,7 +3,9 @@
 import { report, reportMedian } from './lib/result.ts';
 import { isRejected } from '../src/errors.ts';
 import { biosignal } from '../src/proto/generated/generated.js';
-import { decodePacket, defaultPacketLimits, encodePacket } from '../src/proto/packet-codec.ts';
+import { defaultPacketLimits } from '../src/proto/packet.ts';
+import { decodePacket } from '../src/proto/packet-decode.ts';
+import { encodePacket } from '../src/proto/packet-encode.ts';
 import { ecgPacket } from './lib/packets.ts';
 
 const cases = [

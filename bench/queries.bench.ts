@@ -7,7 +7,7 @@
  *  the samples, with a heart rate per second and its aggregates, is other people's, of the same days. Asked as the service asks: role
  *  biosignal_api, one organization. */
 import { loadavg } from 'node:os';
-import { encodePacket } from '../src/proto/packet-codec.ts';
+import { encodePacket } from '../src/proto/packet-encode.ts';
 import { readChart } from '../src/query/chart.ts';
 import { findBiosignal, readObservations } from '../src/query/observations.ts';
 import { readSamples } from '../src/query/samples.ts';

@@ -6,7 +6,7 @@
  *  PostgreSQL) */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { encodePacket } from '../src/proto/packet-codec.ts';
+import { encodePacket } from '../src/proto/packet-encode.ts';
 import { openBenchDatabase, type BenchDatabase } from './lib/bench-database.ts';
 import { ecgPacket } from './lib/packets.ts';
 import { threadsCpuSec, treeCpuSec } from './lib/processor-time.ts';

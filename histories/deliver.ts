@@ -2,8 +2,8 @@
 import { SocketSender } from '../faults/lib/socket-sender.ts';
 import { errorTable } from '../src/errors.ts';
 import type { ErrorCode } from '../src/errors.ts';
-import { encodeBatch } from '../src/proto/packet-codec.ts';
-import type { Packet } from '../src/proto/packet-codec.ts';
+import type { Packet } from '../src/proto/packet.ts';
+import { encodeBatch } from '../src/proto/packet-encode.ts';
 import { packetEndNs } from '../src/ingest/admit.ts';
 import type { Boot, Oracle } from './oracle.ts';
 import { encode } from './recorder.ts';

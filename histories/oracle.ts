@@ -1,7 +1,7 @@
 /** What must be true: kept from the commands and the answers to them, and from nothing that the service stored. */
 import { createHash } from 'node:crypto';
 import type { NewOrganization } from '../src/auth/organizations.ts';
-import type { Packet } from '../src/proto/packet-codec.ts';
+import type { Packet } from '../src/proto/packet.ts';
 import { personOf, PERSONS } from './commands.ts';
 import type { Purpose } from './commands.ts';
 import { ask } from './http.ts';

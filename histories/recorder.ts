@@ -3,8 +3,8 @@ import { createSimulatedDevice, simulatedChannels } from '../src/cli/simulator/d
 import type { SimulatedChannel } from '../src/cli/simulator/device.ts';
 import { createPacketSource } from '../src/cli/simulator/packets.ts';
 import type { SimulatedPacket } from '../src/cli/simulator/packets.ts';
-import { encodePacket } from '../src/proto/packet-codec.ts';
-import type { Packet } from '../src/proto/packet-codec.ts';
+import type { Packet } from '../src/proto/packet.ts';
+import { encodePacket } from '../src/proto/packet-encode.ts';
 import type { WallClock } from './commands.ts';
 
 export type RecorderOptions = Readonly<{

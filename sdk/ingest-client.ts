@@ -7,13 +7,14 @@
  *  - waiting: the network or the service is away, or asked to wait. Packets are kept, up to queueBytesMax; the next try comes by itself.
  *  - stopped: the credential was refused, so trying again is useless. Packets are kept. renew() sends again with a new credential.
  *  - closed: by close(). Final; what was not acknowledged is 'lost'. */
-import type { Packet, SampleEncoding } from '../src/proto/packet-codec.ts';
-import { encodeBatch, encodePacket } from '../src/proto/packet-codec.ts';
+import type { Packet } from '../src/proto/packet.ts';
+import type { SampleEncoding } from '../src/proto/packet-encode.ts';
+import { encodeBatch, encodePacket } from '../src/proto/packet-encode.ts';
 import type { IngestReply, Rejection } from '../src/proto/reply-codec.ts';
 import { decodeReply } from '../src/proto/reply-codec.ts';
 import { afterClose, afterStatus, backoffMs, retryableRejection } from './retry.ts';
 
-export type { Block, Event, Measurement, Packet } from '../src/proto/packet-codec.ts';
+export type { Block, Event, Measurement, Packet } from '../src/proto/packet.ts';
 
 /** Said of a connection that nothing answered. */
 export const UNREACHABLE = 'the service cannot be reached';

@@ -12,7 +12,8 @@ import { PipelineError } from './errors.ts';
 import type { Logger } from './http/logger.ts';
 import { defineRoute } from './http/route.ts';
 import type { Route } from './http/route.ts';
-import { encodePacket, SCHEMA_VERSION } from './proto/packet-codec.ts';
+import { SCHEMA_VERSION } from './proto/packet.ts';
+import { encodePacket } from './proto/packet-encode.ts';
 import { gridTimeNs } from './signal.ts';
 import type { Database, Db } from './storage/database/database.ts';
 

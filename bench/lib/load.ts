@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { LedgerWriter, type LedgerKey } from '../../src/cli/client/ledger.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { ecgPacket } from './packets.ts';
 
 export type LoadPlan = Readonly<{

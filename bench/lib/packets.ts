@@ -1,5 +1,5 @@
 /** Seeded packets that look like an ECG to a codec: a slow wave, spikes, noise of a few LSB. */
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
 
 const EPOCH_NS = 1_790_000_000_000_000_000n;
 

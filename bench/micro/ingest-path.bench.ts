@@ -7,7 +7,7 @@ import { Commit } from '../../src/ingest/commit.ts';
 import { Ingest } from '../../src/ingest/ingest.ts';
 import { Session } from '../../src/ingest/session.ts';
 import type { PacketSink } from '../../src/ingest/sink.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import type { OrgId, ProjectId, StreamId, SubjectId } from '../../src/signal.ts';
 import { ecgPacket } from '../lib/packets.ts';
 import { reportMedian } from '../lib/result.ts';

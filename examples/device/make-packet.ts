@@ -1,8 +1,8 @@
 /** Writes first-packet.bin: two seconds of simulated ECG, the same bytes every time.
  *  Run: scripts/with-runtime.sh examples/device/make-packet.ts > examples/device/first-packet.bin */
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 
 /** The packet of the examples. It has no wall clock: the service takes its end for the moment of arrival. */
 export function firstPacket(): Packet {

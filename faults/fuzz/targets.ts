@@ -21,8 +21,10 @@ import { compileCheck, compileQuery, readJson } from '../../src/http/validate.ts
 import { Hub } from '../../src/live/hub.ts';
 import { liveSocketRoute } from '../../src/live/live-socket.ts';
 import { decodeFrame, encodeFrame } from '../../src/proto/frame-codec.ts';
-import { decodePacket, defaultPacketLimits, encodeBatch, encodePacket, splitBatch } from '../../src/proto/packet-codec.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import { defaultPacketLimits } from '../../src/proto/packet.ts';
+import type { Packet } from '../../src/proto/packet.ts';
+import { decodePacket, splitBatch } from '../../src/proto/packet-decode.ts';
+import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import { decodeReply, encodeReply } from '../../src/proto/reply-codec.ts';
 import { WireFault } from '../../src/proto/wire-reader.ts';
 import { decodeBlock, encodeBlock } from '../../src/storage/block-codec.ts';

@@ -7,8 +7,8 @@ import type { LedgerKey } from '../../src/cli/client/ledger.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
 import type { SimulatedPacket } from '../../src/cli/simulator/packets.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { SocketSender } from './socket-sender.ts';
 
 export type FleetOptions = Readonly<{

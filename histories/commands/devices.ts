@@ -1,8 +1,8 @@
 /** Acts of devices: record, send, keep for later, say again, contradict themselves, start anew. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '../../src/cli/simulator/random.ts';
-import { encodeBatch } from '../../src/proto/packet-codec.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
+import { encodeBatch } from '../../src/proto/packet-encode.ts';
 import { personOf } from '../commands.ts';
 import type { DeviceCommand, Upload } from '../commands.ts';
 import { deliver } from '../deliver.ts';

@@ -1,6 +1,6 @@
 /** Packets that are odd and legal, and packets that are not legal: each in a boot of its own. */
 import { createRandom } from '../../src/cli/simulator/random.ts';
-import type { Block, Packet } from '../../src/proto/packet-codec.ts';
+import type { Block, Packet } from '../../src/proto/packet.ts';
 import type { ChannelConfig, Samples } from '../../src/signal.ts';
 import { personOf, refusals, refusedBySite } from '../commands.ts';
 import type { DeviceCommand, oddities } from '../commands.ts';

@@ -62,7 +62,7 @@ export const mends: readonly Mend[] = [
     what: 'control characters in packets are refused',
     edits: [
       {
-        file: 'src/proto/packet-codec.ts',
+        file: 'src/proto/packet-decode.ts',
         find: "  return fault(start, `${fieldName} holds ${refused}`, 'packet_invalid');",
         replace: '  return text;',
       },

@@ -366,12 +366,12 @@ export const faults: readonly Fault[] = [
     'MESSAGES_BURST = 30',
   ]),
   fault('strict-decoder', 'text of any bytes', 'src/proto/packet-codec.test.ts', [
-    'src/proto/packet-codec.ts',
+    'src/proto/packet-decode.ts',
     '    return fault(start, `${fieldName} is not UTF-8`);',
     "    return '';",
   ]),
   fault('quality-runs', 'runs may end before the samples', 'src/proto/packet-codec.test.ts', [
-    'src/proto/packet-codec.ts',
+    'src/proto/packet-decode.ts',
     '  if (filled !== n) fault(to, `quality runs do not add up to ${n} samples`);\n',
     '',
   ]),

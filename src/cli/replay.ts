@@ -1,7 +1,7 @@
 /** `biosignal replay`: recordings of any known layout, streamed into a service as a device would have sent them. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodePacket } from '../proto/packet-codec.ts';
+import { encodePacket } from '../proto/packet-encode.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts';
 import { openSender, transports } from './client/packet-sender.ts';

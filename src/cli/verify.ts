@@ -2,7 +2,8 @@
 import { gridIndex } from '../signal.ts';
 import type { ChannelConfig, Samples } from '../signal.ts';
 import { isRejected } from '../errors.ts';
-import { decodePacket, defaultPacketLimits } from '../proto/packet-codec.ts';
+import { defaultPacketLimits } from '../proto/packet.ts';
+import { decodePacket } from '../proto/packet-decode.ts';
 import { decodeBlock } from '../storage/block-codec.ts';
 import { SeqRanges } from '../storage/seq-ranges.ts';
 import type { Database } from '../storage/database/database.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isRejected } from '../errors.ts';
-import type { Block, DecodedPacket } from '../proto/packet-codec.ts';
+import type { Block, DecodedPacket } from '../proto/packet.ts';
 import type { ChannelConfig } from '../signal.ts';
 import { gridIndex } from '../signal.ts';
 import { admitPacket, defaultAdmissionLimits, gridIndexOf } from './admit.ts';

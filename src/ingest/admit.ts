@@ -1,7 +1,7 @@
 /** Decides whether a decoded packet may be stored, and puts its samples on the stream's grid. Pure: bad data is a value with a code. */
 import type { Rejected } from '../errors.ts';
 import { rejected } from '../errors.ts';
-import type { DecodedPacket, Packet } from '../proto/packet-codec.ts';
+import type { DecodedPacket, Packet } from '../proto/packet.ts';
 import type { ChannelConfig, ChannelNo, SampleRun } from '../signal.ts';
 import { gridIndex, isRecordable } from '../signal.ts';
 import type { Repeat, Session } from './session.ts';

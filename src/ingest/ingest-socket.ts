@@ -14,7 +14,7 @@ import type { Rejected } from '../errors.ts';
 import { isRejected, PipelineError } from '../errors.ts';
 import { defineSocket } from '../http/route.ts';
 import type { PeerSocket, SocketHandlers, SocketRoute } from '../http/route.ts';
-import type { DecodedPacket } from '../proto/packet-codec.ts';
+import type { DecodedPacket } from '../proto/packet.ts';
 import type { Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
 import { AckSchedule } from './ack-schedule.ts';

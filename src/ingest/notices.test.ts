@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Packet } from '../proto/packet-codec.ts';
+import type { Packet } from '../proto/packet.ts';
 import { noticesOf } from './notices.ts';
 import type { StreamRecord } from './sink.ts';
 

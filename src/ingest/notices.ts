@@ -1,5 +1,5 @@
 /** What a sender is told when its stream is opened: that it does not lie in time where its packets say, or will not be kept for long. */
-import type { Packet } from '../proto/packet-codec.ts';
+import type { Packet } from '../proto/packet.ts';
 import type { Placement } from './clock-fit.ts';
 import type { StreamRecord } from './sink.ts';
 

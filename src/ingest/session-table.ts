@@ -5,7 +5,7 @@ import { isRejected, rejected } from '../errors.ts';
 import { RateLimit } from '../http/rate-limit.ts';
 import { callerKey } from '../http/request.ts';
 import type { Caller } from '../caller.ts';
-import type { Packet } from '../proto/packet-codec.ts';
+import type { Packet } from '../proto/packet.ts';
 import { checkIdentity, packetEndNs } from './admit.ts';
 import { placeInTime } from './clock-fit.ts';
 import { noticesOf } from './notices.ts';

@@ -1,7 +1,7 @@
 /** What ingest asks of the rest of the service. The pipeline implements it; ingest knows neither storage nor DSP nor live. */
 import type { Rejected } from '../errors.ts';
 import type { Caller } from '../caller.ts';
-import type { Event, Measurement } from '../proto/packet-codec.ts';
+import type { Event, Measurement } from '../proto/packet.ts';
 import type { ChannelConfig, ClockFit, OrgId, ProjectId, SampleRun, StreamId, SubjectId, TimeSource } from '../signal.ts';
 import type { SeqRange } from './seq-set.ts';
 import type { Session } from './session.ts';

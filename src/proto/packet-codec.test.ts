@@ -8,8 +8,10 @@ import type { ChannelConfig } from '../signal.ts';
 import { channelKinds } from '../signal.ts';
 import { refusedCharacter } from '../text.ts';
 import { biosignal } from './generated/generated.js';
-import type { Block, DecodedPacket, Packet } from './packet-codec.ts';
-import { decodePacket, defaultPacketLimits, encodeBatch, encodePacket, splitBatch } from './packet-codec.ts';
+import type { Block, DecodedPacket, Packet } from './packet.ts';
+import { defaultPacketLimits } from './packet.ts';
+import { decodePacket, splitBatch } from './packet-decode.ts';
+import { encodeBatch, encodePacket } from './packet-encode.ts';
 import { WireWriter } from './wire-writer.ts';
 
 const Reference = biosignal.v1.Packet;

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createApiKey } from '../../src/auth/api-keys.ts';
 import { makeOrgKey } from '../../src/key-format.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';

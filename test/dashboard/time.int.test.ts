@@ -1,6 +1,6 @@
 /** The dashboard shows recordings by when they were recorded, in a real Chromium on the whole service. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';

@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config.ts';
 import { startService } from '../../src/server.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
-import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import type { Service } from '../../src/server.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';

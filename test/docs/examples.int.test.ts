@@ -12,7 +12,7 @@ import { createApiKey } from '../../src/auth/api-keys.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { openApi, streamsOf } from '../../src/cli/client/api.ts';
 import { readConfig } from '../../src/config.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { testDatabase, until } from '../helpers/database.ts';

@@ -11,7 +11,7 @@ import { EXIT_OK, EXIT_USAGE, runCommand } from '../../src/cli/command.ts';
 import { reprocess } from '../../src/cli/reprocess.ts';
 import { fixtureChannels, madeUpStream } from '../../src/dsp/testing/fixture.ts';
 import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 import { derivedRows, differences, packetsOf, postPackets, secondOf } from '../helpers/derived-rows.ts';

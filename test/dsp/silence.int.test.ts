@@ -7,7 +7,7 @@ import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';
 import { readConfig } from '../../src/config.ts';
 import { fixtureChannels, madeUpStream, withoutStretches } from '../../src/dsp/testing/fixture.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
 import type { ChannelConfig, SampleRun } from '../../src/signal.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';

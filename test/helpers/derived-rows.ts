@@ -1,7 +1,7 @@
 /** Packets of a made-up recording, and what the service made of them: to hold one way of sending against another, bit by bit. */
 import { packets, seeded } from '../../src/dsp/testing/fixture.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
-import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
+import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import type { ChannelConfig, SampleRun } from '../../src/signal.ts';
 import { gridTimeNs } from '../../src/signal.ts';
 import type { Database } from '../../src/storage/database/database.ts';

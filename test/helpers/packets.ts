@@ -1,5 +1,5 @@
 /** Packets of a patch that sends a second of ECG, its battery level and its button at a time. */
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
 
 export type PacketChanges = Partial<Packet>;
 

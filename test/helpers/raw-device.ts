@@ -4,8 +4,8 @@ import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';
 import { decodeFrame } from '../../src/proto/frame-codec.ts';
 import type { LiveFrame } from '../../src/proto/frame-codec.ts';
-import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
+import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import { until } from './database.ts';
 import type { RunningService } from './running-service.ts';
 

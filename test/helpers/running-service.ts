@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';
 import { readConfig } from '../../src/config.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { testDatabase } from './database.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { decodeFrame } from '../../sdk/frame.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';

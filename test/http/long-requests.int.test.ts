@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey, revokeApiKey } from '../../src/auth/api-keys.ts';
 import { scopes } from '../../src/caller.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';

@@ -2,7 +2,7 @@
  *  and of everybody else. On the whole service. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Block, Packet } from '../../src/proto/packet-codec.ts';
+import type { Block, Packet } from '../../src/proto/packet.ts';
 import type { ChannelConfig } from '../../src/signal.ts';
 import { refreshRollups } from '../../src/storage/maintenance.ts';
 import { runService } from '../helpers/running-service.ts';

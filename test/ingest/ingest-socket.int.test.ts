@@ -5,7 +5,7 @@ import { KEY, startMemoryService } from '../../bench/lib/memory-service.ts';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import type { Config } from '../../src/config.ts';
 import { PipelineError } from '../../src/errors.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import type { IngestReply } from '../../src/proto/reply-codec.ts';
 import { decodeReply } from '../../src/proto/reply-codec.ts';
 import { until } from '../helpers/database.ts';

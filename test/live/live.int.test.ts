@@ -9,7 +9,7 @@ import { ecgPacket } from '../../bench/lib/packets.ts';
 import { IngestClient } from '../../sdk/ingest-client.ts';
 import type { LiveFrame } from '../../sdk/live-client.ts';
 import { LiveClient } from '../../sdk/live-client.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
 import { until } from '../helpers/until.ts';
 
 let service: MemoryService;

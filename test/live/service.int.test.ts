@@ -7,7 +7,7 @@ import { LiveClient } from '../../sdk/live-client.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';
 import { readConfig } from '../../src/config.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { decodeReply } from '../../src/proto/reply-codec.ts';
 import type { IngestReply } from '../../src/proto/reply-codec.ts';
 import { startService } from '../../src/server.ts';

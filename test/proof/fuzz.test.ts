@@ -7,7 +7,8 @@ import { isRejected } from '../../src/errors.ts';
 import { parseCsv } from '../../src/formats/csv.ts';
 import { parseEdf } from '../../src/formats/edf.ts';
 import { parseHeader } from '../../src/formats/wfdb.ts';
-import { decodePacket, defaultPacketLimits, splitBatch } from '../../src/proto/packet-codec.ts';
+import { defaultPacketLimits } from '../../src/proto/packet.ts';
+import { decodePacket, splitBatch } from '../../src/proto/packet-decode.ts';
 import { decodeBlock } from '../../src/storage/block-codec.ts';
 
 const seed = Number(process.env['BIO_FUZZ_SEED'] ?? 20_261_121);

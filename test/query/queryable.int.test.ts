@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createOrganization, type NewOrganization } from '../../src/auth/organizations.ts';
 import { readConfig } from '../../src/config.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { startService, type Service } from '../../src/server.ts';
 import { testDatabase, until, type TestDatabase } from '../helpers/database.ts';
 

@@ -13,7 +13,7 @@ import { importRecordings } from '../../src/cli/import.ts';
 import { openRecording } from '../../src/cli/client/recording.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { writeRecord } from '../../src/formats/wfdb.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../../bench/lib/packets.ts';
 import { decodeGroup, parseHeader } from '../../src/formats/wfdb.ts';
 import { isRejected } from '../../src/errors.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
 import { applyRules, defaultRules } from '../../src/records/episode-rules.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';

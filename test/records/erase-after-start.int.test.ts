@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { readConfig } from '../../src/config.ts';
-import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { testDatabase } from '../helpers/database.ts';

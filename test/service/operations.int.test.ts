@@ -13,7 +13,7 @@ import { createLogger, startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 

@@ -9,8 +9,8 @@ import { createOrganization, type NewOrganization } from '../../src/auth/organiz
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
 import { readConfig } from '../../src/config.ts';
-import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
+import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import { startService, type Service } from '../../src/server.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 

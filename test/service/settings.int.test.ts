@@ -13,7 +13,7 @@ import { freePort } from '../../faults/lib/free-port.ts';
 import { ServiceProcess } from '../../faults/lib/service.ts';
 import { runCommand } from '../../src/cli/command.ts';
 import { config } from '../../src/cli/config.ts';
-import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import { emptyDatabase, until } from '../helpers/database.ts';
 import { batch, delimited, keyFor, open, packets, post } from '../helpers/raw-device.ts';
 import { runService } from '../helpers/running-service.ts';

@@ -11,7 +11,7 @@ import { doctor } from '../../src/cli/doctor.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
 import { createRandom } from '../../src/cli/simulator/random.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { locks } from '../../src/storage/database/locks.ts';
 import { testDatabase } from '../helpers/database.ts';
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { freePort } from '../../faults/lib/free-port.ts';
 import { ServiceProcess } from '../../faults/lib/service.ts';
 import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';

@@ -12,7 +12,7 @@ import { setAside } from '../../src/cli/set-aside.ts';
 import { readConfig } from '../../src/config.ts';
 import { startService } from '../../src/server.ts';
 import { createRandom } from '../../src/cli/simulator/random.ts';
-import { encodeBatch, encodePacket } from '../../src/proto/packet-codec.ts';
+import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import { packetOf } from '../helpers/packets.ts';
 import type { PacketChanges } from '../helpers/packets.ts';
 import { runService } from '../helpers/running-service.ts';

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { fixtureChannels, madeUpStream, withoutStretches } from '../../src/dsp/testing/fixture.ts';
-import type { Packet } from '../../src/proto/packet-codec.ts';
-import { encodePacket } from '../../src/proto/packet-codec.ts';
+import type { Packet } from '../../src/proto/packet.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { startService } from '../../src/server.ts';
 import { until } from '../helpers/database.ts';
 import { derivedRows, differences, packetsOf, secondOf } from '../helpers/derived-rows.ts';

@@ -9,7 +9,7 @@ import type { NewOrganization } from '../../../src/auth/organizations.ts';
 import { createSimulatedDevice } from '../../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../../src/cli/simulator/packets.ts';
 import { scopes } from '../../../src/caller.ts';
-import { encodeBatch, encodePacket } from '../../../src/proto/packet-codec.ts';
+import { encodeBatch, encodePacket } from '../../../src/proto/packet-encode.ts';
 import { createProject } from '../../../src/tenancy/projects.ts';
 
 /** Whose something is. `ada` asks for herself, `bob` is of her project, `eve` of another organization. */

@@ -1,7 +1,9 @@
 /** Sends the packets of a case as it says, and notes what was acknowledged. */
 import { errorTable, isRejected } from '../../../src/errors.ts';
-import { decodePacket, defaultPacketLimits, encodeBatch } from '../../../src/proto/packet-codec.ts';
-import type { DecodedPacket } from '../../../src/proto/packet-codec.ts';
+import { defaultPacketLimits } from '../../../src/proto/packet.ts';
+import type { DecodedPacket } from '../../../src/proto/packet.ts';
+import { decodePacket } from '../../../src/proto/packet-decode.ts';
+import { encodeBatch } from '../../../src/proto/packet-encode.ts';
 import { decodeReply } from '../../../src/proto/reply-codec.ts';
 import type { FuzzStage } from '../stage.ts';
 import { coded } from './cases.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { isRejected } from '../../errors.ts';
-import { splitBatch } from '../../proto/packet-codec.ts';
+import { splitBatch } from '../../proto/packet-decode.ts';
 import { HttpSender } from './http-sender.ts';
 
 type Answer = { status: number; headers?: Record<string, string>; body?: (packets: number[]) => unknown; keep?: boolean } | 'hang up';

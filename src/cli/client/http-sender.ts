@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterStatus } from '../../../sdk/retry.ts';
 import { errorTable, PipelineError } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
-import { encodeBatch } from '../../proto/packet-codec.ts';
+import { encodeBatch } from '../../proto/packet-encode.ts';
 import { isServiceRunning, systemCode } from '../command.ts';
 import { within } from '../within.ts';
 

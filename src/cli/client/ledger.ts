@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
-import { encodeBatch } from '../../proto/packet-codec.ts';
+import { encodeBatch } from '../../proto/packet-encode.ts';
 
 const BUFFER_CHARS_MAX = 64 * 1024;
 const READ_BYTES = 1024 * 1024;

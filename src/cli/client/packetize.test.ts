@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { decodePacket, defaultPacketLimits, encodePacket } from '../../proto/packet-codec.ts';
+import { defaultPacketLimits } from '../../proto/packet.ts';
+import { decodePacket } from '../../proto/packet-decode.ts';
+import { encodePacket } from '../../proto/packet-encode.ts';
 import { isRejected } from '../../errors.ts';
 import { gridIndex } from '../../signal.ts';
 import { packetAt, packetCount } from './packetize.ts';

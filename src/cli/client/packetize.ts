@@ -1,6 +1,6 @@
 /** Cuts a recording into the packets that a device would have sent. Pure: the same recording and options give the same packets. */
-import type { Block, Event, Packet } from '../../proto/packet-codec.ts';
-import { SCHEMA_VERSION } from '../../proto/packet-codec.ts';
+import type { Block, Event, Packet } from '../../proto/packet.ts';
+import { SCHEMA_VERSION } from '../../proto/packet.ts';
 import { gridTimeNs } from '../../signal.ts';
 import { eventText } from '../event-text.ts';
 import type { RecordedChannel, Recording } from './recording.ts';

@@ -1,7 +1,8 @@
 /** Packets of the run's devices: their samples are known, so that answers can be compared with them. */
 import { randomBytes } from 'node:crypto';
-import { encodePacket } from '../../proto/packet-codec.ts';
-import type { Packet, SampleEncoding } from '../../proto/packet-codec.ts';
+import type { Packet } from '../../proto/packet.ts';
+import { encodePacket } from '../../proto/packet-encode.ts';
+import type { SampleEncoding } from '../../proto/packet-encode.ts';
 import type { ChannelConfig, Samples } from '../../signal.ts';
 
 export const SECOND_NS = 1_000_000_000n;

@@ -1,6 +1,6 @@
 /** Packets of a simulated device: what `npm start`, `biosignal simulate`, tests and benches send. */
-import type { Block, Packet } from '../../proto/packet-codec.ts';
-import { SCHEMA_VERSION } from '../../proto/packet-codec.ts';
+import type { Block, Packet } from '../../proto/packet.ts';
+import { SCHEMA_VERSION } from '../../proto/packet.ts';
 import { gridTimeNs } from '../../signal.ts';
 import type { SimulatedDevice, SimulatedSpan } from './device.ts';
 

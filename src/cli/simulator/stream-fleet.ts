@@ -1,6 +1,6 @@
 /** Streams a fleet into a service: in device time at a pace, through the faults of the network, with a ledger and the truth if wanted. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodePacket } from '../../proto/packet-codec.ts';
+import { encodePacket } from '../../proto/packet-encode.ts';
 import type { Console } from '../command.ts';
 import type { LedgerWriter } from '../client/ledger.ts';
 import { openSender } from '../client/packet-sender.ts';

@@ -2,8 +2,9 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { need } from '../checks.ts';
 import type { Want } from '../checks.ts';
-import { encodeBatch } from '../../../proto/packet-codec.ts';
-import type { Packet, SampleEncoding } from '../../../proto/packet-codec.ts';
+import type { Packet } from '../../../proto/packet.ts';
+import { encodeBatch } from '../../../proto/packet-encode.ts';
+import type { SampleEncoding } from '../../../proto/packet-encode.ts';
 import { readReply } from '../messages.ts';
 import type { Run } from '../run.ts';
 import { block, encoded, heartbeat, isoOf, newBoot, nowNs, packet, SECOND_NS, staircase } from '../signals.ts';

@@ -1,6 +1,6 @@
-/** Packets between bytes and values, by hand: no reflection, no allocation per sample, every length and count checked before anything is
- *  allocated for it. The schema is proto/biosignal.proto; a property test holds both codecs to protobufjs' static code.
- *  No node imports: the ingest client runs in browsers too. */
+/** Reads packets from bytes, by hand: no reflection, no allocation per sample, every length and count is checked before anything is
+ *  allocated for it. The schema is proto/biosignal.proto; a property test compares this reader with protobufjs' static code.
+ *  No node imports. */
 import type { Rejected } from '../errors.ts';
 import { rejected } from '../errors.ts';
 import type { ChannelConfig, QualityFlag, Samples } from '../signal.ts';
@@ -8,77 +8,14 @@ import { channelKinds } from '../signal.ts';
 import { refusedCharacter, withoutRefused } from '../text.ts';
 import type { TextKind } from '../text.ts';
 import { ByteInterner } from './byte-interner.ts';
-import { WireWriter } from './wire-writer.ts';
+import { endHash, hashBytes, hashTime, startHash } from './content-hash.ts';
+import { SCHEMA_VERSION, widestPacketLimits } from './packet.ts';
+import type { Block, DecodedPacket, Event, Measurement, PacketLimits } from './packet.ts';
+import { fault, FAULT } from './packet-fault.ts';
+import { readDeltas, readFloat32, readInt16, readInt24 } from './packet-samples.ts';
 
-export const SCHEMA_VERSION = 1;
-
-export type Packet = Readonly<{
-  schemaVersion: number;
-  deviceId: string;
-  /** 32 lower-case hexadecimal digits. */
-  bootId: string;
-  /** Below 2^53. */
-  seq: number;
-  /** Device clock, ns. */
-  t0DeviceNs: bigint;
-  /** Unix ns; 0n = unknown. */
-  t0UnixNs: bigint;
-  /** Unix ns; 0n = unknown. */
-  sentUnixNs: bigint;
-  /** xuser uuid or external id; '' = as the credential or the device's record says. */
-  subject: string;
-  firmware: string;
-  blocks: readonly Block[];
-  measurements: readonly Measurement[];
-  events: readonly Event[];
-  /** True time at t0DeviceNs, Unix ns, of a recording that states when it was made; undefined: the wall clocks say it, or nobody. */
-  recordedUnixNs?: bigint | undefined;
-}>;
-
-/** A packet as it came. */
-export type DecodedPacket = Packet &
-  Readonly<{
-    /** 53-bit hash of what the packet says under its identity: t0_device_ns, blocks, measurements and events, as bytes on the wire. Without
-     *  the wall clocks and the firmware, which a device may write anew at each try, and without the subject, which a stream has once. Tells
-     *  mistakes apart, not forgeries. */
-    contentHash: number;
-  }>;
-
-export type Block = Readonly<{
-  /** Equal bytes on the wire usually give the same object: compare by identity first, never by identity alone. */
-  channel: ChannelConfig;
-  /** ns after t0DeviceNs, below 2^53. */
-  tOffsetNs: number;
-  /** length n >= 1; decoded ones may be views on memory shared with other packets: copy what is kept for long. */
-  samples: Samples;
-  /** length n, or null when all are good. */
-  qmask: Uint8Array | null;
-}>;
-
-export type Measurement = Readonly<{ code: string; tOffsetNs: number; value: number; unit: string; quality: QualityFlag }>;
-export type Event = Readonly<{ code: string; tOffsetNs: number; text: string }>;
-
-/** How encodePacket writes integer samples. Floats are always written as float32. */
-export type SampleEncoding = 'deltas' | 'int16' | 'int24';
-
-export type PacketLimits = Readonly<{
-  /** One packet, bytes. */
-  packetBytesMax: number;
-  /** Blocks of one packet; measurements and events each likewise. */
-  itemsMax: number;
-  /** Samples of all blocks of one packet. */
-  samplesMax: number;
-}>;
-
-export const defaultPacketLimits: PacketLimits = { packetBytesMax: 256 * 1024, itemsMax: 256, samplesMax: 262_144 };
-
-/** What any setting of any release let in: for packets that were accepted once. As large as BIO_PACKET_BYTES_MAX may be. */
-export const widestPacketLimits: PacketLimits = { ...defaultPacketLimits, packetBytesMax: 16 * 1024 * 1024 };
-
-// ---------------------------------------------------------------------------------------------------------------- decoding
-
-// The reader's state lives in module variables, not in an object: one packet is decoded at a time and never across an await.
-// A packet is copied to memory of the reader's own first: cheaper than a DataView of its own memory, which has to be made.
+// The reader's state is in module variables, not in an object: one packet is decoded at a time and never across an await. That is why the
+// whole reader is one file. A packet is first copied to the reader's own memory, which costs less than making a DataView of the packet's.
 let buf: Uint8Array = new Uint8Array(16 * 1024);
 let view: DataView = new DataView(buf.buffer); // of the same bytes
 let pos = 0;
@@ -92,17 +29,7 @@ function startReading(bytes: Uint8Array): void {
   pos = 0;
 }
 
-/** Thrown and caught inside this file only; one object for all, so that a flood of bad packets captures no stacks. */
-const FAULT = { offset: 0, detail: '', code: 'packet_malformed' as 'packet_malformed' | 'packet_invalid' };
-function fault(offset: number, detail: string, code: typeof FAULT.code = 'packet_malformed'): never {
-  FAULT.offset = offset;
-  FAULT.detail = detail;
-  FAULT.code = code;
-  // eslint-disable-next-line no-throw-literal
-  throw FAULT;
-}
-
-/** Decodes one packet and checks its form; what the values mean is admission's question.
+/** Decodes one packet and checks its form; admit.ts checks what the values mean.
  *  @param bytes exactly one packet; not kept  @returns Rejected packet_malformed or packet_invalid (text that holds a
  *  control character), both with the byte offset, packet_too_large or packet_schema_version; never throws for bad bytes */
 export function decodePacket(bytes: Uint8Array, limits: PacketLimits): DecodedPacket | Rejected {
@@ -118,8 +45,8 @@ export function decodePacket(bytes: Uint8Array, limits: PacketLimits): DecodedPa
   }
 }
 
-/** decodePacket for packets that earlier releases accepted: characters that text must not hold are replaced by a space, and any size
- *  goes. */
+/** Like decodePacket, for packets that earlier releases accepted: characters that text must not contain are replaced by a space, and any
+ *  size is allowed. */
 export function decodeOldPacket(bytes: Uint8Array): DecodedPacket | Rejected {
   cleaning = true;
   try {
@@ -158,7 +85,7 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
     if (field >= 10 && field <= 12) {
       if (contentFrom < 0) contentFrom = at;
     } else if (contentFrom >= 0) {
-      hashBytes(contentFrom, at);
+      hashBytes(buf, view, contentFrom, at);
       contentFrom = -1;
     }
     if (field < 10 || field === 13) {
@@ -180,7 +107,7 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
         break;
       case 0x29:
         t0DeviceNs = readFixed64(end);
-        hashTime(pos - 8);
+        hashTime(view, pos - 8);
         break;
       case 0x31:
         t0UnixNs = readFixed64(end);
@@ -218,7 +145,7 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
         skip(tag, end, at, 13);
     }
   }
-  if (contentFrom >= 0) hashBytes(contentFrom, end);
+  if (contentFrom >= 0) hashBytes(buf, view, contentFrom, end);
   if (schemaVersion !== SCHEMA_VERSION) {
     return rejected('packet_schema_version', `schema_version ${schemaVersion}, supported: ${SCHEMA_VERSION}`);
   }
@@ -240,52 +167,6 @@ function readPacket(end: number, limits: PacketLimits): DecodedPacket | Rejected
     recordedUnixNs,
     contentHash: endHash(),
   };
-}
-
-/** Hash of the packet being read. */
-let hashLow = 0;
-let hashHigh = 0;
-
-function startHash(): void {
-  hashLow = 0x2545f491;
-  hashHigh = 0x1b873593;
-}
-
-function hashTime(at: number): void {
-  hashLow = mixed(hashLow ^ view.getInt32(at, true));
-  hashHigh = mixed(hashHigh ^ view.getInt32(at + 4, true));
-}
-
-/** Enters the bytes [from, to): blocks, measurements and events that follow each other, so that fields before and after them do not shift
- *  them. Two lanes of 32 bits, 16 bytes a step: 36 ns for 250 bytes; four lanes, or one multiplication per word, take half as long
- *  again. */
-function hashBytes(from: number, to: number): void {
-  const words = view;
-  const last = to - 16;
-  let low = hashLow ^ (to - from);
-  let high = hashHigh;
-  let p = from;
-  for (; p <= last; p += 16) {
-    low = (Math.imul(low ^ words.getInt32(p, true), 0x9e3779b1) + words.getInt32(p + 4, true)) | 0;
-    high = (Math.imul(high ^ words.getInt32(p + 8, true), 0xc2b2ae35) + words.getInt32(p + 12, true)) | 0;
-    low ^= low >>> 15;
-    high ^= high >>> 13;
-  }
-  for (; p < to - 3; p += 4) low = mixed(low ^ words.getInt32(p, true));
-  for (; p < to; p++) high = mixed(high ^ buf[p]!);
-  hashLow = mixed(low);
-  hashHigh = mixed(high ^ hashLow);
-}
-
-function mixed(value: number): number {
-  const product = Math.imul(value ^ (value >>> 16), 0x7feb352d);
-  return product ^ (product >>> 15);
-}
-
-/** @returns an integer below 2^53 */
-function endHash(): number {
-  const high = mixed(hashHigh ^ hashLow);
-  return (mixed(hashLow) >>> 0) * 2_097_152 + (high >>> 11);
 }
 
 function readBlock(end: number, samplesMax: number): Block {
@@ -314,18 +195,30 @@ function readBlock(end: number, samplesMax: number): Block {
       case 0x10:
         tOffsetNs = readVarint(end);
         break;
-      case 0x1a:
-        samples = once(samples, at, readDeltas(readEnd(end), samplesMax));
+      case 0x1a: {
+        const to = readEnd(end);
+        samples = once(samples, at, readDeltas(buf, view, pos, to, samplesMax));
+        pos = to;
         break;
-      case 0x22:
-        samples = once(samples, at, readInt16(readEnd(end), samplesMax));
+      }
+      case 0x22: {
+        const to = readEnd(end);
+        samples = once(samples, at, readInt16(buf, pos, to, samplesMax));
+        pos = to;
         break;
-      case 0x2a:
-        samples = once(samples, at, readInt24(readEnd(end), samplesMax));
+      }
+      case 0x2a: {
+        const to = readEnd(end);
+        samples = once(samples, at, readInt24(buf, pos, to, samplesMax));
+        pos = to;
         break;
-      case 0x32:
-        samples = once(samples, at, readFloat32(readEnd(end), samplesMax));
+      }
+      case 0x32: {
+        const to = readEnd(end);
+        samples = once(samples, at, readFloat32(buf, pos, to, samplesMax));
+        pos = to;
         break;
+      }
       case 0x3a:
         runsTo = readEnd(end);
         runsFrom = pos;
@@ -346,134 +239,6 @@ function once(before: Samples | null, at: number, now: Samples): Samples {
   if (before === null || before.length === 0) return now;
   if (now.length > 0) fault(at, 'block with samples in two encodings');
   return before;
-}
-
-/** Sample memory is cut from shared slabs: an Int32Array of more than 64 bytes has memory of its own to be made, a view has not. */
-const SLAB_SAMPLES = 16 * 1024; // 64 KiB
-const SLAB_SHARE_MAX = SLAB_SAMPLES >> 3; // larger ones get their own memory
-let slab = new Int32Array(SLAB_SAMPLES);
-let slabBuffer = slab.buffer; // asking an array for its memory is a call into the runtime
-let slabUsed = 0;
-
-function takeSamples(n: number): Int32Array {
-  if (n > SLAB_SHARE_MAX) return new Int32Array(n);
-  if (slabUsed + n > SLAB_SAMPLES) newSlab();
-  slabUsed += n;
-  return new Int32Array(slabBuffer, (slabUsed - n) * 4, n);
-}
-
-function newSlab(): void {
-  slab = new Int32Array(SLAB_SAMPLES);
-  slabBuffer = slab.buffer;
-  slabUsed = 0;
-}
-
-function readDeltas(end: number, samplesMax: number): Int32Array {
-  const length = end - pos;
-  if (length === 0) return NO_SAMPLES;
-  if (buf[end - 1]! >= 0x80) fault(end - 1, 'deltas end within a varint');
-  // A sample takes at least one byte, so `length` bounds them. Where the slab has that much room they are read without being counted.
-  if (length > SLAB_SHARE_MAX || length > samplesMax) {
-    let n = 0;
-    for (let i = pos; i < end; i++) n += (buf[i]! >>> 7) ^ 1;
-    if (n > samplesMax) fault(pos, 'more samples than the limit of one packet');
-    const out = new Int32Array(n);
-    decodeDeltas(out, 0, end);
-    return out;
-  }
-  if (slabUsed + length > SLAB_SAMPLES) newSlab();
-  const from = slabUsed;
-  slabUsed = decodeDeltas(slab, from, end);
-  return new Int32Array(slabBuffer, from * 4, slabUsed - from);
-}
-
-/** The last byte of [pos, end) ends a varint, so reading whole ones stops exactly there. Four deltas of one byte, the usual case, are read
- *  as one word: half the time of byte by byte. @returns index after the last sample */
-function decodeDeltas(out: Int32Array, from: number, end: number): number {
-  const b = buf;
-  const words = view;
-  const wordEnd = end - 4;
-  let p = pos;
-  let k = from;
-  let value = 0;
-  while (p < end) {
-    if (p <= wordEnd) {
-      const w = words.getInt32(p, true);
-      if ((w & 0x80808080) === 0) {
-        value = (value + (((w >>> 1) & 0x3f) ^ -(w & 1))) | 0;
-        out[k] = value;
-        value = (value + (((w >>> 9) & 0x3f) ^ -((w >>> 8) & 1))) | 0;
-        out[k + 1] = value;
-        value = (value + (((w >>> 17) & 0x3f) ^ -((w >>> 16) & 1))) | 0;
-        out[k + 2] = value;
-        value = (value + (((w >>> 25) & 0x3f) ^ -((w >>> 24) & 1))) | 0;
-        out[k + 3] = value;
-        k += 4;
-        p += 4;
-        continue;
-      }
-    }
-    let byte = b[p++]!;
-    let z = byte;
-    if (byte >= 0x80) {
-      byte = b[p++]!;
-      z = (z & 0x7f) | ((byte & 0x7f) << 7);
-      if (byte >= 0x80) {
-        byte = b[p++]!;
-        z |= (byte & 0x7f) << 14;
-        if (byte >= 0x80) {
-          byte = b[p++]!;
-          z |= (byte & 0x7f) << 21;
-          if (byte >= 0x80) {
-            byte = b[p++]!;
-            if (byte > 0x0f) fault(p - 1, 'a delta is longer than 32 bits');
-            z |= byte << 28;
-          }
-        }
-      }
-    }
-    value = (value + ((z >>> 1) ^ -(z & 1))) | 0;
-    out[k++] = value;
-  }
-  pos = end;
-  return k;
-}
-
-const NO_SAMPLES = new Int32Array(0);
-
-function readInt16(end: number, samplesMax: number): Int32Array {
-  const length = end - pos;
-  if (length % 2 !== 0) fault(pos, `int16 of ${length} bytes`);
-  const n = length / 2;
-  if (n > samplesMax) fault(pos, 'more samples than the limit of one packet');
-  const out = takeSamples(n);
-  const b = buf;
-  for (let i = 0, p = pos; i < n; i++, p += 2) out[i] = ((b[p]! | (b[p + 1]! << 8)) << 16) >> 16;
-  pos = end;
-  return out;
-}
-
-function readInt24(end: number, samplesMax: number): Int32Array {
-  const length = end - pos;
-  if (length % 3 !== 0) fault(pos, `int24 of ${length} bytes`);
-  const n = length / 3;
-  if (n > samplesMax) fault(pos, 'more samples than the limit of one packet');
-  const out = takeSamples(n);
-  const b = buf;
-  for (let i = 0, p = pos; i < n; i++, p += 3) out[i] = ((b[p]! | (b[p + 1]! << 8) | (b[p + 2]! << 16)) << 8) >> 8;
-  pos = end;
-  return out;
-}
-
-function readFloat32(end: number, samplesMax: number): Float32Array {
-  const length = end - pos;
-  if (length % 4 !== 0) fault(pos, `float32 of ${length} bytes`);
-  const n = length / 4;
-  if (n > samplesMax) fault(pos, 'more samples than the limit of one packet');
-  const out = new Float32Array(n);
-  new Uint8Array(out.buffer).set(buf.subarray(pos, end)); // the wire and every machine this runs on are little-endian
-  pos = end;
-  return out;
 }
 
 function readQmaskRuns(from: number, to: number, n: number): Uint8Array | null {
@@ -497,7 +262,7 @@ function readQmaskRuns(from: number, to: number, n: number): Uint8Array | null {
   return any === 0 ? null : out;
 }
 
-/** The same few channel messages come again in every packet: each is parsed once and found by its bytes afterwards. */
+/** The same few channel messages are in every packet: each is parsed once and found by its bytes afterwards. */
 const channels = new ByteInterner<ChannelConfig>(4096, (start, end) => {
   pos = start;
   return readChannel(end);
@@ -549,7 +314,7 @@ function readChannel(end: number): ChannelConfig {
   return { code, kind: kindOf(kindNumber, code), rateNanoHz, gain: gain === 0 ? 1 : gain, baseline, unit, lead };
 }
 
-/** Enum values are 1 + position in channelKinds; absent or from a newer schema: as the code's first part says. */
+/** Enum values are 1 + position in channelKinds. If absent or from a newer schema, the first part of the code decides. */
 function kindOf(kindNumber: number, code: string): ChannelConfig['kind'] {
   const named = channelKinds[kindNumber - 1];
   if (named !== undefined) return named;
@@ -664,7 +429,7 @@ function readVarint(end: number): number {
   return fault(at, 'integer of 2^53 or more');
 }
 
-/** Reads a length and answers where its payload ends. */
+/** Reads a length. @returns where its payload ends */
 function readEnd(end: number): number {
   const at = pos;
   const length = readVarint(end);
@@ -684,13 +449,13 @@ function readDouble(end: number): number {
   return view.getFloat64(pos - 8, true);
 }
 
-/** Device ids, units and the like come again and again: equal bytes give the same string object without decoding. */
+/** Device ids, units and the like repeat: equal bytes give the same string object without decoding. */
 const names = new ByteInterner<string>(8192, (start, end) => decodeText(start, end, 'name'));
-/** What a device says in words: may have several lines. */
+/** Free text of a device; may have several lines. */
 const remarks = new ByteInterner<string>(512, (start, end) => decodeText(start, end, 'text'));
-/** The field that is being read, for decodeText, which is called for new bytes only. */
+/** Name of the current field, for decodeText, which is called for new bytes only. */
 let fieldName = '';
-/** decodeOldPacket: nothing of it may come to be known by the bytes. */
+/** Set by decodeOldPacket: none of its texts may enter the interners. */
 let cleaning = false;
 const bootIds = new ByteInterner<string>(8192, (start, end) => {
   let hex = '';
@@ -731,7 +496,7 @@ function readBootId(end: number): string {
   return hex;
 }
 
-/** Steps over a field of a newer schema. A known field with another wire type is a fault: nothing would be read from it silently. */
+/** Steps over a field of a newer schema. A known field with another wire type is a fault: it would be ignored silently. */
 function skip(tag: number, end: number, at: number, fieldMax: number): void {
   const field = tag >>> 3;
   if (field <= fieldMax) fault(at, `field ${field} with wire type ${tag & 7}`);
@@ -763,83 +528,7 @@ function skip(tag: number, end: number, at: number, fieldMax: number): void {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------- encoding
-
-const writer = new WireWriter(64 * 1024);
-
-/** Encodes one packet. @throws RangeError for values that the schema cannot hold (a programmer's error) */
-export function encodePacket(packet: Packet, encoding: SampleEncoding = 'deltas'): Uint8Array<ArrayBuffer> {
-  const w = writer;
-  w.reset();
-  if (packet.schemaVersion !== 0) w.uint(0x08, packet.schemaVersion);
-  if (packet.deviceId !== '') w.text(0x12, packet.deviceId);
-  w.bytes(0x1a, bytesOfHex(packet.bootId));
-  if (packet.seq !== 0) w.uint(0x20, packet.seq);
-  if (packet.t0DeviceNs !== 0n) w.fixed64(0x29, packet.t0DeviceNs);
-  if (packet.t0UnixNs !== 0n) w.fixed64(0x31, packet.t0UnixNs);
-  if (packet.sentUnixNs !== 0n) w.fixed64(0x39, packet.sentUnixNs);
-  if (packet.subject !== '') w.text(0x42, packet.subject);
-  if (packet.firmware !== '') w.text(0x4a, packet.firmware);
-  for (const block of packet.blocks) writeBlock(w, block, encoding);
-  for (const item of packet.measurements) {
-    const at = w.open(0x5a);
-    w.text(0x0a, item.code);
-    if (item.tOffsetNs !== 0) w.uint(0x10, item.tOffsetNs);
-    if (!Object.is(item.value, 0)) w.double(0x19, item.value);
-    if (item.unit !== '') w.text(0x22, item.unit);
-    if (item.quality !== 0) w.uint(0x28, item.quality);
-    w.close(at);
-  }
-  for (const item of packet.events) {
-    const at = w.open(0x62);
-    w.text(0x0a, item.code);
-    if (item.tOffsetNs !== 0) w.uint(0x10, item.tOffsetNs);
-    if (item.text !== '') w.text(0x1a, item.text);
-    w.close(at);
-  }
-  if (packet.recordedUnixNs !== undefined) w.fixed64(0x69, BigInt.asUintN(64, packet.recordedUnixNs));
-  return w.take();
-}
-
-function writeBlock(w: WireWriter, block: Block, encoding: SampleEncoding): void {
-  const at = w.open(0x52);
-  const inner = w.open(0x0a);
-  const c = block.channel;
-  w.text(0x0a, c.code);
-  w.uint(0x10, channelKinds.indexOf(c.kind) + 1);
-  w.uint(0x18, c.rateNanoHz);
-  w.double(0x21, c.gain);
-  if (!Object.is(c.baseline, 0)) w.double(0x29, c.baseline);
-  if (c.unit !== '') w.text(0x32, c.unit);
-  if (c.lead !== '') w.text(0x3a, c.lead);
-  w.close(inner);
-  if (block.tOffsetNs !== 0) w.uint(0x10, block.tOffsetNs);
-  const samples = block.samples;
-  if (samples instanceof Float32Array) w.floats(0x32, samples);
-  else if (encoding === 'deltas') w.deltas(0x1a, samples);
-  else if (encoding === 'int16') w.int16(0x22, samples);
-  else w.int24(0x2a, samples);
-  if (block.qmask !== null) w.qmaskRuns(0x3a, block.qmask);
-  w.close(at);
-}
-
-function bytesOfHex(hex: string): Uint8Array {
-  if (!/^[0-9a-f]{32}$/.test(hex)) throw new RangeError(`boot id '${hex}' is not 32 lower-case hexadecimal digits`);
-  const out = new Uint8Array(16);
-  for (let i = 0; i < 16; i++) out[i] = Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16);
-  return out;
-}
-
-// ---------------------------------------------------------------------------------------------------------------- batches
-
-/** Joins encoded packets to a length-delimited batch: varint length, packet, varint length, packet ... */
-export function encodeBatch(packets: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const w = new WireWriter(packets.reduce((sum, packet) => sum + packet.length + 5, 0));
-  for (const packet of packets) w.delimited(packet);
-  return w.take();
-}
-
-/** Cuts a length-delimited batch. @returns views on `bytes`, or Rejected packet_malformed with the byte offset, packet_too_large */
+/** Splits a length-delimited batch. @returns views on `bytes`, or Rejected: packet_malformed with the byte offset, or packet_too_large */
 export function splitBatch(bytes: Uint8Array, packetBytesMax: number, packetsMax: number): Uint8Array[] | Rejected {
   const out: Uint8Array[] = [];
   const own = buf;
