@@ -21,7 +21,7 @@ export const mends: readonly Mend[] = [
     edits: [
       { file: 'sql/000011-log-ownership.sql', find: 'where epoch = held) then', replace: 'where epoch >= held) then' },
       { file: 'src/storage/ownership.ts', find: 'if (rowCount === 0) this.lose();', replace: 'if (rowCount === null) this.lose();' },
-      { file: 'src/server.ts', find: 'rows[0]!.epoch !== ownership.epoch', replace: 'rows[0]!.epoch < ownership.epoch' },
+      { file: 'src/start/readiness.ts', find: 'rows[0]!.epoch !== ownership.epoch', replace: 'rows[0]!.epoch < ownership.epoch' },
     ],
     says: /(?<=^samples: verify: [^]*)FAULT .* was acknowledged but is missing/,
   },

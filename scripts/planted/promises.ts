@@ -156,7 +156,7 @@ export const faults: readonly Fault[] = [
     '',
   ]),
   fault('nothing-in-logs', 'errors of the database are logged as drivers throw them', 'test/service/operations.int.test.ts', [
-    'src/server.ts',
+    'src/start/create-logger.ts',
     'err: (error: unknown) => describeError(error)',
     'err: (error: unknown) => error',
   ]),
@@ -210,7 +210,7 @@ export const faults: readonly Fault[] = [
     '(select 0 * count(*)::integer from set_aside a',
   ]),
   fault('open-files', 'workers are not counted', 'test/service/start.int.test.ts', [
-    'src/server.ts',
+    'src/start/refuse.ts',
     'const OPEN_FILES_PER_WORKER = 6;',
     'const OPEN_FILES_PER_WORKER = 0;',
   ]),

@@ -1,0 +1,58 @@
+/** Parts of the service as /readyz lists them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Config } from '../config.ts';
+import type { Part } from '../http/service-routes.ts';
+import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
+import { inspectSecret } from '../records/secret-change.ts';
+import type { SecretState } from '../records/secret-change.ts';
+import type { Database } from '../storage/database/database.ts';
+import type { MaintenanceState } from '../storage/maintenance.ts';
+import type { Ownership } from '../storage/ownership.ts';
+
+/** How long /readyz waits for the database to answer, ms. */
+const READY_TIMEOUT_MS = 2000;
+
+export const serverWords = {
+  timescale: 'TimescaleDB, community licence',
+  timescale_apache: 'TimescaleDB, Apache licence: no columnstore, no continuous aggregates; portable rollups instead',
+  postgres: 'plain PostgreSQL: no hypertables, no columnstore, no continuous aggregates; native partitions and portable rollups instead',
+} as const;
+
+/** Parts for /readyz. Signals are served even with a wrong secret, so it does not count for readiness. */
+export function secretParts({ state, sentence }: SecretState): readonly Part[] {
+  return state === 'same' ? [] : [{ name: 'secret', ok: state === 'rotating', detail: sentence, needed: false }];
+}
+
+export async function readiness(
+  database: Database,
+  pipeline: RunningPipeline,
+  ownership: Ownership,
+  { jobs }: MaintenanceState,
+): Promise<readonly Part[]> {
+  const part = await databasePart(database, ownership);
+  // Packets are accepted while a job fails, so it is reported but does not count. The reason may name rows, so only the log has it.
+  const failing = jobs.map(({ job }) => `; a job fails: ${job}`).join('');
+  return [{ ...part, detail: part.detail + failing }, ...pipeline.parts()];
+}
+
+/** Checks who owns the packet log, so that an instance paused for a while reports a loss with its first answer. */
+export async function databasePart(database: Database, ownership: Ownership | null): Promise<Part> {
+  const silence = sleep(READY_TIMEOUT_MS, `no answer within ${READY_TIMEOUT_MS} ms`, { ref: false });
+  const asked = database.pool.query<{ epoch: bigint }>('select epoch from packet_log_checkpoint').then(
+    ({ rows }) => {
+      if (ownership !== null && rows[0]!.epoch !== ownership.epoch) ownership.lose();
+      return '';
+    },
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+  const answered = await Promise.race([asked, silence]);
+  return { name: 'database', ok: answered === '', detail: answered === '' ? serverWords[database.kind] : answered };
+}
+
+/** Checks the secret of a waiting instance. With a wrong one it would accept no journals after a takeover, which is too late to find
+ *  out. */
+export async function waitingSecret(database: Database, config: Config): Promise<readonly Part[]> {
+  const silence = sleep(READY_TIMEOUT_MS, [], { ref: false });
+  const asked = inspectSecret(database, config).then(secretParts, () => []); // an unavailable database is reported as a part of its own
+  return await Promise.race([asked, silence]);
+}
