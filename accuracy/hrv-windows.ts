@@ -1,7 +1,8 @@
 /** Windows of 300 s of clean beats, and the faults that are put into them. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { readAnnotationFile, readHeader } from '../src/formats/wfdb.ts';
+import { readAnnotationFile } from '../src/formats/wfdb-annotations.ts';
+import { readHeader } from '../src/formats/wfdb-header.ts';
 
 export const windowSec = 300;
 

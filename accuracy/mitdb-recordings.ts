@@ -1,7 +1,8 @@
 /** The annotated ECG recordings (WFDB: NAME.hea, .dat, .atr), and what is done to them before scoring. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { physicalSamples, readAnnotations, readRecord } from '../src/formats/wfdb.ts';
+import { readAnnotations } from '../src/formats/wfdb-annotations.ts';
+import { physicalSamples, readRecord } from '../src/formats/wfdb-read.ts';
 import { learningSec, matchBeats } from './match-beats.ts';
 import type { BeatMatch } from './match-beats.ts';
 

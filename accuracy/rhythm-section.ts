@@ -5,7 +5,7 @@
  *  recordings. CinC 2017: one index per recording (9-60 s, single lead); MIT-BIH: 30 s windows within one annotated rhythm. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { physicalSamples, readRecord } from '../src/formats/wfdb.ts';
+import { physicalSamples, readRecord } from '../src/formats/wfdb-read.ts';
 import { ecgChannels } from './ecg-detection-section.ts';
 import { areaUnderCurve, percent } from './engine-windows.ts';
 import { beatSeconds, streamRows } from './hrv-stream.ts';

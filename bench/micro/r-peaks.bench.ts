@@ -10,7 +10,7 @@ import { highPass, lowPass } from '../../src/dsp/kernels/biquad.ts';
 import { noBeats } from '../../src/dsp/kernels/found-beats.ts';
 import { EcgKernel, noJudgements } from '../../src/dsp/ecg/kernel.ts';
 import { RPeakDetector } from '../../src/dsp/ecg/r-peaks.ts';
-import { physicalSamples, readRecord } from '../../src/formats/wfdb.ts';
+import { physicalSamples, readRecord } from '../../src/formats/wfdb-read.ts';
 import type { GoalName } from '../lib/goals.ts';
 import { reportPeers } from '../lib/native-peers.ts';
 import { reportMedian } from '../lib/result.ts';

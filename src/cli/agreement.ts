@@ -1,7 +1,7 @@
 /** `biosignal agreement`: compares heart rate and RMSSD of the service with the reference annotations of replayed recordings. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PipelineError } from '../errors.ts';
-import { readAnnotations } from '../formats/wfdb.ts';
+import { readAnnotations } from '../formats/wfdb-annotations.ts';
 import { openApi, streamsOf } from './client/api.ts';
 import type { Api, FeatureSeries } from './client/api.ts';
 import type { Command, Console } from './command.ts';

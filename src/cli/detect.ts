@@ -2,7 +2,8 @@
 import { dirname, join } from 'node:path';
 import { findRPeaks } from '../dsp/ecg/r-peaks-record.ts';
 import { PipelineError } from '../errors.ts';
-import { physicalSamples, readRecord, writeAnnotations } from '../formats/wfdb.ts';
+import { writeAnnotations } from '../formats/wfdb-annotations.ts';
+import { physicalSamples, readRecord } from '../formats/wfdb-read.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { startProgress } from './progress.ts';

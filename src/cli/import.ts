@@ -1,7 +1,7 @@
 /** `biosignal import`: recordings into the service at their own time, with their annotations. Importing again changes nothing. */
 import { createHash } from 'node:crypto';
 import { PipelineError } from '../errors.ts';
-import { readAnnotations } from '../formats/wfdb.ts';
+import { readAnnotations } from '../formats/wfdb-annotations.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, systemCode, UsageError } from './command.ts';
 import { packetCount } from './client/packetize.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Annotation } from '../formats/wfdb.ts';
+import type { Annotation } from '../formats/wfdb-annotations.ts';
 import type { FeatureSeries } from './client/api.ts';
 import { parseExact } from './client/api.ts';
 import { compareWithReference } from './agreement.ts';

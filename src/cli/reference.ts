@@ -1,5 +1,5 @@
 /** Heart rate and RMSSD from reference beats, by the definitions of the features `hr_ecg` and `hrv_rmssd_60s`. */
-import type { Annotation } from '../formats/wfdb.ts';
+import type { Annotation } from '../formats/wfdb-annotations.ts';
 
 export type ReferenceBeats = Readonly<{
   /** Times of all beats, s, ascending. */

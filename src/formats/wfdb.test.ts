@@ -8,20 +8,12 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { isRejected } from '../errors.ts';
-import {
-  decodeGroup,
-  encodeAnnotations,
-  MISSING_SAMPLE,
-  parseAnnotations,
-  parseHeader,
-  physicalSamples,
-  readAnnotations,
-  readHeader,
-  readRecord,
-  writeAnnotations,
-  writeRecord,
-} from './wfdb.ts';
-import type { WfdbHeader } from './wfdb.ts';
+import { encodeAnnotations, parseAnnotations, readAnnotations, writeAnnotations } from './wfdb-annotations.ts';
+import { parseHeader, readHeader } from './wfdb-header.ts';
+import type { WfdbHeader } from './wfdb-header.ts';
+import { decodeGroup, physicalSamples, readRecord } from './wfdb-read.ts';
+import { MISSING_SAMPLE } from './wfdb-samples.ts';
+import { writeRecord } from './wfdb-write.ts';
 
 const dataDir = process.env['BIO_TEST_DATA'] ?? join(import.meta.dirname, '../../../shared/data');
 const mitdb = join(dataDir, 'mitdb');

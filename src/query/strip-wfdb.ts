@@ -1,7 +1,8 @@
 /** Writes a strip as WFDB: one record per rate, as two files each, in a ZIP archive. */
 import { PipelineError } from '../errors.ts';
-import { encodeRecord, MISSING_SAMPLE } from '../formats/wfdb.ts';
-import type { LeadToWrite } from '../formats/wfdb.ts';
+import { MISSING_SAMPLE } from '../formats/wfdb-samples.ts';
+import { encodeRecord } from '../formats/wfdb-write.ts';
+import type { LeadToWrite } from '../formats/wfdb-write.ts';
 import { zipStored } from '../formats/zip.ts';
 import { gridCeil } from '../signal.ts';
 import type { SampleSegment } from './samples.ts';

@@ -11,7 +11,7 @@ import { countLeads, countRecording, detectRecording } from '../../accuracy/ecg-
 import { addNoise, loadElectrodeMotion, loadFolder, loadMitdb } from '../../accuracy/mitdb-recordings.ts';
 import { fibrillationAuc, flagShares, readCinc, sampleEntropyCoefficient } from '../../accuracy/rhythm-section.ts';
 import { detectRecord } from '../../src/cli/detect.ts';
-import { readAnnotations } from '../../src/formats/wfdb.ts';
+import { readAnnotations } from '../../src/formats/wfdb-annotations.ts';
 
 const dataDir = process.env['BIO_TEST_DATA'] ?? join(import.meta.dirname, '../../../shared/data');
 vi.setConfig({ testTimeout: 120_000 });

@@ -6,7 +6,7 @@ import { createRandom } from '../../src/cli/simulator/random.ts';
 import { isRejected } from '../../src/errors.ts';
 import { parseCsv } from '../../src/formats/csv.ts';
 import { parseEdf } from '../../src/formats/edf.ts';
-import { parseHeader } from '../../src/formats/wfdb.ts';
+import { parseHeader } from '../../src/formats/wfdb-header.ts';
 import { defaultPacketLimits } from '../../src/proto/packet.ts';
 import { decodePacket, splitBatch } from '../../src/proto/packet-decode.ts';
 import { decodeBlock } from '../../src/storage/block-codec.ts';

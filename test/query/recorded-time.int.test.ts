@@ -12,7 +12,7 @@ import { exportRecordings } from '../../src/cli/export.ts';
 import { importRecordings } from '../../src/cli/import.ts';
 import { openRecording } from '../../src/cli/client/recording.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
-import { writeRecord } from '../../src/formats/wfdb.ts';
+import { writeRecord } from '../../src/formats/wfdb-write.ts';
 import type { Packet } from '../../src/proto/packet.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';

@@ -1,6 +1,7 @@
 /** Channels of one rate as one WFDB record, with the detected beats as annotations (.bio). */
 import { join } from 'node:path';
-import { writeAnnotations, writeRecord } from '../../formats/wfdb.ts';
+import { writeAnnotations } from '../../formats/wfdb-annotations.ts';
+import { writeRecord } from '../../formats/wfdb-write.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { isNamedByLead, MISSING } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';

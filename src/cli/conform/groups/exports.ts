@@ -1,6 +1,7 @@
 /** The same ten seconds in every format that the API writes: the samples that were sent, by their number and hash. */
 import { createHash } from 'node:crypto';
-import { decodeGroup, parseHeader } from '../../../formats/wfdb.ts';
+import { parseHeader } from '../../../formats/wfdb-header.ts';
+import { decodeGroup } from '../../../formats/wfdb-read.ts';
 import { need } from '../checks.ts';
 import type { Answer } from '../client.ts';
 import { readSegments } from '../messages.ts';
