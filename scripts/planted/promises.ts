@@ -401,7 +401,7 @@ export const faults: readonly Fault[] = [
     'group.settled = true;',
   ]),
   fault('nobody-waits', 'no frame is sent while a viewer is behind', 'src/live/outbox.test.ts', [
-    'src/live/group.ts',
+    'src/live/viewer-group.ts',
     'this.#endUnixMs = endUnixMs;',
     "this.#endUnixMs = endUnixMs;\n    if ([...this.viewers].some(({ mode }) => mode === 'behind')) return 0;",
   ]),

@@ -43,7 +43,7 @@ const TURN_MESSAGES = 64;
 const BURST_SEC = 4;
 
 /** Consecutive messages that settle together. */
-type Group = {
+type MessageGroup = {
   session: Session | null;
   commit: Commit | null;
   accepted: number;
@@ -56,7 +56,7 @@ type Group = {
   settled: boolean;
 };
 
-function newGroup(): Group {
+function newMessageGroup(): MessageGroup {
   return {
     session: null,
     commit: null,
@@ -70,7 +70,7 @@ function newGroup(): Group {
   };
 }
 
-function emptied(group: Group): Group {
+function emptied(group: MessageGroup): MessageGroup {
   group.session = null;
   group.commit = null;
   group.accepted = 0;
@@ -142,9 +142,9 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
   #received = 0;
   #settled = 0;
   /** Groups not yet settled, and those settled behind one that is not. */
-  readonly #groups: Group[] = [];
+  readonly #groups: MessageGroup[] = [];
   /** The last one that was settled, for the next packet. */
-  #spare: Group | null = null;
+  #spare: MessageGroup | null = null;
   /** Not yet told. */
   #accepted = 0;
   #duplicates = 0;
@@ -298,13 +298,13 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
   }
 
   /** The group that the next message joins: the newest when it waits for the same commit, or needs no wait behind one that does. */
-  #groupFor(session: Session | null, commit: Commit | null, nowMs: number): Group {
+  #groupFor(session: Session | null, commit: Commit | null, nowMs: number): MessageGroup {
     const newest = this.#groups.at(-1);
     if (newest !== undefined && !newest.settled && (commit === newest.commit || commit === null)) {
       newest.session = session ?? newest.session;
       return newest;
     }
-    const group = this.#spare ?? newGroup();
+    const group = this.#spare ?? newMessageGroup();
     this.#spare = null;
     group.session = session;
     group.commit = commit;

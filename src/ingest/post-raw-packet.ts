@@ -203,7 +203,7 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
   return replyOf({ accepted, duplicates, unverified }, rejections, last?.durableHigh ?? 0, notices);
 }
 
-type Taken = Readonly<{ session: Session; accepted: boolean; unverified: boolean; commit: Commit | null }>;
+type OfferedPacket = Readonly<{ session: Session; accepted: boolean; unverified: boolean; commit: Commit | null }>;
 
 async function offerOne(
   ingest: Ingest,
@@ -211,7 +211,7 @@ async function offerOne(
   packet: DecodedPacket,
   bytes: Uint8Array,
   receivedNs: bigint,
-): Promise<Taken | Rejected> {
+): Promise<OfferedPacket | Rejected> {
   const found = ingest.find(sender.caller, packet, receivedNs);
   const session = found instanceof Promise ? await found : found;
   if (isRejected(session)) return session;

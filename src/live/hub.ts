@@ -8,8 +8,8 @@ import type { LiveFeature } from '../proto/frame-codec.ts';
 import type { SampleRun, SubjectId } from '../signal.ts';
 import { FrameClock, WINDOW_MS } from './frame-clock.ts';
 import type { LiveStream } from './frame-clock.ts';
-import type { Selects } from './group.ts';
-import { Group } from './group.ts';
+import type { Selects } from './viewer-group.ts';
+import { ViewerGroup } from './viewer-group.ts';
 import type { Outbox } from './outbox.ts';
 import { encodeWindow } from './window-encoder.ts';
 
@@ -31,7 +31,7 @@ export type SubjectStream = LiveStream & Readonly<{ subjectId: SubjectId }>;
 
 type Feed = {
   readonly subjectId: SubjectId;
-  readonly groups: Map<string, Group>;
+  readonly groups: Map<string, ViewerGroup>;
   clock: FrameClock | null;
   features: LiveFeature[];
 };
@@ -42,7 +42,7 @@ export class Hub {
   readonly #metrics: Metrics | null;
   readonly #feeds = new Map<SubjectId, Feed>();
   /** Viewers that are behind or replaying, with their group. */
-  readonly #lagging = new Map<Outbox, Group>();
+  readonly #lagging = new Map<Outbox, ViewerGroup>();
   #sweepAtMs = 0;
   #laggingAtMs = 0;
   /** Wall clock minus monotonic clock, at the last check. */
@@ -132,7 +132,7 @@ export class Hub {
   }
 
   /** Takes over the viewers that fell behind in the group's last frame. */
-  collect(group: Group): void {
+  collect(group: ViewerGroup): void {
     if (group.fallen.length === 0) return;
     for (const viewer of group.fallen) this.#lagging.set(viewer, group);
     group.fallen.length = 0;
@@ -141,7 +141,7 @@ export class Hub {
   // ------------------------------------------------------------------------------------------------ viewers
 
   /** Adds a viewer. @param selection canonical list of channel codes and kinds, '' = all  @param intervalMs 0 = every frame */
-  join(subjectId: SubjectId, viewer: Outbox, selection: string, intervalMs: number): Group {
+  join(subjectId: SubjectId, viewer: Outbox, selection: string, intervalMs: number): ViewerGroup {
     let feed = this.#feeds.get(subjectId);
     if (feed === undefined) {
       feed = { subjectId, groups: new Map(), clock: null, features: [] };
@@ -150,7 +150,7 @@ export class Hub {
     let group = feed.groups.get(selection);
     if (group === undefined) {
       const topic = `live/${subjectId}/${selection}`;
-      group = new Group(selection, topic, selects(selection), this.#publish, this.#config.viewerQueueBytesMax);
+      group = new ViewerGroup(selection, topic, selects(selection), this.#publish, this.#config.viewerQueueBytesMax);
       feed.groups.set(selection, group);
       this.#groupCount++;
     }
@@ -159,26 +159,26 @@ export class Hub {
     return group;
   }
 
-  leave(viewer: Outbox, group: Group): void {
+  leave(viewer: Outbox, group: ViewerGroup): void {
     group.remove(viewer, performance.now());
     this.#lagging.delete(viewer);
   }
 
   /** Number of stored frames after `seq`; null when the next one is no longer stored. */
-  replayable(group: Group, seq: number): number | null {
+  replayable(group: ViewerGroup, seq: number): number | null {
     const held = group.ring.count === 0 ? group.lastSeq > 0 && seq >= group.lastSeq : seq >= group.ring.oldestSeq - 1;
     return held ? group.ring.countAfter(seq) : null;
   }
 
   /** Sends the stored frames after `seq` again, then continues with new ones. */
-  replay(viewer: Outbox, group: Group, seq: number): void {
+  replay(viewer: Outbox, group: ViewerGroup, seq: number): void {
     group.pauses(viewer);
     if (viewer.replay(group, seq, performance.now()) >= 0) group.flows(viewer);
     else this.#lagging.set(viewer, group);
   }
 
   /** Resumes a viewer whose socket takes bytes again. */
-  resume(viewer: Outbox, group: Group, nowMs: number): void {
+  resume(viewer: Outbox, group: ViewerGroup, nowMs: number): void {
     if (!this.#lagging.has(viewer)) return;
     const dropped = viewer.resume(group, nowMs);
     if (dropped >= 0) {

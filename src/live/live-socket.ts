@@ -10,7 +10,7 @@ import { defineSocket } from '../http/route.ts';
 import type { PeerSocket, RequestContext, SocketHandlers, SocketRoute } from '../http/route.ts';
 import type { SubjectId } from '../signal.ts';
 import { WINDOW_MS } from './frame-clock.ts';
-import type { Group } from './group.ts';
+import type { ViewerGroup } from './viewer-group.ts';
 import type { Hub } from './hub.ts';
 import { Outbox } from './outbox.ts';
 import type { Caller } from '../caller.ts';
@@ -73,7 +73,7 @@ class Viewer implements SocketHandlers {
   readonly #from: From;
   #unwatch: (() => void) | null = null;
   #subjectId: SubjectId | null = null;
-  #group: Group | null = null;
+  #group: ViewerGroup | null = null;
   #closed = false;
   #selection = '';
   #intervalMs = 0;

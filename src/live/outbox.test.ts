@@ -7,7 +7,7 @@ import { seededRandom } from '../../bench/lib/packets.ts';
 import type { SubjectId } from '../signal.ts';
 import { Hub } from './hub.ts';
 import { Outbox } from './outbox.ts';
-import type { Group } from './group.ts';
+import type { ViewerGroup } from './viewer-group.ts';
 
 const ENTER = 1000;
 const none = new Float32Array(0);
@@ -63,7 +63,7 @@ function setUp(
   viewerSlowSecMax = 30,
 ): {
   hub: Hub;
-  group: Group;
+  group: ViewerGroup;
   peers: FakePeer[];
   boxes: Outbox[];
   emit: (seq: number) => void;
@@ -74,7 +74,7 @@ function setUp(
     for (const peer of peers) if (peer.topics.has(topic)) peer.socket.sendBinary(bytes);
   });
   const boxes: Outbox[] = [];
-  let group: Group | null = null;
+  let group: ViewerGroup | null = null;
   for (let i = 0; i < count; i++) {
     const peer = new FakePeer();
     peers.push(peer);

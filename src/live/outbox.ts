@@ -13,7 +13,7 @@ import type { PeerSocket } from '../http/route.ts';
 import type { FrameSuffix } from '../proto/frame-codec.ts';
 import { writeSuffix } from '../proto/frame-codec.ts';
 import { WireWriter } from '../proto/wire-writer.ts';
-import type { Group } from './group.ts';
+import type { ViewerGroup } from './viewer-group.ts';
 
 export type OutboxMode = 'flowing' | 'replaying' | 'behind' | 'sampled';
 
@@ -50,7 +50,7 @@ export class Outbox {
   }
 
   /** Starts with the group's next frame. @param intervalMs at most one frame in this time; 0 = every frame */
-  join(group: Group, intervalMs: number): void {
+  join(group: ViewerGroup, intervalMs: number): void {
     this.#intervalMs = intervalMs;
     this.#seenCount = group.emittedCount;
     this.mode = intervalMs > 0 ? 'sampled' : 'flowing';
@@ -61,7 +61,7 @@ export class Outbox {
     return this.peer.bufferedBytes() > this.#enterBytes;
   }
 
-  fallBehind(group: Group, nowMs: number): void {
+  fallBehind(group: ViewerGroup, nowMs: number): void {
     if (this.mode === 'behind') return;
     this.mode = 'behind';
     this.behindSinceMs = nowMs;
@@ -69,7 +69,7 @@ export class Outbox {
   }
 
   /** Sends a frame that was just emitted.  @returns 'sent', or why not */
-  offer(group: Group, bytes: Uint8Array, nowMs: number): 'sent' | 'skipped' | 'behind' {
+  offer(group: ViewerGroup, bytes: Uint8Array, nowMs: number): 'sent' | 'skipped' | 'behind' {
     if (this.mode === 'sampled') {
       if (nowMs - this.#sentAtMs < this.#intervalMs - WINDOW_SLACK_MS) return 'skipped';
       if (this.isFull()) {
@@ -95,7 +95,7 @@ export class Outbox {
 
   /** Continues when the connection takes bytes again, or after some time.  @returns frames left out if the viewer is flowing again, else
    *  -1 */
-  resume(group: Group, nowMs: number): number {
+  resume(group: ViewerGroup, nowMs: number): number {
     if (this.mode === 'replaying') return this.#continueReplay(group, nowMs);
     if (this.mode !== 'behind' || this.peer.bufferedBytes() > this.#enterBytes / 4) return -1;
     const missed = group.emittedCount - this.#seenCount;
@@ -111,14 +111,14 @@ export class Outbox {
   }
 
   /** Sends the ring's frames after `seq` first. @returns as resume() */
-  replay(group: Group, seq: number, nowMs: number): number {
+  replay(group: ViewerGroup, seq: number, nowMs: number): number {
     this.mode = 'replaying';
     this.lastSeq = seq;
     this.behindSinceMs = nowMs;
     return this.#continueReplay(group, nowMs);
   }
 
-  #continueReplay(group: Group, nowMs: number): number {
+  #continueReplay(group: ViewerGroup, nowMs: number): number {
     let unsent = this.peer.bufferedBytes();
     while (unsent <= this.#enterBytes / 2) {
       const frame = group.ring.after(this.lastSeq);

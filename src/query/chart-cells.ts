@@ -25,10 +25,10 @@ export type Cell = Readonly<{
 /** Cells of one column by the start of their bucket, Unix ms. */
 export type Column = Map<number, Cell>;
 
-/** Aggregates of a bucket as columns of SQL.  @param relation raw values, or a rollup  @param detail also what chart-detail.ts needs */
-export function bucketSums(relation: 'raw' | 'rollup', aggregate: ChartAggregate, qualityMax: QualityFlag, detail: boolean): string {
-  const of = relation === 'raw' ? rawAggregate : rollupAggregate;
-  const columns = [relation === 'raw' ? rawCounts : rollupCounts];
+/** Aggregates of a bucket as columns of SQL.  @param table raw values, or a rollup  @param detail also what chart-detail.ts needs */
+export function bucketSums(table: 'raw' | 'rollup', aggregate: ChartAggregate, qualityMax: QualityFlag, detail: boolean): string {
+  const of = table === 'raw' ? rawAggregate : rollupAggregate;
+  const columns = [table === 'raw' ? rawCounts : rollupCounts];
   if (aggregate !== 'count') for (const which of classesOf(aggregate, qualityMax)) columns.push(`${of(aggregate, which)} as ${which}`);
   if (detail)
     for (const what of ['min', 'max', 'sum'] as const)

@@ -19,8 +19,8 @@ export type WaveChannel = Readonly<{
 export type ChartPlan = Readonly<{
   resolution: Resolution;
   sources: ChartSources;
-  /** Relation that features are read from. */
-  relation: 'feature' | 'feature_1m' | 'feature_1h' | 'feature_1d';
+  /** Table that features are read from. */
+  table: 'feature' | 'feature_1m' | 'feature_1h' | 'feature_1d';
   /** Channels of the series that are waveforms, by the index of the series. */
   waves: ReadonlyMap<number, readonly WaveChannel[]>;
   /** Approximate number of database rows that it reads. */
@@ -49,9 +49,9 @@ export async function planChart(db: Db, query: ChartQuery, rowsMax = Infinity): 
   const stepMinMs = onlyWaves && rangeMs <= DECODE_MS_MAX ? 1 : 1000;
   let rowCount = 0;
   for (const resolution of fittingResolutions(rangeMs, query.maxPoints, stepMinMs, query.resolution)) {
-    const relation = await relationFor(db, query, resolution);
-    rowCount = rowsOf(query, resolution, relation, sources, waves);
-    if (rowCount <= rowsMax) return { resolution, sources, relation, waves, rowCount };
+    const table = await tableFor(db, query, resolution);
+    rowCount = rowsOf(query, resolution, table, sources, waves);
+    if (rowCount <= rowsMax) return { resolution, sources, table, waves, rowCount };
   }
   throw new PipelineError(
     'range_too_large',
@@ -62,11 +62,11 @@ export async function planChart(db: Db, query: ChartQuery, rowsMax = Infinity): 
 function rowsOf(
   query: ChartQuery,
   resolution: Resolution,
-  relation: ChartPlan['relation'],
+  table: ChartPlan['table'],
   sources: ChartSources,
   waves: ChartPlan['waves'],
 ): number {
-  const rowSec = { feature: 1, feature_1m: 60, feature_1h: 3600, feature_1d: 86_400 }[relation];
+  const rowSec = { feature: 1, feature_1m: 60, feature_1h: 3600, feature_1d: 86_400 }[table];
   const featureCount = query.series.filter((series) => series.kind === 'feature').length;
   let rows = 0;
   for (const sec of sources.secondsOf.values()) rows += featureCount * Math.ceil(sec / rowSec);
@@ -86,9 +86,9 @@ export function fromSamples(query: ChartQuery, channel: WaveChannel, stepMs: num
   return rowMs > 1000 && stepMs < ROWS_OF_BUCKET_MIN * rowMs && sampleCount <= DECODE_SAMPLES_MAX;
 }
 
-/** Chooses the coarsest relation whose buckets lie wholly within ours. A zone not on whole hours needs minutes; days are stored by UTC, so
+/** Chooses the coarsest table whose buckets lie wholly within ours. A zone not on whole hours needs minutes; days are stored by UTC, so
  *  they serve only where the zone equals UTC over the whole range. */
-async function relationFor(db: Db, query: ChartQuery, resolution: Resolution): Promise<ChartPlan['relation']> {
+async function tableFor(db: Db, query: ChartQuery, resolution: Resolution): Promise<ChartPlan['table']> {
   const step = lengthMs(resolution);
   if (step < MINUTE_MS) return 'feature';
   if (step % HOUR_MS !== 0) return 'feature_1m';

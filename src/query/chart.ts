@@ -1,4 +1,4 @@
-/** Charts: one row per bucket, gaps as null, and a flag for every value. Answered from the coarsest relation that is fine enough. */
+/** Charts: one row per bucket, gaps as null, and a flag for every value. Answered from the coarsest table that is fine enough. */
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
@@ -71,7 +71,7 @@ const SLICE_CELLS = 10_000;
 
 /** Reads a chart as planned.  @param signal aborted when the caller no longer waits */
 export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, signal?: AbortSignal): Promise<Chart> {
-  const { resolution, sources, relation, waves } = plan ?? (await planChart(db, query));
+  const { resolution, sources, table, waves } = plan ?? (await planChart(db, query));
   const columns: ReadColumn[] = [];
   for (const [index, series] of query.series.entries()) {
     if (signal?.aborted === true) throw new PipelineError('bad_request', 'The peer went away.');
@@ -83,7 +83,7 @@ export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, sig
       const method = series.kind === 'feature' ? methodOf(series, sources.methods) : null;
       const read = (asked: ChartQuery, aggregate: ChartAggregate): Promise<Column> =>
         series.kind === 'feature'
-          ? featureColumn(db, asked, aggregate, resolution, relation, sources.streamIds, method?.id ?? null)
+          ? featureColumn(db, asked, aggregate, resolution, table, sources.streamIds, method?.id ?? null)
           : measurementColumn(db, asked, series.biosignalId, aggregate, resolution);
       const cells = await read(query, series.aggregate);
       const ends = query.detail === true ? await endsOf(query, cells, read) : null;
@@ -261,13 +261,13 @@ async function featureColumn(
   asked: ChartQuery,
   aggregate: ChartAggregate,
   resolution: Resolution,
-  relation: ChartPlan['relation'],
+  table: ChartPlan['table'],
   streamIds: readonly number[],
   methodId: number | null,
 ): Promise<Column> {
   if (methodId === null) return new Map();
   // Rollups have whole minutes: the minute in which the range begins counts, as does the one in which it ends.
-  const query = relation === 'feature' ? asked : { ...asked, fromNs: floorNs(asked.fromNs, NS_PER_MINUTE) };
+  const query = table === 'feature' ? asked : { ...asked, fromNs: floorNs(asked.fromNs, NS_PER_MINUTE) };
   // Minute columns hold the good and suspect values separately, or all together.
   if (lengthMs(resolution) === MINUTE_MS && query.qualityMax < 2 && query.detail !== true && !severalInMinute.has(methodId)) {
     const { column, rowsOfMinute } = await minuteColumn(db, query, aggregate, streamIds, methodId);
@@ -275,17 +275,17 @@ async function featureColumn(
     if (severalInMinute.size >= METHODS_MAX) severalInMinute.clear();
     if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not just one minute in which a device restarted
   }
-  const time = relation === 'feature' ? 'time' : 'bucket';
-  const relations = { feature: 'feature', feature_1m: 'feature_1m', feature_1h: hoursAndMinutes, feature_1d: daysAndHours } as const;
+  const time = table === 'feature' ? 'time' : 'bucket';
+  const tables = { feature: 'feature', feature_1m: 'feature_1m', feature_1h: hoursAndMinutes, feature_1d: daysAndHours } as const;
   const units = [
-    ...(relation === 'feature_1h' || relation === 'feature_1d' ? wholeUnits(query, NS_PER_HOUR) : []),
-    ...(relation === 'feature_1d' ? wholeUnits(query, NS_PER_DAY) : []),
+    ...(table === 'feature_1h' || table === 'feature_1d' ? wholeUnits(query, NS_PER_HOUR) : []),
+    ...(table === 'feature_1d' ? wholeUnits(query, NS_PER_DAY) : []),
   ];
-  const sums = bucketSums(relation === 'feature' ? 'raw' : 'rollup', aggregate, query.qualityMax, query.detail === true);
+  const sums = bucketSums(table === 'feature' ? 'raw' : 'rollup', aggregate, query.qualityMax, query.detail === true);
   const { rows } = await db.query<BucketRow>(
     prepared(
       `select ${bucketOf(resolution, time)} as ms, ${sums}
-       from ${relations[relation]}
+       from ${tables[table]}
        where ${time} >= $1::timestamptz and ${time} < $2::timestamptz and stream_id = any ($4::int[]) and method_id = $5
        group by 1`,
       [...bucketBounds(query, resolution), streamIds, methodId, ...units.map(timestampAt)],

@@ -12,7 +12,7 @@ const CHECK_SHARE = 8;
 
 export type Selects = (code: string, kind: ChannelKind) => boolean;
 
-export class Group {
+export class ViewerGroup {
   readonly key: string;
   readonly topic: string;
   /** null = every channel. */
