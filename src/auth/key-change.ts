@@ -23,21 +23,21 @@ export function overlapOf({ overlap_sec: overlapSec = OVERLAP_SEC }: Static<type
   return overlapSec;
 }
 
-export type KeyChange = Readonly<{
+export type KeyChange<Json> = Readonly<{
   targetId: string;
   projectId?: string | null;
   detail?: Readonly<Record<string, unknown>>;
-  json: unknown;
+  json: Json;
 }>;
 
 /** Changes a key and records it in the audit log: both, or neither.
  *  @param action what changed and how, e.g. `api_key.rotated`  @returns the json of `work` */
-export async function changeKey(
+export async function changeKey<Json>(
   pool: Pool,
   request: RequestContext,
   action: `${'api_key' | 'sdk_key' | 'project_key'}.${'created' | 'rotated' | 'revoked'}`,
-  work: (client: PoolClient) => Promise<KeyChange>,
-): Promise<unknown> {
+  work: (client: PoolClient) => Promise<KeyChange<Json>>,
+): Promise<Json> {
   const [kind = ''] = action.split('.');
   return await transaction(pool, async (client) => {
     const { targetId, projectId, detail, json } = await work(client);

@@ -2,11 +2,12 @@
 import { sql } from 'kysely';
 import type { ExpressionBuilder } from 'kysely';
 import { PipelineError } from '../errors.ts';
-import { build, inSec, isoTime, now, run } from '../storage/database/build.ts';
+import { build, inSec, isoTime, now, run, runForOne } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Tables } from '../storage/database/tables.ts';
 import { makePublicKey } from '../key-format.ts';
 import { lastUse, projectColumns } from '../tenancy/projects.ts';
+import type { Project } from '../tenancy/projects.ts';
 
 export type SdkKey = Readonly<{
   id: string;
@@ -88,7 +89,7 @@ export async function revokeSdkKey(db: Db, projectId: string, id: string): Promi
 
 /** Gives a project a new key; the old one works for `overlapSec` more.
  *  @throws PipelineError conflict while an earlier one still works: two keys at most */
-export async function rotateProjectKey(db: Db, projectId: string, overlapSec: number): Promise<unknown> {
+export async function rotateProjectKey(db: Db, projectId: string, overlapSec: number): Promise<Project> {
   const { rows } = await run(
     db,
     build
@@ -107,8 +108,7 @@ export async function rotateProjectKey(db: Db, projectId: string, overlapSec: nu
 }
 
 /** Ends the overlap at once. Not an error when there is none. */
-export async function revokePreviousProjectKey(db: Db, projectId: string): Promise<unknown> {
+export async function revokePreviousProjectKey(db: Db, projectId: string): Promise<Project> {
   const noKey = { previous_project_key: null, previous_key_expires_at: null };
-  const { rows } = await run(db, build.updateTable('project').set(noKey).where('id', '=', projectId).returning(projectColumns));
-  return rows[0];
+  return await runForOne(db, build.updateTable('project').set(noKey).where('id', '=', projectId).returning(projectColumns));
 }

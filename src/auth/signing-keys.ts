@@ -30,10 +30,13 @@ const RETIRED_SEC = 3600 + 60;
 /** How long the cache is trusted, ms. Also keeps random kids from causing queries. */
 export const RELOAD_MS = 1000;
 
+/** A public key as node exports it. */
+type RsaJwk = Readonly<{ kty: 'RSA'; n: string; e: string }>;
+type PublicJwk = RsaJwk & Readonly<{ kid: string; alg: 'RS256'; use: 'sig' }>;
 type Row = Readonly<{
   kid: string;
   private_pem: string;
-  public_jwk: Record<string, string>;
+  public_jwk: RsaJwk;
   not_before_ms: number;
   retire_at_ms: number | null;
   expires_at_ms: number | null;
@@ -111,11 +114,11 @@ export class SigningKeys {
   }
 
   /** The key set as /.well-known/jwks.json shows it. */
-  async jwks(): Promise<Readonly<{ keys: readonly Record<string, string>[] }>> {
+  async jwks(): Promise<Readonly<{ keys: readonly PublicJwk[] }>> {
     await this.#fresh();
     const now = Date.now();
     const live = [...this.#held.values()].filter(({ row }) => row.expires_at_ms === null || row.expires_at_ms > now);
-    return { keys: live.map(({ row }) => ({ ...row.public_jwk, kid: row.kid, alg: 'RS256', use: 'sig' })) };
+    return { keys: live.map(({ row }) => ({ ...row.public_jwk, kid: row.kid, alg: 'RS256' as const, use: 'sig' as const })) };
   }
 
   /** Reads the table again. Concurrent calls share one query. */
@@ -182,7 +185,7 @@ export class SigningKeys {
         .select(({ ref }) => [
           'kid',
           'private_pem',
-          ref('public_jwk').$castTo<Record<string, string>>().as('public_jwk'),
+          ref('public_jwk').$castTo<RsaJwk>().as('public_jwk'),
           epochMs(ref('not_before')).as('not_before_ms'),
           epochMs(ref('retire_at')).as('retire_at_ms'),
           epochMs(ref('expires_at')).as('expires_at_ms'),

@@ -119,6 +119,30 @@ type Params<Path extends string> = Readonly<Record<PathParam<Path>, TSchema>>;
 type QueryOf<Query> = Query extends Schemas ? Members<Query> : Nothing;
 type BodyOf<Body> = Body extends 'binary' ? Uint8Array : Body extends TSchema ? Static<Body> : null;
 
+/** What may be written where a schema says T: lists that cannot be changed, too, and undefined for a member that may be absent. */
+type Sent<T> = T extends readonly (infer Item)[] ? readonly Sent<Item>[] : T extends object ? SentMembers<T> : T;
+type SentMembers<T> = { readonly [Name in keyof T]: Sent<T[Name]> | (T extends Readonly<Record<Name, unknown>> ? never : undefined) };
+
+/** The JSON of a response: as its schema says, or that of a media type that Accept can ask for; never: it declares none. */
+type JsonOf<Spec extends ResponseSpec> = SentBy<Member<Spec, 'schema'>> | SentBy<Values<Member<Spec, 'alternatives'>>>;
+type SentBy<Schema> = Schema extends TSchema ? Sent<Static<Schema>> : never;
+type Member<T, Name extends string> = T extends Readonly<Record<Name, infer Value>> ? Value : never;
+type Values<T> = T extends unknown ? T[keyof T] : never;
+
+type Written = Readonly<{ bytes: Uint8Array } | { text: string } | { stream: AsyncIterable<Uint8Array> }>;
+/** Answers of what handlers share: with a JSON value, and with what is written already. */
+export type JsonReply<Status extends number, Json> = Reply<Status> & Readonly<{ json: Json }>;
+export type WrittenReply<Status extends number> = Omit<Reply<Status>, 'json'> & Written;
+type BodyBy<Spec extends ResponseSpec> = [JsonOf<Spec>] extends [never] ? { json?: never } : { json: JsonOf<Spec> } | Written;
+
+/** An answer of a status that a route declares, with the body that is declared for it. */
+type ReplyOf<Responses extends Route['responses']> = {
+  [Status in keyof Responses & number]: Reply<Status> & Readonly<BodyBy<Responses[Status]>>;
+}[keyof Responses & number];
+
+/** Rows of a query that does not say what they are fit every schema, so they fit none. */
+type Known<Answer> = Answer extends { json: infer Json } ? (0 extends Json & 1 ? { json: never } : unknown) : unknown;
+
 /** A row as written: its handler gets values that passed the row's schemas, and answers a status that the row declares. */
 type RouteDefinition<
   Path extends string,
@@ -126,7 +150,7 @@ type RouteDefinition<
   Query extends Schemas | null,
   Body extends TSchema | 'binary' | null,
   Responses extends Route['responses'],
-  Status extends keyof Responses,
+  Answer extends ReplyOf<Responses>,
 > = Omit<Route, 'path' | 'params' | 'query' | 'body' | 'responses' | 'handler'> &
   Readonly<{
     path: Path;
@@ -135,7 +159,7 @@ type RouteDefinition<
     responses: Responses;
     handler: (
       request: RequestContext<Members<Pick<PathSchemas, PathParam<Path>>>, QueryOf<Query>, BodyOf<Body>>,
-    ) => Promise<Reply<Status & number>>;
+    ) => Promise<Answer & Known<Answer>>;
   }> &
   ([PathParam<Path>] extends [never] ? unknown : Readonly<{ params: PathSchemas }>);
 
@@ -144,10 +168,10 @@ export function defineRoute<
   const Path extends string,
   PathSchemas extends Params<Path>,
   Responses extends Route['responses'],
-  const Status extends keyof Responses,
+  const Answer extends ReplyOf<Responses>,
   Query extends Schemas | null = null,
   Body extends TSchema | 'binary' | null = null,
->(route: RouteDefinition<Path, PathSchemas, Query, Body, Responses, Status>): Route {
+>(route: RouteDefinition<Path, PathSchemas, Query, Body, Responses, Answer>): Route {
   return route as unknown as Route;
 }
 

@@ -68,7 +68,7 @@ const getReadiness = ({ parts: allParts, standby }: ServiceDeps) =>
       const ready = parts.every(({ ok, needed = true }) => ok || !needed);
       const why = standby?.() === true ? 'standby' : 'not_ready';
       const said = parts.map(({ name, ok, detail }) => ({ name, ok, detail }));
-      return { status: ready ? 200 : 503, json: { status: ready ? 'ready' : why, parts: said } };
+      return ready ? { status: 200, json: { status: 'ready', parts: said } } : { status: 503, json: { status: why, parts: said } };
     },
   });
 

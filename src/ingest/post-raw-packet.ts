@@ -4,7 +4,7 @@ import type { ErrorCode, Rejected } from '../errors.ts';
 import { errorTable, isRejected, PipelineError, rejected } from '../errors.ts';
 import { decodeBody } from '../http/body.ts';
 import { defineRoute } from '../http/route.ts';
-import type { Reply, RequestContext, Route } from '../http/route.ts';
+import type { RequestContext, Route, WrittenReply } from '../http/route.ts';
 import type { DecodedPacket } from '../proto/packet.ts';
 import { splitBatch } from '../proto/packet-decode.ts';
 import type { IngestReply, Rejection } from '../proto/reply-codec.ts';
@@ -71,7 +71,7 @@ export function postRawPacket(ingest: Ingest): Route {
   });
 }
 
-async function handle(ingest: Ingest, request: RequestContext<object, object, Uint8Array>): Promise<Reply<202>> {
+async function handle(ingest: Ingest, request: RequestContext<object, object, Uint8Array>): Promise<WrittenReply<202>> {
   const receivedMs = performance.now();
   const raw = request.body;
   const delimited = isDelimited(request.header('content-type'));

@@ -8,7 +8,7 @@ import { orgOf, ownProject, ownSubjectOf } from '../tenancy/ownership.ts';
 import type { OwnedProject } from '../tenancy/ownership.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { PipelineError } from '../errors.ts';
-import { build, run } from '../storage/database/build.ts';
+import { build, run, runForOne } from '../storage/database/build.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -54,9 +54,9 @@ type CatalogRow = Readonly<{
   abbreviation: string;
   unit: string;
   loinc_code: string;
-  signal_type: string;
-  role: string;
-  source_type: string;
+  signal_type: (typeof signalTypes)[number];
+  role: (typeof biosignalRoles)[number];
+  source_type: (typeof sourceTypes)[number];
   feature: string | null;
   channel_kind: string | null;
   reported: boolean;
@@ -284,13 +284,13 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
           })
           .returning(['id', 'name', 'abbreviation', 'unit', 'loinc_code', 'signal_type', 'role', 'source_type'])
           .returning(sql<boolean>`false`.as('is_flowing'));
-        const { rows } = await run(client, insert).catch((cause: unknown) => {
+        const made = await runForOne(client, insert).catch((cause: unknown) => {
           if (sqlStateOf(cause) === '23505')
             throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
           throw cause;
         });
-        await audit(client, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(rows[0]?.id) });
-        return rows[0];
+        await audit(client, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(made.id) });
+        return made;
       });
       return { status: 201, json };
     },

@@ -1,6 +1,7 @@
 /** GET /api/v1/bootstrap: what a client needs once per session; and the device profiles of an organization. */
 import { sql } from 'kysely';
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
@@ -8,7 +9,7 @@ import { audit } from '../tenancy/audit.ts';
 import { needWholeOrganization } from '../tenancy/authority.ts';
 import { orgOf, ownSubjectOf, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import { build, run } from '../storage/database/build.ts';
+import { build, run, runForOne } from '../storage/database/build.ts';
 import type { Config } from '../config.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -54,16 +55,18 @@ const BootstrapSchema = exactly({
   }),
 });
 
+type Profile = Readonly<Static<typeof ProfileSchema>>;
+
 const profileColumns = [
   'id',
   'code',
   'name',
   'manufacturer',
   'model',
-  'channels',
-  sql<object | null>`case when spo2_offset is not null then json_build_object('offset', spo2_offset, 'slope', spo2_slope) end`.as(
-    'spo2_calibration',
-  ),
+  sql<Profile['channels']>`channels`.as('channels'),
+  sql<
+    Profile['spo2_calibration']
+  >`case when spo2_offset is not null then json_build_object('offset', spo2_offset, 'slope', spo2_slope) end`.as('spo2_calibration'),
   sql<boolean>`organization_id is null`.as('built_in'),
 ] as const;
 
@@ -82,7 +85,7 @@ export type BootstrapDeps = Readonly<{
   >;
 }>;
 
-async function profilesOf(db: Db, orgId: string): Promise<unknown[]> {
+async function profilesOf(db: Db, orgId: string): Promise<readonly Profile[]> {
   const { rows } = await run(
     db,
     build
@@ -124,7 +127,7 @@ const getBootstrap = ({ db, version, config }: BootstrapDeps) =>
         status: 200,
         json: {
           version,
-          project: project.rows.length === 1 ? project.rows[0] : null,
+          project: project.rows.length === 1 ? (project.rows[0] ?? null) : null,
           user: user.rows[0] ?? null,
           device_profiles: await profilesOf(db, orgOf(caller)),
           live: { path: '/ws', protocol: 'bio.v1', frame_ms: 100, deadline_ms: config.frameDeadlineMs },
@@ -183,12 +186,12 @@ const createDeviceProfile = ({ db }: BootstrapDeps) =>
           spo2_offset: input.spo2_calibration?.offset ?? null,
           spo2_slope: input.spo2_calibration?.slope ?? null,
         });
-        const { rows } = await run(client, insert.returning(profileColumns)).catch((cause: unknown) => {
+        const made = await runForOne(client, insert.returning(profileColumns)).catch((cause: unknown) => {
           if (sqlStateOf(cause) === '23505') throw new PipelineError('conflict', `There is a profile ${input.code}.`, { cause });
           throw cause;
         });
-        await audit(client, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: rows[0]?.id ?? '' });
-        return rows[0];
+        await audit(client, request, { action: 'device_profile.created', targetKind: 'device_profile', targetId: made.id });
+        return made;
       });
       return { status: 201, json };
     },
@@ -214,7 +217,7 @@ const setDeviceProfile = ({ db }: BootstrapDeps) =>
       const orgId = orgOf(request.caller);
       const json = await transaction(db, async (client) => {
         // SQL: the conflict condition needs an alias of the table inserted into, which kysely does not have.
-        const { rows } = await client.query<{ id: string }>(
+        const { rows } = await client.query<Static<typeof DeviceProfileOf>>(
           `insert into device as d (organization_id, project_id, external_id, profile_id)
          select $1, $2::uuid, $3, $4::uuid
          where $4::uuid is null or exists (select 1 from device_profile where id = $4::uuid and (organization_id is null or organization_id = $1))

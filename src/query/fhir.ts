@@ -1,5 +1,6 @@
 /** Observations as FHIR R4: a searchset Bundle of Observation resources. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { ObservationRow } from './observations.ts';
 
 /** Code system for values that have no LOINC code. */
@@ -18,6 +19,8 @@ export const BundleSchema = Type.Object(
   },
   { description: 'A FHIR R4 Bundle of Observation resources.' },
 );
+
+type Bundle = Readonly<Static<typeof BundleSchema>>;
 
 const categories = new Map([
   ...['8867-4', '9279-1', '59408-5', '8310-5', '29463-7', '8480-6', '8462-4'].map((code) => [code, 'vital-signs'] as const),
@@ -58,7 +61,7 @@ function concept(code: string, display: string): object {
 }
 
 /** Writes a searchset Bundle.  @param self and next are addresses; next is null on the last page */
-export function fhirBundle(rows: readonly ObservationRow[], subjectId: string, base: string, self: string, next: string | null): object {
+export function fhirBundle(rows: readonly ObservationRow[], subjectId: string, base: string, self: string, next: string | null): Bundle {
   const entry = rows.map((row) => ({
     fullUrl: `${base}/fhir/Observation/${row.id}`,
     resource: fhirObservation(row, subjectId),

@@ -1,9 +1,11 @@
 /** Routes for streams (recordings): owner, channels and clock of each. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { ownStream, ownSubject } from '../tenancy/ownership.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
+import { PipelineError } from '../errors.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
@@ -85,7 +87,7 @@ const columns = `s.uuid as id, s.xuser_id as subject_id, d.external_id as device
     from stream_channel c where c.stream_id = s.id
   ), '[]'::jsonb) as channels`;
 
-type StreamRow = Readonly<{ id: string; recorded_from: string | null; started_at: string }>;
+type StreamRow = Readonly<Static<typeof StreamSchema>>;
 
 export type StreamDeps = Readonly<{ db: Db; cursors: Cursors; flowingStreams?: () => readonly number[] }>;
 
@@ -140,11 +142,13 @@ const getStream = ({ db, flowingStreams = () => [] }: StreamDeps) =>
     errors: ['not_found'],
     handler: async ({ caller, params }) => {
       const stream = await ownStream(db, caller, params.streamId);
-      const { rows } = await db.query(`select ${columns} from stream s join device d on d.id = s.device_id where s.id = $2`, [
+      const { rows } = await db.query<StreamRow>(`select ${columns} from stream s join device d on d.id = s.device_id where s.id = $2`, [
         [...flowingStreams()],
         stream.id,
       ]);
-      return { status: 200, json: rows[0] };
+      const [row] = rows;
+      if (row === undefined) throw new PipelineError('not_found', 'There is no such stream.'); // erased meanwhile
+      return { status: 200, json: row };
     },
   });
 

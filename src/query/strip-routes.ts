@@ -6,7 +6,7 @@ import { PipelineError } from '../errors.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { callerKey } from '../http/request.ts';
 import { defineRoute } from '../http/route.ts';
-import type { Reply, Route } from '../http/route.ts';
+import type { Route, WrittenReply } from '../http/route.ts';
 import { oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { gridTimeNs } from '../signal.ts';
 import { csvOf, nanosOf } from './sample-routes.ts';
@@ -139,7 +139,7 @@ function replyOf(
   range: Readonly<{ fromNs: bigint; toNs: bigint }>,
   given: Readonly<{ since: string }>,
   header: Header,
-): Reply<200> {
+): WrittenReply<200> {
   const name = `strip_${given.since.replaceAll(/[^0-9TZ]/g, '')}`;
   const attachment = (extension: string): Record<string, string> => ({
     'content-disposition': `attachment; filename="${name}.${extension}"`,

@@ -1,5 +1,6 @@
 /** GET /api/v1/adherence: for each schedule of a person, what was done, skipped and missed, and what is due. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
@@ -53,7 +54,7 @@ const getAdherence = ({ db }: Deps) =>
       const [since, until] = rangeOf(query);
       await makeOccurrences(db, subject);
       // SQL: filtered counts over a lateral query.
-      const { rows } = await db.query(
+      const { rows } = await db.query<Static<typeof AdherenceSchema>['schedules'][number]>(
         `select s.id as schedule_id, s.title, s.questionnaire, to_json(s.ended_at) #>> '{}' as ended_at,
            n.done, n.skipped, n.missed, n.due, n.done::float8 / nullif(n.done + n.skipped + n.missed, 0) as adherence
          from task_schedule s cross join lateral (

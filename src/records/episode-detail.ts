@@ -1,9 +1,10 @@
 /** One episode as the API shows it: with its artifacts and who has acknowledged it. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { orgOf, ownSubject, ownSubjectOf, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import type { Reply } from '../http/route.ts';
+import type { JsonReply } from '../http/route.ts';
 import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { listAcknowledgements } from './acknowledgements.ts';
 import type { Acknowledgement } from './acknowledgements.ts';
@@ -71,7 +72,9 @@ export const EpisodeDetailSchema = exactly({
   acknowledgements: Type.Array(AcknowledgementSchema, { description: 'Newest first.' }),
 });
 
-export type EpisodeDetail = Episode & Readonly<{ artifacts: readonly object[]; acknowledgements: readonly Acknowledgement[] }>;
+type Renditions = Readonly<Static<typeof ArtifactSchema>['renditions']>;
+type ShownArtifact = Artifact & Readonly<{ href: string; renditions: Renditions }>;
+export type EpisodeDetail = Episode & Readonly<{ artifacts: readonly ShownArtifact[]; acknowledgements: readonly Acknowledgement[] }>;
 
 /** Finds an episode that the caller may see. @throws PipelineError not_found, consent_missing */
 export async function ownEpisode(db: Db, caller: Caller, id: string): Promise<Episode> {
@@ -100,13 +103,13 @@ export function tagOf({ updated_at: updatedAt }: Episode): string {
   return `"${updatedAt}"`;
 }
 
-export function tagged(episode: Episode): Reply<200> {
+export function tagged(episode: EpisodeDetail): JsonReply<200, EpisodeDetail> {
   return { status: 200, json: episode, headers: { etag: tagOf(episode) } };
 }
 
 const stripFormats = ['svg', 'png', 'csv', 'wfdb'] as const;
 
-function renditionsOf({ kind, stream_id: streamId, starts_at: since, ends_at: until, channel_code: channel }: Artifact): object {
+function renditionsOf({ kind, stream_id: streamId, starts_at: since, ends_at: until, channel_code: channel }: Artifact): Renditions {
   if (kind !== 'strip' || streamId === null || since === null || until === null || since === until) return {};
   const at = (format: string): string => {
     const query = new URLSearchParams({ since, until, ...(channel === null ? {} : { channel }), format });

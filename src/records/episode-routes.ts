@@ -10,6 +10,7 @@ import type { Cursors } from '../http/cursor.ts';
 import { callerKey } from '../http/request.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import { page, pageStart } from '../http/page.ts';
+import { writeJson } from '../http/json.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
@@ -281,7 +282,7 @@ const getArtifact = ({ db }: Deps) =>
       const episode = await ownEpisode(db, caller, params.id);
       const artifact = await findArtifactData(db, episode.id, params.artifactId);
       if (artifact === null) throw new PipelineError('not_found', 'There is no such artifact.');
-      if (artifact.data === null) return { status: 200, json: artifact.content };
+      if (artifact.data === null) return { status: 200, text: writeJson(artifact.content), contentType: 'application/json' };
       // Uploaded bytes are never rendered in the service's own origin: an SVG can hold scripts.
       const headers = { 'content-disposition': 'attachment', 'content-security-policy': "default-src 'none'; sandbox" };
       return { status: 200, bytes: artifact.data, contentType: artifact.mediaType, headers };

@@ -1,7 +1,8 @@
 /** All devices at once: which are silent, late, lossy, low on battery or off in time; and how good the signals of all users were. */
 import { sql } from 'kysely';
-import { build, isoTime, run } from '../storage/database/build.ts';
+import { build, isoTime, run, runForOne } from '../storage/database/build.ts';
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
 import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
@@ -108,7 +109,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
     handler: async ({ caller, query }) => {
       const { project_id: wanted, limit } = query;
       // SQL, like the next query: one row per device, each part from a lateral query.
-      const { rows } = await db.query(
+      const { rows } = await db.query<Static<typeof DeviceSchema>>(
         `select d.id, d.external_id as device_id, d.name, coalesce(nullif(s.firmware, ''), d.firmware) as firmware, coalesce(s.project_id, d.project_id) as project_id,
            x.id as xuser_id, x.external_id, s.uuid as stream_id,
            (coalesce(s.last_packet_at > now() - make_interval(secs => $3::integer), false) or coalesce(s.id = any($4::integer[]), false)) as is_flowing,
@@ -174,7 +175,7 @@ const getSignalQuality = ({ db }: Deps) =>
       const { project_id: wanted, hours, limit } = query;
       // Looks hours up by the key of the rollups (offset 0 keeps the planner from joining): a join of all hours with all streams
       // reads the hours of every organization. Asks for consent once per person, after their hours are gathered.
-      const { rows } = await db.query(
+      const { rows } = await db.query<Static<typeof QualitySchema>>(
         `with hourly as (
            select s.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
              sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect
@@ -243,6 +244,8 @@ const listRecentEpisodes = ({ db }: Deps) =>
           selectFrom('artifact as a')
             .select(sql<number>`count(*)::integer`.as('n'))
             .whereRef('a.episode_id', '=', 'e.id')
+            .$asScalar()
+            .$notNull()
             .as('artifact_count'),
         ])
         .where('e.organization_id', '=', orgOf(caller))
@@ -270,7 +273,7 @@ const getFleetCounts = ({ db }: Deps) =>
     handler: async ({ caller, query }) => {
       const { project_id: wanted } = query;
       const project = await projectIdOf(db, caller, wanted);
-      const { rows } = await run(
+      const counts = await runForOne(
         db,
         build
           .selectFrom('episode as e')
@@ -283,7 +286,7 @@ const getFleetCounts = ({ db }: Deps) =>
           .where('e.status', '=', 'open')
           .where(sql<boolean>`not 'sharing' = any(missing_consents(e.xuser_id))`),
       );
-      return { status: 200, json: rows[0] };
+      return { status: 200, json: counts };
     },
   });
 

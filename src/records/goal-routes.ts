@@ -1,5 +1,6 @@
 /** Goals: an amount of one biosignal per day or week, and a person's progress towards it. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import type { Db } from '../storage/database/database.ts';
@@ -30,6 +31,8 @@ const GoalSchema = exactly({
   value: nullable(Type.Number({ description: 'Of the period so far, from values that are not bad; null: there is none.' })),
 });
 
+type Goal = Readonly<Static<typeof GoalSchema>>;
+
 /** Progress is computed from reported measurements (measurement) or from derived values by the minute (feature_1m). */
 const progressSql = `
   select g.id, g.biosignal_id, b.name, b.unit, g.title, g.target, g.agg, g.period, to_json(p.start) #>> '{}' as period_start, v.value
@@ -52,9 +55,9 @@ const progressSql = `
 
 type Deps = Readonly<{ db: Pool }>;
 
-async function progressOf(db: Db, subject: Subject): Promise<{ id: string }[]> {
+async function progressOf(db: Db, subject: Subject): Promise<readonly Goal[]> {
   // SQL: days and weeks in a time zone.
-  return (await db.query<{ id: string }>(progressSql, [subject.id, subject.timeZone])).rows;
+  return (await db.query<Goal>(progressSql, [subject.id, subject.timeZone])).rows;
 }
 
 const listGoals = ({ db }: Deps) =>

@@ -60,10 +60,10 @@ export async function askedProject(db: Pool, caller: Caller, wanted: string | un
 
 type Deps = Readonly<{ db: Pool }>;
 
-const shown = (item: QuestionnaireVersion): object => ({
+const shown = (item: QuestionnaireVersion) => ({
   id: item.code,
   version: String(item.version),
-  status: item.retiredAt === null ? 'active' : 'retired',
+  status: item.retiredAt === null ? ('active' as const) : ('retired' as const),
   built_in: item.builtIn,
   created_by: item.createdBy,
   created_at: item.createdAt,

@@ -1,16 +1,17 @@
 /** Answers to questionnaires: drafts, completed responses, amendments. The service scores. */
 import type { ExpressionBuilder } from 'kysely';
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { isUuid, ownSubject } from '../tenancy/ownership.ts';
 import type { Subject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import { build, isoTime, now, run } from '../storage/database/build.ts';
+import { build, isoTime, now, run, runForOne } from '../storage/database/build.ts';
 import type { Tables } from '../storage/database/tables.ts';
 import { defineRoute } from '../http/route.ts';
-import type { Reply, Route } from '../http/route.ts';
+import type { JsonReply, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { Code, invalid, ScoreSchema, VersionText } from './questionnaire-routes.ts';
 import { ResponseItemsSchema } from './questionnaire.ts';
@@ -19,7 +20,7 @@ import { findQuestionnaire } from './questionnaire-store.ts';
 import type { QuestionnaireVersion } from './questionnaire-store.ts';
 import { keepResponse } from './responses.ts';
 import { scoreResponse } from './scoring.ts';
-import type { Verdict } from './scoring.ts';
+import type { Score, Verdict } from './scoring.ts';
 import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
 
 const BODY_BYTES_MAX = 256 * 1024;
@@ -32,7 +33,12 @@ const DraftSchema = exactly({
   updated_at: Timestamp,
 });
 const draftColumns = ({ ref }: ExpressionBuilder<Tables, 'questionnaire_draft'>) =>
-  ['questionnaire', 'version', 'item', isoTime(ref('updated_at')).as('updated_at')] as const;
+  [
+    'questionnaire',
+    'version',
+    ref('item').$castTo<readonly ResponseItem[]>().as('item'),
+    isoTime(ref('updated_at')).as('updated_at'),
+  ] as const;
 const responseColumns = ({ ref }: ExpressionBuilder<Tables, 'questionnaire_response'>) =>
   [
     'id',
@@ -40,7 +46,7 @@ const responseColumns = ({ ref }: ExpressionBuilder<Tables, 'questionnaire_respo
     'version',
     'status',
     isoTime(ref('authored')).as('authored'),
-    'scores',
+    ref('scores').$castTo<readonly Score[]>().as('scores'),
     'safety',
     ref('item').$castTo<readonly ResponseItem[]>().as('item'),
     'amends',
@@ -219,7 +225,7 @@ const saveQuestionnaireDraft = ({ db }: Deps) =>
       const { code, version: known } = await asked(db, subject, params.questionnaireId, version);
       const owner = { organization_id: subject.orgId, project_id: subject.projectId, xuser_id: subject.id };
       const draft = { version: String(known), item: JSON.stringify(item) };
-      const { rows } = await run(
+      const kept = await runForOne(
         db,
         build
           .insertInto('questionnaire_draft')
@@ -227,7 +233,7 @@ const saveQuestionnaireDraft = ({ db }: Deps) =>
           .onConflict((conflict) => conflict.columns(['xuser_id', 'questionnaire']).doUpdateSet({ ...draft, updated_at: now }))
           .returning(draftColumns),
       );
-      return { status: 200, json: rows[0] };
+      return { status: 200, json: kept };
     },
   });
 
@@ -258,8 +264,8 @@ type Before = Readonly<{
   superseded_by: string | null;
 }>;
 
-function replyOf(id: string, { scores, safety }: Verdict): Reply<201> {
-  return { status: 201, json: { id, scores, safety: safety.length > 0 } };
+function replyOf(id: string, { scores, safety }: Verdict): JsonReply<201, Static<typeof KeptSchema>> {
+  return { status: 201, json: { id, scores: [...scores], safety: safety.length > 0 } };
 }
 
 async function findResponse(db: Pool, subject: Subject, id: string): Promise<Before> {

@@ -1,7 +1,7 @@
 /** Routes for mood and journal, which people enter themselves. */
 import { sql } from 'kysely';
 import type { ExpressionBuilder, RawBuilder } from 'kysely';
-import { build, isoTime, run } from '../storage/database/build.ts';
+import { build, isoTime, run, runForOne } from '../storage/database/build.ts';
 import type { Tables } from '../storage/database/tables.ts';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
@@ -93,9 +93,7 @@ const createMood = ({ db }: Deps) =>
       return await answerOnce(db, request, { operationId: 'createMood', subjectId: subject.id }, async (client) => {
         const { orgId, projectId, id } = subject;
         const mood = { organization_id: orgId, project_id: projectId, xuser_id: id, score: body.score, note: body.note ?? '', time };
-        const { rows } = await run(client, build.insertInto('mood').values(mood).returning(moodColumns));
-        const row = rows[0];
-        if (row === undefined) throw new Error('mood insert returned no row');
+        const row = await runForOne(client, build.insertInto('mood').values(mood).returning(moodColumns));
         const measured = { id: row.id, code: 'mood', value: body.score, time, methodCode: 'reported:mood_v1', ofProduct: true };
         await storeSelfMeasurement(client, subject, measured);
         return { status: 201, json: row };
@@ -150,7 +148,7 @@ const createJournalEntry = ({ db, journal }: Deps) =>
       const id = randomUUID();
       const sealed = await journal.seal(body.text, subject.id, id);
       return await answerOnce(db, request, { operationId: 'createJournalEntry', subjectId: subject.id }, async (client) => {
-        const { rows } = await run(
+        const kept = await runForOne(
           client,
           build
             .insertInto('journal_entry')
@@ -164,7 +162,7 @@ const createJournalEntry = ({ db, journal }: Deps) =>
             })
             .returning(({ ref }) => ['id', isoTime(ref('time')).as('time')]),
         );
-        return { status: 201, json: rows[0] };
+        return { status: 201, json: kept };
       });
     },
   });

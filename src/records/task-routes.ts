@@ -6,7 +6,7 @@ import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { isUuid, ownSubject } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import { build, isoTime, run } from '../storage/database/build.ts';
+import { build, isoTime, run, runForOne } from '../storage/database/build.ts';
 import type { Tables } from '../storage/database/tables.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -40,7 +40,8 @@ const columns = ({ ref }: ExpressionBuilder<Tables, 'task'>) =>
     'title',
     'description',
     isoTime(ref('due')).as('due'),
-    'status',
+    // A missed one is not listed, and the mark of a person ends that it was missed.
+    ref('status').$castTo<(typeof statuses)[number]>().as('status'),
     isoTime(ref('status_at')).as('status_at'),
     'schedule_id',
     'questionnaire',
@@ -111,8 +112,7 @@ const createTask = ({ db }: Deps) =>
         const { orgId, projectId, id } = subject;
         const { title, description = '', due = null } = input;
         const task = { organization_id: orgId, project_id: projectId, xuser_id: id, title, description, due };
-        const { rows } = await run(client, build.insertInto('task').values(task).returning(columns));
-        return { status: 201, json: rows[0] };
+        return { status: 201, json: await runForOne(client, build.insertInto('task').values(task).returning(columns)) };
       });
     },
   });

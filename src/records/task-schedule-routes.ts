@@ -1,5 +1,6 @@
 /** Tasks that recur: every n days or weeks, at times of day in the person's time zone. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/ownership.ts';
@@ -41,6 +42,8 @@ const ScheduleSchema = exactly({
 const columns = `id, xuser_id as subject_id, title, description, every, every_n, weekdays, array(select to_char(t, 'HH24:MI') from unnest(times) t) as times,
   to_char(starts_on, 'YYYY-MM-DD') as starts_on, to_char(ends_on, 'YYYY-MM-DD') as ends_on, questionnaire, to_json(ended_at) #>> '{}' as ended_at`;
 
+type Schedule = Readonly<Static<typeof ScheduleSchema>>;
+
 /** Today's date in a time zone, YYYY-MM-DD. */
 function todayIn(timeZone: string): string {
   return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(new Date());
@@ -61,7 +64,7 @@ const listTaskSchedules = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
-      const { rows } = await db.query(
+      const { rows } = await db.query<Schedule>(
         `select ${columns} from task_schedule where xuser_id = $1 order by task_schedule.ended_at nulls first, created_at, id limit 500`,
         [subject.id],
       );
@@ -114,7 +117,7 @@ const createTaskSchedule = ({ db }: Deps) =>
         throw new PipelineError('not_found', 'There is no such questionnaire.');
       }
       return await answerOnce(db, request, { operationId: 'createTaskSchedule', subjectId: subject.id }, async (client) => {
-        const { rows } = await client.query(
+        const { rows } = await client.query<Schedule>(
           `insert into task_schedule (organization_id, project_id, xuser_id, title, description, every, every_n, weekdays, times, starts_on, ends_on, created_by, questionnaire)
            values ($1, $2, $3, $4, $5, $6, $7, $8, $9::time[], $10, $11, $12, $13) returning ${columns}`,
           [
@@ -133,7 +136,9 @@ const createTaskSchedule = ({ db }: Deps) =>
             questionnaire,
           ],
         );
-        return { status: 201, json: rows[0] };
+        const [made] = rows;
+        if (made === undefined) throw new Error('task_schedule insert returned no row');
+        return { status: 201, json: made };
       });
     },
   });

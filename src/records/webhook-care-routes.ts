@@ -7,7 +7,7 @@ import { audit } from '../tenancy/audit.ts';
 import { Overlap, overlapOf } from '../auth/key-change.ts';
 import { orgOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import { build, inSec, run } from '../storage/database/build.ts';
+import { build, inSec, run, runForOne } from '../storage/database/build.ts';
 import { RateLimit } from '../http/rate-limit.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -81,7 +81,7 @@ const rotateWebhookSecret = ({ db }: Deps) =>
       const id = await ownWebhook(db, request.caller, request.params.webhookId);
       const [secret, overlapSec] = [randomBytes(32), overlapOf(request.body)];
       const webhook = await transaction(db, async (client) => {
-        const { rows } = await run(
+        const changed = await runForOne(
           client,
           build
             .updateTable('webhook')
@@ -95,7 +95,7 @@ const rotateWebhookSecret = ({ db }: Deps) =>
         );
         const detail = { overlap_sec: overlapSec };
         await audit(client, request, { action: 'webhook.secret_rotated', targetKind: 'webhook', targetId: id, detail });
-        return rows[0];
+        return changed;
       });
       return { status: 201, json: { ...webhook, secret: secret.toString('base64') } };
     },
@@ -117,11 +117,11 @@ const resumeWebhook = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async (request) => {
       const id = await ownWebhook(db, request.caller, request.params.webhookId);
-      const json: unknown = await transaction(db, async (client) => {
+      const json = await transaction(db, async (client) => {
         const webhook = build.updateTable('webhook').set({ gone_at: null, gone_reason: null }).where('id', '=', id);
-        const { rows } = await run(client, webhook.returning(columns));
+        const resumed = await runForOne(client, webhook.returning(columns));
         await audit(client, request, { action: 'webhook.resumed', targetKind: 'webhook', targetId: id });
-        return rows[0];
+        return resumed;
       });
       return { status: 200, json };
     },

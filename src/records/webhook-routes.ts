@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { ExpressionBuilder } from 'kysely';
 import { randomBytes } from 'node:crypto';
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
 import { audit } from '../tenancy/audit.ts';
@@ -10,7 +11,7 @@ import { needLasting } from '../tenancy/authority.ts';
 import { webhookEvents } from '../tenancy/events.ts';
 import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
 import { PipelineError } from '../errors.ts';
-import { build, isoTime, now, run } from '../storage/database/build.ts';
+import { build, isoTime, now, run, runForOne } from '../storage/database/build.ts';
 import type { Tables } from '../storage/database/tables.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
@@ -50,7 +51,7 @@ export const columns = ({ ref }: ExpressionBuilder<Tables, 'webhook'>) =>
     'id',
     'project_id',
     'url',
-    'events',
+    ref('events').$castTo<Static<typeof WebhookSchema>['events']>().as('events'),
     'description',
     isoTime(ref('created_at')).as('created_at'),
     isoTime(ref('gone_at')).as('gone_at'),
@@ -144,11 +145,11 @@ const createWebhook = ({ db, networks = new WebhookNetworks() }: Deps) =>
       const projectId = wanted === null ? null : (await ownProject(db, caller, wanted)).id;
       const secret = randomBytes(32);
       const webhook = await transaction(db, async (client) => {
-        const made = { organization_id: orgOf(caller), project_id: projectId, url: body.url, description: body.description ?? '' };
-        const insert = build.insertInto('webhook').values({ ...made, events: [...body.events], secret });
-        const { rows } = await run(client, insert.returning(columns));
-        await audit(client, request, { action: 'webhook.created', targetKind: 'webhook', targetId: rows[0]?.id ?? '' });
-        return rows[0];
+        const members = { organization_id: orgOf(caller), project_id: projectId, url: body.url, description: body.description ?? '' };
+        const insert = build.insertInto('webhook').values({ ...members, events: [...body.events], secret });
+        const made = await runForOne(client, insert.returning(columns));
+        await audit(client, request, { action: 'webhook.created', targetKind: 'webhook', targetId: made.id });
+        return made;
       });
       return { status: 201, json: { ...webhook, secret: secret.toString('base64') } };
     },
@@ -225,8 +226,9 @@ const replayDelivery = ({ db }: Deps) =>
           .where('w.gone_at', 'is', null)
           .returning(deliveryColumns),
       );
-      if (rows.length === 0) throw new PipelineError('not_found', 'There is no such delivery, or its address answered 410 Gone.');
-      return { status: 202, json: rows[0] };
+      const [queued] = rows;
+      if (queued === undefined) throw new PipelineError('not_found', 'There is no such delivery, or its address answered 410 Gone.');
+      return { status: 202, json: queued };
     },
   });
 

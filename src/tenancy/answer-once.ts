@@ -15,12 +15,12 @@ export type AnsweredOnce = Readonly<{
 
 /** @param work everything that belongs together, on the client that it is given
  *  @throws PipelineError busy when another request with this key was faster; nothing of this one is kept then */
-export async function answerOnce<const Status extends number>(
+export async function answerOnce<const Answer extends Reply>(
   pool: Pool,
   request: Pick<RequestContext, 'caller' | 'header'>,
   { operationId, subjectId }: AnsweredOnce,
-  work: (client: PoolClient) => Promise<Reply<Status>>,
-): Promise<Reply<Status>> {
+  work: (client: PoolClient) => Promise<Answer>,
+): Promise<Answer> {
   const { caller, header } = request;
   const key = header('idempotency-key');
   return await transaction(pool, async (client) => {

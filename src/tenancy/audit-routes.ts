@@ -6,7 +6,7 @@ import { build, run } from '../storage/database/build.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
-import type { Access, Reply, RequestContext, Route } from '../http/route.ts';
+import type { Access, RequestContext, Route, WrittenReply } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import type { Db } from '../storage/database/database.ts';
 import { audit } from './audit.ts';
@@ -55,7 +55,7 @@ const filters = {
   until: Type.Optional(Timestamp),
 };
 type Filters = Readonly<Static<TObject<typeof filters>>>;
-type Row = Readonly<Record<(typeof columns)[number], unknown>> & Readonly<{ id: number; time: string }>;
+type Row = Readonly<Static<typeof AuditSchema>>;
 /** The last entry of a page. Ordered by time, not id, because entries may be written late. */
 type Position = Readonly<Pick<Row, 'time' | 'id'>>;
 
@@ -178,7 +178,7 @@ async function readEntries(db: Db, { where, values }: Conditions, before: Positi
 }
 
 /** Exports the log as CSV. The export is itself recorded: who took which part of the log. */
-async function exportCsv(db: Db, request: RequestContext, wanted: Conditions, given: Filters): Promise<Reply<200>> {
+async function exportCsv(db: Db, request: RequestContext, wanted: Conditions, given: Filters): Promise<WrittenReply<200>> {
   const { subjects } = wanted; // not as they were named: external ids must not outlive an erasure
   const detail = subjects === null ? given : { ...given, subject_id: subjects };
   const about = subjects?.length === 1 && subjects[0] !== undefined ? { subjectId: subjects[0] } : {};

@@ -9,6 +9,7 @@ import { answerOnce } from './answer-once.ts';
 import type { Db } from '../storage/database/database.ts';
 import { audit } from './audit.ts';
 import { consentPurposes, listConsents, missingConsents, recordConsent } from './consents.ts';
+import type { Consent, ConsentPurpose } from './consents.ts';
 import { ownSubject } from './ownership.ts';
 
 const Purpose = oneOf(consentPurposes, {
@@ -26,9 +27,10 @@ const ConsentsSchema = exactly({
   records: Type.Array(ConsentSchema, { description: 'Newest first; the newest of a purpose counts.' }),
 });
 
+type Consents = Readonly<{ missing: readonly ConsentPurpose[]; records: readonly Consent[] }>;
 type Deps = Readonly<{ db: Pool }>;
 
-async function consentsOf(db: Db, subjectId: string): Promise<object> {
+async function consentsOf(db: Db, subjectId: string): Promise<Consents> {
   return { missing: await missingConsents(db, subjectId), records: await listConsents(db, subjectId) };
 }
 

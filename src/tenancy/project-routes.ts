@@ -66,6 +66,7 @@ const createProjectRoute = ({ db }: Deps) =>
         const { projectId } = await createProject(client, orgOf(caller), body.name);
         await audit(client, request, { action: 'project.created', targetKind: 'project', targetId: projectId });
         const [made] = await projectsOf(client, orgOf(caller), projectId);
+        if (made === undefined) throw new Error('a created project vanished');
         return { status: 201, json: made };
       });
     },

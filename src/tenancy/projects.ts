@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type { Expression, ExpressionBuilder, RawBuilder } from 'kysely';
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import { exactly, nullable, Timestamp, Uuid } from '../http/schemas.ts';
 import { makePublicKey } from '../key-format.ts';
 import { build, isoTime, run } from '../storage/database/build.ts';
@@ -20,6 +21,8 @@ export const ProjectSchema = exactly({
   previous_key_last_used_at: nullable(Timestamp),
 });
 
+/** A project as the API shows it. */
+export type Project = Readonly<Static<typeof ProjectSchema>>;
 export type NewProject = Readonly<{ projectId: string; projectKey: string; sdkKey: string }>;
 
 /** When a public key was last used. */
@@ -43,7 +46,7 @@ export const projectColumns = ({ ref }: ExpressionBuilder<Tables, 'project'>) =>
 };
 
 /** Projects of an organization, or only the named one, oldest first. */
-export async function projectsOf(db: Db, orgId: string, projectId: string | null): Promise<readonly object[]> {
+export async function projectsOf(db: Db, orgId: string, projectId: string | null): Promise<readonly Project[]> {
   const { rows } = await run(
     db,
     build

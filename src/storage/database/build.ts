@@ -27,6 +27,13 @@ export async function run<T>(db: Db, query: Compilable<T>): Promise<Answer<T>> {
   return { rows, rowCount: rowCount ?? 0 };
 }
 
+/** Runs what always has a row: an insert, a count. @throws what the database says; an Error when there is none all the same */
+export async function runForOne<T>(db: Db, query: Compilable<T>): Promise<Answer<T>['rows'][number]> {
+  const [row] = (await run(db, query)).rows;
+  if (row === undefined) throw new Error(`no row: ${query.compile().sql.slice(0, 80)}`);
+  return row;
+}
+
 /** Placeholders for the values of a query that is built once. */
 export type Values<V> = { readonly [K in keyof V]: RawBuilder<V[K]> };
 
