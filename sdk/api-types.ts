@@ -504,78 +504,6 @@ export type Operations = {
     body: { confirm_external_id: string };
     answer: { xuser_id: string; erased_at: string; stores: readonly { store: string; deleted: number; remaining: number }[]; devices_shared: number; packet_log_until: string };
   };
-  /** Send a ping now and say what was answered */
-  testWebhook: {
-    method: 'POST';
-    path: '/api/v1/webhooks/{webhookId}/test';
-    params: { webhookId: string };
-    query: {};
-    body: {};
-    answer: { message_id: string; delivered: boolean; status: number | null; duration_ms: number; error: string | null };
-  };
-  /** Give a webhook a new secret; the old one signs too for an overlap */
-  rotateWebhookSecret: {
-    method: 'POST';
-    path: '/api/v1/webhooks/{webhookId}/rotate-secret';
-    params: { webhookId: string };
-    query: {};
-    body: { overlap_sec?: number };
-    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null; secret: string };
-  };
-  /** Call a webhook again that was given up */
-  resumeWebhook: {
-    method: 'POST';
-    path: '/api/v1/webhooks/{webhookId}/resume';
-    params: { webhookId: string };
-    query: {};
-    body: {};
-    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null };
-  };
-  /** List webhooks */
-  listWebhooks: {
-    method: 'GET';
-    path: '/api/v1/webhooks';
-    params: {};
-    query: {};
-    body: undefined;
-    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null }[];
-  };
-  /** Register a webhook */
-  createWebhook: {
-    method: 'POST';
-    path: '/api/v1/webhooks';
-    params: {};
-    query: {};
-    body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
-    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null; secret: string };
-  };
-  /** Remove a webhook */
-  deleteWebhook: {
-    method: 'DELETE';
-    path: '/api/v1/webhooks/{webhookId}';
-    params: { webhookId: string };
-    query: {};
-    body: undefined;
-    answer: null;
-  };
-  /** List the deliveries of a webhook, newest first */
-  listDeliveries: {
-    method: 'GET';
-    path: '/api/v1/webhooks/{webhookId}/deliveries';
-    params: { webhookId: string };
-    query: { limit?: number | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined };
-    body: undefined;
-    answer: readonly { id: string; event: string; status: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string; last_status: number | null; last_error: string | null; created_at: string; delivered_at: string | null }[];
-  };
-  /** Deliver once more, with the same id */
-  replayDelivery: {
-    method: 'POST';
-    path: '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay';
-    params: { webhookId: string; deliveryId: string };
-    query: {};
-    body: {};
-    answer: { id: string; event: string; status: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string; last_status: number | null; last_error: string | null; created_at: string; delivered_at: string | null };
-  };
   /** List mood entries */
   listMoods: {
     method: 'GET';
@@ -845,5 +773,77 @@ export type Operations = {
     query: { project_id?: string | undefined };
     body: undefined;
     answer: { episodes_open: number; episodes_open_high: number };
+  };
+  /** Send a ping now and say what was answered */
+  testWebhook: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/test';
+    params: { webhookId: string };
+    query: {};
+    body: {};
+    answer: { message_id: string; delivered: boolean; status: number | null; duration_ms: number; error: string | null };
+  };
+  /** Give a webhook a new secret; the old one signs too for an overlap */
+  rotateWebhookSecret: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/rotate-secret';
+    params: { webhookId: string };
+    query: {};
+    body: { overlap_sec?: number };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null; secret: string };
+  };
+  /** Call a webhook again that was given up */
+  resumeWebhook: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/resume';
+    params: { webhookId: string };
+    query: {};
+    body: {};
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null };
+  };
+  /** List webhooks */
+  listWebhooks: {
+    method: 'GET';
+    path: '/api/v1/webhooks';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null }[];
+  };
+  /** Register a webhook */
+  createWebhook: {
+    method: 'POST';
+    path: '/api/v1/webhooks';
+    params: {};
+    query: {};
+    body: { url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; project_id?: string | null; description?: string };
+    answer: { id: string; project_id: string | null; url: string; events: readonly ('episode.created' | 'episode.updated' | 'episode.acknowledged' | 'artifact.created' | 'xuser.updated' | 'xuser.erased' | '*')[]; description: string; created_at: string; gone_at: string | null; gone_reason: string | null; previous_secret_expires_at: string | null; secret: string };
+  };
+  /** Remove a webhook */
+  deleteWebhook: {
+    method: 'DELETE';
+    path: '/api/v1/webhooks/{webhookId}';
+    params: { webhookId: string };
+    query: {};
+    body: undefined;
+    answer: null;
+  };
+  /** List the deliveries of a webhook, newest first */
+  listDeliveries: {
+    method: 'GET';
+    path: '/api/v1/webhooks/{webhookId}/deliveries';
+    params: { webhookId: string };
+    query: { limit?: number | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined };
+    body: undefined;
+    answer: readonly { id: string; event: string; status: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string; last_status: number | null; last_error: string | null; created_at: string; delivered_at: string | null }[];
+  };
+  /** Deliver once more, with the same id */
+  replayDelivery: {
+    method: 'POST';
+    path: '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay';
+    params: { webhookId: string; deliveryId: string };
+    query: {};
+    body: {};
+    answer: { id: string; event: string; status: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string; last_status: number | null; last_error: string | null; created_at: string; delivered_at: string | null };
   };
 };

@@ -26,7 +26,9 @@ import { queryApi } from './query/api.ts';
 import { serviceTurns } from './query/turns.ts';
 import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
-import { WebhookNetworks } from './records/webhook-networks.ts';
+import { webhooksApi } from './webhooks/api.ts';
+import { WebhookNetworks } from './webhooks/webhook-networks.ts';
+import { startWebhookDeliverer } from './webhooks/webhooks.ts';
 import type { Database } from './storage/database/database.ts';
 import { tagOf } from './storage/ownership.ts';
 import type { Instance } from './storage/ownership.ts';
@@ -134,9 +136,9 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   stops.push(() => auth.stop());
   const reads = startReadAudit(database.pool, (err) => logger.warn({ err }, 'audit: reads could not be written'));
   stops.push(() => reads.stop());
-  stops.push(
-    startRecordsWork({ pool: database.pool, networks, onError: (err) => logger.warn({ err }, 'records: background work failed') }),
-  );
+  const workFailed = (err: unknown): void => logger.warn({ err }, 'records: background work failed');
+  stops.push(startWebhookDeliverer({ pool: database.pool, networks, onError: workFailed }));
+  stops.push(startRecordsWork({ pool: database.pool, onError: workFailed }));
   const cursors = new Cursors(await serviceSecret(database, 'cursors'));
   const deviceSecret = await serviceSecret(database, 'device cookies');
 
@@ -175,9 +177,9 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
           cursors,
           flowingStreams: () => pipeline.flowingStreams(),
           endSubject: (subjectId) => pipeline.eraseSubject(subjectId),
-          networks,
           journal: sealing.journal,
         }),
+        ...webhooksApi({ db, networks }),
       ],
       database.pool,
       roles.api,

@@ -78,7 +78,7 @@ export const integrationTests: Readonly<Record<string, string>> = {
   'src/tenancy/authority': 'auth/roles-given auth/authority',
   'src/tenancy/conflict-audit': 'tenancy/audit',
   'src/tenancy/consent': 'tenancy/consent',
-  'src/tenancy/events': 'records/webhooks',
+  'src/tenancy/events': 'webhooks/webhooks',
   'src/tenancy/idempotency': 'http/idempotency records/answer-effects records/self-reports',
   'src/tenancy/operator': 'auth/sign-in auth/authority',
   'src/tenancy/organization-routes': 'storage/roles',

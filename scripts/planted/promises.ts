@@ -115,8 +115,8 @@ export const faults: readonly Fault[] = [
     "('packet_log', '1 day')",
     "('packet_log', '2 days')",
   ]),
-  fault('webhook-consent', 'asked at the first try only', 'test/records/webhooks.int.test.ts', [
-    'src/records/webhooks.ts',
+  fault('webhook-consent', 'asked at the first try only', 'test/webhooks/webhooks.int.test.ts', [
+    'src/webhooks/webhooks.ts',
     "(case when 'sharing' = any(",
     "(case when d.attempts < 2 and 'sharing' = any(",
   ]),
@@ -245,17 +245,17 @@ export const faults: readonly Fault[] = [
     'parts.filter(({ name, ok }) => ok === null &&',
   ]),
   fault('webhook-retry', 'a delivery is given up after half a day', 'test/http/api.int.test.ts', [
-    'src/records/webhooks.ts',
+    'src/webhooks/webhooks.ts',
     '10 * 3600, 20 * 3600]',
     '10 * 3600]',
   ]),
-  fault('webhook-test-limit', 'fifty tests at once', 'test/records/webhooks.int.test.ts', [
-    'src/records/webhook-care-routes.ts',
+  fault('webhook-test-limit', 'fifty tests at once', 'test/webhooks/webhooks.int.test.ts', [
+    'src/webhooks/webhook-care-routes.ts',
     'TESTS_BURST_SEC = 60;',
     'TESTS_BURST_SEC = 300;',
   ]),
-  fault('webhook-slow', 'four requests at a slow address', 'test/records/webhooks.int.test.ts', [
-    'src/records/webhooks.ts',
+  fault('webhook-slow', 'four requests at a slow address', 'test/webhooks/webhooks.int.test.ts', [
+    'src/webhooks/webhooks.ts',
     'SLOW_IN_FLIGHT_MAX = 1;',
     'SLOW_IN_FLIGHT_MAX = 4;',
   ]),
@@ -264,7 +264,7 @@ export const faults: readonly Fault[] = [
     'PAUSE_MAX_MS = 60_000;',
     'PAUSE_MAX_MS = 600_000;',
   ]),
-  fault('webhook-schemas', 'an event that the description does not know', 'test/records/webhooks.int.test.ts', [
+  fault('webhook-schemas', 'an event that the description does not know', 'test/webhooks/webhooks.int.test.ts', [
     'src/tenancy/events.ts',
     "'xuser.updated': exactly({ xuser_id: Uuid }),",
     "'xuser.updated': exactly({ user_id: Uuid }),",

@@ -15,9 +15,6 @@ import { responseRoutes } from './response-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { taskScheduleRoutes } from './task-schedule-routes.ts';
-import { webhookCareRoutes } from './webhook-care-routes.ts';
-import { WebhookNetworks } from './webhook-networks.ts';
-import { webhookRoutes } from './webhook-routes.ts';
 
 /** @param deps owner: pool for what an organization's own role may not do: erasing, and reading the secret of journals. Default: db */
 export function recordsApi(
@@ -29,8 +26,6 @@ export function recordsApi(
     endSubject?: EraseDeps['endSubject'];
     /** Default: journals are sealed with a secret stored in the database. */
     journal?: JournalSeals;
-    /** Which addresses webhooks may call; default: the public internet. */
-    networks?: WebhookNetworks;
   }>,
 ): readonly Route[] {
   const owner = deps.owner ?? deps.db;
@@ -38,8 +33,6 @@ export function recordsApi(
     ...episodeRoutes(deps),
     ...acknowledgementRoutes(deps),
     ...eraseRoutes({ ...deps, db: owner }),
-    ...webhookCareRoutes({ db: deps.db, networks: deps.networks ?? new WebhookNetworks() }),
-    ...webhookRoutes(deps),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),
     ...responseRoutes(deps),

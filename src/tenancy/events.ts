@@ -1,4 +1,4 @@
-/** Events for webhooks, queued in the transaction of the change that they report; src/records/webhooks.ts delivers them. Their data name
+/** Events for webhooks, queued in the transaction of the change that they report; src/webhooks/webhooks.ts delivers them. Their data name
  *  their subjects: subject_id, episode_id, artifact_id; xuser_id for the user record itself. */
 import { sql } from 'kysely';
 import { Type } from 'typebox';

@@ -14,7 +14,7 @@ import { featureMethods } from '../../src/dsp/rows/methods.ts';
 import { errorAdvice } from '../../src/http/error-advice.ts';
 import { defaultAdmissionLimits } from '../../src/ingest/admit.ts';
 import { defaultPacketLimits } from '../../src/proto/packet.ts';
-import { TIMEOUT_MS } from '../../src/records/webhook-request.ts';
+import { TIMEOUT_MS } from '../../src/webhooks/webhook-request.ts';
 import { LOCK_TIMEOUT_MS, LOCK_TRIES } from '../../src/storage/schema/migrate.ts';
 import { RETRY_FOR_MS } from '../../src/storage/packet-log.ts';
 import { STREAMS_PER_DELETE } from '../../src/storage/retention.ts';

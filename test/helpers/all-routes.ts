@@ -14,7 +14,8 @@ import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts
 import { queryApi } from '../../src/query/api.ts';
 import { serviceTurns } from '../../src/query/turns.ts';
 import { recordsApi } from '../../src/records/api.ts';
-import { WebhookNetworks } from '../../src/records/webhook-networks.ts';
+import { webhooksApi } from '../../src/webhooks/api.ts';
+import { WebhookNetworks } from '../../src/webhooks/webhook-networks.ts';
 import type { ApiParts } from './api.ts';
 
 const nothing = {} as never;
@@ -43,7 +44,8 @@ export function allRoutes(
   const build = (db: Pool): Route[] => [
     ...authApi({ pool: db, auth, cursors, secureCookies: false }),
     ...queryApi({ db, cursors, version: '0', config, methods: methodDescriptions(), ...readers }),
-    ...recordsApi({ db, owner: database.pool, cursors, networks: new WebhookNetworks(['127.0.0.0/8']) }),
+    ...recordsApi({ db, owner: database.pool, cursors }),
+    ...webhooksApi({ db, networks: new WebhookNetworks(['127.0.0.0/8']) }),
   ];
   const routes = [
     ...routesByOrganization(build, database.pool, api),

@@ -44,6 +44,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // Asks and checks questionnaires alike in pages and in the service.
   'sdk/questionnaire.ts': [],
   'src/records': [...ground, 'src/storage', database, 'src/http', 'src/tenancy', 'src/auth', 'sdk/questionnaire.ts'],
+  'src/webhooks': [...ground, database, 'src/http', 'src/tenancy', 'src/auth'],
   'src/pipeline': [
     ...ground,
     'src/proto',

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { HostNames } from '../../src/records/host-names.ts';
-import { WebhookNetworks } from '../../src/records/webhook-networks.ts';
+import { HostNames } from '../../src/webhooks/host-names.ts';
+import { WebhookNetworks } from '../../src/webhooks/webhook-networks.ts';
 
 /** Threads that Node has for files, hashes and the operating system's resolver. */
 const POOL_THREADS = 4;
