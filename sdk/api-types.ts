@@ -9,60 +9,6 @@ export type Operations = {
     body: { external_id: string; project_key: string };
     answer: { xuser_token: string; xuser_id: string; expires_in: number };
   };
-  /** Resolve or create the user of an external id */
-  resolveUser: {
-    method: 'POST';
-    path: '/api/v1/xusers';
-    params: {};
-    query: {};
-    body: { xuser_id?: string; external_id?: string; project_key?: string; display_name?: string; time_zone?: string };
-    answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
-  };
-  /** List users */
-  listUsers: {
-    method: 'GET';
-    path: '/api/v1/xusers';
-    params: {};
-    query: { project_id?: string | undefined; external_id?: string | undefined; search?: string | undefined; sort?: 'newest' | 'external_id' | 'name' | undefined; limit?: number | undefined; cursor?: string | undefined };
-    body: undefined;
-    answer: readonly { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean }[];
-  };
-  /** Read one user */
-  getUser: {
-    method: 'GET';
-    path: '/api/v1/xusers/{xuserId}';
-    params: { xuserId: string };
-    query: {};
-    body: undefined;
-    answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
-  };
-  /** Change or disable a user */
-  updateUser: {
-    method: 'PATCH';
-    path: '/api/v1/xusers/{xuserId}';
-    params: { xuserId: string };
-    query: {};
-    body: { display_name?: string; time_zone?: string | null; disabled?: boolean };
-    answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
-  };
-  /** Read what a person has consented to */
-  listConsents: {
-    method: 'GET';
-    path: '/api/v1/xusers/{xuserId}/consents';
-    params: { xuserId: string };
-    query: {};
-    body: undefined;
-    answer: { missing: readonly ('recording' | 'sharing')[]; records: readonly { purpose: 'recording' | 'sharing'; granted: boolean; document: string; recorded_by: string; created_at: string }[] };
-  };
-  /** Record that a person has consented, or has withdrawn */
-  recordConsent: {
-    method: 'POST';
-    path: '/api/v1/xusers/{xuserId}/consents';
-    params: { xuserId: string };
-    query: {};
-    body: { purpose: 'recording' | 'sharing'; granted: boolean; document?: string };
-    answer: { missing: readonly ('recording' | 'sharing')[]; records: readonly { purpose: 'recording' | 'sharing'; granted: boolean; document: string; recorded_by: string; created_at: string }[] };
-  };
   /** List organization keys */
   listApiKeys: {
     method: 'GET';
@@ -98,42 +44,6 @@ export type Operations = {
     query: {};
     body: undefined;
     answer: { id: string; name: string; env: 'live' | 'test'; hint: string; scopes: readonly ('read' | 'write' | 'ingest' | 'admin')[]; project_id: string | null; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null; rotated_from: string | null };
-  };
-  /** List projects */
-  listProjects: {
-    method: 'GET';
-    path: '/api/v1/projects';
-    params: {};
-    query: {};
-    body: undefined;
-    answer: readonly { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null; key_last_used_at: string | null; previous_key_last_used_at: string | null }[];
-  };
-  /** Create a project with its public keys */
-  createProject: {
-    method: 'POST';
-    path: '/api/v1/projects';
-    params: {};
-    query: {};
-    body: { name: string };
-    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null; key_last_used_at: string | null; previous_key_last_used_at: string | null };
-  };
-  /** Origins from which direct mode is accepted */
-  getOrigins: {
-    method: 'GET';
-    path: '/api/v1/projects/{projectId}/origins';
-    params: { projectId: string };
-    query: {};
-    body: undefined;
-    answer: { origins: readonly string[] };
-  };
-  /** Replace the origins from which direct mode is accepted */
-  setOrigins: {
-    method: 'PUT';
-    path: '/api/v1/projects/{projectId}/origins';
-    params: { projectId: string };
-    query: {};
-    body: { origins: readonly string[] };
-    answer: { origins: readonly string[] };
   };
   /** List the public SDK keys of a project */
   listSdkKeys: {
@@ -189,24 +99,6 @@ export type Operations = {
     body: undefined;
     answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null; key_last_used_at: string | null; previous_key_last_used_at: string | null };
   };
-  /** Read the retention and consent rules of a project */
-  getProjectSettings: {
-    method: 'GET';
-    path: '/api/v1/projects/{projectId}/settings';
-    params: { projectId: string };
-    query: {};
-    body: undefined;
-    answer: { retention: { samples_days: number | null; features_days: number | null; beats_days: number | null }; consent_required: readonly ('recording' | 'sharing')[] };
-  };
-  /** Replace the retention and consent rules of a project */
-  setProjectSettings: {
-    method: 'PUT';
-    path: '/api/v1/projects/{projectId}/settings';
-    params: { projectId: string };
-    query: {};
-    body: { retention: { samples_days: number | null; features_days: number | null; beats_days: number | null }; consent_required: readonly ('recording' | 'sharing')[] };
-    answer: { retention: { samples_days: number | null; features_days: number | null; beats_days: number | null }; consent_required: readonly ('recording' | 'sharing')[] };
-  };
   /** Sign in to the dashboard */
   signIn: {
     method: 'POST';
@@ -233,6 +125,114 @@ export type Operations = {
     query: {};
     body: undefined;
     answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
+  };
+  /** Resolve or create the user of an external id */
+  resolveUser: {
+    method: 'POST';
+    path: '/api/v1/xusers';
+    params: {};
+    query: {};
+    body: { xuser_id?: string; external_id?: string; project_key?: string; display_name?: string; time_zone?: string };
+    answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
+  };
+  /** List users */
+  listUsers: {
+    method: 'GET';
+    path: '/api/v1/xusers';
+    params: {};
+    query: { project_id?: string | undefined; external_id?: string | undefined; search?: string | undefined; sort?: 'newest' | 'external_id' | 'name' | undefined; limit?: number | undefined; cursor?: string | undefined };
+    body: undefined;
+    answer: readonly { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean }[];
+  };
+  /** Read one user */
+  getUser: {
+    method: 'GET';
+    path: '/api/v1/xusers/{xuserId}';
+    params: { xuserId: string };
+    query: {};
+    body: undefined;
+    answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
+  };
+  /** Change or disable a user */
+  updateUser: {
+    method: 'PATCH';
+    path: '/api/v1/xusers/{xuserId}';
+    params: { xuserId: string };
+    query: {};
+    body: { display_name?: string; time_zone?: string | null; disabled?: boolean };
+    answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
+  };
+  /** Read what a person has consented to */
+  listConsents: {
+    method: 'GET';
+    path: '/api/v1/xusers/{xuserId}/consents';
+    params: { xuserId: string };
+    query: {};
+    body: undefined;
+    answer: { missing: readonly ('recording' | 'sharing')[]; records: readonly { purpose: 'recording' | 'sharing'; granted: boolean; document: string; recorded_by: string; created_at: string }[] };
+  };
+  /** Record that a person has consented, or has withdrawn */
+  recordConsent: {
+    method: 'POST';
+    path: '/api/v1/xusers/{xuserId}/consents';
+    params: { xuserId: string };
+    query: {};
+    body: { purpose: 'recording' | 'sharing'; granted: boolean; document?: string };
+    answer: { missing: readonly ('recording' | 'sharing')[]; records: readonly { purpose: 'recording' | 'sharing'; granted: boolean; document: string; recorded_by: string; created_at: string }[] };
+  };
+  /** List projects */
+  listProjects: {
+    method: 'GET';
+    path: '/api/v1/projects';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null; key_last_used_at: string | null; previous_key_last_used_at: string | null }[];
+  };
+  /** Create a project with its public keys */
+  createProject: {
+    method: 'POST';
+    path: '/api/v1/projects';
+    params: {};
+    query: {};
+    body: { name: string };
+    answer: { id: string; name: string; project_key: string; time_zone: string; created_at: string; previous_project_key: string | null; previous_key_expires_at: string | null; key_last_used_at: string | null; previous_key_last_used_at: string | null };
+  };
+  /** Origins from which direct mode is accepted */
+  getOrigins: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/origins';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: { origins: readonly string[] };
+  };
+  /** Replace the origins from which direct mode is accepted */
+  setOrigins: {
+    method: 'PUT';
+    path: '/api/v1/projects/{projectId}/origins';
+    params: { projectId: string };
+    query: {};
+    body: { origins: readonly string[] };
+    answer: { origins: readonly string[] };
+  };
+  /** Read the retention and consent rules of a project */
+  getProjectSettings: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/settings';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: { retention: { samples_days: number | null; features_days: number | null; beats_days: number | null }; consent_required: readonly ('recording' | 'sharing')[] };
+  };
+  /** Replace the retention and consent rules of a project */
+  setProjectSettings: {
+    method: 'PUT';
+    path: '/api/v1/projects/{projectId}/settings';
+    params: { projectId: string };
+    query: {};
+    body: { retention: { samples_days: number | null; features_days: number | null; beats_days: number | null }; consent_required: readonly ('recording' | 'sharing')[] };
+    answer: { retention: { samples_days: number | null; features_days: number | null; beats_days: number | null }; consent_required: readonly ('recording' | 'sharing')[] };
   };
   /** List the members of the organization */
   listMembers: {
@@ -279,6 +279,42 @@ export type Operations = {
     body: undefined;
     answer: readonly { id: number; time: string; actor_kind: string; actor_id: string; action: string; target_kind: string; target_id: string; subject_id: string | null; project_id: string | null; detail: Readonly<Record<string, unknown>>; ip: string | null; request_id: string; chain_seq: number | null; hash: string | null }[];
   };
+  /** Configuration with device profiles and limits */
+  getBootstrap: {
+    method: 'GET';
+    path: '/api/v1/bootstrap';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: { version: string; project: { id: string; name: string; project_key: string; time_zone: string } | null; user: { xuser_id: string; external_id: string; display_name: string; time_zone: string } | null; device_profiles: readonly ({ id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration: { offset: number; slope: number } | null; built_in: boolean })[]; live: { path: string; protocol: string; frame_ms: number; deadline_ms: number }; limits: Readonly<Record<string, number>> };
+  };
+  /** List device profiles */
+  listDeviceProfiles: {
+    method: 'GET';
+    path: '/api/v1/device-profiles';
+    params: {};
+    query: {};
+    body: undefined;
+    answer: readonly ({ id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration: { offset: number; slope: number } | null; built_in: boolean })[];
+  };
+  /** Add a device profile of the organization */
+  createDeviceProfile: {
+    method: 'POST';
+    path: '/api/v1/device-profiles';
+    params: {};
+    query: {};
+    body: { code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration?: { offset: number; slope: number } | null };
+    answer: { id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration: { offset: number; slope: number } | null; built_in: boolean };
+  };
+  /** Say which profile a device has */
+  setDeviceProfile: {
+    method: 'PUT';
+    path: '/api/v1/devices/{deviceId}/profile';
+    params: { deviceId: string };
+    query: {};
+    body: { profile_id: string | null };
+    answer: { id: string; device_id: string; profile_id: string | null };
+  };
   /** List every biosignal configured for a project */
   listBiosignals: {
     method: 'GET';
@@ -323,42 +359,6 @@ export type Operations = {
     query: {};
     body: undefined;
     answer: { id: string; subject_id: string; device_id: string; boot_id: string; firmware: string; epoch_ns: number; recorded_from: string | null; time_source: 'stated' | 'device' | 'age' | 'arrival' | null; started_at: string; last_sample_at: string | null; ended_at: string | null; is_flowing: boolean; clock: { offset_ns: number | null; skew_ppm: number | null; rms_ns: number | null; pairs: number }; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; gain: number; baseline: number; unit: string; lead: string }[] };
-  };
-  /** Configuration with device profiles and limits */
-  getBootstrap: {
-    method: 'GET';
-    path: '/api/v1/bootstrap';
-    params: {};
-    query: {};
-    body: undefined;
-    answer: { version: string; project: { id: string; name: string; project_key: string; time_zone: string } | null; user: { xuser_id: string; external_id: string; display_name: string; time_zone: string } | null; device_profiles: readonly ({ id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration: { offset: number; slope: number } | null; built_in: boolean })[]; live: { path: string; protocol: string; frame_ms: number; deadline_ms: number }; limits: Readonly<Record<string, number>> };
-  };
-  /** List device profiles */
-  listDeviceProfiles: {
-    method: 'GET';
-    path: '/api/v1/device-profiles';
-    params: {};
-    query: {};
-    body: undefined;
-    answer: readonly ({ id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration: { offset: number; slope: number } | null; built_in: boolean })[];
-  };
-  /** Add a device profile of the organization */
-  createDeviceProfile: {
-    method: 'POST';
-    path: '/api/v1/device-profiles';
-    params: {};
-    query: {};
-    body: { code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration?: { offset: number; slope: number } | null };
-    answer: { id: string; code: string; name: string; manufacturer: string; model: string; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; unit: string; lead: string }[]; spo2_calibration: { offset: number; slope: number } | null; built_in: boolean };
-  };
-  /** Say which profile a device has */
-  setDeviceProfile: {
-    method: 'PUT';
-    path: '/api/v1/devices/{deviceId}/profile';
-    params: { deviceId: string };
-    query: {};
-    body: { profile_id: string | null };
-    answer: { id: string; device_id: string; profile_id: string | null };
   };
   /** Read the derived features of a stream */
   getFeatures: {

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { authApi } from './auth/api.ts';
+import { tenancyApi } from './tenancy/api.ts';
 import { Auth } from './auth/auth.ts';
 import { conflictAudit } from './tenancy/conflict-audit.ts';
 import { routesByOrganization } from './tenancy/organization-routes.ts';
@@ -159,11 +160,11 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     ...pipeline.routes,
     ...routesByOrganization(
       (db) => [
-        ...authApi({ pool: db, auth, cursors, secureCookies, deviceSecret, signInRefused, flushReads: reads.flush }),
+        ...authApi({ pool: db, auth, secureCookies, deviceSecret, signInRefused }),
+        ...tenancyApi({ db, cursors, version, config, flushReads: reads.flush }),
         ...queryApi({
           db,
           cursors,
-          version,
           config,
           ...readers,
           flowingStreams: () => pipeline.flowingStreams(),

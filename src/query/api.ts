@@ -5,8 +5,6 @@ import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { biosignalRoutes } from './biosignal-routes.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
-import { bootstrapRoutes } from './bootstrap-routes.ts';
-import type { BootstrapDeps } from './bootstrap-routes.ts';
 import { chartRoutes } from './chart-routes.ts';
 import { exportRoutes } from './export-routes.ts';
 import type { OpenJournal } from './export-routes.ts';
@@ -19,8 +17,7 @@ import { streamRoutes } from './stream-routes.ts';
 import { stripRoutes } from './strip-routes.ts';
 import type { Turns } from './turns.ts';
 
-export type QueryApiDeps = BootstrapDeps &
-  ObservationDeps &
+export type QueryApiDeps = ObservationDeps &
   Readonly<{
     db: Pool;
     cursors: Cursors;
@@ -42,7 +39,6 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
   return [
     ...biosignalRoutes(deps),
     ...streamRoutes(deps),
-    ...bootstrapRoutes(deps),
     ...seriesRoutes(deps),
     ...sampleRoutes(deps),
     ...stripRoutes(deps),

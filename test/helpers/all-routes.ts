@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { authApi } from '../../src/auth/api.ts';
 import { apiTags } from '../../src/http/api-tags.ts';
 import { webhookMessages } from '../../src/tenancy/events.ts';
+import { tenancyApi } from '../../src/tenancy/api.ts';
 import { routesByOrganization } from '../../src/tenancy/organization-routes.ts';
 import { readConfig } from '../../src/config.ts';
 import { Cursors } from '../../src/http/cursor.ts';
@@ -42,8 +43,9 @@ export function allRoutes(
   const config = readConfig({});
   const readers = serviceTurns(config);
   const build = (db: Pool): Route[] => [
-    ...authApi({ pool: db, auth, cursors, secureCookies: false }),
-    ...queryApi({ db, cursors, version: '0', config, methods: methodDescriptions(), ...readers }),
+    ...authApi({ pool: db, auth, secureCookies: false }),
+    ...tenancyApi({ db, cursors, version: '0', config }),
+    ...queryApi({ db, cursors, config, methods: methodDescriptions(), ...readers }),
     ...recordsApi({ db, owner: database.pool, cursors }),
     ...webhooksApi({ db, networks: new WebhookNetworks(['127.0.0.0/8']) }),
   ];
