@@ -37,13 +37,13 @@ export const plants: readonly Plant[] = [
   },
   {
     fault: 'recordings of another project are read',
-    file: 'src/tenancy/ownership.ts',
+    file: 'src/tenancy/record-ownership.ts',
     edits: [['($3::uuid is null or s.project_id = $3) and ($4', '($3::uuid is null or true) and ($4']],
     group: 'Other people, projects and organizations',
   },
   {
     fault: 'recordings of another person are read',
-    file: 'src/tenancy/ownership.ts',
+    file: 'src/tenancy/record-ownership.ts',
     edits: [['($4::uuid is null or s.xuser_id = $4)`', '($4::uuid is null or true)`']],
     group: 'Other people, projects and organizations',
   },

@@ -8,7 +8,7 @@ import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/sche
 import { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } from './api-keys.ts';
 import { checkEnd, checkScopes, endOfCaller, needKeyWithin } from '../tenancy/authority.ts';
 import { adminOnly, changeKey, Overlap, overlapOf } from './key-change.ts';
-import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
+import { orgOf, ownProject, projectOf } from '../tenancy/record-ownership.ts';
 
 const keyMembers = {
   id: Uuid,

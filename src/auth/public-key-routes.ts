@@ -8,8 +8,8 @@ import type { Db } from '../storage/database/database.ts';
 import { endOfCaller } from '../tenancy/authority.ts';
 import { adminOnly, changeKey, Overlap, overlapOf } from './key-change.ts';
 import { ProjectSchema } from '../tenancy/projects.ts';
-import { ownProject } from '../tenancy/ownership.ts';
-import type { OwnedProject } from '../tenancy/ownership.ts';
+import { ownProject } from '../tenancy/record-ownership.ts';
+import type { OwnedProject } from '../tenancy/record-ownership.ts';
 import { createSdkKey, listSdkKeys, revokePreviousProjectKey, revokeSdkKey, rotateProjectKey, rotateSdkKey } from './public-keys.ts';
 
 const SdkKeySchema = exactly({

@@ -14,7 +14,7 @@ import { cookieName, readCookie, setCookie } from './cookies.ts';
 import { DEVICE_SEC, DeviceCookies } from './device-cookies.ts';
 import { Email, MemberSchema } from '../tenancy/operator-routes.ts';
 import { listMembers, SESSION_SEC, signIn, signOut } from '../tenancy/operators.ts';
-import { orgOf } from '../tenancy/ownership.ts';
+import { orgOf } from '../tenancy/record-ownership.ts';
 import type { ReadAudit } from '../tenancy/read-audit.ts';
 
 /** Tries per address (an IPv6 /64 counts as one), and per browser that has signed in before: ten at once, then one every five seconds. Each

@@ -6,7 +6,7 @@ import type { Route } from '../http/route.ts';
 import { exactly, Uuid } from '../http/schemas.ts';
 import type { Auth } from './auth.ts';
 import type { Db } from '../storage/database/database.ts';
-import { ownProject } from '../tenancy/ownership.ts';
+import { ownProject } from '../tenancy/record-ownership.ts';
 import { ExternalId, ProjectKey } from '../tenancy/xuser-schemas.ts';
 import { noteSubject } from '../tenancy/request-scope.ts';
 import { TOKEN_SEC } from './user-tokens.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { reachAheadSec } from '../dsp/kernels/segment-grid.ts';
 import type { StreamId } from '../signal.ts';
-import { logIsHeld } from '../storage/ownership.ts';
+import { logIsHeld } from '../storage/log-ownership.ts';
 
 /** How far before a range its values depend on samples, s: 300 s of beats, plus what the beats need. */
 const REACH_BACK_SEC = 900n;

@@ -6,7 +6,7 @@ import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { inspectSecret, reseal } from '../records/secret-change.ts';
 import type { Database } from '../storage/database/database.ts';
-import { Ownership } from '../storage/ownership.ts';
+import { Ownership } from '../storage/log-ownership.ts';
 import { noteSecret } from '../storage/service-secret.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { commandLine } from './acts.ts';

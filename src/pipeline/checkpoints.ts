@@ -1,6 +1,6 @@
 /** Notes up to where the packet log need not be replayed: every 2 s, and when a stream is closed. replay-horizon.ts says what may leave it. */
 import type { StreamId } from '../signal.ts';
-import { isNotOwner } from '../storage/ownership.ts';
+import { isNotOwner } from '../storage/log-ownership.ts';
 import { failureOf } from '../storage/database/sql-states.ts';
 import type { Faults } from './faults.ts';
 import type { ReplayHorizon } from './replay-horizon.ts';

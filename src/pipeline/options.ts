@@ -5,7 +5,7 @@ import type { LiveSocketOptions } from '../live/live-socket.ts';
 import type { Metrics } from '../metrics.ts';
 import type { SubjectId } from '../signal.ts';
 import type { Database } from '../storage/database/database.ts';
-import type { Ownership } from '../storage/ownership.ts';
+import type { Ownership } from '../storage/log-ownership.ts';
 
 export type PipelineLogger = Readonly<{ info: Say; warn: Say; error: Say }>;
 type Say = (fields: object, message: string) => void;

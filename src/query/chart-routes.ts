@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import type { Db } from '../storage/database/database.ts';
-import { ownSubject } from '../tenancy/ownership.ts';
+import { ownSubject } from '../tenancy/record-ownership.ts';
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { callerKey } from '../http/request.ts';

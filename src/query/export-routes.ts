@@ -3,7 +3,7 @@ import { build, run } from '../storage/database/build.ts';
 import { Type } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
 import { audit } from '../tenancy/audit.ts';
-import { orgOf, ownSubject } from '../tenancy/ownership.ts';
+import { orgOf, ownSubject } from '../tenancy/record-ownership.ts';
 import { writeJson } from '../http/json.ts';
 import { callerKey } from '../http/request.ts';
 import { defineRoute } from '../http/route.ts';

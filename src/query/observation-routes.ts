@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
-import { ownSubject } from '../tenancy/ownership.ts';
+import { ownSubject } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';

@@ -1,7 +1,7 @@
 /** Samples of a stream, as JSON, CSV, protobuf or Arrow. */
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
-import { ownStream } from '../tenancy/ownership.ts';
+import { ownStream } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { pickMediaType } from '../http/accept.ts';
 import type { Cursors } from '../http/cursor.ts';

@@ -1,7 +1,7 @@
 /** Routes for features and beats of a stream, as columns. */
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
-import { ownStream } from '../tenancy/ownership.ts';
+import { ownStream } from '../tenancy/record-ownership.ts';
 import { pickMediaType } from '../http/accept.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { callerKey } from '../http/request.ts';

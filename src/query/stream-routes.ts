@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
-import { ownStream, ownSubject } from '../tenancy/ownership.ts';
+import { ownStream, ownSubject } from '../tenancy/record-ownership.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
 import { PipelineError } from '../errors.ts';

@@ -1,7 +1,7 @@
 /** GET /api/v1/streams/{streamId}/strip: some seconds of a waveform as a picture, or as data for other programs. */
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
-import { ownStream } from '../tenancy/ownership.ts';
+import { ownStream } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { callerKey } from '../http/request.ts';

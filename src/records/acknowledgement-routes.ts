@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { audit } from '../tenancy/audit.ts';
 import { emitEvent } from '../tenancy/events.ts';
-import { ownSubject } from '../tenancy/ownership.ts';
+import { ownSubject } from '../tenancy/record-ownership.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import { callerKey } from '../http/request.ts';
 import { defineRoute } from '../http/route.ts';

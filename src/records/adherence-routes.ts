@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
-import { ownSubject } from '../tenancy/ownership.ts';
+import { ownSubject } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';

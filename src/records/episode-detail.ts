@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
-import { orgOf, ownSubject, ownSubjectOf, projectOf } from '../tenancy/ownership.ts';
+import { orgOf, ownSubject, ownSubjectOf, projectOf } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { JsonReply } from '../http/route.ts';
 import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { audit } from '../tenancy/audit.ts';
 import { emitEvent } from '../tenancy/events.ts';
-import { ownStream, ownSubject } from '../tenancy/ownership.ts';
+import { ownStream, ownSubject } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { callerKey } from '../http/request.ts';

@@ -1,7 +1,7 @@
 /** POST /api/v1/xusers/{xuserId}/erase: erases everything of one user, with a receipt. */
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
-import { ownSubject } from '../tenancy/ownership.ts';
+import { ownSubject } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';

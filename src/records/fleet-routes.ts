@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
-import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
+import { orgOf, ownProject, projectOf } from '../tenancy/record-ownership.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';

@@ -6,7 +6,7 @@ import type { Pool } from 'pg';
 import { build, inSec, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
-import type { Subject } from '../tenancy/ownership.ts';
+import type { Subject } from '../tenancy/record-ownership.ts';
 
 /** Time after which an occurrence that is not done is missed, h. */
 export const MISSED_AFTER_HOURS = 24;

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { audit } from '../tenancy/audit.ts';
-import { lockProject, ownProject, projectOf } from '../tenancy/ownership.ts';
+import { lockProject, ownProject, projectOf } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { build, run } from '../storage/database/build.ts';
 import { checkIfMatch } from '../http/precondition.ts';

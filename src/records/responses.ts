@@ -5,7 +5,7 @@ import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { build, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { emitEvent } from '../tenancy/events.ts';
-import type { Subject } from '../tenancy/ownership.ts';
+import type { Subject } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { insertEpisode } from './episodes.ts';
 import { completeByResponse } from './occurrences.ts';

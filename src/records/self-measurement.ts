@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
-import type { Subject } from '../tenancy/ownership.ts';
+import type { Subject } from '../tenancy/record-ownership.ts';
 
 export type SelfMeasurement = Readonly<{
   /** Id of its source record: written twice, it is stored once. */

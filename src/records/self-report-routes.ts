@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
-import { ownSubject } from '../tenancy/ownership.ts';
+import { ownSubject } from '../tenancy/record-ownership.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';

@@ -4,7 +4,7 @@ import type { ExpressionBuilder } from 'kysely';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
-import { isUuid, ownSubject } from '../tenancy/ownership.ts';
+import { isUuid, ownSubject } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { build, isoTime, run, runForOne } from '../storage/database/build.ts';
 import type { Tables } from '../storage/database/tables.ts';

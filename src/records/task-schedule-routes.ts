@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
-import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/ownership.ts';
+import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { build, now, run } from '../storage/database/build.ts';
 import { defineRoute } from '../http/route.ts';

@@ -1,6 +1,6 @@
 /** Connects the pipeline to organizations and people: whose a packet is, consent, the audit log. */
 import { mayBeRecorded } from '../tenancy/consents.ts';
-import { ownSubject } from '../tenancy/ownership.ts';
+import { ownSubject } from '../tenancy/record-ownership.ts';
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Logger } from '../http/logger.ts';
@@ -10,7 +10,7 @@ import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
 import type { SubjectId } from '../signal.ts';
 import type { Database } from '../storage/database/database.ts';
 import { organizationPool } from '../storage/database/organization-pool.ts';
-import type { Ownership } from '../storage/ownership.ts';
+import type { Ownership } from '../storage/log-ownership.ts';
 import type { Caller } from '../caller.ts';
 import type { ConflictAudit } from '../tenancy/conflict-audit.ts';
 import type { ReadAudit } from '../tenancy/read-audit.ts';

@@ -7,7 +7,7 @@ import { inspectSecret } from '../records/secret-change.ts';
 import type { SecretState } from '../records/secret-change.ts';
 import type { Database } from '../storage/database/database.ts';
 import type { MaintenanceState } from '../storage/maintenance.ts';
-import type { Ownership } from '../storage/ownership.ts';
+import type { Ownership } from '../storage/log-ownership.ts';
 
 /** How long /readyz waits for the database to answer, ms. */
 const READY_TIMEOUT_MS = 2000;

@@ -6,8 +6,8 @@ import type { Part } from '../http/service-routes.ts';
 import { startStandby } from '../http/standby.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Database } from '../storage/database/database.ts';
-import { Ownership } from '../storage/ownership.ts';
-import type { Instance } from '../storage/ownership.ts';
+import { Ownership } from '../storage/log-ownership.ts';
+import type { Instance } from '../storage/log-ownership.ts';
 import { databasePart, waitingSecret } from './readiness.ts';
 
 export type LogOptions = Readonly<{ config: Config; logger: Logger; signal?: AbortSignal; version: string }>;

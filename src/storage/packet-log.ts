@@ -1,7 +1,7 @@
 /** Where a packet is durable before it is acknowledged: packets as they came, in batches, one COPY and one commit per batch.
  *
  *  A batch fills while the one before it is being written, and leaves when that one is done and it has lingered or is full (group commit).
- *  Batches are numbered in commit order, above all that an owner before has written (ownership.ts). Everything up to the checkpoint is in
+ *  Batches are numbered in commit order, above all of an earlier owner (log-ownership.ts). Everything up to the checkpoint is in
  *  the other tables; everything after it is replayed at start by recover(). Packets are never dropped once their promise has resolved, and
  *  a packet that was refused was not kept: sending it again is always right, because the tables after the log take the same samples twice
  *  as once.
@@ -19,7 +19,7 @@ import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database/database.ts';
 import { ENTRY_HEAD, readBatch, streamIdsOf } from './log-batch.ts';
 import type { Damage, LogEntry, ReadPacket } from './log-batch.ts';
-import { isNotOwner, Ownership } from './ownership.ts';
+import { isNotOwner, Ownership } from './log-ownership.ts';
 import { Partitions } from './schema/partitions.ts';
 import { saveStreams } from './stream-registry.ts';
 import type { RefusedStreams, StreamRegistry } from './stream-registry.ts';

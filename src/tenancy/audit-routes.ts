@@ -12,7 +12,7 @@ import type { Db } from '../storage/database/database.ts';
 import { audit } from './audit.ts';
 import { auditChain } from './audit-chain.ts';
 import { needWholeOrganization } from './authority.ts';
-import { isUuid, orgOf, projectOf } from './ownership.ts';
+import { isUuid, orgOf, projectOf } from './record-ownership.ts';
 import { readActions } from './read-audit.ts';
 import type { Caller } from '../caller.ts';
 

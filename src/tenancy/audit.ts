@@ -6,7 +6,7 @@ import { build, builtOnce } from '../storage/database/build.ts';
 import type { Values } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Tables } from '../storage/database/tables.ts';
-import { projectOf } from './ownership.ts';
+import { projectOf } from './record-ownership.ts';
 import { scopeOf } from './request-scope.ts';
 
 export type AuditEntry = Readonly<{

@@ -7,7 +7,7 @@ import type { Db } from '../storage/database/database.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { audit } from './audit.ts';
 import { needWholeOrganization } from './authority.ts';
-import { orgOf, ownSubjectOf, projectOf } from './ownership.ts';
+import { orgOf, ownSubjectOf, projectOf } from './record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { build, run, runForOne } from '../storage/database/build.ts';
 import type { Config } from '../config.ts';

@@ -10,7 +10,7 @@ import type { Db } from '../storage/database/database.ts';
 import { audit } from './audit.ts';
 import { consentPurposes, listConsents, missingConsents, recordConsent } from './consents.ts';
 import type { Consent, ConsentPurpose } from './consents.ts';
-import { ownSubject } from './ownership.ts';
+import { ownSubject } from './record-ownership.ts';
 
 const Purpose = oneOf(consentPurposes, {
   description: 'recording: new data of the person is taken. sharing: keys and operators read it. The person always sees their own.',

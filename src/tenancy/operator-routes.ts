@@ -9,7 +9,7 @@ import { transaction } from '../storage/database/transaction.ts';
 import { audit } from './audit.ts';
 import { checkRole, needWholeOrganization, rolesToDisable, rolesWithin } from './authority.ts';
 import { createMember, listMembers, lockMember, memberRoles, PASSWORD_MIN, updateMember } from './operators.ts';
-import { orgOf } from './ownership.ts';
+import { orgOf } from './record-ownership.ts';
 
 export const MemberSchema = exactly({
   id: Uuid,

@@ -14,7 +14,7 @@ import type { Db } from '../storage/database/database.ts';
 import { audit } from './audit.ts';
 import { needLasting } from './authority.ts';
 import { createProject } from './projects.ts';
-import { lockProject, orgOf, ownProject, projectOf } from './ownership.ts';
+import { lockProject, orgOf, ownProject, projectOf } from './record-ownership.ts';
 import { ProjectSchema, projectsOf } from './projects.ts';
 
 const Origin = Type.String({

@@ -12,7 +12,7 @@ import { readProjectRetention, retentionDaysMax, writeProjectRetention } from '.
 import type { Db } from '../storage/database/database.ts';
 import { audit } from './audit.ts';
 import { consentPurposes } from './consents.ts';
-import { lockProject, ownProject } from './ownership.ts';
+import { lockProject, ownProject } from './record-ownership.ts';
 
 const Days = nullable(
   Type.Integer({

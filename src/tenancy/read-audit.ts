@@ -5,7 +5,7 @@ import type { Db } from '../storage/database/database.ts';
 import { AuditBatch } from './audit-batch.ts';
 import type { BatchEntry } from './audit-batch.ts';
 import { actorId, inetOf } from './audit.ts';
-import { projectOf } from './ownership.ts';
+import { projectOf } from './record-ownership.ts';
 import { scopeOf } from './request-scope.ts';
 import type { Caller } from '../caller.ts';
 

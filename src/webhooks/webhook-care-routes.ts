@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { audit } from '../tenancy/audit.ts';
 import { Overlap, overlapOf } from '../auth/key-change.ts';
-import { orgOf } from '../tenancy/ownership.ts';
+import { orgOf } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { build, inSec, run, runForOne } from '../storage/database/build.ts';
 import { RateLimit } from '../http/rate-limit.ts';

@@ -9,7 +9,7 @@ import type { Db } from '../storage/database/database.ts';
 import { audit } from '../tenancy/audit.ts';
 import { needLasting } from '../tenancy/authority.ts';
 import { webhookEvents } from '../tenancy/events.ts';
-import { orgOf, ownProject, projectOf } from '../tenancy/ownership.ts';
+import { orgOf, ownProject, projectOf } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import { build, isoTime, now, run, runForOne } from '../storage/database/build.ts';
 import type { Tables } from '../storage/database/tables.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey, rotateApiKey, revokeApiKey } from '../../src/auth/api-keys.ts';
 import { createSdkKey } from '../../src/auth/public-keys.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
-import { ownSubject } from '../../src/tenancy/ownership.ts';
+import { ownSubject } from '../../src/tenancy/record-ownership.ts';
 import { parseKey } from '../../src/key-format.ts';
 import { tokenRoutes } from '../../src/auth/token-routes.ts';
 import { xuserRoutes } from '../../src/tenancy/xuser-routes.ts';

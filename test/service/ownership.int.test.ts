@@ -5,7 +5,7 @@ import { BlockWriter } from '../../src/storage/block-writer.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import type { Database } from '../../src/storage/database/database.ts';
 import { locks, pairLocks } from '../../src/storage/database/locks.ts';
-import { Ownership } from '../../src/storage/ownership.ts';
+import { Ownership } from '../../src/storage/log-ownership.ts';
 import { PacketHashes } from '../../src/storage/packet-hashes.ts';
 import { PacketLog } from '../../src/storage/packet-log.ts';
 import { openRoles } from '../../src/storage/database/roles.ts';
