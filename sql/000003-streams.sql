@@ -70,12 +70,9 @@ create table method (
   name text not null, -- the feature's name, or of a beat detector the name without version
   code text not null, -- <kind>:<name>_v<version>
   cadence_hz double precision, -- of a feature
-  -- A value is a whole number n of these, written n / round(1 / step); of a beat its interval in ms. 0: values of this method are not rounded.
-  step double precision not null default 0,
   unit text not null default '',
   created_at timestamptz not null default now(),
   constraint method_pkey primary key (id),
   constraint method_kind_name_code_key unique (kind, name, code),
-  constraint method_kind_check check (kind in ('feature', 'beat')),
-  constraint method_step_check check (step >= 0 and step <= 1)
+  constraint method_kind_check check (kind in ('feature', 'beat'))
 );

@@ -55,7 +55,7 @@ create table packet_hash (
   time timestamptz not null, -- when the row was saved
   stream_id integer not null,
   first_seq bigint not null, -- number of the first packet; those that follow have the next ones
-  hashes bytea not null -- float64, little-endian, below 2^53: contentHash of src/proto/packet.ts
+  hashes bytea not null -- float64, little-endian, below 2^53: contentHash of src/proto/packet-codec.ts
 );
 create index packet_hash_stream_idx on packet_hash (stream_id, first_seq);
 

@@ -34,7 +34,8 @@ test('paths from the root in documents, code and scripts', () => {
   const path = new RegExp(`(?<![\\w/.*$}-])((?:${folders})/[\\w./-]+\\.(?:ts|sh|sql|md|json|yml|proto))(?![\\w-])`, 'g');
   // Tests make up files of their own.
   const isCode = (file: string): boolean => isSource(file) && !file.endsWith('.test.ts');
-  const searched = files.filter((file) => isDocument(file) || isCode(file) || /\.(?:sh|sql|yaml|yml)$|^Dockerfile$|^\.ci\//.test(file));
+  // Files of sql/ that have run are never edited: they may name a file that has moved since.
+  const searched = files.filter((file) => isDocument(file) || isCode(file) || /\.(?:sh|yaml|yml)$|^Dockerfile$|^\.ci\//.test(file));
   expect(searched.length).toBeGreaterThan(500);
   const unknown = searched.flatMap((file) =>
     [...read(file).matchAll(path)].flatMap(([, name]) =>

@@ -386,9 +386,9 @@ export interface Tables {
     name: string;
     code: string;
     cadence_hz: number | null;
-    step: Generated<number>;
     unit: Generated<string>;
     created_at: Generated<Stamp>;
+    step: Generated<number>;
   };
   migration: {
     id: number;

@@ -1,0 +1,12 @@
+/** A file of sql/ that has run anywhere is never edited: databases keep its checksum and refuse the next start. */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const listed = readFileSync('sql/checksums.txt', 'utf8');
+
+test('each file of sql/ is as it was when it was listed, comments too; a new one adds its line (sha256sum)', () => {
+  const files = readdirSync('sql').filter((name) => /^\d{6}-.*\.sql$/.test(name));
+  const lines = files.map((name) => `${createHash('sha256').update(readFileSync(`sql/${name}`)).digest('hex')}  ${name}\n`);
+  expect(listed).toBe(lines.toSorted((a, b) => (a.slice(66) < b.slice(66) ? -1 : 1)).join(''));
+});
