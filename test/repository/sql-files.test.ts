@@ -7,6 +7,11 @@ const listed = readFileSync('sql/checksums.txt', 'utf8');
 
 test('each file of sql/ is as it was when it was listed, comments too; a new one adds its line (sha256sum)', () => {
   const files = readdirSync('sql').filter((name) => /^\d{6}-.*\.sql$/.test(name));
-  const lines = files.map((name) => `${createHash('sha256').update(readFileSync(`sql/${name}`)).digest('hex')}  ${name}\n`);
+  const lines = files.map(
+    (name) =>
+      `${createHash('sha256')
+        .update(readFileSync(`sql/${name}`))
+        .digest('hex')}  ${name}\n`,
+  );
   expect(listed).toBe(lines.toSorted((a, b) => (a.slice(66) < b.slice(66) ? -1 : 1)).join(''));
 });
