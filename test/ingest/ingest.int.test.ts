@@ -262,11 +262,11 @@ describe('WebSocket /ingest/stream', () => {
   // promise: withheld, ack-durable
   it('ends a connection whose packets did not become durable, so that they come again in order', async () => {
     const { packets, key } = device(10);
-    const { socket, replies } = await stream();
-    const closed = new Promise<number>((resolve) => socket.addEventListener('close', (event) => resolve(event.code)));
+    const { socket, replies, closeCode } = await stream();
     service.sink.mode = 'failing';
     for (const packet of packets) socket.send(encodePacket(packet));
-    expect(await closed).toBe(4012);
+    await until(() => closeCode() !== 0, 60_000);
+    expect(closeCode()).toBe(4012);
     expect(replies.at(-1)?.settled).toBe(0);
     service.sink.mode = 'normal';
     const again = await stream();
