@@ -5,7 +5,7 @@ import { defineRoute } from '../http/route.ts';
 import type { RequestContext, Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, Timestamp, Uuid } from '../http/schemas.ts';
 import type { Db } from '../storage/database/database.ts';
-import { endOfCaller } from '../tenancy/authority.ts';
+import { endOfCaller, needLasting } from '../tenancy/authority.ts';
 import { adminOnly, changeKey, Overlap, overlapOf } from './key-change.ts';
 import { ProjectSchema } from '../tenancy/projects.ts';
 import { ownProject } from '../tenancy/record-ownership.ts';
@@ -118,7 +118,7 @@ const rotateProjectKeyRoute = ({ db }: Deps) =>
     operationId: 'rotateProjectKey',
     tag: 'Projects',
     summary: 'Replace the key of a project; the old one works for an overlap',
-    description: 'A project has two keys at most: 409 while the one before still works.',
+    description: 'A project has two keys at most: 409 while the one before still works. A key that ends replaces none.',
     access: adminOnly,
     params: { projectId: ProjectId },
     body: Overlap,
@@ -127,6 +127,7 @@ const rotateProjectKeyRoute = ({ db }: Deps) =>
     handler: async (request) => {
       const json = await changeKey(db, request, 'project_key.rotated', async (client) => {
         const project = await projectOf(client, request);
+        await needLasting(client, request.caller, 'A project key');
         const json = await rotateProjectKey(client, project.id, overlapOf(request.body));
         return { targetId: project.id, detail: { from: project.projectKey }, json };
       });

@@ -398,13 +398,14 @@ describe('time', () => {
   });
 
   // promise: no-more-time
-  it('of a webhook or a project has no end, so a key with one makes none', async () => {
+  it('of a webhook, a project or its key has no end, so a key with one makes none', async () => {
     const { key } = await ending();
     const hook = { url: 'https://hooks.example/', events: ['*'] };
     for (const [path, body] of [
       ['/api/v1/webhooks', hook],
       ['/api/v1/webhooks', { ...hook, project_id: running.org.projectId }],
       ['/api/v1/projects', { name: 'lasting' }],
+      [`/api/v1/projects/${running.org.projectId}/rotate-key`, { overlap_sec: 60 }],
     ] as const) {
       const refused = await running.send<Made>('POST', path, { as: key, body });
       expect([refused.status, refused.body.detail]).toEqual([403, expect.stringContaining('and your key ends at ') as string]);
