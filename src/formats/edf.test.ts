@@ -1,8 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isRejected } from '../errors.ts';
-import type { EdfFile, EdfToWrite } from './edf.ts';
-import { parseEdf, writeEdf } from './edf.ts';
+import type { EdfFile } from './edf-read.ts';
+import type { EdfToWrite } from './edf-write.ts';
+import { parseEdf } from './edf-read.ts';
+import { writeEdf } from './edf-write.ts';
 
 const MISSING = -2_147_483_648;
 

@@ -5,7 +5,7 @@ import { makeTargets } from '../../faults/fuzz/targets.ts';
 import { createRandom } from '../../src/cli/simulator/random.ts';
 import { isRejected } from '../../src/errors.ts';
 import { parseCsv } from '../../src/formats/csv.ts';
-import { parseEdf } from '../../src/formats/edf.ts';
+import { parseEdf } from '../../src/formats/edf-read.ts';
 import { parseHeader } from '../../src/formats/wfdb-header.ts';
 import { defaultPacketLimits } from '../../src/proto/packet.ts';
 import { decodePacket, splitBatch } from '../../src/proto/packet-decode.ts';

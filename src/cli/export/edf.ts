@@ -1,8 +1,8 @@
 /** A stream as one EDF+ file: all channels, events as annotations, gaps as discontinuities. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeEdf } from '../../formats/edf.ts';
-import type { EdfAnnotation } from '../../formats/edf.ts';
+import type { EdfAnnotation } from '../../formats/edf-common.ts';
+import { writeEdf } from '../../formats/edf-write.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { readEventText } from '../event-text.ts';
 import { isNamedByLead, MISSING, plainLabel } from '../client/recording.ts';
