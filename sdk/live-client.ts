@@ -39,6 +39,8 @@ export type LiveClientOptions = Readonly<{
 
 /** Frames held for the next animation frame; a page in the background draws none and keeps the newest. */
 const HELD_MAX = 600;
+/** Time for the answer whether a token is refused, ms; after that it counts as not refused. */
+const ANSWER_MS = 10_000;
 
 export class LiveClient {
   readonly #options: LiveClientOptions;
@@ -145,7 +147,10 @@ export class LiveClient {
   async #isRefused(token: string): Promise<boolean> {
     try {
       const url = new URL('/api/v1/bootstrap', this.#options.baseUrl.replace(/^ws/, 'http'));
-      const response = await (this.#options.fetch ?? fetch)(url, { headers: { authorization: `Bearer ${token}` } });
+      const response = await (this.#options.fetch ?? fetch)(url, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(ANSWER_MS),
+      });
       return response.status !== 404 && afterStatus(response.status) === 'stop';
     } catch {
       return false;

@@ -2,7 +2,7 @@
  *  states to those of their own.
  *
  *  Modes
- *  - connecting: a socket is being opened, or is open and no new frame has arrived. Its failure plans another one.
+ *  - connecting: a socket is being opened, for at most 10 s, or is open and no new frame has arrived. Its failure plans another one.
  *  - live: frames arrive.
  *  - stale: no frame for 3 s, but the service answers: the device is not sending.
  *  - offline: the service has not answered a ping for 2 s. After 8 s the socket is given up.
@@ -57,7 +57,10 @@ const PING_STALE_MS = 5000;
 /** Time for the answer: after the first the service counts as out of reach, after the second the socket is given up, ms. */
 const ANSWER_MS = 2000;
 const GIVE_UP_MS = 8000;
+/** Time for a handshake, ms. */
+const HANDSHAKE_MS = 10_000;
 const WATCH_MS = 500;
+const CONNECTING = 0;
 const OPEN = 1;
 const TOKEN_EXPIRED = 4001;
 /** A browser throws at a subprotocol with other characters. */
@@ -79,6 +82,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
   let retryTimer: ReturnType<typeof setTimeout> | undefined;
   let watchTimer: ReturnType<typeof setInterval> | undefined;
   let frameMs = 0;
+  let openingMs = 0;
   let heardMs = 0;
   let pingMs = 0;
 
@@ -109,6 +113,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
   const follow = (opened: WebSocket): void => {
     let isOpen = false;
     socket = opened;
+    openingMs = performance.now();
     opened.addEventListener('open', () => {
       isOpen = true;
       heardMs = frameMs = performance.now();
@@ -127,7 +132,8 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     heardMs = performance.now();
     attempt = 0;
     if (typeof data === 'string') {
-      onMessage(JSON.parse(data) as LiveMessage);
+      const message = messageOf(data);
+      if (message !== null) onMessage(message);
       return;
     }
     let frame: LiveFrame;
@@ -156,7 +162,9 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
   };
 
   const retry = (detail: string): void => {
+    const mine = turn;
     become('waiting', detail);
+    if (mine !== turn) return; // who was told has closed or renewed
     retryTimer = setTimeout(() => void connect(), backoffMs(attempt++, random()));
   };
 
@@ -182,19 +190,25 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
   };
 
   const watch = (): void => {
-    if (socket?.readyState !== OPEN) return;
+    if (socket === null) return;
     const nowMs = performance.now();
-    if (pingMs <= heardMs) {
+    if (socket.readyState === CONNECTING) {
+      if (nowMs - openingMs > HANDSHAKE_MS) giveUp(socket);
+    } else if (socket.readyState !== OPEN) return;
+    else if (pingMs <= heardMs) {
       // Also where no device has sent since the socket opened: the connection is not slow.
       if (nowMs - frameMs > STALE_MS) become('stale');
       if (nowMs - heardMs < (state === 'stale' ? PING_STALE_MS : PING_AFTER_MS)) return;
       pingMs = nowMs;
       tell({ type: 'ping' });
-    } else if (nowMs - pingMs > GIVE_UP_MS) {
-      const silent = socket;
-      void lose(silent, true, 1006, 'silent');
-      silent.close();
-    } else if (nowMs - pingMs > ANSWER_MS) become('offline');
+    } else if (nowMs - pingMs > GIVE_UP_MS) giveUp(socket);
+    else if (nowMs - pingMs > ANSWER_MS) become('offline');
+  };
+
+  /** Silence says nothing about the token. */
+  const giveUp = (silent: WebSocket): void => {
+    void lose(silent, true, 1006, 'silent');
+    silent.close();
   };
 
   const again = (): void => {
@@ -235,6 +249,16 @@ function openSocket(options: LiveConnectionOptions, token: string, after: number
   const socket = new Socket(new URL(addressOf('/ws', { query: { subject, channels, after } }), baseUrl.replace(/^http/, 'ws')), protocols);
   socket.binaryType = 'arraybuffer';
   return socket;
+}
+
+/** null for what is no message, such as the words of a proxy. */
+function messageOf(text: string): LiveMessage | null {
+  try {
+    const message = JSON.parse(text) as unknown;
+    return typeof message === 'object' ? message : null;
+  } catch {
+    return null;
+  }
 }
 
 function base64url(text: string): string {

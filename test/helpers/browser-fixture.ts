@@ -15,6 +15,8 @@ export type FixtureSocket = Readonly<{
   close: (code: number, reason: string) => void;
   /** Sends a text message. */
   tell: (message: object) => void;
+  /** Sends text as it is, a message or not. */
+  say: (text: string) => void;
   /** Answers no ping any more: as a connection that is gone without a word. */
   deafen: () => void;
   url: URL;
@@ -118,6 +120,7 @@ export async function startFixture(folder: string): Promise<Fixture> {
     const stop = openSocket({
       deafen: () => (deaf = true),
       tell: (message) => socket.write(wsFrame(1, Buffer.from(JSON.stringify(message)))),
+      say: (text) => socket.write(wsFrame(1, Buffer.from(text))),
       url: new URL(incoming.url ?? '/', 'http://fixture'),
       protocols: incoming.headers['sec-websocket-protocol'] ?? '',
       send: (bytes) => {

@@ -1,4 +1,7 @@
 /** LiveClient and IngestClient against a service that misbehaves: the stand-in of test/helpers/browser-fixture.ts, over real sockets. */
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { IngestClient } from '../../sdk/ingest-client.ts';
 import { LiveClient } from '../../sdk/live-client.ts';
@@ -56,6 +59,65 @@ it('goes on after a frame that it cannot read', async () => {
   opened[0]!.send(frame(8));
   await expect.poll(() => seqs).toEqual([7, 8]);
   client.close();
+});
+
+it('goes on after a text that is no message', async () => {
+  const { client, seqs } = viewer();
+  await expect.poll(() => open.size).toBe(1);
+  for (const text of ['<html>', 'null', '"ready"', '[]', '7', '']) opened[0]!.say(text);
+  opened[0]!.send(frame(7));
+  await expect.poll(() => seqs).toEqual([7]);
+  client.close();
+});
+
+it('opens no socket after it was closed by who is told that it waits', async () => {
+  const states: string[] = [];
+  const { client } = viewer({
+    onState: (state) => {
+      states.push(state);
+      if (state === 'waiting') client.close();
+    },
+  });
+  await expect.poll(() => open.size).toBe(1);
+  opened[0]!.close(4013, 'shutting_down');
+  await expect.poll(() => states).toEqual(['waiting', 'closed']);
+  await sleep(300); // the first pause is 25 ms
+  expect(opened).toHaveLength(1);
+});
+
+it('opens one socket when it is renewed by who is told that it waits', async () => {
+  const { client } = viewer({ onState: (state) => void (state === 'waiting' && client.renew()) });
+  await expect.poll(() => open.size).toBe(1);
+  opened[0]!.close(4013, 'shutting_down');
+  await expect.poll(() => opened.length).toBe(2);
+  await sleep(300); // the first pause is 25 ms
+  expect(opened).toHaveLength(2);
+  client.close();
+  await expect.poll(() => open.size).toBe(0);
+});
+
+it('gives up a handshake, and a question about its credential, that nobody answers', async () => {
+  const handshakes: string[] = [];
+  const silent = createServer(() => undefined);
+  const sockets: Socket[] = [];
+  silent.on('connection', (socket: Socket) => void sockets.push(socket));
+  silent.on('upgrade', ({ url = '' }, socket) => {
+    handshakes.push(url);
+    socket.on('error', () => undefined);
+    if (url.includes('refused')) socket.destroy();
+  });
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const viewers = ['silent', 'refused'].map((subject) => viewer({ baseUrl, subject }));
+  const wanted = ['/ws?subject=refused', '/ws?subject=silent'];
+  await expect.poll(() => handshakes.toSorted()).toEqual(wanted);
+  await expect.poll(() => [...new Set(handshakes.slice(2))].toSorted(), { timeout: 20_000 }).toEqual(wanted);
+  for (const { client, states } of viewers) {
+    expect(states.slice(0, 2)).toEqual(['waiting', 'connecting']);
+    client.close();
+  }
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => silent.close(resolve));
 });
 
 it('opens one socket however often it is renewed while it waits for a token, and tells it the newest', async () => {
