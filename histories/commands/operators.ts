@@ -5,11 +5,10 @@ import type { OperatorCommand, Purpose } from '../commands.ts';
 import type { Oracle, Person } from '../oracle.ts';
 import { Receiver } from '../receiver.ts';
 import { signIn } from './sign-in.ts';
+import { REACHES_MS, until } from './until.ts';
 
 type Key = Readonly<{ id: string; key: string }>;
 
-/** A change reaches every node within a second; on a busy machine later. */
-const REACHES_MS = 20_000;
 /** No row came for so long: all are there. */
 const STORED_MS = 4000;
 
@@ -166,9 +165,4 @@ async function streamIdsOf({ boots, stage }: Oracle, person: Person): Promise<re
 async function keepRollups({ stage }: Oracle): Promise<void> {
   const [server] = await stage.sql<{ kind: string }>('select kind from database_kind');
   if (server?.kind !== 'timescale') await stage.sql('call refresh_rollups()');
-}
-
-async function until(oracle: Oracle, otherwise: string, holds: () => Promise<boolean>): Promise<void> {
-  for (const deadline = performance.now() + REACHES_MS; performance.now() < deadline; await sleep(200)) if (await holds()) return;
-  oracle.complain('visible', otherwise);
 }
