@@ -13,7 +13,7 @@ import { Clean } from './clean.ts';
 import type { History } from './commands.ts';
 import { mistaken, numberOption } from '../scripts/number-option.ts';
 import { generate, takesPart } from './generate.ts';
-import { mends } from './planted/mends.ts';
+import { fixes } from './planted/fixes.ts';
 import { runPlanted } from './planted/run.ts';
 import { play } from './play.ts';
 import type { Outcome } from './play.ts';
@@ -46,8 +46,8 @@ const length = numberOption('length', options.length, { whole: true });
 const minutes = numberOption('minutes', options.minutes ?? (options.planted ? '60' : '10'));
 const seed = numberOption('seed', options.seed ?? String(Math.floor(Math.random() * 1e6)));
 if (options.planted) {
-  const unknown = positionals.filter((name) => !mends.some((mend) => mend.name === name));
-  if (unknown.length > 0) mistaken(`no such mend: ${unknown.join(', ')}; there are ${mends.map(({ name }) => name).join(', ')}`);
+  const unknown = positionals.filter((name) => !fixes.some((fix) => fix.name === name));
+  if (unknown.length > 0) mistaken(`no such fix: ${unknown.join(', ')}; there are ${fixes.map(({ name }) => name).join(', ')}`);
   const bounds = ['--count', options.count ?? '20', '--minutes', String(minutes), '--only', options.only, '--length', options.length];
   process.exit((await runPlanted(positionals, options.seed, bounds)) ? 0 : 1);
 }

@@ -1,19 +1,21 @@
-/** `npm run histories -- --planted [NAME …]`: takes each mend out of a copy of the checkout, plays histories there until one complains of
- *  it, and prints a row of the table of docs/histories.md. A copy without a fault comes first, and must play one history well. */
+/** `npm run histories -- --planted [NAME …]`: takes each fix out of a copy of the checkout, plays histories there until one fails
+ *  because of it, and prints a row of the table in docs/histories.md. An untouched copy comes first and must play one history cleanly. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { copyCheckout, plantIn } from '../../scripts/planted/checkout.ts';
-import { FIRST_SEED, mends } from './mends.ts';
-import type { Mend } from './mends.ts';
+import { FIRST_SEED, fixes } from './fixes.ts';
+import type { Fix } from './fixes.ts';
 
-/** `by`: the complaint that the fault is for; `others`: how many histories failed without it. */
+/** `by`: the complaint that the missing fix causes; `others`: how many histories failed for other reasons. */
 type Found = Readonly<{ plays: number; sec: number; by: string | null; others: number }>;
 
-/** @param names which; empty: all  @param seed of the first history; undefined: the mend's own  @param options of `npm run histories`, e.g.
- *  --count, --only  @returns were they all found? */
+/** @param names of fixes; empty: all of them
+ *  @param seed of the first history; undefined: the fix's own
+ *  @param options of `npm run histories`, e.g. --count, --only
+ *  @returns whether every missing fix was noticed */
 export async function runPlanted(names: readonly string[], seed: string | undefined, options: readonly string[]): Promise<boolean> {
   const nothing = { name: 'nothing', edits: [], says: /./ };
   const untouched = await playWithout(nothing, ['--seed', String(FIRST_SEED), ...options, '--count', '1']);
@@ -21,20 +23,20 @@ export async function runPlanted(names: readonly string[], seed: string | undefi
     throw new Error(`a copy without a fault fails: ${untouched.by ?? 'it plays nothing'}`);
   const rows: string[] = [];
   let isAllFound = true;
-  for (const mend of mends) {
-    if (names.length > 0 && !names.includes(mend.name)) continue;
-    const { plays, sec, by, others } = await playWithout(mend, ['--seed', seed ?? String(mend.seed ?? FIRST_SEED), ...options]);
+  for (const fix of fixes) {
+    if (names.length > 0 && !names.includes(fix.name)) continue;
+    const { plays, sec, by, others } = await playWithout(fix, ['--seed', seed ?? String(fix.seed ?? FIRST_SEED), ...options]);
     isAllFound &&= by !== null;
     const found = `${by === null ? `**not in ${plays}**` : plays}${others === 0 ? '' : `; ${others} failed otherwise`}`;
-    const row = `| ${mend.name} | ${mend.what} | ${found} | ${sec.toFixed(0)} | ${by ?? ''} |`;
+    const row = `| ${fix.name} | ${fix.what} | ${found} | ${sec.toFixed(0)} | ${by ?? ''} |`;
     console.log(row);
     rows.push(row);
   }
-  console.log(`\n${['| name | mend taken out | histories until found | seconds | by |', '|---|---|---|---|---|', ...rows].join('\n')}`);
+  console.log(`\n${['| name | fix taken out | histories until found | seconds | by |', '|---|---|---|---|---|', ...rows].join('\n')}`);
   return isAllFound;
 }
 
-async function playWithout({ name, edits, says }: Pick<Mend, 'name' | 'edits' | 'says'>, options: readonly string[]): Promise<Found> {
+async function playWithout({ name, edits, says }: Pick<Fix, 'name' | 'edits' | 'says'>, options: readonly string[]): Promise<Found> {
   const copy = mkdtempSync(join(tmpdir(), 'biosignal-planted-'));
   try {
     copyCheckout(copy);

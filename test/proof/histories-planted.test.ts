@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { plants } from '../../faults/fuzz/plants.ts';
-import { mends } from '../../histories/planted/mends.ts';
+import { fixes } from '../../histories/planted/fixes.ts';
 import { copyCheckout, plantIn } from '../../scripts/planted/checkout.ts';
 import { planted } from '../../scripts/planted/edit.ts';
 
-test.each([...mends, ...plants])('$name can be planted', ({ edits }) => {
+test.each([...fixes, ...plants])('$name can be planted', ({ edits }) => {
   for (const edit of edits) {
     const source = readFileSync(edit.file, 'utf8');
     expect(planted(source, edit)).not.toBe(source);
@@ -35,7 +35,7 @@ test('a fault is in the copy until it is taken out, and never in the checkout', 
   }
 });
 
-test('a mend that is not there once is an error that names the file', () => {
+test('a fix whose source line is not found exactly once is an error that names the file', () => {
   const edit = { file: 'a.ts', find: 'x', replace: 'y' };
   expect(planted('a x b', edit)).toBe('a y b');
   expect(() => planted('a b', edit)).toThrow('a.ts has this 0 times');

@@ -1,8 +1,11 @@
-/** What a failed write means for who wrote it, by SQLSTATE (PostgreSQL documentation, Appendix A).
+/** Table of SQLSTATEs (PostgreSQL documentation, Appendix A) and what each means for the writer whose statement failed.
  *
- *  try_again: the same work may succeed. missing_partition: it will once the partition is made. duplicate: the row is there.
- *  bad_row: one of the rows can never be stored, the others can. ours: no row is to blame (a statement, a right, a table that is not there);
- *  it is tried again until somebody has mended it, and nothing is given up meanwhile. */
+ *  - try_again: the same statement may succeed later
+ *  - missing_partition: it succeeds once the partition exists
+ *  - duplicate: the row is already stored
+ *  - bad_row: one of the rows can never be stored, the others can
+ *  - ours: no row is to blame, but a statement, a privilege or a missing table. The writer retries until an operator fixes it, and
+ *    drops nothing meanwhile. */
 
 import { PipelineError } from '../../errors.ts';
 

@@ -1,20 +1,20 @@
-/** Mends of faults that were once there, and how each is taken out again: what a test of the whole must find. */
+/** Fixes of faults that the service once had, and how each is taken out again. Random histories must notice that it is missing. */
 import type { Edit } from '../../scripts/planted/edit.ts';
 
-export type Mend = Readonly<{
+export type Fix = Readonly<{
   name: string;
-  /** What was mended, in the words of its table. */
+  /** What was fixed, in the words of the table in docs/histories.md. */
   what: string;
-  /** The first history that is played; of what is rare the one shortly before it. Default: FIRST_SEED. */
+  /** Seed of the first history to play. Rare faults start shortly before the first history that can show them. Default: FIRST_SEED. */
   seed?: number;
   edits: readonly Edit[];
-  /** The complaint when it is taken out, as "kind: text". */
+  /** Matches the complaint that its absence causes, "kind: text". */
   says: RegExp;
 }>;
 
 export const FIRST_SEED = 1000;
 
-export const mends: readonly Mend[] = [
+export const fixes: readonly Fix[] = [
   {
     name: 'ownership',
     what: 'an owner of the packet log that was followed by another writes nothing more, and ends (epochs)',
