@@ -128,7 +128,7 @@ export async function run(dataDir: string): Promise<Section | null> {
     },
     byDatabase,
     notes: [
-      'Heart rate: the same definition (mean of the intervals of the last 8 s) from the annotated beats, first lead, all records. RMSSD: from labelled normal beats. The labels say which beats there are, not where within several ms (in 108 they move between two waves): each is put where the slope fits the median normal beat best (align-r-peaks.ts, which knows nothing of the detector); beside it the labels as they stand.',
+      'Heart rate: the same definition (mean of the intervals of the last 8 s) from the annotated beats, first lead, all records. RMSSD: from labelled normal beats. The labels say which beats there are, not where within several ms (in 108 they move between two waves): each is put where the slope fits the median normal beat best (align-r-peaks.ts, which knows nothing of the detector); next to it the labels as they stand.',
       'Pulse: against the values flagged 0 that the same engine makes of the ECG of the recording; variability: both flagged 0.',
     ],
   };

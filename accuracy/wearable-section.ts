@@ -14,7 +14,7 @@ export function run(dataDir: string): Promise<Section | null> {
   const dir = join(dataDir, 'stress_predict');
   if (!existsSync(dir)) return Promise.resolve(null);
   const rows: string[][] = [
-    ['subject', 'rates', 'flagged 0 / 1 / 2 %', 'flagged 0 beside a pulse rate flagged 0', 'of those more than 5 /min apart'],
+    ['subject', 'rates', 'flagged 0 / 1 / 2 %', 'flagged 0 next to a pulse rate flagged 0', 'of those more than 5 /min apart'],
   ];
   const json: Record<string, unknown> = {};
   for (const subject of readdirSync(dir).filter((name) => existsSync(join(dir, name, 'BVP.csv.gz')))) {
