@@ -1,18 +1,18 @@
-/** When acknowledgements go out.
+/** Schedules acknowledgements.
  *
- *  A message of a few bytes costs the service as much as taking a packet, so acknowledgements of one socket come at least ACK_SPACING_MS
- *  apart unless the client needs one: at ten packets a second that halves their number. What is due goes at the end of the turn of the
- *  loop, once for each socket however many messages settled in it; the rest waits in one list for all sockets, looked through every
- *  ACK_TICK_MS while there is something in it. */
+ *  Sending a message of a few bytes costs as much as taking a packet, so acknowledgements of one socket are at least ACK_SPACING_MS apart
+ *  unless the client needs one: at ten packets a second that halves their number. Those that are due are sent at the end of the turn of the
+ *  event loop, one per socket however many messages settled in it. The rest wait in one list for all sockets, scanned every ACK_TICK_MS
+ *  while it is not empty. */
 
-/** No packet waits longer than this: an acknowledgement is due within 250 ms (p99), commit included. */
+/** Minimum time between acknowledgements of a socket, ms. Acknowledgements are due within 250 ms (p99), commit included. */
 export const ACK_SPACING_MS = 180;
 const ACK_TICK_MS = 20;
 
 export interface AckSocket {
-  /** When the last acknowledgement was sent, performance.now(); -Infinity: none was. */
+  /** Time of the last acknowledgement, performance.now(); -Infinity: none yet. */
   readonly ackedMs: number;
-  /** Must it go whenever the last one was? */
+  /** True when the acknowledgement must not wait for the spacing. */
   readonly needsAck: boolean;
   /** Called once for each plan(). */
   sendAck: () => void;

@@ -8,7 +8,7 @@ import type { Repeat, Session } from './session.ts';
 import { sameChannel } from './session.ts';
 import type { Admitted } from './sink.ts';
 
-/** A number that was received before. `unknown`: whether with the same content is to be asked, `unverified`: cannot be known any more. */
+/** A sequence number received before. `unknown`: its content must be recalled first; `unverified`: it can no longer be compared. */
 export type Duplicate = Readonly<{ kind: 'duplicate'; seq: number; content: Exclude<Repeat, 'other'> }>;
 
 export type AdmissionLimits = Readonly<{
@@ -16,11 +16,11 @@ export type AdmissionLimits = Readonly<{
   channelsMax: number;
   /** Separate ranges of sequence numbers of one stream: bounds the memory that gaps cost. */
   seqRangesMax: number;
-  /** A block may cover this much, seconds. */
+  /** Longest span of a block, seconds. */
   blockSpanSecMax: number;
-  /** Offsets within a packet, seconds. */
+  /** Greatest offset within a packet, seconds. */
   offsetSecMax: number;
-  /** How far beyond now the corrected time may lie, seconds: room for a clock that runs fast since the stream was opened. */
+  /** How far in the future the corrected time may be, seconds; allows for a clock that has run fast since the stream was opened. */
   futureSecMax: number;
   /** Maximum delay of a packet that is used to measure the clock of its device, ms of device time. */
   reorderWindowMs: number;
@@ -66,7 +66,7 @@ export function packetEndNs(packet: Packet): bigint {
   return packet.t0DeviceNs + BigInt(Math.round(end));
 }
 
-/** Changes nothing: `session.apply` enters the result. @param nowNs Unix ns */
+/** Decides whether a packet may be stored. Changes nothing: `session.apply` enters the result. @param nowNs Unix ns */
 export function admitPacket(
   packet: DecodedPacket,
   session: Session,
@@ -115,7 +115,7 @@ export function admitPacket(
     const offsetNs = block.tOffsetNs;
     const n = block.samples.length;
     const spanNs = (n / config.rateNanoHz) * 1e18;
-    // One sample of a very slow channel is no long block: it is its last sample that must lie near.
+    // A single sample of a very slow channel is not a long block: only the time of the last sample is limited.
     if (spanNs > limits.blockSpanSecMax * 1e9 && n > 1) {
       return rejected('packet_invalid', `block ${i}: covers ${Math.round(spanNs / 1e9)} s, limit ${limits.blockSpanSecMax}`);
     }
@@ -145,13 +145,13 @@ export function admitPacket(
   if (session.isStated) {
     if (!isRecordable(startNs) || !isRecordable(endNs)) return rejected('packet_clock', OUTSIDE_CALENDAR);
   } else {
-    // In the past, the usual case, is one comparison.
+    // The usual case, a time in the past, costs one comparison.
     if (endNs > nowNs && Number(endNs - nowNs) > limits.futureSecMax * 1e9) {
       return rejected('packet_clock', `ends ${Number(endNs - nowNs) / 1e9} s in the future, limit ${limits.futureSecMax}`);
     }
     if (startNs < TIME_MIN_NS) return rejected('packet_clock', 'starts before the year 2000');
   }
-  // In order, the usual case, is one comparison.
+  // The usual case, a packet in order, costs one comparison.
   const backfill = endDeviceNs < session.headDeviceNs && Number(session.headDeviceNs - endDeviceNs) > limits.reorderWindowMs * 1e6;
   return {
     kind: 'admitted',
@@ -168,7 +168,7 @@ export function admitPacket(
   };
 }
 
-/** gridIndex in plain numbers for whole hertz: dividing bigints is expensive. Equal for 0 <= deviceNs < 2^53. */
+/** gridIndex in plain numbers for rates of whole hertz, because dividing bigints is expensive. Equal for 0 <= deviceNs < 2^53. */
 export function gridIndexOf(deviceNs: number, rateNanoHz: number): number {
   if (rateNanoHz % 1e9 !== 0) return gridIndex(BigInt(deviceNs), rateNanoHz);
   const fs = rateNanoHz / 1e9;

@@ -1,24 +1,24 @@
-/** How a device's clock runs against ours: offset, skew and scatter, from the times that its packets carry and the times they arrived.
- *  Kept beside the data as information; sample times themselves are epochNs + device time and do not depend on it. */
+/** Fits a device's clock to ours: offset, skew and scatter, from the times in its packets and their times of arrival.
+ *  Stored as information only; sample times are epochNs + device time and do not depend on it. */
 import type { ClockFit, TimeSource } from '../signal.ts';
 
 /** Window minima kept: 64 windows of 1 s at first, of 2 s once they are full, and so on. */
 const WINDOWS_MAX = 64;
 const FIRST_WINDOW_NS = 1_000_000_000;
-/** Fewer windows give no line, and a shorter time none that says more than the network: 10 ms of jitter in 5 minutes are 33 ppm. */
+/** Fewer windows give no line. A shorter time gives one dominated by the network: 10 ms of jitter in 5 minutes are 33 ppm. */
 const WINDOWS_MIN = 8;
 const SPAN_NS_MIN = 300_000_000_000;
-/** What runs this far off is no clock: stored data, sent faster than they were recorded. */
+/** A greater skew is not a clock but stored data, sent faster than they were recorded. */
 const SKEW_PPM_MAX = 10_000;
 
 const slopes = new Float64Array((WINDOWS_MAX * (WINDOWS_MAX - 1)) / 2);
 
 /** Collects (device time, receive time) pairs of one boot in constant memory.
- *  Delays on the way only ever add, so of each window the pair with the least delay is kept, and the line is the median of slopes
- *  (Theil 1950, Sen 1968): a third of the windows may be spoilt by congestion without moving it. */
+ *  Network delays are only ever positive, so the pair with the least delay is kept of each window. The line is the median of slopes
+ *  (Theil 1950, Sen 1968): congestion may spoil a third of the windows without moving it. */
 export class ClockFitter {
   readonly #x = new Float64Array(WINDOWS_MAX); // device ns since the first pair, ascending
-  readonly #y = new Float64Array(WINDOWS_MAX); // (unix - device) ns, since the first pair's
+  readonly #y = new Float64Array(WINDOWS_MAX); // (unix - device) ns, relative to the first pair's
   #count = 0;
   #windowNs = FIRST_WINDOW_NS;
   #windowIndex = -1;
@@ -37,8 +37,8 @@ export class ClockFitter {
     const x = Number(deviceNs - this.#firstDeviceNs);
     const y = Number(offsetNs - this.#firstOffsetNs);
     let window = Math.floor(x / this.#windowNs);
-    if (window < this.#windowIndex) return; // late: its delay is no minimum
-    // Packets further apart than a window: it takes several times until two windows become one.
+    if (window < this.#windowIndex) return; // late, so its delay is not the minimum
+    // When packets are further apart than a window, it takes several rounds until two windows merge.
     while (this.#count === WINDOWS_MAX && window > this.#windowIndex) {
       this.#halve();
       window = Math.floor(x / this.#windowNs);
@@ -57,7 +57,7 @@ export class ClockFitter {
     this.#count++;
   }
 
-  /** Costs a tenth of a millisecond. @returns null before enough was seen, or when it is no clock that was seen */
+  /** Takes 0.1 ms. @returns null when too little was seen, or the pairs do not come from a running clock */
   fit(): ClockFit | null {
     const n = this.#count;
     if (n < WINDOWS_MIN || this.#x[n - 1]! - this.#x[0]! < SPAN_NS_MIN) return null;
@@ -82,7 +82,7 @@ export class ClockFitter {
     };
   }
 
-  /** Makes windows twice as long; of two that become one the lesser delay is kept. */
+  /** Doubles the length of windows; of two that merge, keeps the smaller delay. */
   #halve(): void {
     this.#windowNs *= 2;
     let kept = 0;
@@ -103,23 +103,23 @@ export class ClockFitter {
   }
 }
 
-/** Sorts them. */
+/** Sorts the values in place. */
 function median(values: Float64Array): number {
   values.sort();
   const middle = values.length >> 1;
   return values.length % 2 === 1 ? values[middle]! : (values[middle - 1]! + values[middle]!) / 2;
 }
 
-/** Where device time 0 lies, Unix ns, and how that is known. */
+/** Unix time of device time 0, and how it is known. */
 export type Placement = Readonly<{ epochNs: bigint; timeSource: TimeSource }>;
 
-const WALL_CLOCK_MIN_NS = 1_420_070_400_000_000_000n; // 2015-01-01: earlier is a clock that was never set
-const SYNCED_NS = 2_000_000_000n; // a device this close to us has a synchronised clock
+const WALL_CLOCK_MIN_NS = 1_420_070_400_000_000_000n; // 2015-01-01: an earlier clock was never set
+const SYNCED_NS = 2_000_000_000n; // a clock this close to ours is synchronised
 const AGE_MAX_NS = 10n * 365n * 86_400_000_000_000n;
 
 /** Decides the Unix time of device time 0 when a stream is opened. Once stored it never changes.
- *  What a recording states of itself is taken as it is, and so is a synchronised wall clock; a wrong one still tells how old the packet is;
- *  without one the packet has just ended.
+ *  A time stated by the recording is taken as it is, and so is a synchronised wall clock. A wrong wall clock still tells the packet's age.
+ *  Without one, the packet is taken to end on arrival.
  *  @param endDeviceNs device time of the end of the packet's newest sample */
 export function placeInTime(packet: Clocks, endDeviceNs: bigint, receivedNs: bigint): Placement {
   const { t0DeviceNs, t0UnixNs, sentUnixNs, recordedUnixNs } = packet;

@@ -1,21 +1,21 @@
-/** Packets that become durable together: one promise of the sink, and everybody who waits for it.
- *  A promise per packet, with its callbacks, was a tenth of the cost of a packet; this is one per group commit. */
+/** Packets that become durable together: one promise of the sink, and its waiters.
+ *  A promise and callbacks per packet took a tenth of the cost of a packet; this is one per group commit. */
 import type { Session } from './session.ts';
 
-/** Called once, after the sessions know. @param error null when durable */
+/** Notified once, after the sessions are updated. @param error null when durable */
 export interface CommitWaiter {
   committed: (commit: Commit, error: unknown) => void;
 }
 
 export class Commit {
-  /** The sink's: resolves when the packets are durable. */
+  /** The sink's promise: resolves when the packets are durable. */
   readonly durable: Promise<void>;
   settled = false;
   readonly #sessions: Session[] = [];
   readonly #seqs: number[] = [];
   readonly #waiters: CommitWaiter[] = [];
 
-  /** @param onEnd called when it is settled, after everybody else */
+  /** @param onEnd called once settled, after all waiters */
   constructor(durable: Promise<void>, onEnd: (commit: Commit) => void = () => undefined) {
     this.durable = durable;
     durable.then(
@@ -30,13 +30,13 @@ export class Commit {
     this.#seqs.push(seq);
   }
 
-  /** Newest first: what is repeated was mostly sent just before. */
+  /** Searches the newest first, because a repeated packet was usually sent just before. */
   has(session: Session, seq: number): boolean {
     for (let i = this.#seqs.length - 1; i >= 0; i--) if (this.#seqs[i] === seq && this.#sessions[i] === session) return true;
     return false;
   }
 
-  /** @param waiter told once for each call, in order of the calls */
+  /** @param waiter notified once per call, in the order of the calls */
   wait(waiter: CommitWaiter): void {
     this.#waiters.push(waiter);
   }

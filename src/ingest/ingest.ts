@@ -1,4 +1,4 @@
-/** The way of a packet up to the sink: decode, find its session, admit, hand over. Shared by the HTTP route and the sockets. */
+/** Path of a packet up to the sink: decode, find its session, admit, hand over. Shared by the HTTP route and the sockets. */
 import type { Config } from '../config.ts';
 import type { Rejected } from '../errors.ts';
 import { isRejected } from '../errors.ts';
@@ -16,18 +16,18 @@ import type { Session } from './session.ts';
 import type { Admitted, PacketSink } from './sink.ts';
 import type { Caller } from '../caller.ts';
 
-/** A session without packets for this long is dropped from memory. */
+/** Sessions without packets for this long are dropped from memory, ms. */
 const SESSION_IDLE_MS = 10 * 60_000;
-/** Streams in memory: 12 kB each. */
+/** Maximum number of streams in memory, 12 kB each. */
 const SESSIONS_MAX = 200_000;
 /** Every nth acknowledgement is timed. */
 const TIMED_EVERY = 16;
-/** The clock fit takes a pair this often, and is noted this often. */
+/** Minimum time between two pairs for the clock fit, and between two notes of the fit, ns. */
 const CLOCK_PAIR_NS = 200_000_000n;
 const CLOCK_NOTE_NS = 60_000_000_000n;
-/** What was recorded longer ago is stored data, and says nothing of the clock. */
+/** Older data were stored on the device and say nothing about its clock, ns. */
 const CLOCK_LAG_NS_MAX = 900_000_000_000n;
-/** Numbers that are recalled at once, and sessions that hold such a stretch: 1 MB. */
+/** Sequence numbers recalled at once, and sessions that keep such a stretch: 1 MB in all. */
 const RECALL_COUNT = 256;
 const RECALLED_MAX = 512;
 
@@ -43,23 +43,23 @@ export type IngestConfig = Pick<
   | 'keyStreamsPerMinMax'
 >;
 
-/** What became of one packet: the commit that it travels in, a duplicate (with the commit of its first copy, null when that is durable),
- *  'recall' (call recall(), then offer it again), 'busy', or why not. */
+/** Outcome of offering a packet: the commit that contains it; a duplicate (with the commit of its first copy, null when that is durable);
+ *  'recall' (call recall(), then offer it again); 'busy'; or why it was rejected. */
 export type Offered = Commit | DuplicateOf | 'recall' | 'busy' | Rejected;
 export type DuplicateOf = Readonly<{
   commit: Commit | null;
-  /** A packet with this number is durable; whether with the same content is not known any more. */
+  /** A packet with this number is durable, but its content can no longer be compared. */
   unverified: boolean;
 }>;
 
-/** Who sends a packet: the request, or the one that opened the socket, with the present caller. */
+/** Sender of a packet: the request, or the request that opened the socket, with its present caller. */
 export type Sender = Pick<RequestContext, 'caller' | 'remoteAddress' | 'requestId'>;
 
-/** A packet that was refused because another one has its number. */
+/** A packet refused because a different one has its sequence number. */
 export type Conflict = Readonly<{ sender: Sender; session: Session; seq: number }>;
 
 export type IngestListeners = Readonly<{
-  /** Called with errors that devices are answered `unavailable` for. */
+  /** Called with errors for which devices are answered `unavailable`. */
   onFault?: (message: string, cause: unknown) => void;
   onConflict?: (conflict: Conflict) => void;
 }>;
@@ -77,9 +77,9 @@ export class Ingest {
   readonly #listeners: IngestListeners;
   /** The newest commit. */
   #commit: Commit | null = null;
-  /** A few, one per group commit under way. A repeat is rare, so packets are looked for in them instead of being entered per session. */
+  /** Few, one per group commit in progress. Repeats are rare, so they are searched for here instead of indexing packets per session. */
   readonly #unsettled = new Set<Commit>();
-  /** Sessions with a recalled stretch, the one that was recalled last at the end. */
+  /** Sessions with a recalled stretch, in order of recall. */
   readonly #recalled = new Set<Session>();
   readonly #acceptedCount: Tally;
   readonly #duplicateCount: Tally;
@@ -102,7 +102,7 @@ export class Ingest {
     this.#rejectedCount = tally('rejected');
   }
 
-  /** Bad bytes are a value with a code. */
+  /** Decodes a packet; bad bytes are a value with a code, not an exception. */
   decode(bytes: Uint8Array): DecodedPacket | Rejected {
     const packet = decodePacket(bytes, this.packetLimits);
     if (isRejected(packet)) this.countRejected(packet);
@@ -145,7 +145,7 @@ export class Ingest {
     }
     this.#acceptedCount.inc();
     if (receivedNs - session.lastPairNs >= CLOCK_PAIR_NS && !admitted.backfill && !session.isStated) this.#takeClock(session, admitted);
-    // The sink answers the same promise for every packet of one group commit.
+    // The sink returns the same promise for every packet of one group commit.
     let commit = this.#commit;
     if (commit === null || commit.durable !== durable) {
       commit = new Commit(durable, (ended) => this.#unsettled.delete(ended));
@@ -171,7 +171,7 @@ export class Ingest {
     this.#sink.hurry();
   }
 
-  /** Fetches what is stored of an older number and its neighbours, so that a packet with it can be offered again.
+  /** Fetches the stored hashes of an older number and its neighbours, so that its packet can be offered again.
    *  @throws PipelineError unavailable when the database is away */
   async recall(session: Session, seq: number): Promise<void> {
     const commit = this.#commitOf(session, seq);
@@ -192,7 +192,7 @@ export class Ingest {
     }
   }
 
-  /** The commit in which a packet is on its way; null when it is durable. */
+  /** The unsettled commit that contains a packet; null when it is durable. */
   #commitOf(session: Session, seq: number): Commit | null {
     if (session.unsettledCount === 0) return null;
     for (const commit of this.#unsettled) if (commit.has(session, seq)) return commit;
@@ -233,6 +233,6 @@ export function unixNowNs(): bigint {
   return nowNs;
 }
 
-/** Of the last call: packets come many to the millisecond. */
+/** Cache of the last call, since many packets arrive per millisecond. */
 let nowMs = 0;
 let nowNs = 0n;

@@ -1,17 +1,18 @@
-/** What a sender is told when its stream is opened: that it does not lie in time where its packets say, or will not be kept for long. */
+/** Notices to the sender when its stream is opened: its data are placed at a different time than its packets say, or will not be kept
+ *  for long. */
 import type { Packet } from '../proto/packet.ts';
 import type { Placement } from './clock-fit.ts';
 import type { StreamRecord } from './sink.ts';
 
 const DAY_NS = 86_400_000_000_000n;
 
-/** @param placement of the packet, if it opened the stream  @param record the stream as it is */
+/** @param placement of the packet, as if it opened the stream  @param record the stream as stored */
 export function noticesOf(packet: Packet, placement: Placement, record: StreamRecord, receivedNs: bigint): readonly string[] {
   const notices: string[] = [];
   const name = `device ${packet.deviceId}, boot ${packet.bootId}`;
   const { epochNs, timeSource } = placement;
   if (record.epochNs !== epochNs) {
-    // An existing stream stays where it is; of a device with clocks that is as it should be.
+    // An existing stream keeps its place in time. For a device with clocks that is normal and needs no notice.
     if (timeSource === 'stated')
       notices.push(
         `${name}: the recording is stored already, from ${iso(record.epochNs + packet.t0DeviceNs)} on and not from ${iso(epochNs + packet.t0DeviceNs)}; ` +
@@ -33,7 +34,7 @@ export function noticesOf(packet: Packet, placement: Placement, record: StreamRe
   return notices;
 }
 
-/** To the second; times that no Date can hold as they are. */
+/** ISO 8601 to the second; nanoseconds when no Date can represent the time. */
 function iso(unixNs: bigint): string {
   const date = new Date(Number(unixNs / 1_000_000n));
   return Number.isNaN(date.getTime()) ? `${unixNs} ns` : `${date.toISOString().slice(0, 19)}Z`;

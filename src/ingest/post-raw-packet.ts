@@ -15,9 +15,9 @@ import { unixNowNs } from './ingest.ts';
 import type { Session } from './session.ts';
 
 const TYPES = ['application/x-protobuf', 'application/protobuf'];
-/** Packets of one batch. */
+/** Maximum number of packets in a batch. */
 const BATCH_PACKETS_MAX = 16_384;
-/** A long batch gives the loop back this often. */
+/** Time after which a long batch yields the event loop, ms. */
 const TURN_MS = 5;
 const RETRY_AFTER_SEC = 1;
 
@@ -117,7 +117,7 @@ function acceptsProtobuf(accept: string): boolean {
   throw new PipelineError('not_acceptable', 'The reply is application/json or application/x-protobuf.');
 }
 
-/** One packet: what is wrong with it is the answer's status. */
+/** Takes one packet; its rejection decides the status of the answer. */
 async function takeOne(ingest: Ingest, sender: Sender, body: Uint8Array): Promise<IngestReply> {
   const receivedNs = unixNowNs();
   const packet = ingest.decode(body);
@@ -140,7 +140,7 @@ async function takeOne(ingest: Ingest, sender: Sender, body: Uint8Array): Promis
   return replyOf({ accepted: 0, duplicates: 1, unverified: offered.unverified ? 1 : 0 }, [], session.durableHigh, notices);
 }
 
-/** A batch: its framing is all or nothing, its packets are accepted or rejected individually. */
+/** Takes a batch: a framing error rejects all of it, packets are accepted or rejected individually. */
 async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Promise<IngestReply> {
   const receivedNs = unixNowNs();
   const parts = splitBatch(body, ingest.packetLimits.packetBytesMax, BATCH_PACKETS_MAX);
@@ -172,7 +172,7 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
     if (offered.unverified) unverified++;
     if (offered.commit === null) continue;
     const waiting = waits.get(offered.commit);
-    // Negative: an accepted packet; otherwise a duplicate of one that is on its way.
+    // Negative: an accepted packet; otherwise a duplicate of one that is not durable yet.
     const entry = offered.accepted ? -1 - index : index;
     if (waiting === undefined) waits.set(offered.commit, [entry]);
     else waiting.push(entry);
@@ -192,7 +192,7 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
       }
     }
   }
-  // Nothing was kept and everything may be sent again: the status says so, for clients that look at nothing else.
+  // Nothing was kept and everything may be retried: say so in the status, for clients that check nothing else.
   if (accepted + duplicates === 0 && rejections.length > 0) {
     if (failed !== null) throw failed;
     const first = rejections[0]!;

@@ -37,7 +37,7 @@ export class SeqSet {
     return edges[i]! <= seq;
   }
 
-  /** @returns false when it was there already */
+  /** @returns false when it was already present */
   add(seq: number): boolean {
     const edges = this.#edges;
     const { high } = this;
@@ -57,7 +57,7 @@ export class SeqSet {
     return true;
   }
 
-  /** Takes a number out again: its packet did not become durable. @returns false when it was not there */
+  /** Removes a number whose packet did not become durable. @returns false when it was absent */
   delete(seq: number): boolean {
     if (!this.has(seq)) return false;
     const edges = this.#edges;
@@ -71,7 +71,7 @@ export class SeqSet {
     return true;
   }
 
-  /** Would adding this number make one more range? Lets admission bound the memory of one stream. */
+  /** True when adding this number would create another range. Lets admission bound the memory of one stream. */
   opensRange(seq: number): boolean {
     return !this.has(seq) && !this.has(seq - 1) && !this.has(seq + 1);
   }

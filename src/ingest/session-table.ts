@@ -1,4 +1,4 @@
-/** Finds the session of a packet: from memory, or by opening its stream once however many packets ask for it. */
+/** Finds the session of a packet: in memory, or by opening its stream once, however many packets arrive for it meanwhile. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Rejected } from '../errors.ts';
 import { isRejected, rejected } from '../errors.ts';
@@ -12,13 +12,13 @@ import { noticesOf } from './notices.ts';
 import { Session } from './session.ts';
 import type { PacketSink } from './sink.ts';
 
-/** Streams that are opened at the same time. After a restart every device comes at once: the sink opens those that wait together. */
+/** Maximum number of streams opened concurrently. After a restart all devices reconnect at once; the sink opens them in groups. */
 const OPENINGS_MAX = 512;
 const MINUTE_SEC = 60;
-/** A device waits this long for its stream to be closed, and is asked to come again then. */
+/** Time that a packet waits for its stream to be closed before it is answered busy, ms. */
 const CLOSING_MS_MAX = 10_000;
 
-/** Streams that one user, over all tokens, and one key may open per minute, and at once. */
+/** Number of streams that a user (over all tokens) and a key may open per minute; also the burst. */
 export type OpeningLimits = Readonly<{ user: number; key: number }>;
 
 export class SessionTable {
@@ -27,14 +27,14 @@ export class SessionTable {
   readonly #perMin: OpeningLimits;
   readonly #openingsPerMin: Readonly<Record<'user' | 'key', RateLimit>>;
   readonly #sessions = new Map<string, Session>();
-  /** Streams being opened or closed: whoever comes meanwhile waits. */
+  /** Streams being opened or closed; packets that arrive meanwhile wait. */
   readonly #opening = new Map<string, Promise<Session | Rejected>>();
   readonly #closing = new Map<string, Promise<void>>();
   #openings = 0;
-  /** Openings that wait for their turn, oldest first. */
+  /** Openings waiting for their turn, oldest first. */
   readonly #turns: (() => void)[] = [];
 
-  /** @param sessionsMax streams in memory; above it new ones are answered busy */
+  /** @param sessionsMax maximum number of streams in memory; further ones are answered busy */
   constructor(sink: PacketSink, sessionsMax: number, perMin: OpeningLimits) {
     this.#sink = sink;
     this.#openingsPerMin = {
@@ -53,8 +53,8 @@ export class SessionTable {
     return this.#sessions.values();
   }
 
-  /** @returns the session at once when it is in memory; Rejected when the caller may not write to it
-   *  @throws PipelineError (rejected promise) when the database is away */
+  /** @returns the session, without a promise when it is in memory; Rejected when the caller may not write to it
+   *  @throws PipelineError (rejected promise) when the database is unavailable */
   find(caller: Caller, packet: Packet, receivedNs: bigint): Session | Rejected | Promise<Session | Rejected> {
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
     const key = `${caller.orgId}/${packet.bootId}/${packet.deviceId}`;
@@ -83,7 +83,7 @@ export class SessionTable {
     if (bad !== null) return bad;
     if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
     if (this.#sessions.size + this.#opening.size > this.#sessionsMax) {
-      // this one is among those being opened
+      // #opening includes this one
       return rejected('busy', `${this.#sessions.size} streams are open, limit ${this.#sessionsMax}`);
     }
     if (packet.recordedUnixNs !== undefined && caller.kind !== 'key')
@@ -109,7 +109,7 @@ export class SessionTable {
     return session;
   }
 
-  /** @returns false when the stream is still being closed after the time that a device waits */
+  /** @returns false when the stream is still being closed after CLOSING_MS_MAX */
   async #isClosed(key: string): Promise<boolean> {
     const closing = this.#closing.get(key);
     if (closing === undefined) return true;
@@ -126,19 +126,19 @@ export class SessionTable {
     } finally {
       const next = this.#turns.shift();
       if (next === undefined) this.#openings--;
-      else next(); // takes over the place
+      else next(); // passes the slot on
     }
   }
 
-  /** Drops sessions that were idle for `idleMs`. @param nowMs performance.now() */
+  /** Drops sessions that have been idle for `idleMs`. @param nowMs performance.now() */
   sweep(nowMs: number, idleMs: number): void {
     for (const session of this.#sessions.values()) {
       if (session.unsettledCount === 0 && nowMs - session.lastUsedMs >= idleMs) void this.#drop(session);
     }
   }
 
-  /** Drops sessions at once: of an erased subject, of a device that was assigned to somebody else. Their next packet asks again.
-   *  @returns when the sink has closed them, those included that were being opened */
+  /** Drops sessions at once, e.g. of an erased subject or of a device that was reassigned. Their next packet opens the stream again.
+   *  @returns when the sink has closed them, including those that were being opened */
   async drop(match: (session: Session) => boolean): Promise<void> {
     const closing = this.#dropMatching(match);
     await Promise.allSettled(this.#opening.values());
@@ -158,12 +158,12 @@ export class SessionTable {
     this.#sessions.delete(key);
     const closed = this.#sink.closeStream(session).finally(() => this.#closing.delete(key));
     this.#closing.set(key, closed);
-    closed.catch(() => undefined); // whoever opens it next meets the error
+    closed.catch(() => undefined); // the next packet to open the stream gets the error
     return closed;
   }
 }
 
-/** May this caller send for the session's subject? Somebody else's stream answers like one that does not exist. */
+/** Checks whether the caller may send for the session's subject. Another user's stream answers as if it did not exist. */
 export function mayWrite(caller: Caller, session: Session): Rejected | null {
   const own =
     caller.kind === 'user'

@@ -1,16 +1,16 @@
-/** What ingest remembers of one stream (one boot of one device) while it is sending. */
+/** State that ingest keeps in memory for one stream (one boot of one device) while it is sending. */
 import type { ChannelConfig, OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
 import { ClockFitter } from './clock-fit.ts';
 import { SeqSet } from './seq-set.ts';
 import type { Admitted, StreamRecord } from './sink.ts';
 
-/** Newest packets whose hashes are in memory, to tell a repeated packet from a reused number: 1 kB a stream. A power of two. */
+/** Number of newest packets whose hashes are in memory, to tell a repeated packet from a reused number: 1 kB per stream. A power of two. */
 const RECENT = 64;
 
-/** What a packet is whose number was received before. */
+/** Comparison of a packet with the earlier one of the same number. */
 export type Repeat = 'same' | 'other' | 'unknown' | 'unverified';
 
-/** Hashes of older packets, asked of the sink; NaN where the sink knows none. */
+/** Hashes of older packets, fetched from the sink; NaN where it has none. */
 export type Recalled = Readonly<{ firstSeq: number; hashes: Float64Array }>;
 
 const none: readonly string[] = [];
@@ -23,35 +23,35 @@ export class Session {
   readonly subjectId: SubjectId;
   readonly deviceId: string;
   readonly bootId: string;
-  /** The subject as the first packet named it; every later one must name the same. */
+  /** The subject as the first packet names it; every later packet must name the same. */
   readonly subjectText: string;
   /** Unix ns of device time 0. */
   readonly epochNs: bigint;
-  /** The recording states when it was made: any time of the calendar is right. */
+  /** The recording states when it was made, so any calendar time is valid. */
   readonly isStated: boolean;
   /** By ChannelNo; append-only. */
   readonly channels: ChannelConfig[];
-  /** Numbers that are durable or on their way there. */
+  /** Sequence numbers that are durable or about to be. */
   readonly seqs: SeqSet;
   readonly clock = new ClockFitter();
   /** Device time of the end of the newest data, ns. */
   headDeviceNs = -1n;
-  /** When a packet last came, ms of a monotonic clock. */
+  /** Arrival of the last packet, ms of a monotonic clock. */
   lastUsedMs = 0;
-  /** Sentences for whoever sends, which the next reply takes. */
+  /** Sentences for the sender, to be included in the next reply. */
   notices: readonly string[] = none;
-  /** Dropped from memory: whoever still holds it must open the stream again. */
+  /** Dropped from memory: code that still holds the session must open the stream again. */
   closed = false;
-  /** When the clock fit last took a pair, and was last noted, Unix ns. */
+  /** When the clock fit last took a pair, and was last saved, Unix ns. */
   lastPairNs = 0n;
   lastFitNs = 0n;
-  /** Accepted packets on their way to durability; their commits know which. */
+  /** Number of accepted packets that are not durable yet; their commits know which. */
   unsettledCount = 0;
   /** Highest number that is durable; 0 when none is. */
   durableHigh: number;
-  /** A stretch of older numbers that a device sends again. Ingest bounds how many sessions have one. */
+  /** Stretch of older numbers that the device is sending again. Ingest bounds how many sessions have one. */
   recalled: Recalled | null = null;
-  /** By number modulo RECENT: the hash, and the number that it is of; -1: none. */
+  /** By sequence number modulo RECENT: the hash, and its number; -1: none. */
   readonly #recentHash = new Float64Array(RECENT);
   readonly #recentSeq = new Float64Array(RECENT).fill(-1);
 
@@ -71,7 +71,7 @@ export class Session {
     this.durableHigh = Math.max(0, this.seqs.high);
   }
 
-  /** Position of a channel configuration, or -1 when it is new. The usual case is one identity comparison: the decoder interns. */
+  /** Position of a channel configuration, or -1 when it is new. Usually one identity comparison, because the decoder interns them. */
   findChannel(config: ChannelConfig, guess: number): number {
     const channels = this.channels;
     if (channels[guess] === config) return guess;
@@ -85,7 +85,7 @@ export class Session {
     return -1;
   }
 
-  /** Each notice is told once. */
+  /** Returns each notice once. */
   takeNotices(): readonly string[] {
     const { notices } = this;
     this.notices = none;
@@ -97,7 +97,7 @@ export class Session {
     this.seqs.add(admitted.seq);
     for (const config of admitted.newChannels) this.channels.push(config);
     if (admitted.endDeviceNs > this.headDeviceNs) this.headDeviceNs = admitted.endDeviceNs;
-    // An older packet, come late, must not take the place of a newer one.
+    // A late, older packet must not replace a newer one.
     if (admitted.seq > this.seqs.high - RECENT) {
       this.#recentHash[admitted.seq % RECENT] = admitted.contentHash;
       this.#recentSeq[admitted.seq % RECENT] = admitted.seq;
@@ -105,35 +105,35 @@ export class Session {
     if (this.recalled !== null) this.#enterRecalled(this.recalled, admitted);
   }
 
-  /** Undoes apply() at once: the sink said busy, nothing else happened in between. */
+  /** Undoes apply() immediately after it, when the sink answers busy. */
   revert(admitted: Admitted): void {
     this.#forget(admitted.seq);
     this.channels.length -= admitted.newChannels.length;
   }
 
-  /** An accepted packet has become durable. */
+  /** Notes that an accepted packet has become durable. */
   stored(seq: number): void {
     this.unsettledCount--;
     if (seq > this.durableHigh) this.durableHigh = seq;
   }
 
-  /** An accepted packet did not become durable: it is forgotten, so that it may come again.
-   *  Its channels stay: they may be in use by packets that did. */
+  /** Forgets an accepted packet that did not become durable, so that it may be sent again.
+   *  Its channels stay, since durable packets may use them. */
   lost(seq: number): void {
     this.unsettledCount--;
     this.#forget(seq);
   }
 
-  /** A number that was not kept is free again, for whatever content. */
+  /** Frees a number that was not kept, for any content. */
   #forget(seq: number): void {
     this.seqs.delete(seq);
     const slot = seq % RECENT;
     if (this.#recentSeq[slot] === seq) this.#recentSeq[slot] = -1;
     const index = this.recalled === null ? -1 : seq - this.recalled.firstSeq;
-    if (index >= 0) this.recalled!.hashes[index] = NaN; // beyond the end: nothing happens
+    if (index >= 0) this.recalled!.hashes[index] = NaN; // no effect beyond the end
   }
 
-  /** Is a packet with a number of `seqs` the one that came first? `unknown` for older numbers: recall them, then ask again. */
+  /** Compares a packet whose number is in `seqs` with the first one of that number. `unknown` for older numbers: recall, then compare. */
   compare(seq: number, contentHash: number): Repeat {
     const { recalled } = this;
     let before = this.#recentHash[seq % RECENT]!;
@@ -146,7 +146,7 @@ export class Session {
     return before === contentHash ? 'same' : 'other';
   }
 
-  /** A packet of the recalled stretch, come late. */
+  /** Enters a late packet within the recalled stretch. */
   #enterRecalled({ firstSeq, hashes }: Recalled, { seq, contentHash }: Admitted): void {
     if (seq >= firstSeq && seq < firstSeq + hashes.length) hashes[seq - firstSeq] = contentHash;
   }

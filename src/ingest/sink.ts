@@ -1,4 +1,4 @@
-/** What ingest asks of the rest of the service. The pipeline implements it; ingest knows neither storage nor DSP nor live. */
+/** Interface through which ingest uses the rest of the service. The pipeline implements it; ingest knows neither storage, DSP nor live. */
 import type { Rejected } from '../errors.ts';
 import type { Caller } from '../caller.ts';
 import type { Event, Measurement } from '../proto/packet.ts';
@@ -6,16 +6,16 @@ import type { ChannelConfig, ClockFit, OrgId, ProjectId, SampleRun, StreamId, Su
 import type { SeqRange } from './seq-set.ts';
 import type { Session } from './session.ts';
 
-/** The first packet of a boot that this process sees. */
+/** Request to open a stream, made from the first packet of a boot that this process sees. */
 export type StreamRequest = Readonly<{
   caller: Caller;
   deviceId: string;
   /** 32 hexadecimal digits. */
   bootId: string;
-  /** xuser uuid or external id as the device wrote it; '' = as the credential or the device's record says. */
+  /** The user's id or external id as the device wrote it; '': taken from the credential or the device's record. */
   subject: string;
   firmware: string;
-  /** What `epochNs` shall be if the stream does not exist yet: Unix ns of device time 0. */
+  /** Unix ns of device time 0, used if the stream does not exist yet. */
   epochNs: bigint;
   /** How epochNs is known. */
   timeSource: TimeSource;
@@ -25,7 +25,7 @@ export type StreamRequest = Readonly<{
   receivedNs: bigint;
 }>;
 
-/** A stream as the database has it (existing or just created), with everything that is durable, packet_log included. */
+/** A stream as stored (existing or just created), including everything durable in packet_log. */
 export type StreamRecord = Readonly<{
   streamId: StreamId;
   orgId: OrgId;
@@ -33,9 +33,9 @@ export type StreamRecord = Readonly<{
   subjectId: SubjectId;
   /** Fixed when the stream was created. time = epochNs + device time. */
   epochNs: bigint;
-  /** How it was known then; null: of an earlier release. */
+  /** How it was known then; null: created by an earlier release. */
   timeSource: TimeSource | null;
-  /** What retention will delete of a recording that begins like this one; empty: nothing soon. */
+  /** Kinds of data of this recording that retention will delete, and after how many days; empty: nothing soon. */
   expiring: readonly Readonly<{ what: string; days: number }>[];
   /** By ChannelNo. */
   channels: readonly ChannelConfig[];
@@ -43,19 +43,19 @@ export type StreamRecord = Readonly<{
   seqRanges: readonly SeqRange[];
 }>;
 
-/** A packet that may be stored: samples on the stream's grid. */
+/** A packet that may be stored, its samples on the stream's grid. */
 export type Admitted = Readonly<{
   kind: 'admitted';
   seq: number;
-  /** Of the packet, see DecodedPacket. */
+  /** Hash of the packet, see DecodedPacket. */
   contentHash: number;
-  /** In the order of the packet's blocks. `samples` may be views on memory shared with other packets: copy what is kept for long. */
+  /** In the order of the packet's blocks. `samples` may be views of memory shared with other packets: copy what you keep for long. */
   runs: readonly SampleRun[];
   /** Channel configurations first seen in this packet; their ChannelNo are the last of `session.channels`, in this order. */
   newChannels: readonly ChannelConfig[];
   measurements: readonly Measurement[];
   events: readonly Event[];
-  /** Device clock, ns: start of the packet, and end of its newest sample or the latest of its measurements and events. */
+  /** Device clock, ns: start of the packet, and end of its newest sample, measurement or event. */
   t0DeviceNs: bigint;
   endDeviceNs: bigint;
   /** Unix ns when it was received. */
@@ -65,28 +65,28 @@ export type Admitted = Readonly<{
 }>;
 
 export interface PacketSink {
-  /** Finds or creates the stream of (organization, device, boot) and settles whom it records.
+  /** Finds or creates the stream of (organization, device, boot) and decides whom it records.
    *  Called once per session, never concurrently for one (organization, device, boot).
-   *  Rejected with not_found when the caller may not write for that subject; rejects with PipelineError when the database is away. */
+   *  Rejected with not_found when the caller may not write for that subject; throws PipelineError when the database is unavailable. */
   openStream(request: StreamRequest): Promise<StreamRecord | Rejected>;
 
   /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit.
    *  When it rejects, nothing of that packet was kept and ingest forgets its sequence number.
    *  'busy': a queue is full, nothing was kept.
-   *  @throws PipelineError unavailable when the database is away: nothing was kept
-   *  @param bytes the packet as received; valid only during the call: copy what is kept */
+   *  @throws PipelineError unavailable when the database is unavailable: nothing was kept
+   *  @param bytes the packet as received; valid only during the call, so copy what you keep */
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy';
 
-  /** Hashes of the durable packets firstSeq .. firstSeq + count - 1 of a stream; NaN where none is known: no such packet, or longer ago than they
-   *  are kept. Rejects with PipelineError unavailable when the database is away. */
+  /** Hashes of the durable packets firstSeq .. firstSeq + count - 1 of a stream; NaN where there is none, or it is no longer kept.
+   *  Rejects with PipelineError unavailable when the database is unavailable. */
   packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array>;
 
-  /** How the clock of a stream runs, about once a minute. */
+  /** Saves the clock fit of a stream; called about once a minute. */
   noteClock(streamId: StreamId, fit: ClockFit): void;
 
-  /** A request waits until what was taken is durable: the group commit need not wait for more company. */
+  /** Asks for an early group commit, because a request is waiting for packets to become durable. */
   hurry(): void;
 
-  /** The session was idle and is dropped from memory; afterwards openStream must find all that is durable. */
+  /** Closes the stream of an idle session, which is dropped from memory; afterwards openStream must find everything durable. */
   closeStream(session: Session): Promise<void>;
 }

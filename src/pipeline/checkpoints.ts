@@ -1,4 +1,5 @@
-/** Notes up to where the packet log need not be replayed: every 2 s, and when a stream is closed. replay-horizon.ts says what may leave it. */
+/** Saves the position up to which the packet log need not be replayed: every 2 s, and when a stream is closed. replay-horizon.ts decides
+ *  which position that is. */
 import type { StreamId } from '../signal.ts';
 import { isNotOwner } from '../storage/log-ownership.ts';
 import { failureOf } from '../storage/database/sql-states.ts';
@@ -6,7 +7,7 @@ import type { Faults } from './faults.ts';
 import type { ReplayHorizon } from './replay-horizon.ts';
 import type { Stores } from './stores.ts';
 
-/** How often what is safe in the tables is noted, so that a start need not replay it. */
+/** Period of checkpoints, ms; bounds how much a start replays. */
 const CHECKPOINT_MS = 2000;
 
 export class Checkpoints {
@@ -15,7 +16,7 @@ export class Checkpoints {
   readonly #isComputed: (streamId: StreamId) => boolean;
   readonly #faults: Faults;
   #saving: Promise<void> | null = null;
-  /** Begins when that one is done. */
+  /** Begins when #saving is done. */
   #next: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #abandoned = false;
@@ -41,13 +42,13 @@ export class Checkpoints {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  /** The checkpoint stays where it is: the writers have forgotten what they did not store. */
+  /** Freezes the checkpoint, because abandoned writers drop what they have not stored. */
   abandon(): void {
     this.stop();
     this.#abandoned = true;
   }
 
-  /** Notes what need not be replayed any more. Those who ask while one is under way share the next: a fleet that goes idle together. */
+  /** Saves a checkpoint. Calls during a save share the next one: a whole fleet may go idle at the same time. */
   save(): Promise<void> {
     this.#next ??= this.#saveAfter(this.#saving);
     return this.#next;
@@ -65,14 +66,14 @@ export class Checkpoints {
   }
 
   async #saveNow(): Promise<void> {
-    if (this.#abandoned) return; // perhaps meanwhile
+    if (this.#abandoned) return; // may have happened while waiting
     const { blocks, log } = this.#stores;
     const position = this.#horizon.position(blocks.safePosition(), this.#isComputed);
-    await this.#saveHashes(); // first: what is before the checkpoint is not replayed
+    await this.#saveHashes(); // first, since packets before the checkpoint are not replayed
     if (!this.#abandoned) await log.checkpoint(position);
   }
 
-  /** The database being away is said by others. */
+  /** An unavailable database is reported elsewhere. */
   async #saveOrSay(): Promise<void> {
     try {
       await this.save();
@@ -82,7 +83,7 @@ export class Checkpoints {
     }
   }
 
-  /** A packet without its hash is stored all the same: a table that takes none of them holds up no checkpoint. */
+  /** Packets are stored with or without their hashes, so a table of hashes that refuses rows must not delay checkpoints. */
   async #saveHashes(): Promise<void> {
     try {
       await this.#stores.hashes.save();

@@ -1,7 +1,7 @@
-/** Samples to the feature pool, and what is owed to it.
+/** Passes samples to the feature pool, and tracks the ranges still owed to it.
  *
- *  A full pool costs freshness, never a value: what it did not take is owed, and computed from the tables when there is room again. The pool
- *  is `full` from the first refusal until its queue is down to half. */
+ *  A full pool delays values but never loses one: ranges that it refused are owed, and computed from the tables when there is room again.
+ *  The pool is `full` from the first refusal until its queue has shrunk to half. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FeaturePool } from '../dsp/pool/pool.ts';
 import type { SampleRun } from '../signal.ts';
@@ -9,7 +9,7 @@ import type { PipelineOptions } from './options.ts';
 import { noteReplayed, widened } from './stream-table.ts';
 import type { OpenStream, Span, StreamTable } from './stream-table.ts';
 
-/** How often a stream that is being closed tries to pay. */
+/** Period at which a stream that is being closed retries its owed range, ms. */
 const PAY_MS = 1000;
 
 export class Computing {
@@ -29,7 +29,7 @@ export class Computing {
     return this.#full;
   }
 
-  /** Takes durable samples. @param span of the packet they came in */
+  /** Takes durable samples. @param span of the packet that contained them */
   take(stream: OpenStream, runs: readonly SampleRun[], span: Readonly<{ t0DeviceNs: bigint; endDeviceNs: bigint }>): void {
     if (this.#streams.get(stream.id) !== stream) return;
     if (stream.readBack !== null) return noteReplayed(stream, stream.readBack, runs);
@@ -38,24 +38,24 @@ export class Computing {
     owe(stream, { fromNs: span.t0DeviceNs, toNs: span.endDeviceNs });
   }
 
-  /** Are the rows that the stream's samples touch out or on their way, as far as they can be without reading samples back? */
+  /** True when all rows affected by the stream's samples are computed, or will be without reading samples back. */
   isComputed(stream: OpenStream): boolean {
     return stream.readBack === null && stream.owed === null && stream.replacing === 0 && this.#pool.isSettled(stream.id);
   }
 
-  /** Nothing more of it is computed: it is being erased. */
+  /** Stops computing a stream that is being erased. */
   stop(stream: OpenStream): void {
     stream.owed = null;
     this.#pool.stopComputing(stream.id);
   }
 
-  /** Pays when there is room. Call it every second. @param queueBytes of the pool */
+  /** Computes owed ranges when there is room. Call it every second. @param queueBytes of the pool */
   payAll(queueBytes: number): void {
     if (this.#full && queueBytes < this.#options.config.dspQueueBytesMax / 2) this.#full = false;
     if (!this.#full) for (const stream of this.#streams.values()) if (stream.owed !== null) void this.#pay(stream);
   }
 
-  /** Until nothing is owed of a stream that is about to be forgotten; one that is left as it is pays with everybody. */
+  /** Waits until nothing is owed to a stream that is about to be closed. At the deadline its rest stays owed, for `payAll`. */
   async untilPaid(stream: OpenStream, deadlineMs: number, isStopped: () => boolean): Promise<void> {
     while (stream.owed !== null && !isStopped() && performance.now() < deadlineMs) {
       void this.#pay(stream);
@@ -63,7 +63,7 @@ export class Computing {
     }
   }
 
-  /** Never rejects: what could not be computed stays owed. */
+  /** Never rejects: a range that could not be computed stays owed. */
   async #pay(stream: OpenStream): Promise<void> {
     const { owed } = stream;
     if (owed === null) return;

@@ -1,4 +1,4 @@
-/** What goes wrong in the pipeline without stopping it: said once in the log and counted; what can never be stored is set aside. */
+/** Reports faults that do not stop the pipeline: logs each once, counts it, and sets aside what can never be stored. */
 import type { PipelineOptions } from './options.ts';
 import type { StreamId } from '../signal.ts';
 import type { Write } from '../storage/database/transaction.ts';
@@ -7,7 +7,7 @@ import type { DamagedRow } from '../storage/sample-rows.ts';
 import { putAside, setAsideKinds } from '../storage/set-aside.ts';
 import type { Letter } from '../storage/set-aside.ts';
 
-/** Kinds of refusals that are remembered as said: a device that is refused again and again is one line of the log. */
+/** Number of logged faults remembered, so that a device that is refused repeatedly causes one log line. */
 const SAID_MAX = 1000;
 
 export type Refusal = Pick<Letter, 'reason' | 'sqlState'>;
@@ -18,27 +18,27 @@ export class Faults {
   readonly #said = new Set<string>();
   #setAsideCount = 0;
 
-  /** @param write by which things are set aside */
+  /** @param write runs the transactions that set things aside */
   constructor(options: Pick<PipelineOptions, 'logger' | 'metrics' | 'ownership'>, write: Write) {
     this.#options = options;
     this.#write = write;
     for (const kind of setAsideKinds) options.metrics.setAside.inc({ kind }, 0);
   }
 
-  /** Rows or packets that were set aside since the start. */
+  /** Number of rows and packets set aside since the start. */
   get setAsideCount(): number {
     return this.#setAsideCount;
   }
 
-  /** Of a writer or of the feature pool, which tries again. */
+  /** Reports a fault of a writer or of the feature pool, which retries. */
   note(message: string, cause: unknown): void {
     const { ownership, metrics, logger } = this.#options;
-    if (isNotOwner(cause)) ownership.lose(); // no writer of this instance stores anything any more
+    if (isNotOwner(cause)) ownership.lose(); // from here on no writer of this instance can store anything
     metrics.errors.inc({ where: 'pipeline' });
     logger.warn({ err: cause }, message);
   }
 
-  /** Of what goes wrong with every checkpoint. */
+  /** Reports a fault that recurs with every checkpoint. */
   sayOnce(fields: Readonly<{ err: unknown; streamIds?: readonly StreamId[] }>, message: string): void {
     if (!this.#isNews(`${message} ${(fields.err as Error).message}`)) return;
     this.#options.metrics.errors.inc({ where: 'checkpoint' });
@@ -63,7 +63,7 @@ export class Faults {
     }
   }
 
-  /** Stored rows that cannot be read are gaps to the values. What is left of each is set aside once, so that somebody hears of it. */
+  /** Values treat stored rows that cannot be read as gaps. The bytes of each are set aside once, so that the operator is notified. */
   async noteDamaged(rows: readonly DamagedRow[]): Promise<void> {
     const nameOf = ({ streamId, channelNo, timeUs }: DamagedRow): string => `damaged ${streamId} ${channelNo} ${timeUs}`;
     const news = rows.filter((row) => this.#isNews(nameOf(row)));
@@ -76,12 +76,12 @@ export class Faults {
     try {
       await this.setAside(letters);
     } catch (err) {
-      for (const row of news) this.#said.delete(nameOf(row)); // the next that reads them says it again
+      for (const row of news) this.#said.delete(nameOf(row)); // the next reader reports them again
       this.#options.logger.warn({ err, streamId: news[0]!.streamId }, 'samples: stored rows cannot be read, nor set aside now');
     }
   }
 
-  /** Not said before, as far as is remembered. */
+  /** True the first time, as far as remembered. */
   #isNews(what: string): boolean {
     if (this.#said.has(what)) return false;
     if (this.#said.size >= SAID_MAX) this.#said.clear();

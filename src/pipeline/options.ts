@@ -1,4 +1,4 @@
-/** What the pipeline is given by server.ts, which knows what the pipeline may not import. */
+/** Options of the pipeline. server.ts provides them, since the pipeline may not import the folders behind them. */
 import type { Config } from '../config.ts';
 import type { Conflict } from '../ingest/ingest.ts';
 import type { LiveSocketOptions } from '../live/live-socket.ts';
@@ -12,23 +12,23 @@ type Say = (fields: object, message: string) => void;
 
 export type PipelineOptions = Readonly<{
   config: Config;
-  /** Acts as the ingest role: the log, streams, samples. */
+  /** Connects as the ingest role: writes log, streams and samples. */
   database: Database;
-  /** Acts as the worker role: what is derived and reported. */
+  /** Connects as the worker role: writes beats, features, measurements and events. */
   derived: Database;
-  /** Of the packet log. */
+  /** Ownership of the packet log. */
   ownership: Ownership;
   metrics: Metrics;
   logger: PipelineLogger;
   resolveSubject: LiveSocketOptions['resolveSubject'];
-  /** Has each of these people consented to recording, as far as their project asks for it? */
+  /** Whether each subject may be recorded: the person has consented, or the project requires no consent. */
   mayRecord: (subjectIds: readonly SubjectId[]) => Promise<readonly boolean[]>;
-  /** Called when packets were refused because others have their numbers, at most once per stream and minute. */
+  /** Called when packets are refused because their sequence numbers are taken; at most once per stream and minute. */
   onConflict?: (conflict: Conflict) => void;
   watched?: LiveSocketOptions['watched'];
 }>;
 
-/** What the server gives once it listens. */
+/** Functions of the server, available once it listens. */
 export type PipelineHost = Readonly<{
   publish: (topic: string, bytes: Uint8Array, isBinary: boolean) => void;
   ticks: Readonly<{ every: (periodMs: number, run: () => void) => () => void }>;

@@ -1,9 +1,9 @@
-/** What happens to an admitted packet: show, keep, compute. The only place where ingest, storage, DSP and live meet.
+/** Shows, stores and computes admitted packets. The only place where ingest, storage, DSP and live meet.
  *
- *  accept: the packet goes to the packet log, and to the viewers at once: a frame is no promise. When its group is committed the device is
- *  answered, and `hand` gives the samples to the block writer and to the feature pool. Beats and features come back (`takeOutput`), are
- *  stored and shown. A start replays what was acknowledged and is not in the tables yet (recover.ts; replay-horizon.ts says what that is);
- *  streams that were being computed go on from their last rows. */
+ *  `accept` appends the packet to the packet log and shows it to viewers at once, since a frame promises nothing. After the commit of its
+ *  group the device is answered, and `hand` passes the samples to the block writer and the feature pool. Beats and features come back
+ *  (`takeOutput`), and are stored and shown. A start replays acknowledged packets that are not in the tables yet (recover.ts;
+ *  replay-horizon.ts decides which those are) and resumes the computation of streams after their last rows. */
 import type { FeatureOutput } from '../dsp/rows/feature-rows.ts';
 import { PipelineError } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
@@ -20,9 +20,9 @@ import type { StreamLife } from './stream-life.ts';
 import { noteRecorded } from './stream-table.ts';
 import type { OpenStream, StreamTable } from './stream-table.ts';
 
-/** What devices are told to wait while the database is away, s. */
+/** Retry-After for devices while the database is unavailable, s. */
 const AWAY_RETRY_SEC = 3;
-/** Values older than this are history and not shown as live. */
+/** Values older than this, relative to the newest sample, are not shown live, ms. */
 const LIVE_FEATURE_MS_MAX = 60_000;
 const LIVE_FEATURE_NS_MAX = BigInt(LIVE_FEATURE_MS_MAX) * 1_000_000n;
 
@@ -43,10 +43,10 @@ export class Pipeline implements PacketSink {
   readonly #stores: Stores;
   readonly #streams: StreamTable;
   readonly #computing: Computing;
-  /** The group commit that is filling, and what travels in it. */
+  /** The group commit being filled, and its packets. */
   #batch: LogBatch | null = null;
   #taken: Taken[] = [];
-  /** Groups that are durable, or will be, and not handed on yet. */
+  /** Number of groups not passed on yet. */
   #handing = 0;
 
   constructor(parts: PipelineParts) {
@@ -87,7 +87,7 @@ export class Pipeline implements PacketSink {
       throw new PipelineError('unavailable', 'The database is away; nothing was kept.', { retryAfterSec: AWAY_RETRY_SEC });
     if (this.#parts.isStopped() || this.#computing.full || blocks.full || rows.full) return 'busy';
     const stream = this.#streams.get(session.streamId);
-    if (stream === undefined) return 'busy'; // being closed: the session is opened again by the next try
+    if (stream === undefined) return 'busy'; // being closed: the retry opens a new session
     const batch = log.append({ streamId: stream.id, seq: admitted.seq, receivedNs: admitted.receivedNs, bytes });
     if (batch === 'busy') return 'busy';
     const { life } = this.#parts;
@@ -99,7 +99,7 @@ export class Pipeline implements PacketSink {
     return stream.savedCount < stream.channels.length ? life.durableWithChannels(stream, batch) : batch.durable;
   }
 
-  /** A new group commit: when it is durable, what travelled in it goes on together. */
+  /** Starts a new group, whose packets are passed on together once it is durable. */
   #follow(batch: LogBatch): void {
     const taken: Taken[] = [];
     this.#batch = batch;
@@ -113,17 +113,17 @@ export class Pipeline implements PacketSink {
       .finally(() => (this.#handing -= 1));
   }
 
-  /** Are there groups that are not handed on yet? */
+  /** True while a group is not passed on yet. */
   get isHanding(): boolean {
     return this.#handing > 0;
   }
 
-  /** When the newest group is durable, or was refused. */
+  /** Resolves when the newest group is durable or refused. */
   async newestDurable(): Promise<void> {
     await this.#batch?.durable.catch(() => undefined);
   }
 
-  /** Gives durable packets of one group to the writers and to the feature pool. */
+  /** Passes the durable packets of one group to the writers and the feature pool. */
   hand(taken: readonly Taken[], position: number): void {
     const { hashes, blocks, registry } = this.#stores;
     const { horizon, metrics } = this.#parts;
@@ -153,11 +153,11 @@ export class Pipeline implements PacketSink {
       return { streamId, subjectId, seq, index, code, tsNs: tsNs(tOffsetNs), value, unit, quality };
     });
     const events = admitted.events.map(({ code, tOffsetNs, text }, index) => ({ streamId, seq, index, code, tsNs: tsNs(tOffsetNs), text }));
-    const letGo = this.#parts.horizon.hold(position);
-    void this.#stores.rows.addReported(measurements, events, position).then(letGo);
+    const release = this.#parts.horizon.hold(position);
+    void this.#stores.rows.addReported(measurements, events, position).then(release);
   }
 
-  // ------------------------------------------------------------------------------------------------ what was computed
+  // ------------------------------------------------------------------------------------------------ computed rows
 
   takeOutput(output: FeatureOutput): void {
     const stream = this.#streams.get(output.streamId);

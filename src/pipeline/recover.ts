@@ -1,7 +1,8 @@
-/** What a start does before it takes packets: replays what was acknowledged and is not in the tables, and stores again what somebody asked for.
+/** Recovery at a start, before the first new packet: replays acknowledged packets that are not in the tables yet, and retries what an
+ *  operator asked to have retried (`biosignal set-aside`).
  *
- *  What cannot be stored is set aside: no packet keeps the service from starting. Values are not waited for: they are computed from the
- *  samples read back, while packets are taken; until then the checkpoint stays before them. */
+ *  A packet that cannot be stored is set aside: none keeps the service from starting. Recovery does not wait for values: they are computed
+ *  from stored samples while new packets arrive, and the checkpoint stays before them until they are stored. */
 import { isRejected } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import { admitPacket } from '../ingest/admit.ts';
@@ -29,11 +30,11 @@ import type { StreamLife } from './stream-life.ts';
 import { LOOK_AHEAD_NS, widened } from './stream-table.ts';
 import type { OpenStream, Span, StreamTable } from './stream-table.ts';
 
-/** Streams that ended this long before the newest packet are looked at for values that were not computed. */
+/** Streams that ended at most this long before the newest packet are searched for values that were never computed. */
 const UNFINISHED_HOURS = 1;
 const STREAM_ID_MAX = 2_147_483_647;
 
-/** A packet of the log, and why today's decoder would refuse it; null: it would not. Then its text is cleaned. */
+/** A logged packet. `refused`: why today's decoder refuses it, in which case its text was cleaned; null: it is valid today. */
 type OldPacket = Readonly<{ packet: DecodedPacket; refused: Rejected | null }>;
 type LoggedPacket = LogEntry & Readonly<{ position: number; packet: OldPacket }>;
 
@@ -46,16 +47,16 @@ export type RecoveryParts = Readonly<{
   horizon: ReplayHorizon;
   faults: Faults;
   limits: AdmissionLimits;
-  /** Hands packets on, as after their commit. */
+  /** Passes packets on as after their commit. */
   hand: (taken: readonly Taken[], position: number) => void;
-  /** @throws when the start was given up */
+  /** @throws when the start was abandoned */
   mustGoOn: () => void;
 }>;
 
 export class Recovery {
   readonly #parts: RecoveryParts;
   readonly #stores: Stores;
-  /** What is known of the streams that it meets. */
+  /** Streams looked up so far; null: no such stream. */
   readonly #found = new Map<StreamId, FoundStream | null>();
   readonly #resumePoints = new Map<StreamId, Promise<ResumePoint | null>>();
   readonly #sessions = new Map<StreamId, Session>();
@@ -106,7 +107,7 @@ export class Recovery {
     return { count, position };
   }
 
-  /** The packet of an entry, whatever limits it was accepted under; null when it is not the one that its head names. */
+  /** Decodes the packet of an entry under the widest limits. @returns null when it is not the packet that the entry's head names */
   #readEntry({ bytes, seq, streamId }: LogEntry): OldPacket | null | Promise<OldPacket | null> {
     const strict = decodePacket(bytes, widestPacketLimits);
     const packet = isRejected(strict) ? decodeOldPacket(bytes) : strict;
@@ -118,7 +119,7 @@ export class Recovery {
     return stream === undefined ? this.#findStream(streamId).then(check) : check(stream);
   }
 
-  /** Hands a packet of the log on. @returns why it cannot be stored, or null */
+  /** Passes a logged packet on. @returns why it cannot be stored, or null */
   async #replay({ streamId, receivedNs, position, packet: { packet } }: LoggedPacket): Promise<Refusal | null> {
     const { life, limits, hand } = this.#parts;
     const found = await this.#findStream(streamId);
@@ -129,11 +130,11 @@ export class Recovery {
       this.#sessions.set(streamId, session);
     }
     const stream = await this.#meet(found);
-    // One session may have named the person by uuid and the next by external id: whose the stream is was settled when it was opened.
+    // One session may have named the subject by uuid and the next by external id; the stream's subject was fixed when it was opened.
     const named = { ...packet, subject: session.subjectText };
     let admitted = admitPacket(named, session, limits, receivedNs);
     if (isRejected(admitted) && admitted.code === 'packet_conflict') {
-      // The first one was refused although the log has it (its commit was not answered in time): the later one was acknowledged.
+      // The first packet was refused although it reached the log (its commit timed out); the later one is the one acknowledged.
       session.seqs.delete(packet.seq);
       admitted = admitPacket(named, session, limits, receivedNs);
     }
@@ -151,7 +152,7 @@ export class Recovery {
       stream.savedCount = session.channels.length;
     }
     hand([{ stream, admitted }], position);
-    // rows from computedNs on are computed again from everything stored; those before it look ahead a little
+    // Rows from computedNs on are computed again anyway. Rows shortly before it depend on these samples, too: they look ahead.
     const { computedNs } = stream;
     if (admitted.runs.length > 0 && computedNs > 0n && admitted.t0DeviceNs < computedNs + LOOK_AHEAD_NS)
       this.#markLate(stream, { fromNs: admitted.t0DeviceNs, toNs: admitted.endDeviceNs });
@@ -160,7 +161,7 @@ export class Recovery {
 
   async #setAsideDamage({ bytes, at, entry }: Damage, position: number): Promise<void> {
     const refusal = { reason: `no packet can be read at byte ${at} of the batch`, sqlState: null };
-    // A packet that can be read does not agree with its head: then the head is damaged, and whose it is is not known.
+    // If the packet itself can be decoded, its head is what is damaged, so the stream is unknown.
     const stream = entry === null || !isRejected(decodeOldPacket(entry.bytes)) ? null : await this.#findStream(entry.streamId);
     const letter =
       entry === null || stream === null
@@ -169,15 +170,15 @@ export class Recovery {
     await this.#parts.faults.setAside([letter]);
   }
 
-  // ------------------------------------------------------------------------------------------------ what was set aside
+  // ------------------------------------------------------------------------------------------------ letters (rows and packets set aside)
 
-  /** Stores a letter again, and waits for it: a letter goes when its rows are in the tables. */
+  /** Retries a letter and waits: it is deleted only once its rows are in the tables. */
   async #replayLetter(letter: LetterToReplay): Promise<void> {
     const { write, mustGoOn, options } = this.#parts;
     const refusal = await this.#tryLetter(letter);
     await this.#stores.blocks.flush();
     await this.#stores.rows.flush();
-    mustGoOn(); // writers that were abandoned say that they are done
+    mustGoOn(); // the flush of an abandoned writer resolves, too
     await write((client) => (refusal === null ? forgetLetter(client, letter.id) : keepLetter(client, letter.id, refusal)));
     options.logger.info({ id: letter.id.toString(), kind: letter.kind, refused: refusal?.reason ?? null }, 'set aside: tried again');
   }
@@ -204,9 +205,9 @@ export class Recovery {
     }
   }
 
-  // ------------------------------------------------------------------------------------------------ its streams
+  // ------------------------------------------------------------------------------------------------ streams
 
-  /** Finds many streams by a few statements. */
+  /** Looks up many streams with a few statements. */
   async #lookUp(streamIds: readonly StreamId[]): Promise<void> {
     const asked = streamIds.filter((streamId) => streamId <= STREAM_ID_MAX && !this.#found.has(streamId));
     const found = await this.#stores.registry.findStreams(asked);
@@ -217,7 +218,7 @@ export class Recovery {
   async #findStream(streamId: StreamId): Promise<FoundStream | null> {
     let stream = this.#found.get(streamId);
     if (stream === undefined) {
-      // what is no number of a stream is of a damaged head
+      // an id out of range comes from a damaged head
       stream = streamId > STREAM_ID_MAX ? null : await this.#stores.registry.findStream(streamId);
       this.#found.set(streamId, stream);
     }
@@ -233,7 +234,7 @@ export class Recovery {
     return resume;
   }
 
-  /** Opens a stream for the replay, without the feature pool. */
+  /** Opens a stream for the replay; the feature pool learns of it afterwards. */
   async #meet(found: FoundStream): Promise<OpenStream> {
     const { streams } = this.#parts;
     const known = streams.get(found.streamId);
@@ -249,7 +250,7 @@ export class Recovery {
     else stream.readBack.late = widened(stream.readBack.late, late);
   }
 
-  /** Hands a stream of the replay to the feature pool, which reads its samples back when it comes to it. */
+  /** Passes a replayed stream to the feature pool, which reads its samples back in its turn. */
   #startReadingBack(stream: OpenStream): void {
     const { pool } = this.#stores;
     const { id, readBack, spo2 } = stream;
@@ -257,7 +258,7 @@ export class Recovery {
     stream.readBack = null;
     const { channels, span, late } = readBack;
     pool.openStream(id, channels ?? stream.channels, span ?? undefined, spo2);
-    // channels of replayed packets change earlier values, too
+    // channels that came with replayed packets affect earlier values, too
     pool.openStream(id, stream.channels, undefined, spo2);
     if (span !== null) this.#parts.options.metrics.recomputes.inc({ reason: 'resume' });
     if (late !== null) pool.markLate(id, late.fromNs, late.toNs);

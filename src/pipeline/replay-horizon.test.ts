@@ -21,7 +21,7 @@ describe('ReplayHorizon', () => {
     expect(horizon.position(6, always)).toBe(6);
   });
 
-  it('keeps a position until the last of its packets has let go', () => {
+  it('keeps a position until the last of its packets is released', () => {
     const horizon = new ReplayHorizon(0);
     const first = horizon.hold(5);
     const second = horizon.hold(5);

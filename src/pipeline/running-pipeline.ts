@@ -1,7 +1,7 @@
-/** The pipeline as the service runs it: put together, started, asked, stopped.
+/** The pipeline as the service runs it: wires its parts, starts, reports and stops them.
  *
- *  Modes: `open` takes packets. `stopping` answers 'busy' and stores what was taken. `abandoned`, for good: what is not stored is left to the
- *  log, because another instance has it or the time to stop is over; no checkpoint is saved any more. */
+ *  Modes: `open` takes packets. `stopping` answers 'busy' and stores the packets taken. `abandoned` is final: packets not stored yet are
+ *  left to the log, because another instance owns it or the time to stop is over; no more checkpoints are saved. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PipelineError } from '../errors.ts';
@@ -84,7 +84,7 @@ export class RunningPipeline {
     this.#sockets = new IngestSockets(this.ingest);
   }
 
-  // ------------------------------------------------------------------------------------------------ it starts
+  // ------------------------------------------------------------------------------------------------ start
 
   get routes() {
     return [postRawPacket(this.ingest)];
@@ -106,7 +106,8 @@ export class RunningPipeline {
     ];
   }
 
-  /** Replays the log. Before attach: the first packet is taken when everything acknowledged is known. @returns packets replayed */
+  /** Replays the log. Call it before attach: everything acknowledged must be known before the first new packet.
+   *  @returns number of packets replayed */
   recover(): Promise<number> {
     assert(this.#host === null, 'the log is replayed before packets are taken');
     return new Recovery({
@@ -123,12 +124,12 @@ export class RunningPipeline {
     }).run();
   }
 
-  /** @throws PipelineError unavailable when the pipeline was abandoned while it replays */
+  /** @throws PipelineError unavailable when the pipeline was abandoned during the replay */
   #mustGoOn(): void {
     if (this.#mode === 'abandoned') throw new PipelineError('unavailable', 'the replay was given up: its writers store nothing any more');
   }
 
-  /** The server listens: frames have somewhere to go. */
+  /** Connects the pipeline to the server once it listens: live frames can be sent, timers start. */
   attach(host: PipelineHost): void {
     assert(this.#host === null, 'the pipeline has a server');
     this.#host = host;
@@ -157,26 +158,26 @@ export class RunningPipeline {
     this.#faults.sayOnce(...said);
   }
 
-  // ------------------------------------------------------------------------------------------------ it is asked
+  // ------------------------------------------------------------------------------------------------ state
 
-  /** What is acknowledged of a channel and not yet stored; so a query sees a packet as soon as its device is answered. */
+  /** Acknowledged samples of a channel that are not stored yet, so that a query sees a packet as soon as its device is answered. */
   recentRuns(streamId: number, channelNo: number, fromNs: bigint, toNs: bigint): readonly BlockRun[] {
     return this.#stores.blocks.recentRuns(streamId as StreamId, channelNo as ChannelNo, fromNs, toNs);
   }
 
-  /** Streams that packets came for within the last 10 s. */
+  /** Streams that received a packet within the last 10 s. */
   flowingStreams(): readonly StreamId[] {
     const sinceMs = performance.now() - FLOWING_MS;
     return [...this.#streams.values()].filter((stream) => stream.lastMs >= sinceMs).map((stream) => stream.id);
   }
 
-  /** Whose packets are taken, or who is watched. */
+  /** Subjects that are being recorded or watched. */
   openSubjects(): readonly SubjectId[] {
     const recorded = Array.from(this.ingest.sessions.values(), (session) => session.subjectId);
     return [...new Set([...recorded, ...this.#stores.hub.subjects()])];
   }
 
-  /** For /readyz: what must work for packets to be taken. */
+  /** Parts that must work for packets to be taken, for /readyz. */
   parts(): readonly Readonly<{ name: string; ok: boolean; detail: string }>[] {
     const { blocks, rows, pool } = this.#stores;
     const { lagMs, crashCount, loadingCount } = pool.stats();
@@ -202,36 +203,35 @@ export class RunningPipeline {
 
   // ------------------------------------------------------------------------------------------------ erasing and disconnecting a user
 
-  /** Ends what is live of a user who is being erased: viewers are closed, streams are stored and forgotten. Call it when the user can no
-   *  longer be resolved (disabled) and before the rows are deleted; a device's next packet then asks whom it is for, and is refused.
-   *  Values that are still to be computed are not waited for.
-   *  @returns when nothing of the user is on its way to the tables any more */
+  /** Ends the live data of a user who is being erased: closes viewers, stores and closes streams. Call it after disabling the user, so
+   *  that a device's next packet is refused, and before deleting rows. Does not wait for values that are not computed yet.
+   *  @returns when no row of the user is on its way to the tables any more */
   eraseSubject(subjectId: SubjectId): Promise<void> {
     return this.#life.erase(subjectId, () => this.forgetSubject(subjectId));
   }
 
-  /** Ends what is live of a user whose packets are not taken any more.
-   *  @returns when their streams are stored; what cannot be computed now is computed later */
+  /** Ends the live data of a user whose packets are no longer accepted.
+   *  @returns when the streams are stored; values that cannot be computed now are computed later */
   async forgetSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): Promise<void> {
     this.#stores.hub.closeSubject(subjectId, code);
     await this.ingest.sessions.drop((session) => session.subjectId === subjectId);
     await this.#life.closeOf(subjectId);
   }
 
-  // ------------------------------------------------------------------------------------------------ it stops
+  // ------------------------------------------------------------------------------------------------ stop
 
-  /** Notes what need not be replayed any more. */
+  /** Saves a checkpoint. */
   checkpoint(): Promise<void> {
     return this.#checkpoints.save();
   }
 
-  /** Takes no new packet; devices are told to reconnect when everything taken is acknowledged. */
+  /** Stops taking packets, and tells devices to reconnect once everything taken is acknowledged. */
   async drain(deadlineMs: number): Promise<void> {
     await this.#sockets.drain(deadlineMs);
   }
 
-  /** What was taken becomes durable, in the log and in the tables. What the database does not take within deadlineMs is left to the log: it
-   *  is replayed at the next start. */
+  /** Makes everything taken durable, in the log and in the tables. The next start replays from the log what the database has not taken
+   *  within deadlineMs. */
   async stop(deadlineMs = Infinity): Promise<void> {
     if (this.#mode === 'open') this.#mode = 'stopping';
     this.#checkpoints.stop();
@@ -256,7 +256,7 @@ export class RunningPipeline {
     if (log.lost !== null) return await this.abandon();
     while (this.#pipeline.isHanding) await sleep(2);
     await pool.settle();
-    await pool.idleFlush(0); // the last beats, in case a device never comes back; if it does, they are computed again
+    await pool.idleFlush(0); // the last beats, in case the device never returns; if it does, they are computed again
     await pool.close();
     await blocks.flush();
     await rows.flush();
@@ -265,7 +265,7 @@ export class RunningPipeline {
     await blocks.close();
   }
 
-  /** Ends everything that was started, and stores nothing: the log has it, or another instance has the log. */
+  /** Ends all parts without storing anything: a start replays the log, or another instance owns it. */
   async abandon(): Promise<void> {
     this.#mode = 'abandoned';
     this.#checkpoints.abandon();
@@ -279,7 +279,7 @@ function packetLogDetail(awayMs: number, queueBytes: number): string {
   return `degraded: the database has taken nothing for ${Math.round(awayMs / 1000)} s; devices are answered 503`;
 }
 
-/** Opens the log, replays what it holds, and is then ready for packets. */
+/** Opens the packet log and replays it. @returns the pipeline, ready for packets */
 export async function startPipeline(options: PipelineOptions): Promise<RunningPipeline> {
   const { config, database, ownership, logger, metrics } = options;
   const registry = new StreamRegistry(database, ownership.writing(database));

@@ -1,4 +1,4 @@
-/** Where packets, samples, rows and frames go: the packet log, the writers, the feature pool and the hub, made from the options. */
+/** Destinations of packets, samples, rows and frames: opens the writers, the feature pool and the hub. */
 import type { FeatureOutput } from '../dsp/rows/feature-rows.ts';
 import type { LoadRuns } from '../dsp/pool/options.ts';
 import { FeaturePool } from '../dsp/pool/pool.ts';
@@ -28,7 +28,7 @@ export type Stores = Readonly<{
 export type StoreParts = Readonly<{
   registry: StreamRegistry;
   log: PacketLog;
-  /** Rows of the data path beside the writers. */
+  /** Runs transactions of the data path that no writer covers. */
   write: Write;
   streams: StreamTable;
   faults: Faults;
@@ -87,7 +87,7 @@ function openPool({ config, metrics, logger }: PipelineOptions, parts: PoolParts
   });
 }
 
-/** Everything accepted of a channel, stored or not. */
+/** Loads all accepted samples of a channel, stored or not. */
 function everythingAccepted(streams: StreamTable, registry: StreamRegistry, blocks: BlockWriter): LoadRuns {
   return async (streamId, channelNo, fromNs, toNs) => {
     const stream = streams.get(streamId) ?? (await registry.findStream(streamId));

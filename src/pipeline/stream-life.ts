@@ -1,5 +1,5 @@
-/** A stream begins and ends here: opened for its device, its channels saved, closed when it is idle, ended when its person is erased or may
- *  not be recorded any more. */
+/** Life cycle of a stream: opens it for its device, saves its channels, closes it when it is idle, and ends it when its subject is erased
+ *  or may no longer be recorded. */
 import { isRejected, PipelineError, rejected } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import type { StreamRecord, StreamRequest } from '../ingest/sink.ts';
@@ -17,9 +17,9 @@ import type { PipelineOptions } from './options.ts';
 import type { Stores } from './stores.ts';
 import type { OpenStream, StreamTable } from './stream-table.ts';
 
-/** What is owed of a stream that is being closed is waited for this long; then it stays open until nothing is owed. */
+/** Time that closing a stream waits for its owed ranges, ms; after that the stream stays open until nothing is owed. */
 const CLOSE_MS = 5000;
-/** The shortest time that a table can be kept, see sql/000007-retention.sql. */
+/** Shortest possible retention of a table, ns; see sql/000007-retention.sql. */
 const RETENTION_NS_MIN = 3_600_000_000_000n;
 
 export type StreamLifeParts = Readonly<{
@@ -28,7 +28,7 @@ export type StreamLifeParts = Readonly<{
   streams: StreamTable;
   computing: Computing;
   checkpoints: Checkpoints;
-  /** When the group commit that is filling is durable, or was refused. */
+  /** Resolves when the group commit being filled is durable or refused. */
   newestDurable: () => Promise<void>;
   isStopped: () => boolean;
 }>;
@@ -37,7 +37,7 @@ export class StreamLife {
   readonly #parts: StreamLifeParts;
   readonly #stores: Stores;
   readonly #streams: StreamTable;
-  /** Asked once per stream; a consent that is withdrawn ends the sessions of its person (forgetSubject). */
+  /** Called once per stream. Withdrawing consent ends the sessions of the person (forgetSubject). */
   readonly #mayRecord: Coalesce<SubjectId, boolean>;
   readonly #resumePoints: Coalesce<Readonly<{ streamId: StreamId; epochNs: bigint }>, ResumePoint | null>;
 
@@ -50,7 +50,7 @@ export class StreamLife {
     this.#resumePoints = new Coalesce((asked) => resumePoints(options.derived, asked), 64);
   }
 
-  // ------------------------------------------------------------------------------------------------ it begins
+  // ------------------------------------------------------------------------------------------------ opening
 
   async open(request: StreamRequest): Promise<StreamRecord | Rejected> {
     const { caller, deviceId, bootId, firmware, epochNs, timeSource, receivedNs } = request;
@@ -67,13 +67,13 @@ export class StreamLife {
     const opened = await registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, timeSource, receivedNs });
     if (isRejected(opened)) return opened;
     await this.#remember(opened);
-    // Retention is counted in days: what is measured now is not asked about.
+    // Retention is counted in days, so a stream that is recorded now needs no look-up.
     const isOld = opened.epochNs + request.endDeviceNs < receivedNs - RETENTION_NS_MIN;
     const expiring = isOld ? await readExpiring(this.#parts.options.database.pool, subject.projectId) : [];
     return { ...opened, expiring };
   }
 
-  /** Its features go on after the last ones stored. */
+  /** Enters a stream; its features resume after the last ones stored. */
   async #remember(opened: OpenedStream): Promise<void> {
     await this.#streams.closed(opened.streamId);
     const known = this.#streams.get(opened.streamId);
@@ -95,7 +95,7 @@ export class StreamLife {
     return existed ? await this.#resumePoints.call({ streamId, epochNs }) : null;
   }
 
-  // ------------------------------------------------------------------------------------------------ it gets channels
+  // ------------------------------------------------------------------------------------------------ channels
 
   addChannels(stream: OpenStream, channels: readonly ChannelConfig[]): void {
     stream.channels = [...channels];
@@ -103,7 +103,7 @@ export class StreamLife {
     if (stream.readBack === null) this.#stores.pool.openStream(stream.id, stream.channels, undefined, stream.spo2);
   }
 
-  /** Samples mean nothing without their channel's gain and rate: acknowledged when both are durable. */
+  /** Resolves when both the packet and its new channels are durable: samples are useless without their channel's gain and rate. */
   async durableWithChannels(stream: OpenStream, batch: LogBatch): Promise<void> {
     try {
       await Promise.all([batch.durable, this.#saveChannels(stream)]);
@@ -125,9 +125,9 @@ export class StreamLife {
     }
   }
 
-  // ------------------------------------------------------------------------------------------------ it ends
+  // ------------------------------------------------------------------------------------------------ closing
 
-  /** Calls at the same time share one. @returns when it is stored and forgotten, or stays open because something is owed */
+  /** Concurrent calls share one. @returns when the stream is stored and closed, or stays open because something is owed */
   close(streamId: StreamId): Promise<void> {
     return this.#streams.closeOnce(streamId, () => this.#closeNow(streamId));
   }
@@ -146,25 +146,25 @@ export class StreamLife {
       stream.unclosed = true;
       return;
     }
-    await blocks.closeStream(streamId); // if the same boot goes on, it goes on after the last sample stored
+    await blocks.closeStream(streamId); // should the same boot continue, it does so after the last stored sample
     await rows.flush();
     this.#streams.leave(streamId);
     await checkpoints.save();
     registry.closeStream(streamId);
   }
 
-  /** Closes what could not be closed before, once nothing is owed of it. Call it every second. */
+  /** Closes streams that could not be closed before, once nothing is owed to them. Call it every second. */
   closeLate(): void {
     for (const stream of this.#streams.values())
       if (stream.unclosed && this.#parts.computing.isComputed(stream)) void this.close(stream.id).catch(() => undefined);
   }
 
-  /** Closes the streams of a person: also those of the replay whose devices have not come back, which have no session. */
+  /** Closes the streams of a subject, including replayed ones without a session, whose devices have not returned. */
   async closeOf(subjectId: SubjectId): Promise<void> {
     await Promise.all(this.#streams.ofSubject(subjectId).map(({ id }) => this.close(id)));
   }
 
-  /** Closes a user's live streams before erasure. Values that are still to be computed are not waited for.
+  /** Closes a user's live streams before erasure, without waiting for values that are not computed yet.
    *  @param end ends their sessions and closes their streams */
   async erase(subjectId: SubjectId, end: () => Promise<void>): Promise<void> {
     const { erasing } = this.#streams;

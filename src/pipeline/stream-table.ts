@@ -1,11 +1,11 @@
-/** The streams that are open here, one record each.
+/** Table of the open streams.
  *
- *  A stream is entered when its device opens it, or when the replay meets it, and leaves when everything of it is stored and computed.
- *  - read back: only while the log is replayed. The feature pool does not know it yet; `readBack` notes what the pool will read.
- *  - computed: samples go to the feature pool. What the pool had no room for is `owed`, and paid from storage.
- *  - unclosed: it was to be closed while something was owed. It stays as it is until nothing is, or until its device comes back.
- *  Other rooms keep records of their own by the same id, because they forget at other times: the session of its device (ingest), rows that
- *  are filling (BlockWriter), its engine (FeaturePool), numbers and clock to be saved (StreamRegistry), frames (Hub). */
+ *  A stream enters when its device opens it or the replay finds it, and leaves when all of it is stored and computed.
+ *  - read back: only during the replay. The feature pool does not know the stream yet; `readBack` collects what the pool will read.
+ *  - computed: samples go to the feature pool. Ranges that the pool had no room for are `owed`, and computed from storage later.
+ *  - unclosed: closing failed because something was owed. The stream stays until nothing is, or until its device returns.
+ *  Other modules keep records by the same id, since they forget at other times: the device's session (ingest), rows being filled
+ *  (BlockWriter), the engine (FeaturePool), sequence numbers and clock to be saved (StreamRegistry), frames (Hub). */
 import type { Admitted } from '../ingest/sink.ts';
 import { reachAheadSec } from '../dsp/kernels/segment-grid.ts';
 import { gridTimeNs } from '../signal.ts';
@@ -13,18 +13,18 @@ import type { ChannelConfig, SampleRun, Spo2Calibration, StreamId, SubjectId } f
 import type { ResumePoint } from '../storage/resume-point.ts';
 import type { OpenedStream } from '../storage/stream-registry.ts';
 
-/** Rows depend on samples at most this much later, see reachAheadSec of src/dsp/kernels/segment-grid.ts. */
+/** Rows depend on samples at most this much later, ns; see reachAheadSec in src/dsp/kernels/segment-grid.ts. */
 export const LOOK_AHEAD_NS = BigInt(reachAheadSec) * 1_000_000_000n;
 
-/** [from, to), device ns. */
+/** Half-open range [from, to), device ns. */
 export type Span = Readonly<{ fromNs: bigint; toNs: bigint }>;
 
 export type ReadBack = {
-  /** The channels that earlier values were computed with; null: there are none. */
+  /** Channels that earlier values were computed from; null: no earlier values. */
   readonly channels: readonly ChannelConfig[] | null;
-  /** Computed again, or for the first time; null: no samples. Rows of before may lie up to rowsToNs. */
+  /** Range to compute; null: no samples. Existing rows may reach up to rowsToNs. */
   span: (Span & Readonly<{ rowsToNs?: bigint }>) | null;
-  /** Samples that came too late for values before that. */
+  /** Late samples that affect values before `span`. */
   late: Span | null;
 };
 
@@ -34,34 +34,34 @@ export type OpenStream = {
   readonly subjectId: SubjectId;
   channels: readonly ChannelConfig[];
   readonly spo2: Spo2Calibration | null;
-  /** nano-hertz by ChannelNo. */
+  /** Nano-hertz, by ChannelNo. */
   rates: number[];
-  /** Channel configurations that are in the database; a packet with a newer one waits for it. */
+  /** Number of channel configurations in the database; a packet with a newer one waits until it is saved. */
   savedCount: number;
   saving: Promise<void> | null;
   /** Device ns of the newest durable sample. */
   headDeviceNs: bigint;
   /** Device ns of the oldest sample, measurement or event since the stream was opened here; null: none yet. */
   tailDeviceNs: bigint | null;
-  /** Durable samples that the feature pool had no room for. */
+  /** Range of durable samples that the feature pool had no room for. */
   owed: Span | null;
-  /** Rows before it had been computed when the stream was opened here, device ns; 0 for a new one. */
+  /** Rows before this time were computed before the stream was opened here, device ns; 0 for a new stream. */
   computedNs: bigint;
-  /** While the log is replayed: what the feature pool will read back of the stream when that is done. */
+  /** During the replay: what the feature pool will read back afterwards. */
   readBack: ReadBack | null;
-  /** Recomputed ranges that are not stored yet. */
+  /** Number of recomputed ranges that are not stored yet. */
   replacing: number;
-  /** It could not be closed yet, and its device has not come back. */
+  /** Closing failed, and the device has not returned since. */
   unclosed: boolean;
-  /** When a packet last came, ms of the monotonic clock. */
+  /** Arrival of the last packet, ms of the monotonic clock. */
   lastMs: number;
 };
 
 export class StreamTable {
   readonly #streams = new Map<StreamId, OpenStream>();
-  /** Streams that are being closed; the last steps come when the record has left. */
+  /** Streams being closed; the last steps happen after the record has left. */
   readonly #closing = new Map<StreamId, Promise<void>>();
-  /** Who is being erased: of their streams nothing is computed any more. */
+  /** Subjects being erased; their streams are no longer computed. */
   readonly erasing = new Set<SubjectId>();
 
   get size(): number {
@@ -80,7 +80,7 @@ export class StreamTable {
     return [...this.#streams.values()].filter((stream) => stream.subjectId === subjectId);
   }
 
-  /** @param resume where the computation of its rows goes on; null: it has none */
+  /** @param resume where to resume computing rows; null: there are none yet */
   enter({ streamId, epochNs, subjectId, channels, spo2 }: OpenedStream, resume: ResumePoint | null): OpenStream {
     const stream: OpenStream = {
       id: streamId,
@@ -108,7 +108,7 @@ export class StreamTable {
     this.#streams.delete(streamId);
   }
 
-  /** Calls at the same time share one. */
+  /** Concurrent calls share one. */
   closeOnce(streamId: StreamId, close: () => Promise<void>): Promise<void> {
     let closing = this.#closing.get(streamId);
     if (closing === undefined) {
@@ -118,7 +118,7 @@ export class StreamTable {
     return closing;
   }
 
-  /** When a stream that is being closed is closed, or could not be. */
+  /** Resolves when a stream being closed is closed, or closing failed. */
   async closed(streamId: StreamId): Promise<void> {
     await this.#closing.get(streamId)?.catch(() => undefined);
   }
@@ -129,7 +129,7 @@ export function widened(span: Span | null, { fromNs, toNs }: Span): Span {
   return { fromNs: fromNs < span.fromNs ? fromNs : span.fromNs, toNs: toNs > span.toNs ? toNs : span.toNs };
 }
 
-/** Notes what was recorded. @returns is it more than before, at either end? */
+/** Extends the recorded range of a stream. @returns whether it grew at either end */
 export function noteRecorded(stream: OpenStream, admitted: Admitted): boolean {
   const { t0DeviceNs, endDeviceNs } = admitted;
   const isNewer = endDeviceNs > stream.headDeviceNs;
@@ -141,7 +141,7 @@ export function noteRecorded(stream: OpenStream, admitted: Admitted): boolean {
   return true;
 }
 
-/** Device ns of the oldest that a packet holds; null when it holds nothing. */
+/** Device ns of a packet's oldest sample, measurement or event; null when it is empty. */
 function oldestOf({ t0DeviceNs, runs, measurements, events }: Admitted, rates: readonly number[]): bigint | null {
   let oldest: bigint | null = null;
   const take = (ns: bigint): void => {
@@ -153,14 +153,14 @@ function oldestOf({ t0DeviceNs, runs, measurements, events }: Admitted, rates: r
   return oldest;
 }
 
-/** The replayed samples of a stream that is not computed yet. */
+/** Adds replayed samples to the range that will be read back. */
 export function noteReplayed(stream: OpenStream, readBack: ReadBack, runs: readonly SampleRun[]): void {
   for (const { channelNo, k0, samples } of runs) {
     const rate = stream.rates[channelNo]!;
     const fromNs = gridTimeNs(k0, rate);
     const toNs = gridTimeNs(k0 + samples.length, rate);
     if (readBack.span === null) {
-      // Nothing was stored before: no value is older than this.
+      // Nothing was stored before, so no value is older than this.
       stream.computedNs = fromNs > LOOK_AHEAD_NS ? fromNs - LOOK_AHEAD_NS : 0n;
       readBack.span = { fromNs: stream.computedNs, toNs };
     } else if (toNs > readBack.span.toNs) readBack.span = { ...readBack.span, toNs };
