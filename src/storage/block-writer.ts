@@ -1,18 +1,18 @@
 /** Joins runs to whole rows of the device clock and writes them to sample_block.
  *
- *  A row goes through three places: it is filled and sealed (open-rows.ts), waits for the next COPY, and travels to the database
- *  (store-rows.ts). A row that was sealed before (late samples), or is not newer than what the table had when the channel was first stored
- *  from here (a replayed log, a device that sends again), goes the safe way: read, merge, replace, in the same transaction as the COPY of
- *  the rest. Rows that are new go by COPY alone; if the table has one of them after all (23505), the whole batch goes the safe way. So the
- *  same samples may be pushed any number of times, in any order, and the table is the same.
+ *  A row has three stages: it is filled and sealed (open-rows.ts), waits for the next COPY, and is written (store-rows.ts). New rows are
+ *  stored by COPY alone. A row that was sealed before (late samples), or is not newer than the table was when the channel was first stored
+ *  from here (a replayed log, a device that resends), is stored carefully: read, merge, replace, in the same transaction as the COPY of the
+ *  rest. If the table turns out to have a supposedly new row (23505), the whole batch is stored carefully. So the same samples may be
+ *  pushed any number of times, in any order, with the same result.
  *
- *  Nothing here is dropped: the samples are durable in packet_log, and safePosition() says up to where they are durable here too. When the
- *  database is away the batch is tried again until it is back; `full` tells ingest to slow the devices. A row that the database can never
- *  hold is set aside.
+ *  Samples are never dropped: they are durable in packet_log, and safePosition() is the position up to which they are durable here, too.
+ *  While the database is unavailable the batch is retried; `full` tells ingest to slow the devices. A row that the database can never
+ *  store is set aside.
  *
- *  Modes: `open` takes runs and stores them. `closed`: everything was stored; takes nothing. `abandoned`, for good: stores nothing any more,
- *  and takes runs only to forget them, because packets may become durable in the log while the service ends; batches under way end without
- *  being stored, so safePosition() means nothing. */
+ *  Modes: `open` takes and stores runs. `closed`: everything is stored; takes nothing. `abandoned` is final: stores nothing any more, and
+ *  accepts runs only to discard them, because packets may still become durable in the log while the service ends. Batches in progress end
+ *  without being stored, so safePosition() is meaningless. */
 import assert from 'node:assert/strict';
 import type pg from 'pg';
 import type { ChannelNo, SampleRun, StreamId } from '../signal.ts';
@@ -31,21 +31,21 @@ import { copyNew, storeCarefully } from './store-rows.ts';
 import { WriterConnection } from './database/writer-connection.ts';
 
 export type BlockWriterOptions = Readonly<{
-  /** Samples and sealed rows not yet stored, bytes; above it `full` is true. Default 128 MiB. */
+  /** Maximum size of samples and sealed rows not yet stored, bytes; above it `full` is true. Default 128 MiB. */
   queueBytesMax?: number;
-  /** Sealed rows leave this long after the first, ms: each COPY costs PostgreSQL milliseconds, and until then they are read from memory.
-   *  Default 1,000. */
+  /** Sealed rows are written this long after the first of them, ms: each COPY costs PostgreSQL milliseconds, and until then queries read
+   *  them from memory. Default 1,000. */
   lingerMs?: number;
   /** ... or at this size, bytes. Default 2 MiB. */
   batchBytesMax?: number;
-  /** An incomplete row of a second is sealed when nothing has come for it for this long, ms of wall time; a row of more seconds waits as
-   *  long for the first and a second for each other one, so that a gateway that sends every few seconds fills it. Default 2,000. */
+  /** An incomplete row of one second is sealed when nothing has arrived for it for this long, ms of wall time. Longer rows wait one second
+   *  more for each further second, so that a gateway that sends every few seconds can fill them. Default 2,000. */
   incompleteAfterMs?: number;
-  /** Told what is tried again: once, until something is stored. */
+  /** Called with a fault that is being retried: once, until something is stored. */
   onFault?: (message: string, cause: unknown) => void;
-  /** Told what was set aside. */
+  /** Called with rows that were set aside. */
   onSetAside?: (letters: readonly Letter[]) => void;
-  /** Told of stored rows that cannot be read, each time that they should be. */
+  /** Called with stored rows that cannot be read, at every attempt to read them. */
   onDamaged?: (rows: readonly DamagedRow[]) => void;
 }>;
 
@@ -58,9 +58,9 @@ export class BlockWriter {
   readonly #partitions: Partitions;
   readonly #pool: pg.Pool;
   readonly #open: OpenRows;
-  /** Sealed; they wait for the next batch. */
+  /** Sealed rows waiting for the next batch. */
   #ready: SealedRow[] = [];
-  /** Sealed and not stored, bytes. */
+  /** Size of sealed rows not yet stored, bytes. */
   #readyBytes = 0;
   #writing: Promise<void> | null = null;
   #inFlight: readonly SealedRow[] = [];
@@ -90,12 +90,12 @@ export class BlockWriter {
     this.#open = new OpenRows({ incompleteAfterMs: this.#options.incompleteAfterMs, onSealed: (sealed) => this.#takeSealed(sealed) });
   }
 
-  /** Not yet stored, bytes. */
+  /** Size of samples and rows not yet stored, bytes. */
   get queueBytes(): number {
     return this.#open.bytes + this.#readyBytes;
   }
 
-  /** Above the bound: answer 'busy' before a packet goes to the log. push() still takes what is durable already. */
+  /** True above the bound: answer 'busy' before a packet goes to the log. push() still takes packets that are already durable. */
   get full(): boolean {
     return this.queueBytes > this.#options.queueBytesMax;
   }
@@ -107,7 +107,7 @@ export class BlockWriter {
     this.#open.add(streamId, epochNs, rates, runs, position);
   }
 
-  /** Every packet of a batch up to here is in sample_block, as far as it was pushed. Infinity when nothing waits. */
+  /** Log position up to which all pushed packets are in sample_block. Infinity when nothing waits. */
   safePosition(): number {
     let lowest = this.#open.lowestPosition();
     for (const sealed of this.#ready) if (sealed.position < lowest) lowest = sealed.position;
@@ -136,14 +136,14 @@ export class BlockWriter {
   ): Promise<BlockRun[]> {
     const fromSecond = secondOf(fromNs);
     const toSecond = secondOf(toNs - 1n) + 1;
-    // Memory first: what is committed between the two reads is then seen twice and merged, not missed.
+    // Memory first: rows committed between the two reads are then seen twice and merged, not missed.
     const runs = this.recentRuns(streamId, channelNo, fromNs, toNs);
     const [fromUs, toUs] = [secondUs(epochNs, fromSecond), secondUs(epochNs, toSecond)];
     runs.push(...(await readStoredRuns(this.#pool, streamId, channelNo, fromUs, toUs, this.#onDamaged)));
     return clipToSeconds(mergeRuns(runs), rateNanoHz, fromSecond, toSecond);
   }
 
-  /** What of loadRuns is not yet in the table: acknowledged, and up to a row's seconds away from it. Copies, in any order. */
+  /** Acknowledged samples that are not in the table yet. May include samples up to a row's length outside. Copies, in any order. */
   recentRuns(streamId: StreamId, channelNo: ChannelNo, fromNs: bigint, toNs: bigint): BlockRun[] {
     const channel = this.#open.find(streamId, channelNo);
     if (channel === undefined) return [];
@@ -156,7 +156,7 @@ export class BlockWriter {
     return runs;
   }
 
-  /** The stream is idle: seals its rows and forgets its channels. @returns when they are stored */
+  /** Seals the rows of an idle stream and forgets its channels. @returns when the rows are stored */
   async closeStream(streamId: StreamId): Promise<void> {
     const channels = this.#open.ofStream(streamId);
     this.#open.sealAll(channels);
@@ -170,13 +170,13 @@ export class BlockWriter {
     }
   }
 
-  /** Stores what waits and ends. */
+  /** Stores everything that waits, then ends. */
   async close(): Promise<void> {
     await this.flush();
     await this.#end('closed');
   }
 
-  /** Ends without storing: the log has everything. For tests and for a stop whose deadline has come. */
+  /** Ends without storing, since the log has everything. For tests, and for a stop whose deadline has passed. */
   async abandon(): Promise<void> {
     this.#ready = [];
     await this.#end('abandoned');
@@ -217,7 +217,7 @@ export class BlockWriter {
     });
   }
 
-  /** Until it is stored or set aside; only an abandoned writer gives up. */
+  /** Retries until the batch is stored or set aside; only an abandoned writer gives up. */
   async #store(batch: readonly SealedRow[]): Promise<void> {
     const mayExist = batch.some(
       ({ channel, row, mayExist: seen }) => seen || channel.storedHighUs === null || row.timeUs <= channel.storedHighUs,

@@ -1,15 +1,15 @@
-/** Where a writer leaves what it cannot store, and how it says what is wrong: once, until something is stored again. */
+/** Takes the rows that a writer cannot store, and reports each fault once until something is stored again. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { putAside } from './set-aside.ts';
 import type { Letter } from './set-aside.ts';
 import type { WriterConnection } from './database/writer-connection.ts';
 
 export type LetterBoxOptions = Readonly<{
-  /** Begins what is said, e.g. `samples`. */
+  /** Prefix of messages, e.g. `samples`. */
   label: string;
-  /** Told what is tried again. */
+  /** Called with a fault that is being retried. */
   onFault?: ((message: string, cause: unknown) => void) | undefined;
-  /** Told what was set aside, once it is. */
+  /** Called with letters once they are set aside. */
   onSetAside?: ((letters: readonly Letter[]) => void) | undefined;
   isStopped: () => boolean;
 }>;
@@ -26,7 +26,7 @@ export class LetterBox {
     this.#options = options;
   }
 
-  /** Until they are kept, or the writer was stopped. */
+  /** Retries until the letters are stored, or the writer is stopped. */
   async put(letters: readonly Letter[]): Promise<void> {
     while (!this.#options.isStopped()) {
       try {
@@ -47,7 +47,7 @@ export class LetterBox {
     this.#options.onFault?.(message, error);
   }
 
-  /** The writer works again. */
+  /** Notes that the writer works again. */
   stored(): void {
     this.#said = '';
   }

@@ -1,4 +1,4 @@
-/** Rows that were set aside, back as what their writers take. */
+/** Turns rows that were set aside back into the input of their writers. */
 import type { ChannelConfig, ChannelNo, StreamId, SubjectId } from '../signal.ts';
 import type { BlockWriter } from './block-writer.ts';
 import type { DerivedBeat, DerivedFeature } from './derived-steps.ts';
@@ -10,10 +10,11 @@ import type { LetterToReplay } from './set-aside.ts';
 export type RowWriters = Readonly<{ blocks: BlockWriter; rows: DerivedWriter }>;
 export type RowStream = Readonly<{ streamId: StreamId; subjectId: SubjectId; epochNs: bigint; channels: readonly ChannelConfig[] }>;
 
-/** As JSON has it: bigints are digits, NaN is null. */
+/** Content as JSON: bigints are digits, NaN is null. */
 type Written<T> = { [K in keyof T]: T[K] extends bigint ? string : T[K] extends number ? T[K] | null : T[K] };
 
-/** Writes the rows of a letter again; what is refused again is set aside again. @param position of the log that must not be let go before */
+/** Writes the rows of a letter again; rows that are refused again are set aside again.
+ *  @param position of the log that must be kept until they are stored */
 export async function replayRows(letter: LetterToReplay, stream: RowStream, { blocks, rows }: RowWriters, position: number): Promise<void> {
   const { streamId, subjectId, epochNs } = stream;
   switch (letter.kind) {

@@ -1,4 +1,4 @@
-/** The bytes of one batch of packet_log: packets, each behind a head. Where bytes are damaged, what comes before and after is read all the same. */
+/** Bytes of one batch of packet_log: packets, each behind a head. Packets before and after damaged bytes remain readable. */
 import type { StreamId } from '../signal.ts';
 
 export type LogEntry = Readonly<{
@@ -14,16 +14,16 @@ export type LogEntry = Readonly<{
 /** Bytes in which no packet was found. */
 export type Damage = Readonly<{
   bytes: Buffer;
-  /** Where in the batch they begin. */
+  /** Offset in the batch. */
   at: number;
-  /** The bytes as one entry, when they are as long as its head says: then it is probably the packet that is damaged. */
+  /** The bytes as one entry, when they are as long as its head says: then probably the packet is damaged, not the head. */
   entry: LogEntry | null;
 }>;
 
 /** stream_id u32, seq u64, received_ns i64, length u32; little-endian. */
 export const ENTRY_HEAD = 24;
 
-/** The streams that the heads of a batch name, up to the first damage that shows in a head: a packet's own bytes are not read. */
+/** Streams named by the heads of a batch, up to the first visibly damaged head. Does not read the packets themselves. */
 export function streamIdsOf(data: Buffer): ReadonlySet<StreamId> {
   const ids = new Set<StreamId>();
   for (let at = 0; at < data.length;) {
@@ -35,10 +35,10 @@ export function streamIdsOf(data: Buffer): ReadonlySet<StreamId> {
   return ids;
 }
 
-/** Reads a packet; null when the bytes are none, or not the one that the head names. */
+/** Reads a packet; null when the bytes are not a packet, or not the one that the head names. */
 export type ReadPacket<T> = (entry: LogEntry) => T | null | Promise<T | null>;
 
-/** The entry that begins at `at`; null when its head claims more than there is. */
+/** Reads the entry at offset `at`; null when its head claims more bytes than there are. */
 function entryAt(data: Buffer, at: number): LogEntry | null {
   if (at + ENTRY_HEAD > data.length) return null;
   const from = at + ENTRY_HEAD;
@@ -54,12 +54,12 @@ function entryAt(data: Buffer, at: number): LogEntry | null {
   };
 }
 
-/** Unix ns of 2000 and of 2100: the years in which a packet is received. */
+/** Unix ns of 2000 and 2100: plausible times of reception. */
 const RECEIVED_NS_MIN = 946_684_800_000_000_000n;
 const RECEIVED_NS_MAX = 4_102_444_800_000_000_000n;
 
-/** Whether damaged bytes may hold entries of these streams. At their beginning a head was expected, so the number alone counts; further on
- *  the rest must look like a head too, apart from its length: a number of four bytes is found in almost any bytes. */
+/** Whether damaged bytes may contain entries of these streams. At the beginning a head is expected, so the stream's number alone counts.
+ *  Further on the rest must look like a head too, apart from its length, since four given bytes occur almost anywhere. */
 export function mayHoldEntriesOf(bytes: Buffer, streamIds: ReadonlySet<number>): boolean {
   if (bytes.length >= 4 && streamIds.has(bytes.readUInt32LE(0))) return true;
   for (let at = 1; at + ENTRY_HEAD <= bytes.length; at++) {
@@ -70,7 +70,7 @@ export function mayHoldEntriesOf(bytes: Buffer, streamIds: ReadonlySet<number>):
   return false;
 }
 
-/** Reads a batch in order. After damage the next packet is looked for byte by byte: only one whose head agrees with it counts. */
+/** Reads a batch in order. After damage it searches byte by byte for the next packet that agrees with its head. */
 export async function* readBatch<T>(
   data: Buffer,
   readPacket: ReadPacket<T>,

@@ -1,13 +1,13 @@
-/** Who writes the packet log of a database: one instance at a time, and never again one that has lost it.
+/** Ownership of a database's packet log: one instance writes it at a time, and an instance that has lost it never does again.
  *
- *  Right by the epoch alone: claiming gives an instance an epoch above all before it, its writers name that epoch, and the database refuses
- *  one that is not the newest (sql/000011-log-ownership.sql). A claim waits for what is being committed, so nothing is acknowledged by the
- *  former owner that the next one does not read.
- *  Quick by two signs of life, which may be wrong without harm: a session lock, free the moment the process has gone, and a row that the
- *  owner renews. No clock is compared: one who waits watches whether the row changes.
+ *  Safety rests on the epoch alone: a claim gives an instance a higher epoch than any before it, its writers name that epoch, and the
+ *  database refuses any but the newest (sql/000011-log-ownership.sql). A claim waits for commits in progress, so the new owner reads
+ *  everything that the former one acknowledged.
+ *  Fast takeover rests on two signs of life, which may be wrong without harm: a session lock, released the moment the process ends, and a
+ *  row that the owner renews. Clocks are never compared: a waiting instance watches whether the row changes.
  *
- *  Modes: claiming (watches, and takes what is free), `held` (renews; a lost connection is opened again, and while nobody has claimed since
- *  it goes on), `lost` (for good: the process must start again, because what it knows of the log is old), released. */
+ *  Modes: claiming (watches, and takes a free log), `held` (renews; reopens a lost connection and continues unless another instance has
+ *  claimed since), `lost` (final: the process must restart, because its knowledge of the log is outdated), released. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -18,55 +18,55 @@ import { transaction } from './database/transaction.ts';
 import type { Write } from './database/transaction.ts';
 import { WriterConnection } from './database/writer-connection.ts';
 
-/** SQLSTATE of a write whose epoch is not the newest. */
+/** SQLSTATE of a write whose epoch is outdated. */
 const NOT_OWNER = 'BS001';
-/** Session lock of the owner. Earlier releases know no other sign. */
+/** Session lock of the owner; the only sign of life in earlier releases. */
 const LOCK = locks.packetLog;
-/** How often an owner renews, ms. */
+/** Period of renewal, ms. */
 const RENEW_MS = 1000;
-/** How often a waiting instance looks, and an owner tries to reach a database that is away, ms. */
+/** Period at which a waiting instance checks the row, and an owner tries to reach an unavailable database, ms. */
 const LOOK_MS = 250;
-/** An owner whose lock is free is given this long to come back, ms: its connection was lost, or the database has restarted. */
+/** Time for an owner whose lock is free to return, ms: its connection was lost, or the database restarted. */
 const CUT_MS = 2000;
-/** An owner that holds its lock and does not renew for so long hangs, or its machine has gone without a word, ms. */
+/** An owner that holds its lock without renewing for this long hangs, or its machine disappeared, ms. */
 const HUNG_MS = 10_000;
-/** An instance that was started so short a time ago takes a free log at once: the one before it was stopped or killed a moment ago. ms. */
+/** Age up to which a new instance takes a free log at once, ms: its predecessor was stopped or killed a moment ago. */
 const FRESH_MS = 1000;
-/** A claim waits so long for transactions of the owner before, ms; one that was stopped in the middle never ends its own. */
+/** Time that a claim waits for transactions of the former owner, ms; a process that was suspended never ends its own. */
 const CLAIM_WAIT_MS = 2000;
 const ANSWER_MS = 4000;
-/** Numbers of an epoch: group commits of three years at 40 a second. */
+/** Batch numbers per epoch: group commits of three years at 40 per second. */
 const EPOCH_POSITIONS = 2 ** 32;
 
 export type Instance = Readonly<{
   /** New at every start; its first eight digits end the names of the instance's connections (see tagOf). */
   id: string;
-  /** For people: host and port. */
+  /** Host and port, for messages. */
   name: string;
 }>;
 
 export type ClaimOptions = Readonly<{
-  /** Default: one without a name. */
+  /** Default: an unnamed instance. */
   instance?: Instance;
-  /** How long to wait for another instance, ms. Default: for ever. */
+  /** How long to wait for another instance, ms. Default: no limit. */
   waitMs?: number;
-  /** Ends the waiting. */
+  /** Aborts the wait. */
   signal?: AbortSignal;
-  /** Told once, when another instance has the log. */
+  /** Called once, when another instance owns the log. */
   onStandby?: (owner: string) => void;
-  /** Hears what goes wrong with claiming and renewing; it is tried again. */
+  /** Called with faults while claiming and renewing, which are retried. */
   onFault?: (message: string, cause: unknown) => void;
 }>;
 
 type Seen = { epoch: bigint; owner: string | null; owner_name: string; renewed: string; locked: boolean };
 type Claim = { epoch: bigint; checkpoint: bigint; newest: bigint };
 
-/** Of an instance, as it ends the application_name of its connections. */
+/** Suffix of the application_name of an instance's connections. */
 export function tagOf(instance: Instance): string {
   return instance.id.slice(0, 8);
 }
 
-/** Was a write refused because another instance has the log? */
+/** True for a write refused because another instance owns the log. */
 export function isNotOwner(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === NOT_OWNER;
 }
@@ -79,7 +79,7 @@ export class Ownership {
   #claim: Claim | null = null;
   #lostWhy: string | null = null;
   #released = false;
-  /** Backend of the connection that has the lock, or had it. */
+  /** Backend of the connection that has, or had, the lock. */
   #pid = 0;
   #locked = false;
   /** performance.now() of the last connection to the database. */
@@ -100,8 +100,8 @@ export class Ownership {
     });
   }
 
-  /** Takes the log, as soon as it may be taken.
-   *  @throws PipelineError conflict when another instance has it for longer than waitMs; the signal's reason */
+  /** Takes the log as soon as it is free.
+   *  @throws PipelineError conflict when another instance keeps it for longer than waitMs; the signal's reason */
   static async claim(database: Database, options: ClaimOptions = {}): Promise<Ownership> {
     const ownership = new Ownership(database, options);
     try {
@@ -129,12 +129,12 @@ export class Ownership {
     return Number(this.#claim!.newest);
   }
 
-  /** Number of the first batch that this owner writes; above all there are. */
+  /** Number of the first batch of this owner, above all existing ones. */
   get firstPosition(): number {
     return Number(this.epoch) * EPOCH_POSITIONS + 1;
   }
 
-  /** Why the log is not this instance's any more; null: it is, as far as is known here. */
+  /** Why this instance no longer owns the log; null: it does, as far as it knows. */
   get lost(): string | null {
     return this.#lostWhy;
   }
@@ -144,17 +144,17 @@ export class Ownership {
     return this.#lost.promise;
   }
 
-  /** How long the database has not confirmed that the log is ours, ms. */
+  /** Time since the database last confirmed our ownership, ms. */
   get unconfirmedMs(): number {
     return performance.now() - this.#renewedMs;
   }
 
-  /** Could another instance have taken the log by now without our hearing of it? */
+  /** True when another instance could have taken the log without our knowledge. */
   get doubtful(): boolean {
     return this.unconfirmedMs > HUNG_MS;
   }
 
-  /** The same database for the writers of the owner: their connections name its epoch. */
+  /** The same database for the owner's writers: their connections name its epoch. */
   fenced(database: Database): Database {
     const connect = async (): Promise<pg.Client> => {
       const client = await database.connect();
@@ -169,7 +169,7 @@ export class Ownership {
     return { ...database, connect };
   }
 
-  /** The same for writes over a pool, whose connections are not the owner's alone: each is a transaction that names the epoch. */
+  /** The same for writes over a pool that others share: each is a transaction that names the epoch. */
   writing({ pool }: Database): Write {
     return async (work) => {
       try {
@@ -184,7 +184,7 @@ export class Ownership {
     };
   }
 
-  /** A write was refused, or the row says so: it is over. */
+  /** Ends the ownership, after a refused write or a row that names another owner. */
   lose(): void {
     if (this.#lostWhy !== null || this.#released) return;
     this.#lostWhy = 'another instance has taken over the packet log; this one has to start again';
@@ -192,7 +192,7 @@ export class Ownership {
     this.#lost.resolve(this.#lostWhy);
   }
 
-  /** Gives the log back: the next instance need not wait. */
+  /** Releases the log, so that the next instance need not wait. */
   async release(): Promise<void> {
     if (this.#released) return;
     this.#released = true;
@@ -209,7 +209,7 @@ export class Ownership {
     const startedMs = performance.now();
     let before: Seen | null = null;
     let heardMs = startedMs;
-    let watched = false; // it was seen with its owner
+    let watched = false; // an owner was seen
     let told = false;
     for (;;) {
       signal?.throwIfAborted();
@@ -218,7 +218,7 @@ export class Ownership {
       if (seen !== null) {
         if (before === null || seen.epoch !== before.epoch || seen.renewed !== before.renewed) heardMs = nowMs;
         before = seen;
-        // Before the connection was there nothing could be heard.
+        // Nothing could be observed before the connection existed.
         const silentMs = nowMs - Math.max(heardMs, this.#connectedMs);
         const fresh = !watched || nowMs - startedMs < FRESH_MS;
         if (mayTake(seen, silentMs, fresh)) {
@@ -235,7 +235,7 @@ export class Ownership {
     }
   }
 
-  /** null: the database is away. */
+  /** null: the database is unavailable. */
   async #look(): Promise<Seen | null> {
     try {
       const { rows } = await this.#connection.run((client) => client.query<Seen>(lookAtOwner));
@@ -260,7 +260,7 @@ export class Ownership {
         if (claim === undefined) return null;
         if (!Number.isSafeInteger((Number(claim.epoch) + 1) * EPOCH_POSITIONS))
           throw new PipelineError('internal', `packet_log: epoch ${claim.epoch} has no numbers below 2^53`);
-        await client.query('set synchronous_commit = off'); // a renewal that a crash of the server undoes was none
+        await client.query('set synchronous_commit = off'); // a renewal undone by a crash of the server does no harm
         this.#locked = true;
         this.#pid = claim.pid;
         return claim;
@@ -273,7 +273,7 @@ export class Ownership {
     }
   }
 
-  /** What the former owner has begun would keep its locks for as long as that one hangs. */
+  /** Transactions of a former owner that hangs would keep their locks. */
   async #endBackends(client: pg.Client, owner: string): Promise<void> {
     try {
       await client.query(endBackends(owner));
@@ -285,7 +285,7 @@ export class Ownership {
 
   /** On every new connection. */
   async #connected(client: pg.Client): Promise<void> {
-    // A server that loses an instance without a word lets its lock go within seconds rather than hours.
+    // The server then releases the lock of an instance that disappeared within seconds rather than hours.
     await client.query(
       `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3; set lock_timeout = ${CLAIM_WAIT_MS}`,
     );
@@ -300,7 +300,7 @@ export class Ownership {
     while (!this.#released && this.#lostWhy === null) {
       const confirmed = await this.#renew();
       if (this.#released || this.#lostWhy !== null) break;
-      // A connection that ends is opened again at once: while its lock is free, another instance counts the seconds.
+      // A connection that ends is reopened at once, because another instance may take the log while the lock is free.
       await new Promise<void>((done) => {
         const timer = setTimeout(done, confirmed ? RENEW_MS : LOOK_MS);
         this.#wake = () => {
@@ -330,8 +330,8 @@ export class Ownership {
     }
   }
 
-  /** The lock of a connection that was lost. One of ours that was cut off may have it yet, because the server has not noticed: it is ended.
-   *  Not having it is no harm while the row is renewed. */
+  /** Takes the lock again after a lost connection. Ends a connection of ours that was cut off without the server noticing, and still has
+   *  it. Without the lock nothing is lost while the row is renewed. */
   async #lockAgain(client: pg.Client): Promise<void> {
     const { rows } = await client.query<{ got: boolean; pid: number }>('select pg_try_advisory_lock($1) as got, pg_backend_pid() as pid', [
       LOCK.toString(),
@@ -342,14 +342,14 @@ export class Ownership {
   }
 }
 
-/** The database does not answer, or does not take this now. */
+/** True when the database does not answer, or cannot take this now. */
 function isAway(error: unknown): boolean {
   return error instanceof PipelineError && error.code === 'unavailable';
 }
 
-/** May an instance that waits take the log from the one that was seen? */
+/** Whether a waiting instance may take the log from the owner it has watched. */
 function mayTake({ owner, locked }: Seen, silentMs: number, fresh: boolean): boolean {
-  // A lock without an owner: one of an earlier release, which does not renew, or one that is just coming or going.
+  // A lock without an owner: an earlier release, which does not renew, or an instance that is starting or ending.
   if (locked) return owner !== null && silentMs >= HUNG_MS;
   return owner === null || fresh || silentMs >= CUT_MS;
 }
@@ -358,21 +358,21 @@ const ofThisDatabase = `database = (select oid from pg_database where datname = 
 const isSessionLock = `locktype = 'advisory' and granted and objsubid = 1 and ${ofThisDatabase} and (classid::int8 << 32) + objid::int8 = ${LOCK}`;
 const isHold = `locktype = 'advisory' and granted and objsubid = 2 and ${ofThisDatabase} and classid = ${pairLocks.logHold[0]} and objid = ${pairLocks.logHold[1]}`;
 
-/** SQL: is there a living owner? */
+/** SQL condition: the log has a living owner. */
 export const logIsHeld = `exists (select from pg_locks where ${isSessionLock})`;
 
 const lookAtOwner = `select epoch, owner, owner_name, renewed_at::text as renewed, exists (select from pg_locks where ${isSessionLock} and pid <> pg_backend_pid()) as locked
   from packet_log_checkpoint`;
 
-/** As the login role, to which the backends belong. */
+/** Runs as the login role, which owns the backends. */
 const asLogin = (statement: string): string => `begin; set local role none; ${statement}; commit`;
 
-/** Ends all connections of an instance, and whoever else has the log's locks. */
+/** Ends all connections of an instance, and any other that has the log's locks. */
 const endBackends = (owner: string): string =>
   asLogin(`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and (application_name like '% ${owner.slice(0, 8)}'
       or pid in (select pid from pg_locks where (${isSessionLock}) or (${isHold})))`);
 
-/** Ends only the backend that has the session lock: its number may be somebody else's by now. */
+/** Ends the backend only if it has the session lock: its number may have been reused. */
 const endLockHolder = (pid: number): string =>
   asLogin(`select pg_terminate_backend(pid) from pg_locks where pid = ${pid} and ${isSessionLock}`);

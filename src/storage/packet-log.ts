@@ -1,15 +1,14 @@
-/** Where a packet is durable before it is acknowledged: packets as they came, in batches, one COPY and one commit per batch.
+/** The packet log makes packets durable before they are acknowledged: unchanged, in batches, one COPY and one commit per batch.
  *
- *  A batch fills while the one before it is being written, and leaves when that one is done and it has lingered or is full (group commit).
- *  Batches are numbered in commit order, above all of an earlier owner (log-ownership.ts). Everything up to the checkpoint is in
- *  the other tables; everything after it is replayed at start by recover(). Packets are never dropped once their promise has resolved, and
- *  a packet that was refused was not kept: sending it again is always right, because the tables after the log take the same samples twice
- *  as once.
+ *  A batch fills while the previous one is being written, and is written once that one is done and it has lingered or is full (group
+ *  commit). Batches are numbered in commit order, above all of an earlier owner (log-ownership.ts). Everything up to the checkpoint is in
+ *  the other tables; recover() replays everything after it at a start. Packets are never dropped once their promise has resolved. A packet
+ *  that was refused was not kept; resending is always safe, because the tables behind the log store the same samples once.
  *
- *  Modes: `open` takes packets. A batch is tried for retryForMs; when it cannot be written the log is `away`: that batch and all behind it
- *  are refused at once, so that a device's packets come back in the order in which it recorded them, and append() answers 'busy'. The
- *  database is asked about twice a second, and with its first answer the log is `open` again. `closed` refuses; so does `lost`, for good:
- *  another instance has taken the log over. */
+ *  Modes: `open` takes packets. A batch is retried for retryForMs; when it cannot be written the log is `away`: that batch and all behind
+ *  it are refused at once, so that a device resends its packets in the order of recording, and append() answers 'busy'. The database is
+ *  probed about twice a second; its first answer makes the log `open` again. `closed` refuses packets. So does `lost`, which is final:
+ *  another instance has taken over the log. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -25,7 +24,7 @@ import { saveStreams } from './stream-registry.ts';
 import type { RefusedStreams, StreamRegistry } from './stream-registry.ts';
 import { WriterConnection } from './database/writer-connection.ts';
 
-/** The group commit that a packet travels in; the same object for all of its packets. */
+/** A group commit; the same object for all of its packets. */
 export type LogBatch = Readonly<{
   /** Ascending in commit order. */
   position: number;
@@ -36,31 +35,31 @@ export type LogBatch = Readonly<{
 export type PacketLogOptions = Readonly<{
   /** Packets waiting to become durable, bytes; above it append answers 'busy'. Default 64 MiB. */
   queueBytesMax?: number;
-  /** How long a batch waits for more packets when somebody waits for its answer (hurry), ms. Default 10. */
+  /** How long a batch waits for more packets while a caller is blocked on it (hurry), ms. Default 10. */
   lingerMs?: number;
-  /** ... and when nobody does, ms: a commit costs what dozens of packets cost. Never less than lingerMs. Default: lingerMs. */
+  /** ... and while none is, ms, since a commit costs as much as dozens of packets. Never less than lingerMs. Default: lingerMs. */
   calmLingerMs?: number;
-  /** A batch leaves without waiting for calmLingerMs with so many packets. Default 128. */
+  /** A batch with this many packets does not wait for calmLingerMs. Default 128. */
   batchPacketsMax?: number;
-  /** A batch leaves without lingering at this size, bytes. Default 1 MiB. */
+  /** A batch of this size is written without lingering, bytes. Default 1 MiB. */
   batchBytesMax?: number;
-  /** How long a batch is tried before its packets are refused, ms: a database that restarts is back before. Default 8,000. */
+  /** How long a batch is retried before its packets are refused, ms; longer than a restart of the database. Default 8,000. */
   retryForMs?: number;
-  /** Who writes it. Default: claimed by open(), given back by close(). */
+  /** Ownership of the log. Default: claimed by open(), released by close(). */
   ownership?: Ownership;
-  /** How long open() waits for another service when it claims the log, ms. Default 10,000. */
+  /** How long open() waits for another instance when it claims the log, ms. Default 10,000. */
   lockWaitMs?: number;
   onRetry?: (error: Error, attempt: number) => void;
-  /** Told when the log goes away (with the reason) and when it is open again (null). */
+  /** Called when the database becomes unavailable (with the reason) and when the log is open again (null). */
   onAway?: (reason: Error | null) => void;
-  /** Told of streams whose numbers a checkpoint could not save; the next one tries them again. */
+  /** Called with streams whose sequence numbers a checkpoint could not save; the next checkpoint retries. */
   onRefused?: (refused: readonly RefusedStreams[]) => void;
 }>;
 
 export const RETRY_FOR_MS = 8000;
-/** Row of a part: 24 header + 26 fixed + 4 length, and not more than 8,160 fit a page. */
+/** Bytes per row of a part: 24 header + 26 fixed + 4 length, and at most 8,160 fit a page. */
 const PART_BYTES = 8096;
-/** How often a database that is away is asked, ms. */
+/** Period of probing an unavailable database, ms. */
 const PROBE_MS = 500;
 
 type OpenBatch = {
@@ -73,7 +72,7 @@ type OpenBatch = {
   count: number;
   /** performance.now() of the first packet. */
   since: number;
-  /** Somebody waits for its answer, or it has many packets. */
+  /** A caller is blocked on it, or it has many packets. */
   hurried: boolean;
 };
 
@@ -92,13 +91,13 @@ export class PacketLog {
   #checkpointed: number;
   #checkpointing: Promise<void> = Promise.resolve();
   #open: OpenBatch | null = null;
-  /** Full batches that wait behind the one being written. */
+  /** Full batches waiting behind the one being written. */
   readonly #full: OpenBatch[] = [];
   #queueBytes = 0;
   #writing = false;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
-  /** performance.now() since when the database takes nothing; null: it does. */
+  /** performance.now() when the database became unavailable; null: it is available. */
   #awaySinceMs: number | null = null;
   #spare: Buffer | null = null;
   #release: () => Promise<void> = async () => undefined;
@@ -143,27 +142,27 @@ export class PacketLog {
     return log;
   }
 
-  /** Newest batch that is durable. */
+  /** Position of the newest durable batch. */
   get durablePosition(): number {
     return this.#durablePosition;
   }
 
-  /** Packets not yet durable, bytes. */
+  /** Size of packets not yet durable, bytes. */
   get queueBytes(): number {
     return this.#queueBytes;
   }
 
-  /** Why this instance writes the log no more; null: it does. */
+  /** Why this instance lost the log; null: it owns it. */
   get lost(): string | null {
     return this.#ownership.lost;
   }
 
-  /** How long the database has taken nothing, ms; 0 while it does. */
+  /** How long the database has been unavailable, ms; 0 while it is available. */
   get awayMs(): number {
     return this.#awaySinceMs === null ? 0 : performance.now() - this.#awaySinceMs;
   }
 
-  /** Takes a packet; its bytes are copied. 'busy' (the queue is full, or the log is away): nothing was kept. */
+  /** Takes a packet and copies its bytes. 'busy': nothing was kept, because the queue is full or the log is `away`. */
   append(entry: LogEntry): LogBatch | 'busy' {
     const size = ENTRY_HEAD + entry.bytes.length;
     if (this.#closed || this.#awaySinceMs !== null || this.#queueBytes + size > this.#options.queueBytesMax) return 'busy';
@@ -184,7 +183,7 @@ export class PacketLog {
     return batch;
   }
 
-  /** Somebody waits for the packets taken so far to be durable: they leave after lingerMs, not after calmLingerMs. */
+  /** A caller is blocked on the packets taken so far: write them after lingerMs, not after calmLingerMs. */
   hurry(): void {
     if (this.#open === null || this.#open.hurried) return;
     this.#open.hurried = true;
@@ -193,12 +192,12 @@ export class PacketLog {
     this.#schedule();
   }
 
-  /** Everything that is durable and after the checkpoint, in the order of its acknowledgement; the registry is told of each packet.
-   *  A packet that was sent twice may come twice.
-   *  @param readPacket reads a packet and checks it against its entry. Default: takes every entry as it is
+  /** Yields all durable packets after the checkpoint, in the order of their acknowledgement, and notes each in the registry.
+   *  A packet that was sent twice may be yielded twice.
+   *  @param readPacket reads a packet and checks it against its entry. Default: accepts every entry as it is
    *  @param onDamage takes the bytes in which no packet was found. Default: throws
-   *  @param prepare is called with the streams of the next batches before their packets are read; what damage hides from it may come all the
-   *  same */
+   *  @param prepare is called with the streams of the next batches before their packets are read. Damage may hide a stream from it
+   *  whose packets are then read all the same */
   async *recover<T = true>(
     readPacket: ReadPacket<T> = () => true as T,
     onDamage: (damage: Damage, position: number) => Promise<void> = refuseDamage,
@@ -224,9 +223,9 @@ export class PacketLog {
     }
   }
 
-  /** Everything up to `position` is in the other tables: it will not be replayed. Saves the sequence numbers in the same transaction.
-   *  One at a time: a later one that overtook an earlier one would let go of packets whose sequence numbers are not saved yet.
-   *  @param position is taken down to what is durable */
+  /** Notes that everything up to `position` is in the other tables and need not be replayed. Saves the sequence numbers in the same
+   *  transaction. One at a time: a checkpoint that overtook another would release packets whose sequence numbers are not saved yet.
+   *  @param position is lowered to the newest durable batch */
   async checkpoint(position: number): Promise<void> {
     const saved = this.#checkpointing.then(() => this.#saveCheckpoint(position));
     this.#checkpointing = saved.catch(() => {});
@@ -248,7 +247,7 @@ export class PacketLog {
       client.release();
       if (refused.length > 0) this.#onRefused(refused);
     } catch (error) {
-      dirty.undo(); // also when there was no connection to be had
+      dirty.undo(); // also when no connection was available
       client?.release(true);
       if (isNotOwner(error)) this.#ownership.lose();
       throw error;
@@ -269,7 +268,7 @@ export class PacketLog {
     await this.#release();
   }
 
-  /** Refuses everything that waits, and asks the database until it answers. */
+  /** Refuses all waiting batches, and probes the database until it answers. */
   #goAway(reason: Error): void {
     if (this.#awaySinceMs !== null || this.#closed) return;
     this.#awaySinceMs = performance.now();
@@ -305,7 +304,7 @@ export class PacketLog {
     }
     if (batch === null) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      promise.catch(() => {}); // callers handle the rejection; there may be none
+      promise.catch(() => {}); // callers handle the rejection, if there are any
       const buffer = this.#spare ?? Buffer.allocUnsafe(256 * 1024);
       this.#spare = null;
       batch = {
@@ -330,7 +329,7 @@ export class PacketLog {
   }
 
   #schedule(): void {
-    if (this.#writing) return; // goes on when that batch is done
+    if (this.#writing) return; // continues when that batch is done
     const batch = this.#full[0] ?? this.#open;
     if (batch === null || batch === undefined) return;
     const lingerMs = batch.hurried ? this.#options.lingerMs : this.#options.calmLingerMs;
@@ -390,7 +389,7 @@ export class PacketLog {
       } catch (error) {
         const code = (error as { code?: unknown }).code;
         if (code === '23514') this.#partitions.forget();
-        // The batch is there: its commit had happened although the answer was lost. Rows of one COPY are there all or none.
+        // The batch is stored: its commit succeeded although the answer was lost. COPY stores all of its rows or none.
         if (code !== '23505') throw error;
         await client.query('rollback');
       }
@@ -398,10 +397,10 @@ export class PacketLog {
   }
 }
 
-/** One row when the database can be written. Locks the row, so that a full disk or a read-only standby shows. */
+/** Returns a row when the database can be written. Locks the row, so that it fails on a full disk or a read-only standby. */
 const takesWrites = 'select batch_id from packet_log_checkpoint for update';
 
-/** All parts of the next batches after $1. */
+/** Selects all parts of the next batches after $1. */
 const nextBatches = `select batch_id, time, data from packet_log
   where batch_id > $1 and batch_id <= (
     select max(batch_id) from (select distinct batch_id from packet_log where batch_id > $1 order by batch_id limit 16) next)

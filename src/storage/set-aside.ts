@@ -1,7 +1,7 @@
-/** The dead letters of the service: what could not be stored, kept with the reason, so that everything else goes on.
+/** Dead letters: rows and packets that could not be stored, kept with the reason so that everything else continues.
  *
- *  A letter hangs on its stream and its user and is erased with them. It is as large as the row would have been, so it needs no bound of its
- *  own; it goes after SET_ASIDE_DAYS, or when its project keeps what it would have become for a shorter time. */
+ *  A letter belongs to its stream and its user and is erased with them. It is as large as the row would have been, so it needs no bound of
+ *  its own. It is deleted after SET_ASIDE_DAYS, or earlier if its project keeps such rows for a shorter time. */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { StreamId, SubjectId } from '../signal.ts';
@@ -15,7 +15,7 @@ export type SetAsideKind = (typeof setAsideKinds)[number];
 
 export type Letter = Readonly<{
   kind: SetAsideKind;
-  /** null: whose it is is not known. */
+  /** null: the stream is unknown. */
   streamId: StreamId | null;
   subjectId?: SubjectId;
   reason: string;
@@ -33,14 +33,14 @@ type WrittenLetter = Readonly<{ letter: Letter; content: string | null; digest: 
 export const SET_ASIDE_DAYS = 90;
 const REASON_MAX = 500;
 
-/** What the database said, as the reason of a letter. */
+/** Turns an error of the database into the reason of a letter. */
 export function reasonOf(error: unknown): Pick<Letter, 'reason' | 'sqlState'> {
   return { reason: error instanceof Error ? error.message : String(error), sqlState: sqlStateOf(error) };
 }
 
-/** Keeps letters, each once. Of a stream that was erased meanwhile nothing is kept. */
+/** Stores letters, each once. Letters of a stream that was erased meanwhile are dropped. */
 export async function putAside(client: Pick<pg.ClientBase, 'query'>, all: readonly Letter[]): Promise<void> {
-  // Of those that are the same the last: one statement may not update a row twice (21000).
+  // Only the last of equal letters, since one statement may not update a row twice (21000).
   const written = new Map<string, WrittenLetter>();
   for (const letter of all) {
     const content = letter.content === null ? null : toJson(letter.content);
@@ -75,13 +75,13 @@ function toJson(content: object): string {
 }
 
 function digestOf({ kind, streamId, logPosition, bytes }: Letter, content: string | null): Buffer {
-  // The position tells pieces of the log apart; a row is the same wherever it came from.
+  // Pieces of the log differ by position; a row is the same wherever it came from.
   const head = `${kind} ${streamId ?? ''} ${kind === 'log' ? (logPosition ?? '') : ''} ${content ?? ''}\n`;
   const hash = createHash('sha256').update(head);
   return (bytes === null ? hash : hash.update(bytes)).digest();
 }
 
-/** A letter that is to be stored again. */
+/** A letter to be retried. */
 export type LetterToReplay = Readonly<{
   id: bigint;
   kind: SetAsideKind;
@@ -93,7 +93,7 @@ export type LetterToReplay = Readonly<{
 
 const REPLAY_ROWS = 200;
 
-/** Letters that somebody asked to store again, in the order in which they were set aside. */
+/** Yields the letters that an operator asked to retry, in the order in which they were set aside. */
 export async function* lettersToReplay(pool: pg.Pool): AsyncGenerator<LetterToReplay> {
   for (let after = 0n; ;) {
     const { rows } = await pool.query<{
@@ -115,12 +115,12 @@ export async function* lettersToReplay(pool: pg.Pool): AsyncGenerator<LetterToRe
   }
 }
 
-/** The letter was stored: it goes, unless it was set aside again meanwhile. */
+/** Deletes a letter that was stored, unless it was set aside again meanwhile. */
 export async function forgetLetter(client: Pick<pg.ClientBase, 'query'>, id: bigint): Promise<void> {
   await client.query('delete from set_aside where id = $1 and replay_at is not null', [id.toString()]);
 }
 
-/** The letter could not be stored this time either: it stays, with the new reason, until it is asked for again. */
+/** Keeps a letter that failed again, with the new reason, until an operator asks for another retry. */
 export async function keepLetter(
   client: Pick<pg.ClientBase, 'query'>,
   id: bigint,
@@ -133,7 +133,7 @@ export async function keepLetter(
   ]);
 }
 
-/** Deletes letters whose time is over: derived rows with what features or beats have, all else with samples. @returns how many */
+/** Deletes expired letters: derived rows by the retention of features or beats, all others by that of samples. @returns how many */
 export async function expireLetters(pool: pg.Pool): Promise<number> {
   const { rowCount } = await pool.query(
     `delete from set_aside a where a.time < now() - interval '${SET_ASIDE_DAYS} days' or exists (
