@@ -146,7 +146,8 @@ function viewOf(buffer: Buffer): DataView {
   return new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
-/** COPYs rows on a connection that does nothing else meanwhile. @param into table and columns: `feature (time, …)`  @returns rows written */
+/** COPYs rows on a connection that does nothing else meanwhile.
+ *  @param into table and columns: `feature (time, …)`  @returns number of rows written */
 export async function copyRows(client: pg.Client, into: string, rows: CopyBuffer): Promise<number> {
   if (rows.rowCount === 0) return 0;
   return new Promise((done, fail) => {
@@ -157,8 +158,8 @@ export async function copyRows(client: pg.Client, into: string, rows: CopyBuffer
 const COPY_DATA = 0x64;
 const COPY_DONE = Buffer.of(0x63, 0, 0, 0, 4);
 
-/** Statement, rows and end in one write, without the server's word in between that it is ready for rows: it reads them in order, and lets
- *  them go when the statement fails (PostgreSQL documentation, Frontend/Backend Protocol, COPY Operations). */
+/** Sends statement, rows and end in one write, without waiting for the server to ask for rows: it reads them in order, and discards them
+ *  when the statement fails (PostgreSQL documentation, Frontend/Backend Protocol, COPY Operations). */
 class CopyIn implements pg.Submittable {
   readonly #statement: string;
   readonly #rows: Buffer;

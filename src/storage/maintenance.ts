@@ -1,5 +1,5 @@
-/** What the database needs besides reads and writes: rollups kept, late values brought into the continuous aggregates, expired chunks and
- *  partitions dropped, what projects keep no longer deleted, old replies forgotten; and a look at whether all of that gets done. */
+/** Housekeeping of the database: refreshes rollups and, for late values, continuous aggregates; drops expired chunks and partitions;
+ *  applies the retention of projects; deletes old replies; and checks that all of that gets done. */
 import { waitLong } from './database/database.ts';
 import type { Database } from './database/database.ts';
 import { refreshLate } from './schema/late-aggregates.ts';
@@ -9,16 +9,16 @@ import { failingJobs } from './schema/timescale-jobs.ts';
 import type { JobFault } from './schema/timescale-jobs.ts';
 
 export type MaintenanceOptions = Readonly<{
-  /** How often noted minutes are kept in the rollups, ms. Default 30,000. */
+  /** Period of refreshing the noted minutes in the rollups, ms. Default 30,000. */
   refreshMs?: number;
-  /** How often late values are looked for, where there are continuous aggregates, ms. Default 1,000. */
+  /** Period of looking for late values, where there are continuous aggregates, ms. Default 1,000. */
   lateMs?: number;
-  /** How often retention is applied, ms; the first time after a minute at most. Default 600,000. */
+  /** Period of applying retention, ms; the first time within a minute. Default 600,000. */
   retentionMs?: number;
-  /** How often it is looked whether retention and TimescaleDB's jobs get done, ms. Default 60,000, or retentionMs if that is less. */
+  /** Period of checking that retention and TimescaleDB's jobs get done, ms. Default 60,000, or retentionMs if that is less. */
   watchMs?: number;
   onFault?: (message: string, cause: unknown) => void;
-  /** Called with what each look found. */
+  /** Called with the result of each check. */
   onWatched?: (found: MaintenanceState) => void;
 }>;
 
@@ -31,22 +31,23 @@ export type MaintenanceState = Readonly<{
 
 /** Minutes of one refresh: each run is a short transaction. */
 const REFRESH_ROWS = 5000;
-/** Longest time until retention is first applied after a start, ms: a service that restarts often must do it too. */
+/** Maximum time until retention is first applied after a start, ms, so that a service that restarts often applies it too. */
 const FIRST_RETENTION_MS = 60_000;
-/** A project's retention that was not applied in full for this long is reported, s; so are rollups that nobody could refresh. */
+/** Retention of a project that was not fully applied for this long is reported, s; so are rollups that could not be refreshed. */
 export const OVERDUE_SEC = 3600;
-/** How often it is reported, ms. */
+/** Period of these reports, ms. */
 const REPORT_MS = 3_600_000;
-/** Pause of a task that failed, ms, if its period is shorter. */
+/** Minimum pause after a failed task, ms. */
 const AFTER_FAULT_MS = 30_000;
 
-/** Starts the housekeeping. Any number of services may run it on one database: each task is done by one of them at a time. @returns how to stop */
+/** Starts the housekeeping. Any number of services may run it on one database: each task runs in one of them at a time.
+ *  @returns how to stop */
 export function startMaintenance(database: Database, options: MaintenanceOptions = {}): () => Promise<void> {
   const onFault = options.onFault ?? (() => {});
   const stopping = new AbortController();
   const retentionMs = options.retentionMs ?? 600_000;
   const watchMs = options.watchMs ?? Math.min(60_000, retentionMs);
-  // Each on its own: one that fails keeps none of the others from being done.
+  // Independent tasks: a failing one does not stop the others.
   const expiring = (task: () => Promise<unknown>, fault: string): (() => Promise<void>) =>
     every(retentionMs, task, (error) => onFault(fault, error), FIRST_RETENTION_MS);
   // job: timescaledb-policies: packs old chunks and refreshes aggregates (TimescaleDB runs them: sql/000010, sql/000012)
@@ -80,8 +81,8 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
   };
 }
 
-/** Keeps the minutes that were noted, until none is left. TimescaleDB's continuous aggregates have jobs of their own: does nothing there.
- *  @returns how many minutes; 0 also when another service is at it */
+/** Refreshes the noted minutes until none is left. Does nothing where TimescaleDB's own jobs refresh continuous aggregates.
+ *  @returns number of minutes; 0 also while another service is refreshing */
 export async function refreshRollups(database: Database): Promise<number> {
   if (database.kind === 'timescale') return 0;
   const client = await database.pool.connect();
@@ -104,7 +105,7 @@ export async function refreshRollups(database: Database): Promise<number> {
   return total;
 }
 
-/** Drops whole chunks and partitions that retention has passed. @returns how many */
+/** Drops whole chunks and partitions that have expired. @returns how many */
 export async function applyRetention({ pool }: Database): Promise<number> {
   const { rows } = await pool.query<{ dropped: number }>('select apply_retention() as dropped');
   return rows[0]!.dropped;
@@ -115,7 +116,7 @@ const forgetReplies = ({ pool }: Database): Promise<unknown> =>
 const forgetDeliveries = ({ pool }: Database): Promise<unknown> =>
   pool.query("delete from webhook_delivery where status <> 'pending' and created_at < now() - interval '30 days'");
 
-/** A refresh that another session keeps out answers nothing; charts stay right, but have more to compute every day. */
+/** Reports rollups that another session keeps from being refreshed: charts stay right, but compute more every day. */
 function rollupTask(database: Database, onFault: (message: string, cause: unknown) => void): () => Promise<void> {
   let keptMs = performance.now();
   return async () => {
@@ -147,7 +148,7 @@ function watchTask(
       faults.unshift(
         `retention of projects was last applied in full ${minutes(retentionAgeSec)} ago: rows outlive what their project keeps`,
       );
-    // Again when it is another fault, or still there an hour later.
+    // Report a different fault at once, the same one after an hour.
     const kinds = [retentionAgeSec > OVERDUE_SEC, ...jobs.map(({ job }) => job)].join();
     if (kinds === reported && performance.now() - reportedMs < REPORT_MS) return;
     [reported, reportedMs] = [kinds, performance.now()];
@@ -157,8 +158,8 @@ function watchTask(
 
 const minutes = (sec: number): string => `${Math.round(sec / 60)} minutes`;
 
-/** Runs a task again and again, never two at once, and never for more than half of the time. @param firstMs at most this long until the
- *  first run  @returns how to stop: waits for the one that runs */
+/** Runs a task periodically, never twice at once, and for at most half of the time. @param firstMs maximum time until the first run
+ *  @returns how to stop, which waits for a run in progress */
 function every(periodMs: number, task: () => Promise<unknown>, onError: (error: unknown) => void, firstMs = Infinity): () => Promise<void> {
   let stopped = false;
   let running: Promise<void> = Promise.resolve();

@@ -1,9 +1,9 @@
-/** Brings runs of one channel together: what is there twice is kept once, what contradicts is kept beside it, nothing is lost. */
+/** Merges runs of one channel: equal samples are kept once, contradicting ones are both kept, nothing is lost. */
 import type { Samples } from '../signal.ts';
 import type { BlockRun } from './block-codec.ts';
 
-/** The union of runs as few runs, ascending by k0. Two samples of one grid index with the same value and flag are one sample; with different
- *  values both stay, in runs that overlap. Without contradictions the result does not depend on how the samples were cut or ordered. */
+/** Merges runs into as few as possible, ascending by k0. Two samples of one grid index with the same value and flag are one sample; if they
+ *  differ both stay, in overlapping runs. Without contradictions the result does not depend on how the samples were cut or ordered. */
 export function mergeRuns(runs: readonly BlockRun[]): BlockRun[] {
   if (isAscending(runs)) return joinTouching(runs); // the usual case, and the only one that may be long
   const kept: BlockRun[] = [];
@@ -12,7 +12,7 @@ export function mergeRuns(runs: readonly BlockRun[]): BlockRun[] {
   return joinTouching(kept);
 }
 
-/** Does each run begin at or after the end of the one before it? */
+/** Whether each run begins at or after the end of the previous one. */
 function isAscending(runs: readonly BlockRun[]): boolean {
   for (let i = 1; i < runs.length; i++) if (runs[i]!.k0 < runs[i - 1]!.k0 + runs[i - 1]!.samples.length) return false;
   return true;
@@ -41,9 +41,9 @@ function withoutRepeats(run: BlockRun, other: BlockRun): BlockRun[] {
   const low = Math.max(0, -shift);
   const high = Math.min(n, other.samples.length - shift);
   const out: BlockRun[] = [];
-  let start = 0; // of the stretch that is new
+  let start = 0; // of the new stretch
   for (let i = low; i < high; i++) {
-    // Object.is, because NaN repeats itself and -0 is not 0
+    // Object.is, because NaN equals NaN here and -0 differs from 0
     if (!Object.is(run.samples[i], other.samples[i + shift]) || flagAt(run, i) !== flagAt(other, i + shift)) continue;
     if (i > start) out.push(part(run, start, i));
     start = i + 1;
@@ -62,11 +62,11 @@ export function part(run: BlockRun, from: number, to: number): BlockRun {
   return { k0: run.k0 + from, samples: run.samples.subarray(from, to), qmask: run.qmask?.subarray(from, to) ?? null };
 }
 
-/** Runs that continue one another become one. @param runs ascending by k0 */
+/** Joins runs that continue one another. @param runs ascending by k0 */
 function joinTouching(runs: readonly BlockRun[]): BlockRun[] {
   const chains: BlockRun[][] = [];
   for (const run of runs) {
-    // With contradictions several chains may run side by side; without, it is the newest or none.
+    // With contradictions several chains may run in parallel; otherwise it is the newest or none.
     const chain = chains.findLast((candidate) => {
       const last = candidate.at(-1)!;
       return last.k0 + last.samples.length === run.k0 && last.samples.constructor === run.samples.constructor;
@@ -98,7 +98,7 @@ function joined(chain: readonly BlockRun[]): BlockRun {
   return { k0: first.k0, samples, qmask };
 }
 
-/** Does it lie right behind the other in one memory, as decodeBlock leaves them that has room? */
+/** Whether its samples directly follow the other's in one buffer, as decodeBlock places them when given a room. */
 function isBehind(samples: Samples, other: Samples): boolean {
   return samples.buffer === other.buffer && samples.byteOffset === other.byteOffset + other.byteLength;
 }

@@ -1,10 +1,10 @@
-/** Rows of sample_block that are being filled: the samples of each channel, put together until a row can be sealed.
+/** Rows of sample_block being filled: collects the samples of each channel until a row can be sealed.
  *
  *  A row holds as many seconds of the device clock as rowSecOf says, by the channel's rate: 1, 2, 4 or 8. It is
  *  - open: samples are added, in any order;
- *  - due: all of its samples are there, or nothing has come for it for a while; it is sealed in one of the next turns of the loop, and
- *    takes samples until then;
- *  - sealed: packed, and handed to onSealed. Samples that come for it later open it anew, and it is merged with what is stored. */
+ *  - due: complete, or without new samples for a while; it is sealed in one of the next turns of the event loop, and takes samples until
+ *    then;
+ *  - sealed: packed and passed to onSealed. Later samples open the row again; it is then merged with the stored one. */
 import assert from 'node:assert/strict';
 import { gridCeil, type ChannelNo, type SampleRun, type StreamId } from '../signal.ts';
 import type { BlockRun } from './block-codec.ts';
@@ -25,9 +25,9 @@ export type Channel = {
   current: OpenRow | null;
   /** First second of the newest row sealed since the channel was first seen here; -1: none. */
   sealedHigh: number;
-  /** Newest row that the table had when the first one was stored from here, Unix µs (-Infinity: none after it); null: not asked yet. */
+  /** Newest row in the table when the first one was stored from here, Unix µs (-Infinity: none after it); null: not queried yet. */
   storedHighUs: number | null;
-  /** Sealed, not yet stored. */
+  /** Rows sealed and not yet stored. */
   readonly waiting: Set<SealedRow>;
   /** Forget the channel once nothing waits. */
   closing: boolean;
@@ -39,9 +39,9 @@ type OpenRow = {
   /** Grid indices of the row: [kStart, kEnd). */
   readonly kStart: number;
   readonly kEnd: number;
-  /** In-order samples from the first on; the usual case. null: none, or all in `others`. */
+  /** Samples in order from the first one, the usual case. null: none, or all in `others`. */
   first: OpenRun | null;
-  /** What did not continue it. */
+  /** Runs that did not continue it. */
   others: BlockRun[];
   otherCount: number;
   /** Lowest log position of its packets. */
@@ -55,21 +55,21 @@ export type SealedRow = Readonly<{
   rowStart: number;
   row: SampleRow;
   position: number;
-  /** It is not newer than every row sealed before. */
+  /** True unless it is newer than every row sealed before. */
   mayExist: boolean;
   bytes: number;
 }>;
 
 export type OpenRowsOptions = Readonly<{
-  /** An incomplete row of a second is sealed when nothing has come for it for this long, ms; see BlockWriterOptions. */
+  /** An incomplete row of one second is sealed when nothing has arrived for it for this long, ms; see BlockWriterOptions. */
   incompleteAfterMs: number;
   onSealed: (sealed: SealedRow) => void;
 }>;
 
 const SECOND_NS = 1_000_000_000n;
-/** Row, key and bookkeeping of a sealed row beside its samples, bytes. */
+/** Overhead of a sealed row besides its samples, bytes. */
 const ROW_BYTES = 300;
-/** Rows are sealed for so long at a time, ms; devices that began together fill their rows together, and sockets wait meanwhile. */
+/** Time budget for sealing per turn, ms. Devices that began together complete their rows together, and sockets wait meanwhile. */
 const SEAL_TURN_MS = 3;
 
 export class OpenRows {
@@ -106,7 +106,7 @@ export class OpenRows {
     return [...this.#channels.values()].filter((channel) => channel.streamId === streamId);
   }
 
-  /** Forgets a channel of which nothing is open or waits. */
+  /** Forgets a channel with no open or waiting rows. */
   forget({ streamId, channelNo, openRows, waiting }: Channel): void {
     assert(openRows.size === 0 && waiting.size === 0, `stream ${streamId}, channel ${channelNo}: forgotten with rows that are not stored`);
     this.#channels.delete(channelKey(streamId, channelNo));
@@ -144,7 +144,7 @@ export class OpenRows {
     return runs;
   }
 
-  /** Seals what is open, complete or not. */
+  /** Seals all open rows, complete or not. */
   sealAll(channels: Iterable<Channel> = this.#channels.values()): void {
     for (const channel of channels) for (const open of channel.openRows.values()) this.#seal(channel, open);
   }
@@ -238,7 +238,7 @@ export class OpenRows {
         return;
       }
       const { channel, open } = due[this.#dueHead++]!;
-      if (channel.openRows.get(open.rowStart) !== open) continue; // sealed meanwhile, by a flush or because its stream ended
+      if (channel.openRows.get(open.rowStart) !== open) continue; // sealed meanwhile by a flush or the end of its stream
       open.due = false;
       if (this.#isStale(channel, open, nowMs)) this.#seal(channel, open);
       else this.#sealIfComplete(channel, open);
@@ -247,7 +247,7 @@ export class OpenRows {
     this.#dueHead = 0;
   }
 
-  /** As many samples as the row has have come: seal it, unless some came twice and others are missing. */
+  /** The row has received its number of samples: seals it, unless some arrived twice and others are missing. */
   #sealIfComplete(channel: Channel, open: OpenRow): void {
     const wanted = open.kEnd - open.kStart;
     const runs = runsOfOpen(open);
@@ -287,7 +287,7 @@ export class OpenRows {
   }
 }
 
-/** Copies of the buffer, which goes on changing; the other runs are never changed. */
+/** Copies the buffer, which keeps changing; the other runs never change. */
 function runsOfOpen({ first, others }: OpenRow): BlockRun[] {
   if (first === null) return mergeRuns(others);
   return others.length === 0 ? [first.run()] : mergeRuns([first.run(), ...others]);
@@ -301,7 +301,7 @@ function channelKey(streamId: StreamId, channelNo: number): number {
   return streamId * 32_768 + channelNo;
 }
 
-/** The device second that a time of the device clock lies in. */
+/** The device second that contains a time of the device clock. */
 export function secondOf(ns: bigint): number {
   return Number(ns >= 0n ? ns / SECOND_NS : -((-ns + SECOND_NS - 1n) / SECOND_NS));
 }

@@ -1,9 +1,9 @@
-/** Consecutive samples of a row that is still being filled. Held as 16 bits while they fit, and grown in steps: a device has several such rows
- *  open all the time. */
+/** Consecutive samples of a row being filled. Stored as 16 bits while they fit, and grown in steps to save memory: every device has
+ *  several such rows open all the time. */
 import type { Samples } from '../signal.ts';
 import type { BlockRun } from './block-codec.ts';
 
-/** Steps that a run grows in, samples. */
+/** Growth step of a run, samples. */
 const STEP = 256;
 
 export class OpenRun {
@@ -14,7 +14,7 @@ export class OpenRun {
   #samples: Int16Array | Int32Array | Float32Array;
   #qmask: Uint8Array | null = null;
 
-  /** @param most samples it may come to */
+  /** @param most maximum number of samples */
   constructor(k0: number, most: number, isFloat: boolean) {
     this.k0 = k0;
     this.isFloat = isFloat;
@@ -23,7 +23,7 @@ export class OpenRun {
     this.#samples = isFloat ? new Float32Array(room) : new Int16Array(room);
   }
 
-  /** Samples so far. */
+  /** Number of samples so far. */
   get n(): number {
     return this.#n;
   }
@@ -47,7 +47,7 @@ export class OpenRun {
     this.#n = end;
   }
 
-  /** What is there, copied. */
+  /** Copies the samples so far. */
   run(): BlockRun {
     const n = this.#n;
     const samples: Samples = this.isFloat ? new Float32Array(n) : new Int32Array(n);
@@ -79,7 +79,7 @@ export class OpenRun {
   }
 }
 
-/** Of one kind of array each, so that it stays a loop of machine instructions. @returns false when a sample has more than 16 bits */
+/** Called with one kind of array each, so that the loop stays fast. @returns false when a sample needs more than 16 bits */
 function putNarrow(into: Int16Array, at: number, samples: Int32Array, from: number, to: number): boolean {
   let beyond = 0;
   for (let i = from, j = at; i < to; i++, j++) {

@@ -1,6 +1,6 @@
-/** Content hashes of durable packets, by stream and sequence number, so that a number that is used twice is told from a packet that is sent
- *  twice, also long after and after a restart. A row holds the consecutive packets of one stream between two checkpoints (8 bytes each);
- *  rows are kept as long as the packet log (table `retention`). What is not saved yet is after the checkpoint: a start replays and notes it. */
+/** Content hashes of durable packets, by stream and sequence number. They distinguish a reused number from a packet sent twice, also much
+ *  later and after a restart. A row contains the consecutive packets of one stream between two checkpoints (8 bytes each) and is kept as
+ *  long as the packet log (table `retention`). Hashes not saved yet belong to packets after the checkpoint, which a start replays. */
 import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { Coalesce } from './database/coalesce.ts';
@@ -11,7 +11,7 @@ import type { Write } from './database/transaction.ts';
 
 /** Packets of one row. */
 const ROW_COUNT_MAX = 256;
-/** Hashes that wait to be saved: 32 MB. Those beyond are not kept, and their packets cannot be compared later. */
+/** Maximum number of hashes waiting to be saved: 32 MB. Further ones are dropped, and their packets cannot be compared later. */
 const UNSAVED_MAX = 4 * 1024 * 1024;
 /** Rows of one statement. */
 const SAVE_ROWS = 4096;
@@ -22,9 +22,9 @@ type Row = Run & Readonly<{ streamId: StreamId }>;
 type Asked = Readonly<{ streamId: StreamId; firstSeq: number; count: number }>;
 
 export type PacketHashesOptions = Readonly<{
-  /** One transaction of the owner of the packet log. */
+  /** Runs a transaction of the owner of the packet log. */
   write: Write;
-  /** Told of rows that the database refuses for good. */
+  /** Called with streams whose rows the database refuses permanently. */
   onRefused?: (streamIds: readonly StreamId[], why: unknown) => void;
 }>;
 
@@ -35,7 +35,7 @@ export class PacketHashes {
   readonly #lookUps: Coalesce<Asked, Float64Array>;
   #unsaved = new Map<StreamId, Run[]>();
   #unsavedCount = 0;
-  /** What the statement under way saves. */
+  /** Hashes being saved by the statement in progress. */
   #saving: ReadonlyMap<StreamId, readonly Run[]> = new Map();
 
   constructor(database: Database, options: PacketHashesOptions) {
@@ -45,7 +45,7 @@ export class PacketHashes {
     this.#lookUps = new Coalesce((asked) => this.#lookUp(asked));
   }
 
-  /** A packet has become durable. */
+  /** Notes the hash of a packet that has become durable. */
   note(streamId: StreamId, seq: number, hash: number): void {
     if (this.#unsavedCount >= UNSAVED_MAX) return;
     this.#unsavedCount++;
@@ -59,8 +59,8 @@ export class PacketHashes {
     else runs.push({ firstSeq: seq, hashes: [hash] });
   }
 
-  /** Saves what was noted. One at a time. When it fails all of it is saved by the next; a row that is refused for good is
-   *  given up. */
+  /** Saves the noted hashes. One call at a time. After a failure the next call retries everything; a row that is refused permanently is
+   *  dropped. */
   async save(): Promise<void> {
     if (this.#unsaved.size === 0) return;
     const taken = this.#unsaved;
@@ -91,7 +91,7 @@ export class PacketHashes {
         forgetPartitions: () => this.#partitions.forget(),
         isStopped: () => false,
         onFault: (error) => {
-          throw error; // the next call tries all of it again; a row that is there twice says the same twice
+          throw error; // the next call retries everything; a row stored twice says the same twice
         },
       });
     }
@@ -107,7 +107,7 @@ export class PacketHashes {
     );
   }
 
-  /** They are given up: their packets are stored, and cannot be compared later. */
+  /** Drops hashes: their packets are stored, but cannot be compared later. */
   #onRefused(rows: readonly Row[], why: unknown): void {
     this.#options.onRefused?.(
       rows.map(({ streamId }) => streamId),
@@ -130,7 +130,7 @@ export class PacketHashes {
 
   async #lookUp(asked: readonly Asked[]): Promise<readonly Float64Array[]> {
     const found = asked.map(({ count }) => new Float64Array(count).fill(NaN));
-    // Before the question: what is saved meanwhile is in the table too late for it.
+    // Before the query, which would miss hashes saved meanwhile.
     asked.forEach(({ streamId, firstSeq }, i) => {
       for (const runs of [this.#saving.get(streamId), this.#unsaved.get(streamId)]) {
         for (const run of runs ?? []) run.hashes.forEach((hash, n) => enter(found[i]!, run.firstSeq + n - firstSeq, hash));

@@ -1,4 +1,4 @@
-/** Where the computation of a stream goes on after it was interrupted. */
+/** Finds where to resume the computation of a stream after an interruption. */
 import { isRejected } from '../errors.ts';
 import { gridTimeNs, type StreamId } from '../signal.ts';
 import { decodeBlock } from './block-codec.ts';
@@ -10,8 +10,8 @@ const AGAIN_NS = 128_000_000_000n;
 export type ResumePoint = Readonly<{ fromNs: bigint; toNs: bigint; rowsToNs: bigint }>;
 
 /** @param streams with the epochNs of each
- *  @returns for each, device ns: computed again from fromNs, samples are stored up to toNs, rows up to rowsToNs; null when nothing is stored.
- *  Rows may be stored before the samples that they were made of */
+ *  @returns for each, device ns: compute again from fromNs; samples are stored up to toNs, rows up to rowsToNs. null when nothing is
+ *  stored. Rows may be stored before the samples they were computed from */
 export async function resumePoints(
   database: Database,
   streams: readonly Readonly<{ streamId: StreamId; epochNs: bigint }>[],
@@ -58,15 +58,15 @@ export async function resumePoints(
   });
 }
 
-/** End of a row, device ns, by the samples themselves, because it may have holes; null when they cannot be read. */
+/** End of a row, device ns, by its samples, since it may have gaps; null when they cannot be read. */
 function endOf(codec: Uint8Array, rateNanoHz: number): bigint | null {
   const runs = decodeBlock(codec);
   return isRejected(runs) ? null : gridTimeNs(Math.max(...runs.map((run) => run.k0 + run.samples.length)), rateNanoHz);
 }
 
 /** Streams whose last values were not computed when the service ended: their newest value, or the newest beat of one of their detectors, is
- *  older than their newest sample by more than a detector looks ahead, or they have none. A device that never comes back would leave them
- *  so. Values alone do not tell: heart rates are given out seconds before the last beats are.
+ *  older than their newest sample by more than a detector looks ahead, or they have none. If the device never returns, nothing else would
+ *  compute them. Values alone are not enough, because heart rates are emitted seconds before the last beats.
  *  @param sinceHours streams with a packet within this time before the newest of all */
 export async function unfinishedStreams(database: Database, sinceHours: number): Promise<readonly StreamId[]> {
   const { rows } = await database.pool.query<{ id: number }>(

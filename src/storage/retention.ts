@@ -1,4 +1,4 @@
-/** How long a project keeps its rows, where that is shorter than the service's own retention (table `retention`, whole chunks).
+/** Retention of projects, where it is shorter than the service's own (table `retention`, whole chunks).
  *
  *  Rows of other projects share the chunks, so expired rows are deleted: an hour of a few streams per statement, each its own transaction,
  *  so that no lock is held long and writers are not held up. Rollups of deleted features go with their next refresh. */
@@ -18,7 +18,7 @@ export type ProjectRetention = Readonly<{
 export const keepEverything: ProjectRetention = { samplesDays: null, featuresDays: null, beatsDays: null };
 export const retentionDaysMax = 36_500;
 
-/** What a project has set; keepEverything when it has set nothing. */
+/** The retention that a project has set; keepEverything when it has set none. */
 export async function readProjectRetention(db: Db, projectId: string): Promise<ProjectRetention> {
   const { rows } = await db.query<{ samples_days: number | null; features_days: number | null; beats_days: number | null }>(
     'select samples_days, features_days, beats_days from project_retention where project_id = $1',
@@ -28,7 +28,7 @@ export async function readProjectRetention(db: Db, projectId: string): Promise<P
   return row === undefined ? keepEverything : { samplesDays: row.samples_days, featuresDays: row.features_days, beatsDays: row.beats_days };
 }
 
-/** What of a project's recordings is deleted when it is old enough, by whichever rule is shorter, the project's or the service's. */
+/** Kinds of a project's data that will be deleted, and after how many days, by the shorter of the project's and the service's rule. */
 export async function readExpiring(db: Db, projectId: string): Promise<readonly Readonly<{ what: string; days: number }>[]> {
   const { rows } = await db.query<{ relation: keyof typeof spoken; days: number }>(
     `select kept.relation, round(least(kept.days, extract(epoch from r.keep) / 86400)::numeric, 1)::float8 as days
@@ -40,7 +40,7 @@ export async function readExpiring(db: Db, projectId: string): Promise<readonly 
   return rows.map(({ relation, days }) => ({ what: spoken[relation], days }));
 }
 
-/** Sets all three; takes effect with the next look of the maintenance (BIO_RETENTION_PERIOD_SEC). The project must be the caller's.
+/** Sets all three periods; takes effect with the next run of the maintenance (BIO_RETENTION_PERIOD_SEC). The project must be the caller's.
  *  @throws the database's 23514 when a number of days is out of range */
 export async function writeProjectRetention(db: Db, projectId: string, retention: ProjectRetention): Promise<void> {
   await db.query(
@@ -61,22 +61,22 @@ const spoken = { sample_block: 'samples', feature: 'values', beat: 'beats' } as 
 
 /** Streams of one delete: 20 streams x 4 channels x 3,600 s = 288,000 rows at most. */
 export const STREAMS_PER_DELETE = 20;
-/** Streams found by one look. */
+/** Streams found per query. */
 const STREAMS_PER_LOOK = 500;
-/** Rows later than this are found by the next look at everything: daily, and after the project changed what it keeps. */
+/** Rows stored later than this are found by the next full sweep: daily, and after the project changed its retention. */
 const LATE = '8 days';
-/** So long after a project changed what it keeps, rows may be stored that were acknowledged before. */
+/** Time after a project changed its retention in which rows acknowledged before may still be stored. */
 const ON_ITS_WAY = '10 minutes';
-/** Time of one delete, s: the rows of packed chunks are unpacked first. */
+/** Time limit of one delete, s: rows of packed chunks are unpacked first. */
 const DELETE_SEC_MAX = 600;
 
 export type ProjectRetentionResult = Readonly<{
   rows: number;
-  /** `done`: nothing is left; `more`: more than one run may delete, call again; `busy`: another service is at it. */
+  /** `done`: nothing is left; `more`: the run reached its limit, call again; `busy`: another service is applying retention. */
   outcome: 'done' | 'more' | 'busy';
 }>;
 
-/** Deletes what has expired. One service at a time.
+/** Deletes expired rows. One service at a time.
  *  @param options deletesMax: statements of one run, default 2,000; signal: ends the run after the current statement (`more`) */
 export async function applyProjectRetention(
   database: Database,
@@ -90,12 +90,12 @@ export async function applyProjectRetention(
     ]);
     if (!got[0]!.got) return { rows: 0, outcome: 'busy' };
     await client.query(`set statement_timeout = '${DELETE_SEC_MAX}s'`);
-    // Rows of the columnstore are unpacked before they are deleted; the default bound of 100,000 is below one delete of ours.
+    // Rows of the columnstore are unpacked before deletion; one delete of ours exceeds the default bound of 100,000.
     if (database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
     const { rows: rules } = await client.query<Rule>(
       `select project_id, relation, now() - days * interval '1 day' as cutoff, now()::text as begun, updated_at::text as set_at
        from ${rulesOf}
-       order by random()`, // so that one with years to delete does not hold up the others for ever
+       order by random()`, // so that a project with years to delete does not hold up the others forever
     );
     let left = options.deletesMax ?? 2000;
     let total = 0;
@@ -117,9 +117,9 @@ const rulesOf = `(select p.project_id, p.updated_at, r.relation, r.days
   cross join lateral (values ${relations.map(([relation, column]) => `('${relation}', p.${column})`).join(', ')}) as r (relation, days)
   where r.days is not null) rules`;
 
-/** How long ago the rule that waits longest was applied in full, or set, s; 0 when no project has one. Whichever service did it. */
+/** Time since the most overdue rule was fully applied, by any service, or set, s; 0 when no project has one. */
 export async function projectRetentionAgeSec(db: Db): Promise<number> {
-  // What was deleted up to `cutoff` by a rule of so many days was deleted that many days later.
+  // A rule of n days that has deleted up to `cutoff` ran n days after `cutoff`.
   const { rows } = await db.query<{ age: number }>(
     `select coalesce(max(extract(epoch from now() - greatest(s.cutoff + days * interval '1 day', rules.updated_at))), 0)::float8 as age
      from ${rulesOf} left join project_retention_swept s using (project_id, relation)`,
@@ -131,7 +131,7 @@ type Rule = {
   project_id: string;
   relation: string;
   cutoff: Date;
-  /** When this sweep began, and when the project last set what it keeps; as text, because a Date has no microseconds. */
+  /** When this sweep began, and when the project last set its retention; as text, because a Date has no microseconds. */
   begun: string;
   set_at: string;
 };

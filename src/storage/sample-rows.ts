@@ -1,4 +1,4 @@
-/** Rows of sample_block: made of runs, written as COPY fields, read back. */
+/** Rows of sample_block: makes them from runs, writes them as COPY fields, reads them back. */
 import { isRejected, PipelineError } from '../errors.ts';
 import { gridCeil, gridTimeNs, type StreamId } from '../signal.ts';
 import type { Database } from './database/database.ts';
@@ -14,7 +14,7 @@ export type SampleRow = Readonly<{
   /** First sample, Unix ns. */
   startNs: bigint;
   n: number;
-  /** Of the samples that are not bad, digital units; NaN when there are none. */
+  /** Statistics of the samples that are not bad, digital units; NaN when there are none. */
   min: number;
   max: number;
   mean: number;
@@ -27,17 +27,17 @@ export const sampleBlockColumns = 'sample_block (time, start_ns, stream_id, n, m
 
 /** Seconds of the longest row. */
 export const ROW_SEC_MAX = 8;
-/** A row costs PostgreSQL 4 to 5 µs and 105 bytes, however many samples it holds. */
+/** A row costs PostgreSQL 4 to 5 µs and 105 bytes, however many samples it contains. */
 const ROW_SAMPLES_MIN = 800;
 
-/** Seconds of device clock that a row of such a channel holds: 1, 2, 4 or 8, counted from the stream's zero. docs/decisions/0011. */
+/** Length of a row in seconds of the device clock: 1, 2, 4 or 8, counted from the stream's zero. docs/decisions/0011. */
 export function rowSecOf(rateNanoHz: number): number {
   let sec = 1;
   while (sec < ROW_SEC_MAX && (rateNanoHz / 1e9) * sec < ROW_SAMPLES_MIN) sec *= 2;
   return sec;
 }
 
-/** What of the runs lies in the device seconds [fromSecond, toSecond). */
+/** Clips runs to the device seconds [fromSecond, toSecond). */
 export function clipToSeconds(runs: readonly BlockRun[], rateNanoHz: number, fromSecond: number, toSecond: number): BlockRun[] {
   const kFrom = fromSecond <= 0 ? 0 : gridCeil(BigInt(fromSecond) * 1_000_000_000n, rateNanoHz);
   const kTo = toSecond <= 0 ? 0 : gridCeil(BigInt(toSecond) * 1_000_000_000n, rateNanoHz);
@@ -82,7 +82,7 @@ export function makeSampleRow(
         }
         suspectCount++;
       }
-      if (value !== value) continue; // NaN of a device that sends floats
+      if (value !== value) continue; // NaN, from a device that sends floats
       goodCount++;
       sum += value;
       if (value < min) min = value;
@@ -137,8 +137,8 @@ export type DamagedRow = Readonly<{
   codec: Uint8Array;
 }>;
 
-/** The stored runs of one channel from rows that reach into [fromUs, toUs), by row: what lies outside is the caller's to clip.
- *  @param onDamaged told of the rows that cannot be read: they are a gap */
+/** Stored runs of one channel, by row, from rows that overlap [fromUs, toUs); the caller clips them.
+ *  @param onDamaged called with rows that cannot be read, which are gaps */
 export async function readStoredRuns(
   pool: Pick<Database['pool'], 'query'>,
   streamId: StreamId,

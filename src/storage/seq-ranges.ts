@@ -1,4 +1,4 @@
-/** The sequence numbers of one stream that are durable, as ranges; what the column stream.seqs holds. */
+/** Durable sequence numbers of one stream as ranges, as in the column stream.seqs. */
 
 /** Inclusive on both sides. */
 export type SeqRange = readonly [first: number, last: number];

@@ -1,4 +1,4 @@
-/** Secrets that all nodes share: made by whichever node asks first; and what tells whether BIO_SECRET is still the one it was. */
+/** Secrets shared by all nodes, made by the first node that asks; and a check whether BIO_SECRET has changed. */
 import { hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import type { Database } from './database/database.ts';
@@ -15,7 +15,7 @@ export async function serviceSecret(database: Pick<Database, 'pool'>, name: stri
   return value;
 }
 
-/** A salt and what is derived from it and the secret: says whether a secret is the one, and nothing else about it. */
+/** A salt and a hash of it and the secret: tells whether a secret is the same one, and nothing else about it. */
 const CHECK = 'BIO_SECRET check';
 const SALT_BYTES = 16;
 
@@ -23,7 +23,7 @@ function checkOf(secret: string, salt: Uint8Array): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, salt, 'biosignal secret check v1', 32));
 }
 
-/** Notes which secret the database is used with from now on. */
+/** Notes the secret that the database is used with from now on. */
 export async function noteSecret(db: Pick<PoolClient, 'query'>, secret: string): Promise<void> {
   const salt = randomBytes(SALT_BYTES);
   await db.query(
@@ -33,7 +33,7 @@ export async function noteSecret(db: Pick<PoolClient, 'query'>, secret: string):
   );
 }
 
-/** @returns whether a secret is the one that was noted; null: none was */
+/** @returns a check whether a secret is the noted one; null: none was noted */
 export async function notedSecret({ pool }: Pick<Database, 'pool'>): Promise<((secret: string) => boolean) | null> {
   const { rows } = await pool.query<{ value: Buffer }>('select value from service_secret where name = $1', [CHECK]);
   const value = rows[0]?.value;

@@ -1,35 +1,35 @@
-/** Writes a batch until it is stored, however long the database is away; rows that can never be stored are found by halving it and are set
- *  aside, so that they hold up nobody. */
+/** Retries a batch until it is stored, however long the database is unavailable. Rows that can never be stored are found by halving the
+ *  batch, and set aside so that they hold up no others. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failureOf } from './database/sql-states.ts';
 
 export type StoreSteps<T> = Readonly<{
-  /** One attempt, all or nothing. @param careful some of it may be in the table already */
+  /** Makes one attempt, all or nothing. @param careful some of the rows may be in the table already */
   write: (batch: T, careful: boolean) => Promise<void>;
-  /** Two parts to be written one after the other; null when it is one row. */
+  /** Splits a batch into two parts to be written one after the other; null for a single row. */
   halve: (batch: T) => readonly [T, T] | null;
-  /** What must be stored although the rows of the batch are set aside (null: nothing), and the rows. Default: nothing, all of it. */
+  /** Splits a batch into what must be stored even if its rows are set aside (null: nothing), and the rows. Default: nothing, all of it. */
   apart?: (batch: T) => readonly [T | null, T];
-  /** Keeps the batch elsewhere, for good. */
+  /** Sets the batch aside. */
   setAside: (batch: T, why: unknown) => Promise<void>;
-  /** Partitions that were known are looked for again. */
+  /** Forgets which partitions exist. */
   forgetPartitions: () => void;
-  /** The writer was abandoned: what is not stored stays in the log. */
+  /** True when the writer was abandoned: whatever is not stored stays in the log. */
   isStopped: () => boolean;
-  /** Told why it is tried again. */
+  /** Called with the reason of each retry. */
   onFault: (error: unknown) => void;
 }>;
 
-/** Between two attempts, ms: the first, and the longest. */
+/** Pause between two attempts, ms: the first, and the longest. */
 const PAUSE_MS = 500;
 const PAUSE_MS_MAX = 5000;
-/** Attempts after the database has said the same of a row that may be there, or of a partition that was just made. */
+/** Attempts when the database keeps reporting a duplicate row, or a missing partition that was just made. */
 const ATTEMPTS_MAX = 3;
-/** Of one batch, attempts that may fail before what is left of a half is set aside whole: a constraint that refuses every row must not cost
- *  a transaction for each. */
+/** Failed attempts per batch after which the rest of a half is set aside as a whole: a constraint that refuses every row must not cost a
+ *  transaction for each. */
 const REFUSALS_MAX = 200;
 
-/** @returns when every row is stored or set aside, or the writer was stopped; never rejects for what the database says */
+/** @returns when every row is stored or set aside, or the writer was stopped; never rejects with an error of the database */
 export async function storeOrSetAside<T>(batch: T, careful: boolean, steps: StoreSteps<T>, refusals = { count: 0 }): Promise<void> {
   const refusal = await attempt(batch, careful, steps);
   if (refusal === null) return;
@@ -48,7 +48,7 @@ async function giveUp<T>(batch: T, careful: boolean, steps: StoreSteps<T>, refus
   await steps.setAside(rows, refusal);
 }
 
-/** @returns null when it is stored or the writer was stopped, else why it never will be */
+/** @returns null when the batch is stored or the writer was stopped, else why it never can be */
 async function attempt<T>(batch: T, isCareful: boolean, steps: StoreSteps<T>): Promise<unknown> {
   let careful = isCareful;
   let pauseMs = PAUSE_MS;

@@ -1,4 +1,4 @@
-/** Sealed rows into sample_block: new ones by COPY alone, those that may be there already merged with what is. */
+/** Writes sealed rows to sample_block: new rows by COPY alone; rows that may exist already are merged with the stored ones. */
 import type pg from 'pg';
 import type { BlockRun } from './block-codec.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
@@ -7,20 +7,20 @@ import { mergeRuns } from './merge-runs.ts';
 import type { Channel, SealedRow } from './open-rows.ts';
 import { makeSampleRow, putSampleRow, ROW_SEC_MAX, runsOf, sampleBlockColumns, type SampleRow } from './sample-rows.ts';
 
-/** Copies rows that are new. A row that is there after all is refused (23505), and nothing is written. */
+/** Copies new rows. If one exists after all, the database refuses it (23505) and nothing is written. */
 export async function copyNew(client: pg.Client, batch: readonly SealedRow[]): Promise<void> {
   await copyRows(client, sampleBlockColumns, rowsOf(batch.map((sealed) => sealed.row)));
 }
 
-/** The rows that begin within those that $1..$4 name (start and seconds): earlier code wrote a second to a row, whatever the rate. The range
- *  of times lets partitions and chunks be excluded. */
+/** Selects rows that begin within those named by $1..$4 (start and seconds): earlier code wrote one second per row, whatever the rate. The
+ *  range of times lets the planner exclude partitions and chunks. */
 const namedRows = `unnest($1::int[], $2::smallint[], $3::int8[], $4::int[]) as k (stream_id, channel_no, us, sec)
   where b.time between timestamptz 'epoch' + $5 * interval '1 microsecond' and timestamptz 'epoch' + $6 * interval '1 microsecond'
     and b.stream_id = k.stream_id and b.channel_no = k.channel_no
     and b.time >= timestamptz 'epoch' + k.us * interval '1 microsecond'
     and b.time < timestamptz 'epoch' + (k.us + k.sec * 1000000) * interval '1 microsecond'`;
 
-/** Replaces the rows that exist by their union with the new ones, and copies the rest: one transaction, so that no reader misses one.
+/** Replaces existing rows by their union with the new ones, and copies the rest, in one transaction, so that no reader misses a row.
  *  @param askAll whether to look for every row, not only for those that may exist */
 export async function storeCarefully(client: pg.Client, batch: readonly SealedRow[], askAll: boolean): Promise<void> {
   const byKey = new Map<string, { sealed: SealedRow; blocks: Uint8Array[] }>();
@@ -68,7 +68,7 @@ export async function storeCarefully(client: pg.Client, batch: readonly SealedRo
   await client.query('commit');
 }
 
-/** @throws RowFault when one of them is damaged: the row that is there stays as it is, and the new one is set aside */
+/** @throws RowFault when one of them is damaged: the stored row stays as it is, and the new one is set aside */
 function storedRuns(blocks: readonly Uint8Array[]): BlockRun[] {
   try {
     return blocks.flatMap((codec) => runsOf(codec));
@@ -77,9 +77,9 @@ function storedRuns(blocks: readonly Uint8Array[]): BlockRun[] {
   }
 }
 
-/** Asks for the newest row of channels that were not stored from here before. The key alone would not show every row that must be merged:
- *  earlier code wrote shorter rows, and one of them may begin within ours. What is older than this batch needs no answer: should it come
- *  again it is older than what was sealed. */
+/** Looks up the newest row of channels that were not stored from here before. The key alone would not show every row that must be merged:
+ *  earlier code wrote shorter rows, and one of them may begin within ours. Rows older than this batch do not matter: should their samples
+ *  come again, they are older than what was sealed. */
 async function learnStoredHigh(client: pg.Client, batch: readonly SealedRow[]): Promise<void> {
   const firsts = new Map<Channel, number>();
   for (const { channel, row } of batch)
@@ -96,7 +96,7 @@ async function learnStoredHigh(client: pg.Client, batch: readonly SealedRow[]): 
   for (const [i, channel] of channels.entries()) channel.storedHighUs = rows[i]!.us ?? -Infinity;
 }
 
-/** In the order of the key: neighbours in the key are then neighbours on disk, and its pages split full instead of half empty. */
+/** Sorts rows by key: neighbours in the key are then neighbours on disk, and index pages split full instead of half empty. */
 function rowsOf(rows: readonly SampleRow[]): CopyBuffer {
   const buffer = new CopyBuffer(1024 + rows.reduce((bytes, row) => bytes + row.codec.length + 100, 0));
   const sorted = rows.toSorted((a, b) => a.streamId - b.streamId || a.channelNo - b.channelNo || a.timeUs - b.timeUs);

@@ -1,14 +1,14 @@
-/** The statements that settle whom devices record and open their streams: for many devices at once. */
+/** Statements that resolve the subjects of devices and open their streams, for many devices at once. */
 import type pg from 'pg';
 import { rejected, type Rejected } from '../errors.ts';
 import type { ChannelConfig, ChannelKind, OrgId, ProjectId, StreamId, SubjectId, TimeSource } from '../signal.ts';
 
 export type SubjectRequest = Readonly<{
   orgId: OrgId;
-  /** Of the credential; null: any of the organization, which must have one project when a user is to be created. */
+  /** Project of the credential; null: any of the organization, which must have exactly one when a user is to be created. */
   projectId: ProjectId | null;
-  /** xuser uuid, or external id (created when absent), or '' = whom the device's record names, else a user of its own with the external
-   *  id `device:<device id>`. */
+  /** The user's id, or external id (created when absent). '': the user named by the device's record, else a user of the device's own with
+   *  the external id `device:<device id>`. */
   subject: string;
   deviceId: string;
 }>;
@@ -25,7 +25,7 @@ export type StreamOpening = Readonly<{
   /** 32 hexadecimal digits. */
   bootId: string;
   firmware: string;
-  /** What `epochNs` shall be if the stream is new: Unix ns of device time 0. */
+  /** Unix ns of device time 0, used if the stream is new. */
   epochNs: bigint;
   /** How it is known. */
   timeSource?: TimeSource;
@@ -52,7 +52,7 @@ export const streamColumns =
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const EXTERNAL_ID_MAX = 255;
 
-/** @returns for each request whom it records; Rejected: not_found, or conflict when an external id exists in several projects */
+/** @returns the subject of each request; Rejected: not_found, or conflict when an external id exists in several projects */
 export async function resolveSubjects(pool: pg.Pool, requests: readonly SubjectRequest[]): Promise<readonly (Subject | Rejected)[]> {
   const found = await pool.query<{ i: number; id: string; project_id: string }>(
     `with asked as (select * from unnest($1::int[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::uuid[]) as a (i, org, project, subject, device, id))
@@ -100,7 +100,7 @@ export async function resolveSubjects(pool: pg.Pool, requests: readonly SubjectR
   return out.map((one) => one ?? rejected('not_found', 'no such subject'));
 }
 
-/** Users that do not exist yet. Ordered by key, so that two nodes that do the same do not lock each other out. */
+/** Creates users that do not exist yet, in the order of the key, so that two nodes doing the same do not deadlock. */
 async function createSubjects(
   pool: pg.Pool,
   requests: readonly SubjectRequest[],
@@ -133,7 +133,7 @@ async function createSubjects(
   }
 }
 
-/** Says why nobody was created for those who name no project where there are several. */
+/** Explains why no user was created for requests that name no project where there are several. */
 async function refuseWithoutProject(pool: pg.Pool, requests: readonly SubjectRequest[], out: (Subject | Rejected | null)[]): Promise<void> {
   const left = requests.flatMap(({ projectId, orgId }, i) => (out[i] === null && projectId === null ? [{ i, orgId }] : []));
   if (left.length === 0) return;

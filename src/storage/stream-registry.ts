@@ -1,4 +1,4 @@
-/** Streams as the database knows them: found or created, their channels, their durable sequence numbers, and what a checkpoint saves. */
+/** Registry of streams: finds or creates them, with their channels and durable sequence numbers, and saves changes at checkpoints. */
 import { rejected, type Rejected } from '../errors.ts';
 import type { ChannelConfig, ClockFit, OrgId, ProjectId, Spo2Calibration, StreamId, SubjectId, TimeSource } from '../signal.ts';
 import type pg from 'pg';
@@ -14,18 +14,18 @@ import type { StreamOpening, StreamRow, Subject, SubjectRequest } from './stream
 
 export type OpenedStream = Readonly<{
   streamId: StreamId;
-  /** What the API shows. */
+  /** Id shown by the API. */
   uuid: string;
   orgId: OrgId;
   projectId: ProjectId;
   subjectId: SubjectId;
   /** Fixed when the stream was created. time = epochNs + device time. */
   epochNs: bigint;
-  /** How it was known when the stream was created; null: of an earlier release. */
+  /** How it was known when the stream was created; null: created by an earlier release. */
   timeSource: TimeSource | null;
   /** By ChannelNo. */
   channels: readonly ChannelConfig[];
-  /** Of the device's profile when the stream was created; it stays. null: none. */
+  /** Calibration of the device's profile when the stream was created; never changes. null: none. */
   spo2: Spo2Calibration | null;
   /** Sequence numbers that are durable, packet_log included. */
   seqRanges: readonly SeqRange[];
@@ -33,14 +33,14 @@ export type OpenedStream = Readonly<{
   existed: boolean;
 }>;
 
-/** A stream of a row of packet_log, with what its packets say of themselves. */
+/** A stream named in packet_log, with the device and boot that its packets state. */
 export type FoundStream = OpenedStream & Readonly<{ deviceId: string; bootId: string }>;
 
-/** What of a stream changed since the last checkpoint. */
+/** Changes of a stream since the last checkpoint. */
 type Dirty = {
   seqs: SeqRanges;
   lastPacketNs: bigint;
-  /** Of what was recorded, [first, last) Unix ns; null: nothing yet. */
+  /** Recorded range, [first, last) Unix ns; null: nothing yet. */
   firstNs: bigint | null;
   lastNs: bigint | null;
   clock: ClockFit | null;
@@ -49,7 +49,7 @@ type Dirty = {
 
 type NewChannels = Readonly<{ streamId: StreamId; firstNo: number; channels: readonly ChannelConfig[] }>;
 
-/** What changed, as columns for one update, and how to take it back, all or from the one place up to the other, when they are not saved. */
+/** Changes as columns for one update. `undo` takes them back when they are not saved: all, or a range of positions. */
 export type DirtyStreams = Readonly<{
   columns: readonly (readonly unknown[])[];
   count: number;
@@ -57,7 +57,7 @@ export type DirtyStreams = Readonly<{
 }>;
 export type RefusedStreams = Readonly<{ streamIds: readonly StreamId[]; why: unknown }>;
 
-/** Refusals of one checkpoint that are looked for one by one; beyond, the rest of a part is refused whole. */
+/** Refused streams that one checkpoint isolates; beyond that, the rest of a part is refused as a whole. */
 const REFUSED_MAX = 50;
 /** Streams that one statement looks up. */
 const FIND_MAX = 512;
@@ -65,14 +65,14 @@ const FIND_MAX = 512;
 export class StreamRegistry {
   readonly #database: Database;
   readonly #write: Write;
-  /** Streams with something durable since the process started; a closed one stays until its checkpoint. */
+  /** Streams with durable packets since the process started; a closed one stays until its checkpoint. */
   readonly #open = new Map<StreamId, Dirty>();
 
   readonly #subjects: Coalesce<SubjectRequest, Subject | Rejected>;
   readonly #openings: Coalesce<StreamOpening, OpenedStream | Rejected>;
   readonly #newChannels: Coalesce<NewChannels, void>;
 
-  /** @param write how rows of the data path are written; default: by whoever may */
+  /** @param write runs the transactions of the data path; default: plain ones, without ownership of the log */
   constructor(database: Database, write: Write = (work) => transaction(database.pool, work)) {
     this.#database = database;
     this.#write = write;
@@ -82,13 +82,13 @@ export class StreamRegistry {
     this.#newChannels = new Coalesce((requests) => this.#saveChannels(requests));
   }
 
-  /** Settles whom a device records. Calls at the same time share their statements. */
+  /** Resolves the subject of a device. Concurrent calls share their statements. */
   resolveSubject(request: SubjectRequest): Promise<Subject | Rejected> {
     return this.#subjects.call(request);
   }
 
-  /** Finds or creates the stream of (organization, device, boot). Calls at the same time share their statements.
-   *  Rejected with conflict when the stream exists and records somebody else. */
+  /** Finds or creates the stream of (organization, device, boot). Concurrent calls share their statements.
+   *  Rejected with conflict when the stream exists and records another subject. */
   openStream(request: StreamOpening): Promise<OpenedStream | Rejected> {
     return this.#openings.call(request);
   }
@@ -105,12 +105,12 @@ export class StreamRegistry {
     );
   }
 
-  /** The stream of a row of packet_log; null when it was erased meanwhile. */
+  /** A stream named in packet_log; null when it was erased meanwhile. */
   async findStream(streamId: StreamId): Promise<FoundStream | null> {
     return (await this.findStreams([streamId])).get(streamId) ?? null;
   }
 
-  /** Many of them, by id; those that were erased meanwhile are missing. */
+  /** Many streams, by id; streams that were erased meanwhile are missing. */
   async findStreams(streamIds: readonly StreamId[]): Promise<ReadonlyMap<StreamId, FoundStream>> {
     const { pool } = this.#database;
     const found = new Map<StreamId, FoundStream>();
@@ -157,11 +157,11 @@ export class StreamRegistry {
     return requests.map(() => undefined);
   }
 
-  /** A packet became durable. PacketLog calls it, for recovered packets too. */
+  /** Notes a durable packet. Called by PacketLog, also for recovered packets. */
   noteDurable(streamId: StreamId, seq: number, receivedNs: bigint): void {
     let dirty = this.#open.get(streamId);
     if (dirty === undefined) {
-      dirty = newDirty(); // not opened here: of a recovered log. The checkpoint adds to what the row has.
+      dirty = newDirty(); // a stream of a recovered log that was not opened here; the checkpoint adds to its row
       this.#open.set(streamId, dirty);
     }
     dirty.seqs.add(seq);
@@ -169,7 +169,7 @@ export class StreamRegistry {
     dirty.changed = true;
   }
 
-  /** More was recorded, [firstNs, lastNs) Unix ns: saved with the next checkpoint. */
+  /** Notes a recorded range, [firstNs, lastNs) Unix ns; saved with the next checkpoint. */
   noteRecorded(streamId: StreamId, firstNs: bigint, lastNs: bigint): void {
     const dirty = this.#open.get(streamId);
     if (dirty === undefined) return;
@@ -178,7 +178,7 @@ export class StreamRegistry {
     dirty.changed = true;
   }
 
-  /** How the clock of a stream runs, saved with the next checkpoint. */
+  /** Notes the clock fit of a stream; saved with the next checkpoint. */
   noteClock(streamId: StreamId, clock: ClockFit): void {
     const dirty = this.#open.get(streamId);
     if (dirty === undefined) return;
@@ -186,7 +186,7 @@ export class StreamRegistry {
     dirty.changed = true;
   }
 
-  /** The stream is idle: its row of the registry may go once it is saved. Opening it again is always right. */
+  /** Lets an idle stream be forgotten once it is saved. It may be opened again at any time. */
   closeStream(streamId: StreamId): void {
     const dirty = this.#open.get(streamId);
     if (dirty !== undefined && !dirty.changed) this.#open.delete(streamId);
@@ -249,8 +249,8 @@ export class StreamRegistry {
   }
 }
 
-/** Saves what takeDirty gave, in the transaction of a checkpoint. Streams that the database refuses hold up no others: they stay changed, and the
- *  next checkpoint tries them again. @returns what was refused, and why */
+/** Saves the result of takeDirty in the transaction of a checkpoint. Streams that the database refuses do not hold up others: they stay
+ *  dirty, and the next checkpoint retries them. @returns the refused streams, and why */
 export async function saveStreams(client: pg.ClientBase, { columns, count, undo }: DirtyStreams): Promise<readonly RefusedStreams[]> {
   const refused: RefusedStreams[] = [];
   const save = async (from: number, to: number): Promise<void> => {
@@ -277,7 +277,7 @@ export async function saveStreams(client: pg.ClientBase, { columns, count, undo 
   return refused;
 }
 
-/** The update of takeDirty's columns; adds to what the rows have. */
+/** Update with the columns of takeDirty; adds to the existing rows. */
 const updateStreams = `
   update stream s set
     seqs = s.seqs + d.seqs,
@@ -296,7 +296,7 @@ function newDirty(): Dirty {
   return { seqs: new SeqRanges(), lastPacketNs: 0n, firstNs: null, lastNs: null, clock: null, changed: false };
 }
 
-/** The millisecond at or before it. */
+/** Rounds down to a millisecond. */
 function dateOf(ns: bigint): Date {
   return new Date(Number((ns - (((ns % 1_000_000n) + 1_000_000n) % 1_000_000n)) / 1_000_000n));
 }

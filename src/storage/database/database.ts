@@ -1,8 +1,8 @@
-/** Opens the database and looks at what kind of server it is. */
+/** Opens the database and detects the kind of server. */
 import pg from 'pg';
 import { PipelineError } from '../../errors.ts';
 
-/** Found by looking at the server, never by a setting: TimescaleDB by its licence, or PostgreSQL without it. */
+/** Detected from the server, never a setting: TimescaleDB by its licence, or plain PostgreSQL. */
 export type ServerKind = 'timescale' | 'timescale_apache' | 'postgres';
 
 /** Roles of the database, each with the rights of one part of the service. Tables named without a schema are, for the api role, the views
@@ -29,18 +29,18 @@ export type Database = Readonly<{
 export type DatabaseOptions = Readonly<{
   /** Connections of the pool. Default 10. */
   poolSizeMax?: number;
-  /** A statement of the pool may run this long, ms; 0: for ever. Default 30,000. */
+  /** Statement timeout of the pool, ms; 0: none. Default 30,000. */
   statementTimeoutMs?: number;
   /** Shown in pg_stat_activity. Default `biosignal`. */
   applicationName?: string;
   /** Every connection acts as this role of sql/000054-roles.sql; the login must be a member of it. Default: as the login itself. */
   role?: DatabaseRole;
-  /** Hears of connections that fail while idle. Default: ignored; the pool replaces them. */
+  /** Called with errors of connections that fail while idle. Default: ignored; the pool replaces them. */
   onError?: (error: Error) => void;
 }>;
 
 const INT8 = 20;
-/** A connection must be there within this time, ms; the first one is tried so often: a machine at work may be late once. */
+/** Connection timeout, ms, and attempts for the first connection, since a busy machine may be late once. */
 const CONNECT_TIMEOUT_MS = 5000;
 const FIRST_CONNECTS_MAX = 4;
 /** A server that does not answer LISTEN within this time is asked on another connection, ms. */
@@ -57,7 +57,7 @@ const types: pg.CustomTypesConfig = {
 /** @throws PipelineError unavailable when the server does not answer, internal when it is older than PostgreSQL 15 */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
   let closing = false;
-  // The pool's end does not wait for the server's: an embedded one that stops next may end a connection that says goodbye, which is no fault.
+  // The pool ends without waiting for the server. An embedded server that stops next may end a closing connection; that is not a fault.
   const onError = (error: Error): void => void (closing || options.onError?.(error));
   const client: pg.ClientConfig = {
     connectionString: url,
@@ -76,11 +76,11 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     pipeline,
     max: options.poolSizeMax ?? 10,
     statement_timeout: statementTimeoutMs,
-    // A server that was cut off answers nothing and closes nothing: its connections must not be waited for until TCP gives up (15 minutes).
+    // A server that was cut off neither answers nor closes its connections: do not wait until TCP gives up (15 minutes).
     query_timeout: 2 * statementTimeoutMs,
   });
   pool.on('error', onError);
-  // A connection that is lent out has no listener of the pool's: one that dies between two statements of its borrower would end the process.
+  // The pool does not listen for errors of a borrowed connection: one that dies between two statements would end the process.
   pool.on('connect', (lent) => lent.on('error', onError));
   let kind: ServerKind;
   try {
@@ -119,8 +119,8 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   };
 }
 
-/** Lets the queries of a borrowed connection take as long as they take; for work that says `set statement_timeout = 0`.
- *  @returns how to go back, before it is released */
+/** Lifts the client-side time limit of a borrowed connection, for work under `set statement_timeout = 0`.
+ *  @returns restores the limit; call it before releasing the connection */
 export function waitLong(client: pg.PoolClient): () => void {
   const { connectionParameters } = client as unknown as { connectionParameters: { query_timeout: number | undefined } };
   const before = connectionParameters.query_timeout;
@@ -174,7 +174,7 @@ async function startListening(
     const onLost = (): void => {
       if (lost) return;
       lost = true;
-      if (client !== next) return; // still being opened: whoever opens it hears of it and tries again
+      if (client !== next) return; // still being opened: the code that opens it gets the error and retries
       client = null;
       next.end().catch(() => {});
       retry(100);

@@ -34,7 +34,8 @@ import { checkPostgresBinaries } from './embedded-binaries.ts';
 export type EmbeddedPostgres = Readonly<{
   /** Of the superuser, database `biosignal`. */
   url: string;
-  /** The same by the socket in the data folder: a question costs two thirds of what it does over TCP. `url` where the folder's path is too long. */
+  /** The same through the socket in the data folder: a query costs two thirds of what it does over TCP. Equals `url` where the folder's
+   *  path is too long. */
   socketUrl: string;
   port: number;
   /** Process id of the server. */
@@ -122,7 +123,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
 type Account = Readonly<{ uid: number; gid: number }>;
 
-/** Whom the server runs as when we are root; null: as ourselves. */
+/** Account that the server runs as when we are root; null: our own. */
 function unprivilegedAccount(): Account | null {
   if (process.getuid?.() !== 0) return null;
   const rows = readFileSync('/etc/passwd', 'utf8')
@@ -224,7 +225,7 @@ async function evictDeadOwner(dataDir: string): Promise<void> {
   for (let waitedMs = 0; existsSync(pidFile); waitedMs += 50) {
     const pid = serverPid(dataDir);
     if (pid === null || !isServerOf(pid, dataDir)) {
-      rmSync(pidFile, { force: true }); // its process is gone, or the number belongs to somebody else by now
+      rmSync(pidFile, { force: true }); // its process has ended, or the number was reused
       return;
     }
     const owner = readOwner(dataDir);
@@ -264,7 +265,7 @@ function serverPid(dataDir: string): number | null {
   }
 }
 
-/** Is this process a PostgreSQL server on this folder? After a reboot or in a new container the number may be anybody's. */
+/** Whether this process is a PostgreSQL server on this folder. After a reboot or in a new container the number may be another's. */
 function isServerOf(pid: number, dataDir: string): boolean {
   try {
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
@@ -282,7 +283,7 @@ function clusterPassword(dataDir: string): string {
   return password;
 }
 
-/** initdb into a folder beside, then renamed: a kill in between leaves no half cluster. */
+/** Runs initdb in a neighbouring folder, then renames it: a kill in between leaves no incomplete cluster. */
 function createCluster(native: string, dataDir: string, password: string, account: Account | null): void {
   const unfinished = join(dataDir, 'pgdata.unfinished');
   const passwordFile = join(dataDir, 'password.initdb');

@@ -1,16 +1,16 @@
-/** Every advisory lock that the service takes, in TypeScript and in SQL: two tasks that share a number keep each other out. No other file of
- *  src has a lock number; the files of sql/ cannot import, so they repeat theirs. test/storage/locks.int.test.ts holds both to this table, and holds
- *  the locks apart. */
+/** Every advisory lock that the service takes, in TypeScript and in SQL: two tasks that share a number exclude each other. No other file of
+ *  src has a lock number; the files of sql/ cannot import, so they repeat theirs. test/storage/locks.int.test.ts checks both against this
+ *  table, and that no number is used twice. */
 
 /** Locks with a number of their own, as the one-argument functions take it. */
 export const locks = {
   /** One migration at a time per database, however many services start at once. */
   migration: 8_031_447_120_943n,
-  /** Makers of the template database that tests clone. */
+  /** Creation of the template database that tests clone. */
   testTemplate: 8_031_447_120_944n,
-  /** The owner of the packet log holds it as long as it runs (sql/000011-log-ownership.sql). */
+  /** Held by the owner of the packet log as long as it runs (sql/000011-log-ownership.sql). */
   packetLog: 8_031_447_120_945n,
-  /** The service that deletes what projects keep no longer. */
+  /** The service that applies the retention of projects. */
   projectRetention: 8_031_447_120_946n,
 } as const;
 

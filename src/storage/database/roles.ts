@@ -19,16 +19,17 @@ export type RoleDatabases = Readonly<{
 /** @param tag ends the name of every connection: whose it is */
 export type RoleOptions = DatabaseOptions & Readonly<{ tag?: string }>;
 
-/** Connections outside of the pools: packet log and whose it is, sample rows, derived rows, LISTEN, and a short one now and then (migration, a probe). */
+/** Connections outside the pools: packet log and its ownership, sample rows, derived rows, LISTEN, and occasionally a short one (migration,
+ *  probe). */
 const OWN_CONNECTIONS = 6;
-/** How the rest is shared out; these are the sizes with the default of BIO_DB_CONNECTIONS_MAX. */
+/** Shares of the rest; these are the sizes with the default of BIO_DB_CONNECTIONS_MAX. */
 const SHARES = { owner: 8, api: 8, ingest: 5, worker: 3 } as const;
-/** Of a pool: a task that waits in a transaction must not keep everything else from the database. */
+/** Minimum size of a pool: a task that waits in a transaction must not block everything else. */
 const POOL_SIZE_MIN = 2;
 
 export type PoolSizes = Readonly<Record<keyof typeof SHARES, number>>;
 
-/** Sizes of the pools of a node that may have so many connections in all, 14 or more. */
+/** Sizes of the pools of a node. @param connectionsMax maximum number of connections of the node, at least 14 */
 export function poolSizes(connectionsMax: number): PoolSizes {
   const pooled = connectionsMax - OWN_CONNECTIONS;
   const shares = Object.values(SHARES).reduce((sum, share) => sum + share, 0);
@@ -46,12 +47,12 @@ export async function connectionRoom(database: Database): Promise<Readonly<{ lim
   return rows[0]!;
 }
 
-/** What is wrong when a server has not the room that a node may need, and what to do. */
+/** Message for a server with fewer free connections than a node may need, with what to do. */
 export function fewConnections({ limit, used }: Readonly<{ limit: number; used: number }>, connectionsMax: number): string {
   return `this node may open ${connectionsMax} connections, and of the server's ${limit} only ${Math.max(0, limit - used)} are free: raise its max_connections, or lower BIO_DB_CONNECTIONS_MAX on each node`;
 }
 
-/** Opens a pool per role. Where the login may not act as them (roles are the server's: a hoster may forbid to create any) all are the owner. */
+/** Opens a pool per role. Where the login may not act as the roles (a hosting provider may forbid creating any), all act as the owner. */
 export async function openRoles(
   owner: Database,
   { tag, ...options }: RoleOptions = {},

@@ -1,4 +1,4 @@
-/** One transaction of a pool: all of it is kept, or nothing. */
+/** Runs a transaction on a pool: all of it is kept, or nothing. */
 import type { ClientBase, Pool, PoolClient } from 'pg';
 
 /** Runs `work` in a transaction of its own. */

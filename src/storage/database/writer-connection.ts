@@ -1,4 +1,4 @@
-/** A connection for one writer: opened when needed, opened again when lost, its work retried when that can help. */
+/** A connection for one writer: opens it when needed, reopens it when lost, and retries its work when that can help. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { PipelineError } from '../../errors.ts';
@@ -10,11 +10,11 @@ export type WriterConnectionOptions = Readonly<{
   retryForMs?: number;
   /** A statement may run this long, ms. Default 20,000. */
   statementTimeoutMs?: number;
-  /** One attempt may take this long, ms: a server that was cut off answers nothing and closes nothing. Default: statementTimeoutMs + 5,000. */
+  /** Timeout of one attempt, ms, for a server that was cut off and never answers. Default: statementTimeoutMs + 5,000. */
   answerTimeoutMs?: number;
   /** Runs on every new connection before any work. */
   onConnect?: (client: pg.Client) => Promise<void>;
-  /** Hears of every retry. */
+  /** Called before every retry. */
   onRetry?: (error: Error, attempt: number) => void;
 }>;
 
@@ -33,8 +33,7 @@ export class WriterConnection {
     this.#options = options;
   }
 
-  /** Runs work until it succeeds. The work must be such that doing it twice is doing it once: a commit may have happened although its
-   *  answer was lost.
+  /** Runs work until it succeeds. The work must be idempotent: a commit may have happened although its answer was lost.
    *  @throws PipelineError unavailable when it cannot be done within retryForMs; the work's own error when a retry cannot help */
   async run<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
     const deadline = performance.now() + (this.#options.retryForMs ?? 15_000);
@@ -108,7 +107,7 @@ export class WriterConnection {
     client.on('end', forget);
     try {
       await client.query(`set statement_timeout = ${this.#options.statementTimeoutMs ?? 20_000}`);
-      // Late rows replace others of the columnstore, which are unpacked first; one second of a packed segment may be over the default bound.
+      // Late rows replace rows of the columnstore, which are unpacked first; one second of a packed segment may exceed the default bound.
       if (this.#database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
       await this.#options.onConnect?.(client);
     } catch (error) {
@@ -119,7 +118,7 @@ export class WriterConnection {
     return client;
   }
 
-  /** After a failure: back to idle when the server says that only the statement failed, else away with the connection. */
+  /** After a failure: makes the connection idle when the server says that only the statement failed, otherwise closes it. */
   async #drop(error: unknown): Promise<void> {
     const client = this.#client;
     if (client === null) return;
@@ -138,7 +137,7 @@ export class WriterConnection {
   }
 }
 
-/** Closes the socket without a word: end() would wait for a server that does not answer. */
+/** Closes the socket without a farewell: end() would wait for a server that does not answer. */
 function destroy(client: pg.Client): void {
   (client as unknown as { connection: { stream: { destroy: () => void } } }).connection.stream.destroy();
 }

@@ -1,15 +1,15 @@
-/** Databases from before the baseline. The files of sql/ up to number 54 take the place of 50 others, which stood in the order in which
- *  they were thought of; what those made is what these make (sql/README.md says how that was seen). A database that had all of them is
- *  taken over: only its ledger is written anew. One that had some of them is refused, because the files that it lacks are gone. */
+/** Takes over databases from before the baseline. The files of sql/ up to number 54 replaced 50 earlier ones, which were in order of
+ *  invention; both produce the same schema (sql/README.md says how that was checked). A database that has all 50 is taken over by rewriting
+ *  its ledger. A database that has only some is refused, because the files it lacks no longer exist. */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import { PipelineError } from '../../errors.ts';
 import type { ServerKind } from '../database/database.ts';
 
-/** Number of the baseline's last file: where the files before it had ended. Databases and backups of this version are the same either way. */
+/** Number of the baseline's last file, and of the last of the files before it. Databases and backups of this version are equal. */
 export const BASELINE_VERSION = 54;
 
-/** SHA-256 of the ledger that all 50 leave, `number name checksum` a line; the same on every kind of server. */
+/** SHA-256 of the ledger that all 50 files leave, one `number name checksum` per line; the same on every kind of server. */
 const LEDGER_BEFORE = 'bfb64dbe3e6157329db855d71f40f2921ebbabf1ade533a5a254d8e93d0bd802';
 const FIRST_BEFORE = '000001-control-plane.sql';
 const LAST_BEFORE = '000054-open-episodes.sql';
@@ -32,7 +32,7 @@ export function isFromBeforeBaseline(ledger: readonly LedgerRow[], files: readon
   );
 }
 
-/** Gives such a database the ledger of the baseline, in one transaction. */
+/** Replaces the ledger by that of the baseline, in one transaction. */
 export async function takeOver(client: pg.Client, kind: ServerKind, files: readonly BaselineFile[]): Promise<void> {
   await client.query('begin');
   try {

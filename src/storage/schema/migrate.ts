@@ -35,9 +35,9 @@ export type MigrateResult = Readonly<{
 
 export type MigrateOptions = Readonly<{
   folder?: URL;
-  /** A new database becomes a plain one even where TimescaleDB is installed. Default false. */
+  /** Make a new database a plain one even where TimescaleDB is installed. Default false. */
   plain?: boolean;
-  /** A file waits this long for a lock, and everybody who comes after waits behind it; then it makes way for them and is tried again, ms.
+  /** How long a file waits for a lock, ms. Later readers and writers queue behind it meanwhile; then it steps aside and is retried.
    *  Default 2,000. */
   lockTimeoutMs?: number;
   /** Tries of one file, with a pause of the same length between them. Default 30: two minutes. */
@@ -53,9 +53,9 @@ const sqlFolder = new URL('../../../sql/', import.meta.url);
 
 /** Migrates. Fresh, again, from an older release, twenty at once, after a kill in the middle: all end in the same schema.
  *  A new database becomes the best kind that the server offers, and stays that kind.
- *  @throws PipelineError conflict when the database is newer than the code or older than the baseline, when an applied file was changed since,
- *  when the server can no longer do what the schema was made for, or when it has TimescaleDB and a new database cannot use it (unless it
- *  shall be plain) */
+ *  @throws PipelineError conflict when the database is newer than the code or older than the baseline, when an applied file was changed
+ *  since, when the server lacks what the schema needs, or when it has TimescaleDB and a new database cannot use it (unless it is to be
+ *  plain) */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<MigrateResult> {
   const migrations = await readMigrations(options.folder ?? sqlFolder);
   const client = new pg.Client({ connectionString: url, application_name: 'biosignal migrate', options: '-c timezone=UTC' });
@@ -186,8 +186,8 @@ function refuseUnknown(migrations: readonly Migration[], ledger: readonly Ledger
   }
 }
 
-/** A file that waits for a table holds up every reader and writer that comes after it, so it does not wait long.
- *  @throws PipelineError unavailable when others hold what it needs all the time */
+/** Applies a file with a short lock timeout, because a file that waits for a table holds up all later readers and writers.
+ *  @throws PipelineError unavailable when the locks it needs are never free */
 async function applyInTurns(
   client: pg.Client,
   migration: Migration,
