@@ -54,8 +54,11 @@ export type Stream = {
   loads: number;
   /** The last load failed, and waits to be tried again. */
   loadFailed: boolean;
+  /** Threads lost on a batch with samples of it, since it was last loaded; above 0 its batches hold no other stream. */
   crashes: number;
+  /** At the third it is broken. */
   quarantines: number;
+  /** Samples that are left out. Nowhere else: a stream that is closed, or a start, forgets them. */
   poison: Poison[];
 };
 
