@@ -72,9 +72,9 @@ export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCoun
 }
 
 /** Feeds aligned leads to the beat detector of the group, which also judges. A beat goes out when the second it lies in has been judged: it
- *  bears that second's flag, and so does what is made of it. That takes 8 s. Variability does not mind (verdicts on intervals take as long),
- *  the pulse rate waits too, but the heart rate from ECG does not: its kernel judges the 10 s before every second, which is when a heart
- *  rate is due. The quality of a second is the judgement of the 10 s from 4 s before it to 5 s after it. */
+ *  bears that second's flag, and so does what is made of it. That takes 8 s in ECG, 10 s in PPG. Variability does not mind (verdicts on
+ *  intervals take as long), the pulse rate waits too, but the heart rate from ECG does not: its kernel judges the 10 s before every second,
+ *  which is when a heart rate is due. The quality of a second is the judgement of the 10 s from 4 s before it to 5 s after it. */
 export class BeatChain implements Chain, RowTaker {
   readonly group: BeatGroup;
   readonly feed: LeadFeed;

@@ -6,7 +6,8 @@
  *   runner   SegmentRunner: cuts the rows into segments of 64 s, each for a kernel that starts afresh 16 s before it
  *   kernel   SegmentKernel: a detector, judge or value of blocks, all in one shape; what it finds are
  *   items    beats, seconds, rates, judgements: a device time and two numbers; each leaves the runner once, at the seams, too
- *   chain    BeatChain (beats to intervals, values, quality) or ValueChain (blocks to values): holds a row until nothing changes it
+ *   chain    BeatChain (beats to intervals, values, quality) or ValueChain (blocks to values): holds a row until nothing changes it;
+ *            in a BeatChain, BeatValues makes rates and variability, BeatModulation breathing, from the samples at each beat
  *  rows   RowBuffer, through this engine as the RowSink of its chains: values in whole steps; those before fromUs are left out
  *
  *  settle() carries what was taken through the chains that it touched; `finalUs` is the time before which all of them are done. */

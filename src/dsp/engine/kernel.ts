@@ -50,7 +50,7 @@ const judgements = noJudgements();
 const foundValues = emptyValues();
 const foundResponses = emptyResponses();
 
-/** Beats: a is the detector's confidence. */
+/** Beats: a is the detector's confidence, b is not used. */
 export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentKernel {
   let originK = 0;
   const take = (out: Items): void => {
@@ -105,8 +105,9 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
   };
 }
 
-/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats; a judged second lies at its start, a is its index, b its flag; a rate lies a microsecond before the
- *  end of its window, a is the rate per minute, b its flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
+/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is not used; a judged second
+ *  lies at its start, a is its index, b its flag; a rate lies a microsecond before the end of its window, a is the rate per minute, b its
+ *  flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
 export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
   const { beats, rates, seconds } = foundPulse;
   let originK = 0;

@@ -125,7 +125,7 @@ export class PpgBeatDetector implements BeatDetector {
   #committed = -1;
   #nodeBase = 0;
 
-  /** @param fs Hz, 25 … 1000  @param leadCount wavelengths, >= 1  @throws RangeError when either is out of range */
+  /** @param fs Hz, 20 … 2000  @param leadCount wavelengths, >= 1  @throws RangeError when either is out of range */
   constructor(fs: number, leadCount = 1) {
     if (!(fs >= 20 && fs <= 2000)) throw new RangeError(`fs = ${fs} Hz: 20 … 2000`);
     if (!(leadCount >= 1)) throw new RangeError(`leadCount = ${leadCount}`);
