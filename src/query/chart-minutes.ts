@@ -1,4 +1,5 @@
-/** Reads one-minute buckets straight from the minute rollup: one row of arrays, nothing to add up. */
+/** Reads one-minute buckets straight from the minute rollup: one row of arrays, nothing to add up. featureColumn of
+ *  chart.ts says which charts; the function is in sql/000012 and sql/000013 by kind of server, for the api role in sql/000054-roles.sql. */
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { cellOf, type Column } from './chart-cells.ts';
