@@ -137,8 +137,9 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   stops.push(() => auth.stop());
   const reads = startReadAudit(database.pool, (err) => logger.warn({ err }, 'audit: reads could not be written'));
   stops.push(() => reads.stop());
+  const notDelivered = (err: unknown): void => logger.warn({ err }, 'webhooks: deliveries could not be read or noted');
+  stops.push(startWebhookDeliverer({ pool: database.pool, networks, onError: notDelivered }));
   const workFailed = (err: unknown): void => logger.warn({ err }, 'records: background work failed');
-  stops.push(startWebhookDeliverer({ pool: database.pool, networks, onError: workFailed }));
   stops.push(startRecordsWork({ pool: database.pool, onError: workFailed }));
   const cursors = new Cursors(await serviceSecret(database, 'cursors'));
   const deviceSecret = await serviceSecret(database, 'device cookies');

@@ -356,7 +356,7 @@ it('a look at the database that fails is reported, and the next one goes on', as
   const id = await register(later.url, ['episode.created']);
   await pool.query('alter table webhook_delivery rename column attempts to attempts_away');
   try {
-    await until(() => run.faults.some((fault) => fault.includes('records: background work failed')));
+    await until(() => run.faults.some((fault) => fault.includes('webhooks: deliveries could not be read or noted')));
   } finally {
     await pool.query('alter table webhook_delivery rename column attempts_away to attempts');
   }
