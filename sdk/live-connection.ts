@@ -1,5 +1,5 @@
-/** One WebSocket to /ws, kept open: LiveClient (live-client.ts) and the widgets (widgets/shared/live-feed.ts) both stand on it, and map its
- *  states to those of their own.
+/** One WebSocket to /ws, kept open, for LiveClient (live-client.ts) and the widgets (widgets/shared/live-feed.ts), which map its states to
+ *  their own.
  *
  *  Modes
  *  - connecting: a socket is being opened, for at most 10 s, or is open and no new frame has arrived. Its failure plans another one.
@@ -63,7 +63,7 @@ const WATCH_MS = 500;
 const CONNECTING = 0;
 const OPEN = 1;
 const TOKEN_EXPIRED = 4001;
-/** A browser throws at a subprotocol with other characters. */
+/** Keys in this form only: a browser throws an error for a subprotocol with other characters. */
 const sdkKeyPattern = /^sdk_[0-9A-Za-z]+$/;
 
 /** Connects at once. */
@@ -75,7 +75,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
   let after = options.after;
   /** Failures since the service was last heard. */
   let attempt = 0;
-  /** Counts connects: what was awaited for an earlier one is void. */
+  /** Number of connects. Code that awaited something checks that it is still the same, or drops the result. */
   let turn = 0;
   /** A new token came while the socket was opening with the one before it. */
   let renewed = false;
@@ -164,7 +164,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
   const retry = (detail: string): void => {
     const mine = turn;
     become('waiting', detail);
-    if (mine !== turn) return; // who was told has closed or renewed
+    if (mine !== turn) return; // the listener has closed or renewed the connection
     retryTimer = setTimeout(() => void connect(), backoffMs(attempt++, random()));
   };
 
@@ -205,7 +205,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     else if (nowMs - pingMs > ANSWER_MS) become('offline');
   };
 
-  /** Silence says nothing about the token. */
+  /** Gives up a silent socket. As if it had been open: silence says nothing about the token, so nothing asks whether it is refused. */
   const giveUp = (silent: WebSocket): void => {
     void lose(silent, true, 1006, 'silent');
     silent.close();
@@ -251,7 +251,7 @@ function openSocket(options: LiveConnectionOptions, token: string, after: number
   return socket;
 }
 
-/** null for what is no message, such as the words of a proxy. */
+/** Reads a message; null: the text is none, such as the words of a proxy. */
 function messageOf(text: string): LiveMessage | null {
   try {
     const message = JSON.parse(text) as unknown;
