@@ -71,7 +71,10 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
   const { onFrame, onMessage, onState, random = Math.random } = options;
   let socket: WebSocket | null = null;
   let state: ConnectionState = 'connecting';
+  /** The service's last word was about this one. */
   let token = '';
+  /** Told in band; counts when the service has said that it took it. */
+  let told = '';
   let after = options.after;
   /** Failures since the service was last heard. */
   let attempt = 0;
@@ -103,7 +106,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     try {
       const given = await options.token();
       if (mine !== turn) return;
-      token = given;
+      token = told = given;
       follow(openSocket(options, token, after));
     } catch (error) {
       if (mine === turn) retry(error instanceof Error ? error.message : 'no connection');
@@ -133,6 +136,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     attempt = 0;
     if (typeof data === 'string') {
       const message = messageOf(data);
+      if (message?.type === 'auth') token = told;
       if (message !== null) onMessage(message);
       return;
     }
@@ -185,8 +189,8 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
   const sayToken = async (): Promise<void> => {
     renewed = false;
     const given = await options.token();
-    if (given !== token) tell({ type: 'auth', token: given });
-    token = given;
+    if (given !== told) tell({ type: 'auth', token: given });
+    told = given;
   };
 
   const watch = (): void => {

@@ -134,6 +134,28 @@ it('opens one socket however often it is renewed while it waits for a token, and
   await expect.poll(() => open.size).toBe(0);
 });
 
+it('goes on with the token that it told as the one before expired', async () => {
+  let token = 'first';
+  const { client } = viewer({ token: () => token });
+  await expect.poll(() => open.size).toBe(1);
+  fixture.texts.splice(0);
+  token = 'second';
+  await client.renew();
+  await expect.poll(() => fixture.texts.length).toBe(1);
+  opened[0]!.close(4001, 'token_expired'); // was on its way
+  await expect.poll(() => opened.map(({ protocols }) => protocols)).toEqual([protocolOf('first'), protocolOf('second')]);
+  opened[1]!.tell({ type: 'ready' });
+  token = 'third';
+  await client.renew();
+  opened[1]!.tell({ type: 'auth', expires_at_ms: 0 });
+  await expect.poll(() => client.state).toBe('live');
+  opened[1]!.close(4001, 'token_expired');
+  await expect.poll(() => client.state).toBe('waiting');
+  await sleep(300); // the same token would be refused: it waits for another
+  expect(opened).toHaveLength(2);
+  client.close();
+});
+
 it('tries ever new tokens at growing pauses while each is said to have expired', async () => {
   let asked = 0;
   fixture.onSocket((socket) => {
