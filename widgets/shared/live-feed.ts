@@ -3,6 +3,7 @@
 import { ApiError } from '../../sdk/fetch-json.ts';
 import { openLiveConnection } from '../../sdk/live-connection.ts';
 import type { ConnectionState } from '../../sdk/live-connection.ts';
+import { afterStatus, backoffMs } from '../../sdk/retry.ts';
 import { shownFrame } from './live-frame.ts';
 import type { LiveListener, Session } from './session.ts';
 
@@ -10,8 +11,8 @@ import type { LiveListener, Session } from './session.ts';
 export function joinLive(session: Session, listener: LiveListener): () => void {
   const { live } = session;
   live.listeners.add(listener);
-  if (live.feed === null) void open(session);
-  else listener.state?.(live.state, '');
+  if (live.feed !== null || live.opening) listener.state?.(live.state, '');
+  else void open(session);
   return () => {
     live.listeners.delete(listener);
     // A widget that moves in the page leaves and joins in one task; keep the socket for it.
@@ -23,15 +24,18 @@ export function joinLive(session: Session, listener: LiveListener): () => void {
   };
 }
 
-async function open(session: Session): Promise<void> {
+/** @param attempt failures before this one */
+async function open(session: Session, attempt = 0): Promise<void> {
   const { live } = session;
+  live.opening = true;
   const onState = (state: ConnectionState, detail: string): void => {
     live.state = state === 'waiting' ? 'offline' : state;
     for (const listener of live.listeners) listener.state?.(live.state, detail);
   };
   try {
     const address = await session.liveAddress();
-    if (live.feed !== null || live.listeners.size === 0) return;
+    live.opening = false;
+    if (live.listeners.size === 0) return;
     const feed = openLiveConnection({
       ...address,
       // All that is held: a trace of seconds a centimetre would take a minute to fill.
@@ -47,7 +51,16 @@ async function open(session: Session): Promise<void> {
     });
     live.feed = feed;
   } catch (error) {
-    const refused = error instanceof ApiError && error.status !== 0;
+    const refused = error instanceof ApiError && error.status !== 0 && afterStatus(error.status) !== 'retry';
+    live.opening = !refused;
     onState(refused ? 'refused' : 'waiting', refused ? error.message : '');
+    if (refused) return;
+    setTimeout(
+      () => {
+        if (live.listeners.size > 0) void open(session, attempt + 1);
+        else live.opening = false;
+      },
+      backoffMs(attempt, Math.random()),
+    );
   }
 }

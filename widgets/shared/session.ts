@@ -41,7 +41,13 @@ export class Session {
   #state: SessionState = 'ready';
   #listeners = new Set<() => void>();
   /** Who watches this person live, and the feed while it is open: kept by live-feed.ts. */
-  readonly live = { listeners: new Set<LiveListener>(), feed: null as LiveConnection | null, state: 'connecting' as LiveState };
+  readonly live = {
+    listeners: new Set<LiveListener>(),
+    feed: null as LiveConnection | null,
+    /** It is asked for whom the feed is, or that will be asked again. */
+    opening: false,
+    state: 'connecting' as LiveState,
+  };
 
   constructor(baseUrl: string, credentials: Credentials) {
     this.baseUrl = baseUrl;

@@ -1,0 +1,49 @@
+/** How the widgets of a page come to their live feed when the service is away as they ask for it, in Node: no browser is needed. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { joinLive } from '../../widgets/shared/live-feed.ts';
+import { Session } from '../../widgets/shared/session.ts';
+import { startFixture } from '../helpers/browser-fixture.ts';
+import type { Fixture } from '../helpers/browser-fixture.ts';
+
+let fixture: Fixture;
+let opened = 0;
+beforeAll(async () => {
+  fixture = await startFixture('/nowhere');
+  fixture.onSocket(() => {
+    opened++;
+    return undefined;
+  });
+});
+afterAll(() => fixture.close());
+
+const asked = (): number => fixture.requests.filter(({ path }) => path === '/api/v1/xusers').length;
+
+it.each([
+  ['restarts', 503],
+  ['is out of reach', -1],
+])('a page that does not know its person yet asks again while the service %s', async (_, status) => {
+  const before = opened;
+  fixture.requests.splice(0);
+  fixture.on('POST', '/api/v1/xusers', () => (asked() < 3 ? { status } : { json: { xuser_id: 'u', project_id: 'p' } }));
+  const session = new Session(fixture.origin, { mode: 'direct', apiKey: 'key', projectKey: 'p', externalId: 'e' });
+  const states: string[] = [];
+  const leave = [1, 2].map(() => joinLive(session, { state: (state) => void states.push(state) }));
+  await expect.poll(() => opened - before, { timeout: 10_000 }).toBe(1);
+  expect(states).toContain('offline');
+  expect(states).not.toContain('refused');
+  expect(asked()).toBe(3);
+  for (const one of leave) one();
+  session.close();
+});
+
+it('a page whose key is refused does not ask again', async () => {
+  fixture.requests.splice(0);
+  fixture.on('POST', '/api/v1/xusers', { status: 401 });
+  const session = new Session(fixture.origin, { mode: 'direct', apiKey: 'key', projectKey: 'p', externalId: 'e' });
+  const states: string[] = [];
+  joinLive(session, { state: (state) => void states.push(state) });
+  await expect.poll(() => states).toEqual(['refused']);
+  await new Promise((resolve) => setTimeout(resolve, 600)); // the first pause is at most 250 ms
+  expect(asked()).toBe(1);
+  session.close();
+});
