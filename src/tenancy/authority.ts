@@ -3,7 +3,9 @@
  *  does cannot give one.
  *
  *  Checks on a key: its scopes when it makes another (checkScopes) or changes an existing one (needKeyWithin), its project (needKeyWithin,
- *  needWholeOrganization; for a project that a request names, ownProject), its expiry (checkEnd, needLasting), its roles. */
+ *  needWholeOrganization; for a project that a request names, ownProject), its expiry, its roles. Of its expiry:
+ *  a key it makes or replaces (checkEnd), SDK keys (the end of the caller, in public-key-routes.ts), tokens (Auth.mint); and what never
+ *  ends it cannot make (needLasting: projects, webhooks; rolesWithin: accounts). */
 import { PipelineError } from '../errors.ts';
 import { scopes } from '../caller.ts';
 import type { Caller, Scope } from '../caller.ts';
