@@ -101,10 +101,11 @@ export function gridCeil(deviceNs: bigint, rateNanoHz: number): number {
   return Number((deviceNs * rate + GRID - 1n) / GRID);
 }
 
-/** Steps in one unit: what makes a step exact although 0.01 is none of a double's numbers. @param step 1 / a whole number */
+/** Number of steps in one unit. It is a whole number, so dividing by it is exact where multiplying by 0.01, which no double equals, is not.
+ *  @param step 1 / a whole number */
 const stepsPerUnit = (step: number): number => Math.round(1 / step);
 
-/** Most steps of a value: so the sum of one value a second over a day stays below 2^63. */
+/** Limit of a value, steps: the sum of one value per second over a day stays below 2^63. */
 export const STEP_COUNT_MAX = 2 ** 46;
 
 /** The number of steps nearest to a value, never -0. */

@@ -119,7 +119,7 @@ type Params<Path extends string> = Readonly<Record<PathParam<Path>, TSchema>>;
 type QueryOf<Query> = Query extends Schemas ? Members<Query> : Nothing;
 type BodyOf<Body> = Body extends 'binary' ? Uint8Array : Body extends TSchema ? Static<Body> : null;
 
-/** What may be written where a schema says T: lists that cannot be changed, too, and undefined for a member that may be absent. */
+/** Values accepted where a schema says T: also readonly lists, and undefined for an optional member. */
 type Sent<T> = T extends readonly (infer Item)[] ? readonly Sent<Item>[] : T extends object ? SentMembers<T> : T;
 type SentMembers<T> = { readonly [Name in keyof T]: Sent<T[Name]> | (T extends Readonly<Record<Name, unknown>> ? never : undefined) };
 
@@ -130,7 +130,7 @@ type Member<T, Name extends string> = T extends Readonly<Record<Name, infer Valu
 type Values<T> = T extends unknown ? T[keyof T] : never;
 
 type Written = Readonly<{ bytes: Uint8Array } | { text: string } | { stream: AsyncIterable<Uint8Array> }>;
-/** Answers of what handlers share: with a JSON value, and with what is written already. */
+/** Answers of functions that several handlers share: with a JSON value, and with a body already written. */
 export type JsonReply<Status extends number, Json> = Reply<Status> & Readonly<{ json: Json }>;
 export type WrittenReply<Status extends number> = Omit<Reply<Status>, 'json'> & Written;
 type BodyBy<Spec extends ResponseSpec> = [JsonOf<Spec>] extends [never] ? { json?: never } : { json: JsonOf<Spec> } | Written;
@@ -140,7 +140,7 @@ type ReplyOf<Responses extends Route['responses']> = {
   [Status in keyof Responses & number]: Reply<Status> & Readonly<BodyBy<Responses[Status]>>;
 }[keyof Responses & number];
 
-/** Rows of a query that does not say what they are fit every schema, so they fit none. */
+/** Refuses `any`, the type of untyped query rows: it would fit every schema. */
 type Known<Answer> = Answer extends { json: infer Json } ? (0 extends Json & 1 ? { json: never } : unknown) : unknown;
 
 /** A row as written: its handler gets values that passed the row's schemas, and answers a status that the row declares. */

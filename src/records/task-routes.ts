@@ -40,7 +40,7 @@ const columns = ({ ref }: ExpressionBuilder<Tables, 'task'>) =>
     'title',
     'description',
     isoTime(ref('due')).as('due'),
-    // A missed one is not listed, and the mark of a person ends that it was missed.
+    // Never `missed`: missed tasks are not listed, and marking one gives it another status.
     ref('status').$castTo<(typeof statuses)[number]>().as('status'),
     isoTime(ref('status_at')).as('status_at'),
     'schedule_id',

@@ -20,7 +20,7 @@ import type { ReadAudit } from '../tenancy/read-audit.ts';
 
 type ListenParts = Readonly<{
   config: Config;
-  /** Default: that of the configuration. A standby that took over keeps its port. */
+  /** Null: that of the configuration. An instance that took over listens on the port of its standby. */
   port: number | null;
   version: string;
   webDir: string | undefined;

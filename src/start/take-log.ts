@@ -12,8 +12,8 @@ import { databasePart, waitingSecret } from './readiness.ts';
 
 export type LogOptions = Readonly<{ config: Config; logger: Logger; signal?: AbortSignal; version: string }>;
 
-/** Claims the packet log. While another instance owns it, a standby listens on the port; if it cannot, the start fails.  @returns also the
- *  standby, to be stopped when the service itself can listen */
+/** Claims the packet log. While another instance owns it, a standby listens on the port; if it cannot, the start fails.
+ *  @returns also the standby, to be stopped when the service itself can listen */
 export async function takeLog(
   database: Database,
   ingest: Database,

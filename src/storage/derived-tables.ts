@@ -10,7 +10,7 @@ import type { Partitions } from './schema/partitions.ts';
 export type DerivedTablesOptions = Readonly<{
   /** See DerivedWriterOptions. */
   currentMethods: readonly string[];
-  /** Name, cadence and unit of features, for the catalog of methods. */
+  /** Cadence of features by name, Hz, for the catalog of methods. */
   cadences: Readonly<Record<string, number>>;
   /** See DerivedWriterOptions. */
   valueSteps: Readonly<Record<string, number>>;

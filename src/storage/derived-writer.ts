@@ -38,9 +38,9 @@ type Batch = Readonly<{ steps: readonly Step[]; reported: ReportedRows }>;
 export type DerivedWriterOptions = Readonly<{
   /** Codes of the methods that this release computes: replacing a range deletes their rows and leaves those of other versions alone. */
   currentMethods: readonly string[];
-  /** Name, cadence and unit of features, for the catalog of methods. */
+  /** Cadence of features by name, Hz, for the catalog of methods. */
   cadences?: Readonly<Record<string, number>>;
-  /** Steps of values by method code, likewise; of a beat's interval, ms. Default: values are not rounded. */
+  /** Steps of values by method code, for the catalog; those of beats are of their intervals, ms. Default: values are not rounded. */
   valueSteps?: Readonly<Record<string, number>>;
   /** Limit of rows not yet stored, bytes; above it `full` is true. Default 32 MiB. */
   queueBytesMax?: number;

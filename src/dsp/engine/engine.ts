@@ -146,8 +146,8 @@ export class StreamEngine implements RowSink {
       this.#rows.add(source === 'ecg' ? rowCode.ecgBeat : rowCode.ppgBeat, channelNo, tUs, ibiMs, kind * 64 + reason, flag);
   }
 
-  /** Here values become whole steps of their method, all of them and once: kernels and flags know the value as it was. One of more steps
-   *  than are counted is no body's (an accelerometer with an absurd gain) and is left out. */
+  /** Rounds a value to whole steps of its method: the only place that does, so kernels and flags use the value before rounding. Leaves out
+   *  a value above STEP_COUNT_MAX, which no body has (an accelerometer with an absurd gain). */
   value(method: number, channelNo: number, tUs: number, value: number, flag: QualityFlag): void {
     if (tUs < this.#fromUs) return;
     const { step } = featureMethods[method]!;
@@ -155,7 +155,7 @@ export class StreamEngine implements RowSink {
     if (Math.abs(count) <= STEP_COUNT_MAX) this.#rows.add(rowCode.feature + method, channelNo, tUs, fromSteps(count, step), flag, 0);
   }
 
-  /** The same number as the index's feature has. */
+  /** Rounds as value() does, so that the index of a second equals its feature. */
   quality(channelNo: number, tUs: number, sqi: number, flag: QualityFlag): void {
     if (tUs >= this.#fromUs) this.#rows.add(rowCode.quality, channelNo, tUs, fromSteps(toSteps(sqi, SQI_STEP), SQI_STEP), flag, 0);
   }

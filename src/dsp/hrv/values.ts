@@ -198,7 +198,7 @@ export class BeatValues {
     this.#sink.value(this.#names.spectral[0]!, -1, tUs, lfMs2, flag);
     this.#sink.value(this.#names.spectral[1]!, -1, tUs, hfMs2, flag);
     const [, hf, ratio] = this.#names.spectral;
-    // by a power that is given as 0, it would be a ratio of rounding errors
+    // Divided by a power that rounds to 0, the ratio would be one of rounding errors.
     if (toSteps(hfMs2, group(hf!).step) > 0) this.#sink.value(ratio!, -1, tUs, lfMs2 / hfMs2, flag);
   }
 

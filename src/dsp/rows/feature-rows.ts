@@ -52,7 +52,7 @@ export type FeatureRow = Readonly<{
   tNs: bigint;
   value: number;
   qmask: QualityFlag;
-  /** e.g. `derived:hrv_rmssd_60s_v4`. */
+  /** e.g. `derived:hrv_rmssd_60s_v5`. */
   methodCode: string;
 }>;
 

@@ -4,7 +4,7 @@ import { beatMethods, featureMethods, method, methodIndex } from './methods.ts';
 
 const measures = ['rmssd_60s', ...['mean_nn', 'sdnn', 'rmssd', 'pnn50', 'sd1', 'sd2', 'lf', 'hf', 'lf_hf'].map((name) => `${name}_300s`)];
 
-/** The last versions whose values are not rounded to steps. Not in it: values that always were whole steps. */
+/** The last version of each feature whose values are not rounded to steps. Absent: features whose values always were whole steps. */
 const lastUnrounded: Readonly<Record<string, number>> = {
   hr_ecg: 4,
   hr_ppg: 2,

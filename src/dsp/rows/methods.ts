@@ -14,9 +14,8 @@ export type Method = Readonly<{
   title: string;
   /** UCUM. */
   unit: string;
-  /** A value is a whole number of these, in its unit; of a beat its interval is, in ms. 1 / step is a whole number.
-   *  StreamEngine rounds each row as the last thing: flags and other values are made of the value before.
-   *  0: of a retired version, whose values are not rounded. */
+  /** Values are whole multiples of it, in their unit; for beats, the intervals, in ms. 1 / step is a whole number. StreamEngine rounds each
+   *  row last: flags and other values are computed from the value before rounding. 0: values of this retired version are not rounded. */
   step: number;
   /** Length of the window that ends at a value's time, s. */
   windowSec: number;
@@ -45,12 +44,12 @@ export const method = (entry: Entry): Method => {
   return { coverageMin: 0.5, scope: 'stream', ...entry, version, code: `derived:${entry.feature}_v${version}` };
 };
 
-/** Of an index of quality, and of its seconds. Clean ones lie near 1: at 0.001 too many would rank alike (AUC on MIT-BIH 0.974, not
- *  0.983), at 0.0001 a few. */
+/** Step of the quality indices. Clean signals lie near 1: at 0.001 too many would rank alike (AUC on MIT-BIH 0.974 instead of 0.983), at
+ *  0.0001 a few. */
 export const SQI_STEP = 0.00001;
-/** Of a heart rate. At 0.01 one of 213 pulse rates of BIDMC that are off by more than 5 /min is off by 5. */
+/** Step of heart and pulse rates, /min. At 0.01, one of the 213 pulse rates of BIDMC with an error above 5 /min would have one of 5. */
 const rateStep = 0.001;
-/** Beats lie on whole microseconds, and so do the intervals between them. What is made of them, in ms, is no finer. */
+/** Step of intervals and of values computed from them, ms. Beats lie on whole microseconds, so nothing finer is measured. */
 const intervalStepMs = 0.001;
 
 /** Beat detectors. Their feature name is the beat's method. */
@@ -90,7 +89,7 @@ const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string
   ppg: { rmssd: 3, mean_nn: 3, sdnn: 4, pnn50: 3, sd1: 3, sd2: 4, lf: 3, hf: 3, lf_hf: 3 },
 };
 
-/** By unit. */
+/** Steps of variability by unit. */
 const variabilitySteps = { ms: intervalStepMs, ms2: 0.01, '1': 0.0001 };
 
 const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => {

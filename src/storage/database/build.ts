@@ -27,7 +27,7 @@ export async function run<T>(db: Db, query: Compilable<T>): Promise<Answer<T>> {
   return { rows, rowCount: rowCount ?? 0 };
 }
 
-/** Runs what always has a row: an insert, a count. @throws what the database says; an Error when there is none all the same */
+/** Runs a query that always returns a row, such as an insert or a count.  @throws errors of the database; Error when there is no row */
 export async function runForOne<T>(db: Db, query: Compilable<T>): Promise<Answer<T>['rows'][number]> {
   const [row] = (await run(db, query)).rows;
   if (row === undefined) throw new Error(`no row: ${query.compile().sql.slice(0, 80)}`);
