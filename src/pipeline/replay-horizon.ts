@@ -1,7 +1,8 @@
 /** Tracks which positions of the packet log are still needed.
  *
- *  A position is one group commit. Positions up to the checkpoint may be deleted from the log; a start replays those after it. The
- *  invariant: the checkpoint passes a position only when nothing acknowledged at it, or before it, depends on this process any more:
+ *  A position is one group commit. Positions up to the checkpoint may be deleted from the log, once they are a day old (retention_cutoff in
+ *  sql/000007-retention.sql); a start replays those after it, however old. checkpoints.ts moves the checkpoint every 2 s. The invariant: it
+ *  passes a position only when nothing acknowledged at it, or before it, depends on this process any more:
  *  1. its packets were passed on to the writers and the feature pool (`noteHanded`);
  *  2. its samples are in sample_block, or set aside (`samplesSafe`: the block writer knows which rows are open, sealed or being written);
  *  3. its measurements and events are in their tables, or set aside (one `hold` per packet, until the last is released);
