@@ -1,4 +1,4 @@
-/** What the quality of the ECG is judged on: the recordings, the noise added to them, and what counts as wrong. */
+/** Test sets of ECG quality: the recordings, the noise added to them, and what counts as wrong. */
 import { addNoise, loadMitdb, loadQtdb } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
 import type { ChosenOn } from './section.ts';

@@ -1,4 +1,4 @@
-/** What sections that judge flags share: areas under curves, rates of beats, shares. */
+/** Helpers of sections that judge flags: areas under curves, rates of beats, shares. */
 
 /** Probability that a right item scores above a wrong one; NaN where there are none of one kind. */
 export function areaUnderCurve<T>(items: readonly T[], isRight: (item: T) => boolean, scoreOf: (item: T) => number): number {

@@ -1,4 +1,4 @@
-/** The goals of signal truth beside what the sections measured: the last table of the report. */
+/** Goals of signal accuracy next to the measured figures: the last table of the report. */
 import type { Section } from './section.ts';
 
 type Goal = Readonly<{

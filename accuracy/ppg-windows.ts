@@ -1,4 +1,4 @@
-/** Windows of a PPG recording beside its reference: where its beats are wrong, and its true rate. */
+/** Windows of a PPG recording compared with its reference: where its beats are wrong, and its true rate. */
 import { matchBeats, median } from './ppg-reference.ts';
 import type { PpgReference } from './ppg-reference.ts';
 

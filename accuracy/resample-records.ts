@@ -1,4 +1,4 @@
-/** How much a gross figure owes to which recordings there happen to be. */
+/** Dependence of a gross figure on the choice of recordings, by resampling them. */
 import { f1 } from './match-beats.ts';
 import type { Counts } from './match-beats.ts';
 

@@ -2,12 +2,12 @@
  *
  *  npm run accuracy -- [--data DIR] [--only NAME] [--leave-out recording|database] [--json] [--html FILE] [--markdown FILE]
  *  DIR: laid out like ../shared/data (mitdb, em_noise, bidmc, ieee_spc2015, rr …; what is absent is said and skipped); default
- *  BIO_TEST_DATA, else ../shared/data. NAME: part of the file name of a section, e.g. ecg-detection. `--leave-out`: weights that were fitted on some of
- *  the recordings are fitted anew on the others (ecg-quality, ppg-quality; of one database only, so by recording: ppg-motion-trust), other
- *  sections are skipped; without it every figure is of the weights in use.
- *  `--markdown docs/accuracy.md` writes that document, of every section: not together with `--only` or `--leave-out`, nor where recordings
- *  are missing.
- *  Sections are the files accuracy/*-section.ts; the last table puts their figures beside the goals (accuracy/goals.ts). Exit code 1 when no section found its recordings. */
+ *  BIO_TEST_DATA, else ../shared/data. NAME: part of the file name of a section, e.g. ecg-detection. `--leave-out`: weights that were
+ *  fitted on some of the recordings are fitted anew on the others (ecg-quality, ppg-quality; of one database only, so by recording:
+ *  ppg-motion-trust), other sections are skipped; without it every figure is of the weights in use. `--markdown docs/accuracy.md` writes
+ *  that document, of every section: not together with `--only` or `--leave-out`, nor where recordings are missing. Sections are the files
+ *  accuracy/*-section.ts; the last table compares their figures with the goals (accuracy/goals.ts). Exit code 1 when no section found its
+ *  recordings. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

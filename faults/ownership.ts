@@ -10,7 +10,7 @@ type Ending = 'kill' | 'orderly';
 
 const calm = (random: Random): Promise<void> => sleep(200 + 900 * random.next());
 
-/** The instance beside the first, by world. */
+/** The second instance, by world. */
 const seconds = new WeakMap<World, ServiceProcess>();
 
 async function secondOf(world: World): Promise<ServiceProcess> {

@@ -11,7 +11,7 @@ export type RunOptions = Readonly<{
   log?: (line: string) => void;
   /** Rounds between two verdicts: the devices stop, the ledger is held against the database, and others begin on the same database. */
   legRounds: number;
-  /** Hears of every leg as it ends, so that a run that is cut short counts as far as it came. */
+  /** Called at the end of every leg, so that a run that is cut short counts as far as it got. */
   onLeg?: (leg: FaultResult) => void;
 }>;
 

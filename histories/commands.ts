@@ -52,7 +52,7 @@ export type DeviceCommand =
   | Readonly<{ do: 'setClock'; device: number; wallClock: WallClock }>
   | Readonly<{ do: 'odd'; device: number; what: (typeof oddities)[number] }>
   | Readonly<{ do: 'illegal'; device: number; what: keyof typeof refusals }>
-  /** Sends in real time while somebody watches. */
+  /** Sends in real time while a viewer watches. */
   | Readonly<{ do: 'live'; device: number; sec: number }>;
 
 export type PersonCommand =
@@ -61,7 +61,7 @@ export type PersonCommand =
   | Readonly<{ do: 'answer'; person: number; points: readonly number[] }>
   /** A weight that did not come in a packet, told twice. */
   | Readonly<{ do: 'measure'; person: number; value: number; unit: 'kg' | '[lb_av]' }>
-  /** Somebody notes an episode of the person, and closes it. */
+  /** A caller notes an episode of the person, and closes it. */
   | Readonly<{ do: 'episode'; person: number; kind: string; closes: boolean }>
   /** Opens every page there is of the person. */
   | Readonly<{ do: 'look'; person: number }>;
@@ -73,9 +73,9 @@ export type OperatorCommand =
   | Readonly<{ do: 'consent'; person: number; purpose: Purpose; granted: boolean }>
   | Readonly<{ do: 'erase'; person: number }>
   | Readonly<{ do: 'retention'; days: number | null }>
-  /** From now on somebody is told of what happens. */
+  /** Registers a webhook, which is notified of events from now on. */
   | Readonly<{ do: 'webhook' }>
-  /** Somebody new signs in, does what the role may, tries what it may not, and signs out. */
+  /** A new member signs in, does what the role may, tries what it may not, and signs out. */
   | Readonly<{ do: 'signIn'; role: 'admin' | 'viewer' }>;
 export type Purpose = 'recording' | 'sharing';
 

@@ -21,7 +21,7 @@ const SYNCED_NS = 2_000_000_000n;
 export async function deliver(oracle: Oracle, boot: Boot, packets: readonly Packet[], via: Via = 'http'): Promise<void> {
   const leftNs = BigInt(Date.now()) * 1_000_000n;
   const bytes = packets.map(encode);
-  // A socket is closed on somebody who has not consented, again and again.
+  // The sockets of a person who has not consented are closed, again and again.
   const byHttp = via === 'http' || oracle.required.includes('recording');
   const answers = byHttp ? await overHttp(oracle, bytes) : await overSocket(oracle, bytes);
   const missing = oracle.isMissing(boot.person, 'recording');

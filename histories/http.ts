@@ -53,7 +53,7 @@ export async function ask(stage: Stage, method: string, path: string, options: A
     } catch (error) {
       last = String(error);
       lostCount++;
-      // It ends itself when another one has its log: somebody starts it again.
+      // An instance ends itself when another one has its log; a supervisor would restart it.
       if (!stage.service.running && !stage.isDisturbed) await stage.disturb(async () => undefined);
     }
   }

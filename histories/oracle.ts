@@ -1,4 +1,4 @@
-/** What must be true: kept from the commands and the answers to them, and from nothing that the service stored. */
+/** Expected state, derived from the commands and their answers alone, never from what the service stored. */
 import { createHash } from 'node:crypto';
 import type { NewOrganization } from '../src/auth/organizations.ts';
 import type { Packet } from '../src/proto/packet.ts';
@@ -29,7 +29,7 @@ export type Boot = {
   answeredMs: number;
 };
 
-/** Of a person, told by somebody else. */
+/** An entry about a person, made by someone else. */
 export type Weight = Readonly<{ time: string; kg: number }>;
 
 /** What a webhook must be told. */
@@ -47,7 +47,7 @@ export type Person = {
   readonly journal: string[];
   readonly answers: number[];
   readonly weights: Weight[];
-  /** Noted by somebody, not by a device. */
+  /** Noted by a caller, not by a device. */
   readonly episodes: Set<string>;
   /** Of them, changed. */
   readonly changedEpisodes: Set<string>;
@@ -184,7 +184,7 @@ export class Oracle {
     };
   }
 
-  /** The next of this index is somebody else, with other boots of the devices. */
+  /** The next person of this index is a different one, with other boots of the devices. */
   erased(person: Person): void {
     this.gone.push(person);
     this.happened('xuser.erased', person.xuserId, person);

@@ -1,4 +1,4 @@
-/** One history being played: commands one after the other, each device in a lane of its own, what the world does beside them all. */
+/** Plays one history: commands one after the other, each device in a lane of its own, and events of the world in parallel to them all. */
 import { isOfDevice, isOfPerson, isOfWorld } from './commands.ts';
 import type { Command, History } from './commands.ts';
 import { runDeviceCommand } from './commands/devices.ts';

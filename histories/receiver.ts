@@ -1,4 +1,4 @@
-/** Somebody who is told of events by webhook: keeps every request, and refuses the first one, which must come again. */
+/** Receiver of webhooks: keeps every request, and refuses the first one, which must be sent again. */
 import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -174,7 +174,7 @@ export class Stage {
 
   async close(): Promise<void> {
     for (const service of new Set([...this.#others, this.service])) if (service.running) await service.kill();
-    // A proxy waits for connections that somebody opened again meanwhile.
+    // A proxy waits for connections that clients reopened meanwhile.
     await Promise.race([Promise.all([this.front.close(), this.back.close()]), sleep(2000)]);
     await this.postgres.stop();
     rmSync(this.workDir, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** What the bench uses of the package ws, which has no types of its own. */
+/** Types of the package ws, which has none of its own, as far as the bench uses it. */
 declare module 'ws' {
   import type { IncomingMessage } from 'node:http';
 

@@ -1,5 +1,5 @@
-/** The form of `npm run fuzz` without a service: three quarters of the mutations are of packets. Fails with the input in base64 when a decoder
- *  threw anything but its clean error or took more than 50 ms. */
+/** The form of `npm run fuzz` without a service: three quarters of the mutations are of packets. Fails with the input in base64 when a
+ *  decoder threw anything but its clean error or took more than 50 ms. */
 import { mistaken } from '../../scripts/number-option.ts';
 import { createRandom } from '../../src/cli/simulator/random.ts';
 import { fuzz } from './fuzz.ts';

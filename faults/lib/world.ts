@@ -1,4 +1,4 @@
-/** What a fault happens to: a private PostgreSQL, a proxy before it, the service, devices with a ledger, and the verdict afterwards. */
+/** The system under fault: a private PostgreSQL, a proxy before it, the service, devices with a ledger, and the verdict afterwards. */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -131,7 +131,7 @@ export class World {
   }
 
   /** Another instance on the same database, not yet ready. @param root folder of its release; default: this one
-   *  @param env beside that of the first one */
+   *  @param env in addition to that of the first one */
   async secondInstance({
     root,
     env = {},

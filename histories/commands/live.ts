@@ -59,7 +59,7 @@ export async function watchLive(oracle: Oracle, recorder: Recorder, boot: Boot, 
   }
 }
 
-/** Somebody who was cut off in the middle comes back: what was missed, each frame once. */
+/** A viewer whose connection was cut reconnects: it receives the missed frames, each once. */
 async function watchAgain(oracle: Oracle, { person, deviceId }: Boot, before: Watched): Promise<void> {
   const missed = before.seqs.slice(Math.ceil(before.seqs.length / 2));
   const after = (missed[0] ?? 0) - 1;

@@ -1,4 +1,4 @@
-/** What people do: write how they are, answer a questionnaire, look at their pages. */
+/** Commands of people: write how they are, answer a questionnaire, look at their pages. */
 import { randomUUID } from 'node:crypto';
 import type { PersonCommand } from '../commands.ts';
 import { WEIGHT } from '../compare/weights.ts';

@@ -1,4 +1,4 @@
-/** Who was erased is nowhere; who has withdrawn is shown to nobody else; what retention deletes is deleted. */
+/** Checks that erased people are nowhere, that data of people who withdrew are shown to nobody else, and that retention deletes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Oracle, Person } from '../oracle.ts';
 

@@ -1,4 +1,4 @@
-/** What people entered, and what devices report beside samples: measurements and events. */
+/** Compares entries of people, and measurements and events that devices report besides samples. */
 import { refusedBySite } from '../commands.ts';
 import type { Boot, Oracle, Person } from '../oracle.ts';
 import { readerOf } from './recordings.ts';
@@ -49,7 +49,7 @@ function same(oracle: Oracle, what: string, got: readonly string[] | undefined, 
     );
 }
 
-/** Those that somebody noted, once each; devices' own are beside them. */
+/** Compares noted entries: each must exist once. Those of devices are stored with them. */
 async function compareEpisodes(oracle: Oracle, person: Person): Promise<void> {
   const { as, subject } = readerOf(oracle, person);
   const listed = (await oracle.must<{ id: string }[]>(200, 'GET', `/api/v1/episodes?${subject}limit=1000`, { as })) ?? [];

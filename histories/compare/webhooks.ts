@@ -1,4 +1,4 @@
-/** Who registered a webhook was told of everything, at least once, signed; what it refused came again. */
+/** Checks that registered webhooks received every event at least once, signed, and refused ones again. */
 import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Oracle } from '../oracle.ts';
@@ -16,7 +16,7 @@ type Message = Readonly<{ type: string; data: Readonly<Record<string, unknown>> 
 export async function compareWebhooks(oracle: Oracle): Promise<void> {
   const { receiver } = oracle;
   if (receiver === null) return;
-  // Erasing somebody also takes back what was not told of them yet.
+  // Erasing a person also cancels events about them that were not delivered yet.
   const wanted = oracle.events.filter(({ type, person }) => type === 'xuser.erased' || !oracle.gone.includes(person));
   const isTold = (type: string, id: string): boolean =>
     receiver.attempts.some(({ body, isRefused }) => {

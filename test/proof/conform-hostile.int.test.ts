@@ -1,5 +1,5 @@
-/** `biosignal conform` against a service that means harm or is broken, told by a proxy before a right one: what it is answered harms neither
- *  the terminal nor the report, no key goes anywhere else, and everything of the run is taken away. */
+/** `biosignal conform` against a service that means harm or is broken, told by a proxy before a right one: what it is answered harms
+ *  neither the terminal nor the report, no key goes anywhere else, and everything of the run is taken away. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
