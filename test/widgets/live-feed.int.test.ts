@@ -1,4 +1,5 @@
-/** How the widgets of a page come to their live feed when the service is away as they ask for it, in Node: no browser is needed. */
+/** The live feed of a page whose widgets ask for it while the service is unavailable; in Node, without a browser. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { joinLive } from '../../widgets/shared/live-feed.ts';
 import { Session } from '../../widgets/shared/session.ts';
@@ -43,7 +44,7 @@ it('a page whose key is refused does not ask again', async () => {
   const states: string[] = [];
   joinLive(session, { state: (state) => void states.push(state) });
   await expect.poll(() => states).toEqual(['refused']);
-  await new Promise((resolve) => setTimeout(resolve, 600)); // the first pause is at most 250 ms
+  await sleep(600); // the first pause is at most 250 ms
   expect(asked()).toBe(1);
   session.close();
 });
